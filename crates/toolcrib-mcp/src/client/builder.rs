@@ -56,7 +56,7 @@ where
 pub(crate) enum Reach {
     Transport(Transport),
     #[cfg(feature = "mock")]
-    Connect(Arc<dyn connection::Connect>),
+    Connect(Arc<connection::Connector>),
 }
 
 /// The settings of a client, except the transport.

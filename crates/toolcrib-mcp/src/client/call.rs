@@ -132,11 +132,11 @@ impl RemoteCall {
                 format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
             )
             .caused_by(error),
-            RequestError::Malformed(_) if self.read_only => ToolError::failed(format!(
+            RequestError::Malformed(_) | RequestError::Denied(_) if self.read_only => ToolError::failed(format!(
                 "MCP server `{server}` gave an answer that cannot be used"
             ))
             .caused_by(error),
-            RequestError::Malformed(_) => ToolError::new(
+            RequestError::Malformed(_) | RequestError::Denied(_) => ToolError::new(
                 ErrorCode::OutcomeUnknown,
                 format!(
                     "MCP server `{server}` gave an answer that cannot be used; the call may have had \

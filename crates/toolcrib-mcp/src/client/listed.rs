@@ -44,12 +44,13 @@ impl Definitions<'_> {
         let annotations = self.annotations(remote.hints);
         let raw = remote.name.as_deref().unwrap_or("unnamed");
         let name = self.server.tool_name(raw);
-        let made = match remote.name {
-            Some(_) => self
+        let made = match (&remote.flaw, &remote.name) {
+            (Some(flaw), _) => Err(flaw.clone()),
+            (None, Some(_)) => self
                 .define(&name, raw, remote, annotations)
                 .body(body(remote, annotations))
                 .map_err(|invalid| invalid.to_string()),
-            None => Err("the server gives it no name".to_owned()),
+            (None, None) => Err("the server gives it no name".to_owned()),
         };
         Some(match made {
             Ok(tool) => (tool, self.unwanted(raw)),
@@ -125,7 +126,7 @@ impl RemoteDefinition for RemoteTool {
     }
 
     fn content(&self) -> Digest {
-        let Self { name: _, title, description, input_schema, output_schema, hints } = self;
+        let Self { name: _, title, description, input_schema, output_schema, hints, flaw } = self;
         let Hints { read_only, destructive, idempotent } = hints;
         Digest::of_json(&json!([
             title,
@@ -134,7 +135,8 @@ impl RemoteDefinition for RemoteTool {
             output_schema,
             read_only,
             destructive,
-            idempotent
+            idempotent,
+            flaw
         ]))
     }
 }

@@ -16,7 +16,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 
 /// An open connection in use.
 pub(super) struct Live {
-    connection: Arc<dyn Connection>,
+    connection: Arc<Connection>,
     /// The number of the connection to the server, from 1.
     epoch: u64,
     since: Instant,
@@ -29,7 +29,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(connection: Arc<dyn Connection>, epoch: u64) -> Self {
+    pub(super) fn new(connection: Arc<Connection>, epoch: u64) -> Self {
         Self {
             connection,
             epoch,
@@ -40,8 +40,8 @@ impl Live {
         }
     }
 
-    pub(super) fn connection(&self) -> &dyn Connection {
-        &*self.connection
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub(super) fn epoch(&self) -> u64 {

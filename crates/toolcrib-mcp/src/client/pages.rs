@@ -49,7 +49,7 @@ pub(super) enum PagesError {
     TooLarge,
 }
 
-pub(super) async fn all_pages(connection: &dyn Connection) -> Result<Pages, PagesError> {
+pub(super) async fn all_pages(connection: &Connection) -> Result<Pages, PagesError> {
     let mut all = Pages { tools: Vec::new(), bytes: 0, ttl: None };
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;

@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::{builder::Settings, name::ServerName, status::StateChange};
-use crate::connection::Connect;
+use crate::connection::Connector;
 
 /// The limit of sessions of one server that connect at the same time: each may start a program.
 const STARTS: usize = 4;
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     /// `mcp__git__*`.
     pub(super) pattern: String,
     pub(super) target: Arc<str>,
-    pub(super) connect: Arc<dyn Connect>,
+    pub(super) connect: Arc<Connector>,
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
     pub(super) changes: watch::Sender<u64>,
@@ -37,7 +37,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         name: ServerName,
-        connect: Arc<dyn Connect>,
+        connect: Arc<Connector>,
         settings: Settings,
         listeners: Vec<Listener>,
     ) -> Self {

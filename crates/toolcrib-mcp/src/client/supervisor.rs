@@ -314,7 +314,7 @@ impl Supervisor {
     }
 
     /// Puts a new connection into use; `None` if it is no longer needed.
-    fn connected(&self, attempt: u64, connection: &Arc<dyn Connection>) -> Option<Arc<Live>> {
+    fn connected(&self, attempt: u64, connection: &Arc<Connection>) -> Option<Arc<Live>> {
         self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
                 return None;
@@ -329,19 +329,14 @@ impl Supervisor {
     }
 
     /// Watches a connection until it ends.
-    async fn keep(
-        self: Arc<Self>,
-        live: Arc<Live>,
-        connection: Arc<dyn Connection>,
-        permit: Permit,
-    ) {
+    async fn keep(self: Arc<Self>, live: Arc<Live>, connection: Arc<Connection>, permit: Permit) {
         // Dropped on every path, also when the runtime ends.
         let in_use = InUse { supervisor: &self, live: &live };
         let gone = CancellationToken::new();
         let _gone = gone.clone().drop_guard();
         self.state().closing = Some(gone);
         let mut permit = Some(permit);
-        let mut closed = connection.closed();
+        let mut closed = std::pin::pin!(connection.closed());
         let reason = loop {
             tokio::select! {
                 biased;

@@ -12,7 +12,20 @@ pub(super) struct Ending {
     reason: OnceLock<Arc<str>>,
 }
 
+/// Ends a connection when it is dropped.
+pub(super) struct EndOnDrop(Arc<Ending>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end(CLOSED_HERE);
+    }
+}
+
 impl Ending {
+    pub(super) fn on_drop(this: &Arc<Self>) -> EndOnDrop {
+        EndOnDrop(Arc::clone(this))
+    }
+
     pub(super) fn end(&self, reason: impl Into<Arc<str>>) {
         let _ = self.reason.set(reason.into());
         self.over.cancel();

@@ -1,9 +1,8 @@
-//! Filters a server's messages before the protocol library sees them.
+//! A server's messages, on all streams of a connection.
 //!
-//! The library starts a task for every notification, answers invalid messages with errors, and
-//! fails a handshake over a response with a foreign id. So unrequested messages end here: a changed
-//! list becomes a signal, progress goes to its call, in order, and the rest is dropped. The library
-//! receives only expected responses, requests of the server, and messages for its subscriptions.
+//! A response goes to the exchange of its id, progress to its call, in order. A changed list becomes
+//! a signal. A request gets a reply, for which the transport has no other reader. The rest is
+//! dropped. Unrequested messages are paced.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,19 +12,18 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, NumberOrString, RequestId,
-    ServerJsonRpcMessage, ServerNotification,
-};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use tokio::time::sleep;
 use toolcrib_core::Lanes;
 
 use super::{
-    Signals,
-    call::{Call, NoResult},
+    RequestError, Signals,
+    exchange::Exchange,
+    message::{self, Request},
     pace::Pace,
     text::{Redaction, bounded, preview, tail},
+    transport::Transport,
 };
 use crate::{
     envelope::{Envelope, id},
@@ -53,41 +51,37 @@ pub(super) struct Intake {
 }
 
 struct State {
-    expected: HashMap<i64, Expected>,
-    calls: HashMap<i64, Arc<Call>>,
-    /// The subscription, of which there is one at a time.
-    listening: Option<i64>,
-    /// The server's requests without a response yet.
-    owed: HashSet<RequestId>,
+    /// The requests without a response yet.
+    expected: HashMap<i64, Arc<Exchange>>,
+    /// The ids of the server's requests without a reply yet, as JSON.
+    owed: HashSet<String>,
     pace: Pace,
     junk: usize,
     first_junk: String,
 }
 
-/// A request without a response yet.
-struct Expected {
-    token: Option<i64>,
-    call: Option<Arc<Call>>,
-}
-
 /// The outcome of a message.
 #[derive(Default)]
-pub(super) struct Taken {
-    /// The part for the protocol library.
-    pub(super) message: Option<ServerJsonRpcMessage>,
-    /// Whether the message was created here, instead of the one that was read.
-    pub(super) is_ours: bool,
+struct Taken {
+    /// The reply to a request of the server.
+    reply: Option<Reply>,
     /// How long reading must pause.
-    pub(super) pause: Option<Duration>,
+    pause: Option<Duration>,
     /// Why reading must end.
-    pub(super) hopeless: Option<String>,
+    hopeless: Option<String>,
 }
 
-/// The response to a call.
-#[derive(Deserialize)]
-struct Answer {
-    result: Option<Map<String, Value>>,
-    error: Option<ErrorData>,
+/// The reply to a request of the server, until it is sent.
+struct Reply {
+    intake: Arc<Intake>,
+    id: String,
+    message: Vec<u8>,
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.intake.state().owed.remove(&self.id);
+    }
 }
 
 #[derive(Deserialize)]
@@ -105,19 +99,39 @@ struct Progress {
     message: Option<String>,
 }
 
-impl Taken {
-    /// Reading it broke off.
-    pub(super) fn broken(problem: &str) -> Self {
-        Self { hopeless: Some(format!("a message cannot be read: {problem}")), ..Self::default() }
-    }
+#[derive(Deserialize)]
+struct CancelledNotification {
+    params: Cancelled,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled {
+    #[serde(deserialize_with = "id")]
+    request_id: Value,
+}
+
+#[derive(Deserialize)]
+struct AcknowledgedNotification {
+    params: Acknowledged,
+}
+
+#[derive(Deserialize)]
+struct Acknowledged {
+    #[serde(rename = "_meta")]
+    meta: AcknowledgedMeta,
+}
+
+#[derive(Deserialize)]
+struct AcknowledgedMeta {
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId", deserialize_with = "id")]
+    subscription: Value,
 }
 
 impl Intake {
     pub(super) fn new(signals: Arc<dyn Signals>, source: &str) -> Self {
         let state = State {
             expected: HashMap::new(),
-            calls: HashMap::new(),
-            listening: None,
             owed: HashSet::new(),
             pace: Pace::new(),
             junk: 0,
@@ -127,73 +141,25 @@ impl Intake {
         Self { signals, source: source.into(), redactor, state: Mutex::new(state) }
     }
 
-    /// Called before a message is sent: if it is a request, its response is expected from now on.
-    pub(super) fn expect(&self, message: &ClientJsonRpcMessage) {
-        let ClientJsonRpcMessage::Request(request) = message else { return };
-        let NumberOrString::Number(id) = request.id else { return };
-        let call = Call::of(message);
-        let token = match request.request.get_meta().get_progress_token() {
-            Some(token) => match token.0 {
-                NumberOrString::Number(token) => Some(token),
-                NumberOrString::String(_) => None,
-            },
-            None => None,
-        };
-        let mut state = self.state();
-        if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-            // The earlier requests were given up: a late response would fail the handshake.
-            state.expected.clear();
-        }
-        if let (Some(token), Some(call)) = (token, &call) {
-            state.calls.insert(token, Arc::clone(call));
-        }
-        if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_))
-            && let Some(before) = state.listening.replace(id)
-        {
-            // It broke off without a response, or it would not be sent again.
-            state.answered(before);
-        }
-        state.expected.insert(id, Expected { token, call });
-    }
-
-    /// Called before a call is sent that bypasses the protocol library. Its progress has the same
-    /// number as its response.
-    pub(super) fn expect_call(&self, id: i64, call: &Arc<Call>) {
-        let mut state = self.state();
-        state.calls.insert(id, Arc::clone(call));
-        state.expected.insert(id, Expected { token: Some(id), call: Some(Arc::clone(call)) });
+    /// Called before a request is sent: its response is expected from now on.
+    pub(super) fn expect(&self, exchange: &Arc<Exchange>) {
+        self.state().expected.insert(exchange.id, Arc::clone(exchange));
     }
 
     /// The response to a request is no longer expected.
-    pub(super) fn forget(&self, id: &RequestId) {
-        if let NumberOrString::Number(id) = id {
-            self.forget_call(*id);
-        }
-    }
-
-    /// The same for a call that bypasses the protocol library.
-    pub(super) fn forget_call(&self, id: i64) {
-        self.state().answered(id);
-    }
-
-    /// If the message responds to a request of the server: a guard to be dropped once it is sent,
-    /// or cannot be.
-    pub(super) fn owed(self: &Arc<Self>, message: &ClientJsonRpcMessage) -> Option<Owed> {
-        let id = match message {
-            ClientJsonRpcMessage::Response(response) => response.id.clone(),
-            ClientJsonRpcMessage::Error(error) => error.id.clone()?,
-            _ => return None,
-        };
-        Some(Owed { intake: Arc::clone(self), id })
+    pub(super) fn forget(&self, id: i64) {
+        self.state().expected.remove(&id);
     }
 
     pub(super) fn signal_changed_tools(&self) {
         self.signals.tools_changed();
     }
 
-    /// Whether responses to more than one call are expected.
-    pub(super) fn has_other_calls(&self) -> bool {
-        self.state().expected.values().filter(|expected| expected.call.is_some()).nth(1).is_some()
+    /// Whether more than one response is expected soon: a subscription has none.
+    pub(super) fn has_other_requests(&self) -> bool {
+        let state = self.state();
+        let mut soon = state.expected.values().filter(|exchange| !is_subscription(exchange));
+        soon.nth(1).is_some()
     }
 
     /// A text of the server as an error shows it.
@@ -211,29 +177,52 @@ impl Intake {
         tail(bytes, &self.redactor)
     }
 
-    /// Runs work over so many bytes of the server's; a long message is not read on an async worker.
-    pub(super) async fn off_worker<T: Send + 'static>(
-        &self,
-        bytes: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, String> {
-        Lanes::of_process().run_large(bytes, &self.source, work).await
+    /// Counts invalid messages. Returns how long reading must pause.
+    pub(super) fn idle(&self, count: usize) -> Option<Duration> {
+        self.state().pace.take(count)
     }
 
-    /// Processes one message of a stream that may contain any.
-    pub(super) fn take(&self, bytes: &[u8]) -> Taken {
-        self.take_if(bytes, |_| true)
+    /// Processes one message, a long one not on an async worker, and waits for as long as its sender
+    /// must wait. `only`: the stream may contain only the response to this request. A response to
+    /// another request is not accepted then, and does not end that one.
+    ///
+    /// # Errors
+    /// Why reading must end.
+    pub(super) async fn take<T: Transport>(
+        self: &Arc<Self>,
+        message: impl AsRef<[u8]> + Send + 'static,
+        only: Option<i64>,
+        transport: &Arc<T>,
+    ) -> Result<(), String> {
+        let (intake, bytes) = (Arc::clone(self), message.as_ref().len());
+        let taking = move || intake.process(message.as_ref(), only);
+        let taken = Lanes::of_process().run_large(bytes, &self.source, taking).await;
+        let taken = taken.map_err(|problem| format!("a message cannot be read: {problem}"))?;
+        if let Some(mut reply) = taken.reply {
+            let transport = Arc::clone(transport);
+            // In a task: a server that does not read its replies is read on.
+            tokio::spawn(async move {
+                // If the server does not accept it, no response follows.
+                let _ = transport.post(std::mem::take(&mut reply.message)).await;
+            });
+        }
+        if let Some(pause) = taken.pause {
+            sleep(pause).await;
+        }
+        taken.hopeless.map_or(Ok(()), Err)
     }
 
-    /// Processes one message where only the response to this request belongs. A response to another
-    /// request is not accepted, and does not end that one.
-    pub(super) fn take_answer_to(&self, id: Option<&RequestId>, bytes: &[u8]) -> Taken {
-        self.take_if(bytes, |answered| id == Some(&RequestId::Number(answered)))
+    /// The response to a request is unusable, whatever follows of it.
+    pub(super) fn fault(&self, id: i64, problem: String) {
+        let exchange = self.state().expected.remove(&id);
+        if let Some(exchange) = exchange {
+            exchange.settle(Err(RequestError::Malformed(problem)));
+        }
     }
 
-    fn take_if(&self, bytes: &[u8], belongs: impl Fn(i64) -> bool) -> Taken {
+    fn process(self: &Arc<Self>, bytes: &[u8], only: Option<i64>) -> Taken {
         if bytes.trim_ascii().is_empty() {
-            return self.unasked(None);
+            return self.unasked();
         }
         let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
             return self.junk(bytes);
@@ -245,86 +234,99 @@ impl Intake {
         if !envelope.is_of_version() || is_no_id {
             return self.junk(bytes);
         }
-        if is_expanded(bytes) && !(is_answer && id.is_some()) {
+        // A response is checked where it is read, with its parts.
+        if !(is_answer && id.is_some()) && is_expanded(bytes) {
             return self.junk(bytes);
         }
         self.state().junk = 0;
-        match (&envelope.method, is_answer) {
-            (Some(method), _) if !envelope.has_id() => {
-                let message = self.notification(method, bytes);
-                self.unasked(message)
+        match (&envelope.method, envelope.id.as_ref().filter(|_| envelope.has_id())) {
+            (Some(method), None) => {
+                self.notification(method, bytes);
+                self.unasked()
             }
-            (Some(_), _) => self.unasked(self.request(bytes)),
-            (None, _) => match id
-                .filter(|id| belongs(*id))
-                .and_then(|id| Some((id, self.state().answered(id)?)))
-            {
-                Some((id, expected)) => self.answer(bytes, id, &expected, is_answer),
-                // A server that could not read a request cannot say which one it answers.
+            (Some(method), Some(id)) => Taken { reply: self.reply(id, method), ..self.unasked() },
+            (None, _) => match id.filter(|id| only.is_none_or(|only| only == *id)) {
+                Some(id) => self.response(id, bytes, is_answer),
                 None if envelope.error.is_some() && !envelope.has_id() => {
-                    self.unasked(serde_json::from_slice(bytes).ok())
+                    self.uncorrelated(bytes);
+                    self.unasked()
                 }
-                None if is_answer => self.unasked(None),
+                None if is_answer => self.unasked(),
                 None => self.junk(bytes),
             },
         }
     }
 
-    /// The response to a request is unusable, whatever follows of it.
-    pub(super) fn fault(&self, id: &RequestId, problem: String) -> Option<ServerJsonRpcMessage> {
-        let NumberOrString::Number(id) = id else { return None };
-        let expected = self.state().answered(*id)?;
-        fault(*id, expected.call.as_deref(), problem)
+    fn response(&self, id: i64, bytes: &[u8], is_answer: bool) -> Taken {
+        let exchange = self.state().expected.remove(&id);
+        match exchange {
+            Some(exchange) => {
+                exchange.settle(Ok(bytes));
+                Taken::default()
+            }
+            None if is_answer => self.unasked(),
+            None => self.junk(bytes),
+        }
     }
 
-    /// Processes a notification. The rest of it is for the library.
-    fn notification(&self, method: &str, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+    /// A server that could not read a request cannot say which one it answers. In a handshake there
+    /// is only one.
+    fn uncorrelated(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        let greeting = state.expected.iter().find(|(_, exchange)| exchange.request.is_greeting());
+        let greeting = greeting.map(|(id, _)| *id).and_then(|id| state.expected.remove(&id));
+        drop(state);
+        if let Some(greeting) = greeting {
+            greeting.settle(Ok(bytes));
+        }
+    }
+
+    fn notification(&self, method: &str, bytes: &[u8]) {
         match method {
             "notifications/tools/list_changed" => self.signals.tools_changed(),
             "notifications/progress" => self.progress(bytes),
-            "notifications/cancelled" => {
-                let message = serde_json::from_slice(bytes).ok()?;
-                return (!self.cancels_its_own(&message)).then_some(message);
-            }
-            "notifications/subscriptions/acknowledged" => {
-                return serde_json::from_slice(bytes).ok();
-            }
+            "notifications/subscriptions/acknowledged" => self.acknowledged(bytes),
+            "notifications/cancelled" => self.cancelled(bytes),
             _ => {}
         }
-        None
     }
 
-    /// A request of the server, if it gets a response.
-    fn request(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let message = serde_json::from_slice(bytes).ok()?;
-        let ServerJsonRpcMessage::Request(request) = &message else { return None };
-        if matches!(&request.id, NumberOrString::String(id) if id.len() > MAX_ID_BYTES) {
-            return None;
-        }
+    /// The reply to a request of the server, if it gets one.
+    fn reply(self: &Arc<Self>, id: &Value, method: &str) -> Option<Reply> {
+        let is_usable = id.is_i64() || id.as_str().is_some_and(|id| id.len() <= MAX_ID_BYTES);
+        let key = is_usable.then(|| id.to_string())?;
         let mut state = self.state();
-        let is_new = state.owed.len() < MAX_OWED && state.owed.insert(request.id.clone());
+        let is_new = state.owed.len() < MAX_OWED && state.owed.insert(key.clone());
         drop(state);
-        is_new.then_some(message)
+        let message = || message::reply(id, method);
+        is_new.then(|| Reply { intake: Arc::clone(self), id: key, message: message() })
     }
 
-    /// Whether it cancels a request of the server, which gets a response in any case.
-    fn cancels_its_own(&self, message: &ServerJsonRpcMessage) -> bool {
-        let ServerJsonRpcMessage::Notification(message) = message else { return false };
-        let ServerNotification::CancelledNotification(cancelled) = &message.notification else {
-            return false;
-        };
-        cancelled.params.request_id.as_ref().is_some_and(|id| self.state().owed.contains(id))
+    fn acknowledged(&self, bytes: &[u8]) {
+        let Ok(AcknowledgedNotification { params }) = serde_json::from_slice(bytes) else { return };
+        let exchange = number(&params.meta.subscription).and_then(|id| self.expected(id));
+        if let Some(exchange) = exchange
+            && let Request::Listen { acknowledged, .. } = &exchange.request
+        {
+            acknowledged.cancel();
+        }
     }
 
-    /// Counts invalid messages.
-    pub(super) fn idle(&self, count: usize) -> Option<Duration> {
-        self.state().pace.take_many(count)
+    /// Ends a subscription. A request of the server gets a reply in any case.
+    fn cancelled(&self, bytes: &[u8]) {
+        let Ok(CancelledNotification { params }) = serde_json::from_slice(bytes) else { return };
+        let Some(id) = number(&params.request_id) else { return };
+        if let Some(exchange) = self.expected(id).filter(is_subscription) {
+            self.forget(id);
+            exchange.settle(Err(RequestError::Lost("the server ended it".to_owned())));
+        }
     }
 
     fn progress(&self, bytes: &[u8]) {
         let Ok(ProgressNotification { params }) = serde_json::from_slice(bytes) else { return };
-        let Some(token) = number(&params.progress_token) else { return };
-        let Some(call) = self.state().calls.get(&token).cloned() else { return };
+        let exchange = number(&params.progress_token).and_then(|id| self.expected(id));
+        let Some(exchange) = exchange else { return };
+        let Request::CallTool { on_progress, .. } = &exchange.request else { return };
         let Progress { progress, total, message, .. } = params;
         let percent = total.filter(|total| *total > 0.0).map(|total| {
             let percent = (progress / total * 100.0).clamp(0.0, 100.0);
@@ -341,35 +343,15 @@ impl Intake {
             None => progress.to_string(),
         });
         // The pipe redacts it and cuts it then.
-        call.progress(text, percent);
+        on_progress(text, percent);
     }
 
-    /// An answer that is waited for, or why it cannot be used.
-    fn answer(&self, bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken {
-        let call = expected.call.as_deref();
-        if let Some(call) = call {
-            call.set_answer_bytes(bytes.len());
-        }
-        let read = match (is_answer, call) {
-            (false, _) => Err("it contains neither a result nor an error".to_owned()),
-            (true, _) if is_expanded(bytes) => {
-                Err("a key in it is reserved by `serde_json`".to_owned())
-            }
-            (true, Some(call)) if call.takes_answer() => {
-                settle(bytes, call).map(|()| Taken::default()).map_err(|error| unreadable(&error))
-            }
-            (true, _) => serde_json::from_slice(bytes)
-                .map(|message| Taken { message: Some(message), ..Taken::default() })
-                .map_err(|error| unreadable(&error)),
-        };
-        read.unwrap_or_else(|problem| {
-            let problem = format!("{problem}; it begins: {}", self.preview(bytes));
-            Taken { message: fault(id, call, problem), is_ours: true, ..Taken::default() }
-        })
+    fn expected(&self, id: i64) -> Option<Arc<Exchange>> {
+        self.state().expected.get(&id).cloned()
     }
 
-    fn unasked(&self, message: Option<ServerJsonRpcMessage>) -> Taken {
-        Taken { message, pause: self.state().pace.take(), ..Taken::default() }
+    fn unasked(&self) -> Taken {
+        Taken { pause: self.state().pace.take(1), ..Taken::default() }
     }
 
     fn junk(&self, bytes: &[u8]) -> Taken {
@@ -384,7 +366,7 @@ impl Intake {
                 state.first_junk
             )
         });
-        Taken { pause: state.pace.take(), hopeless, ..Taken::default() }
+        Taken { pause: state.pace.take(1), hopeless, ..Taken::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -392,54 +374,8 @@ impl Intake {
     }
 }
 
-/// The response to a request of the server, until it is sent.
-pub(super) struct Owed {
-    intake: Arc<Intake>,
-    id: RequestId,
-}
-
-impl Drop for Owed {
-    fn drop(&mut self) {
-        self.intake.state().owed.remove(&self.id);
-    }
-}
-
-impl State {
-    fn answered(&mut self, id: i64) -> Option<Expected> {
-        let expected = self.expected.remove(&id)?;
-        if let Some(token) = expected.token {
-            self.calls.remove(&token);
-        }
-        Some(expected)
-    }
-}
-
-/// Hands an answer to its call. The protocol library would read it a second time.
-fn settle(bytes: &[u8], call: &Call) -> serde_json::Result<()> {
-    let answer: Answer = serde_json::from_slice(bytes)?;
-    call.settle(match answer {
-        Answer { error: Some(error), .. } => Err(NoResult::Refused(error)),
-        Answer { result, .. } => Ok(result.unwrap_or_default()),
-    });
-    Ok(())
-}
-
-fn unreadable(error: &serde_json::Error) -> String {
-    format!("it cannot be read: {error}")
-}
-
-/// The end of a request with an unusable response: the message for the protocol library, if it
-/// waits.
-fn fault(id: i64, call: Option<&Call>, problem: String) -> Option<ServerJsonRpcMessage> {
-    if let Some(call) = call {
-        if call.takes_answer() {
-            call.settle(Err(NoResult::Unusable(problem)));
-            return None;
-        }
-        call.set_fault(problem.clone());
-    }
-    let error = ErrorData::internal_error(problem, None);
-    Some(ServerJsonRpcMessage::error(error, Some(RequestId::Number(id))))
+fn is_subscription(exchange: &Arc<Exchange>) -> bool {
+    matches!(exchange.request, Request::Listen { .. })
 }
 
 /// Our ids and tokens are integers. The same digits as text name another request.

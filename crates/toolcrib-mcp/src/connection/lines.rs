@@ -2,17 +2,11 @@
 
 use std::{io, sync::Arc, task::Poll, time::Duration};
 
-use bytes::BytesMut;
 use futures_util::future::BoxFuture;
-use rmcp::{
-    RoleClient,
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
-    transport::Transport,
-};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
-    time::{Instant, sleep_until, timeout},
+    time::timeout,
 };
 use toolcrib_capabilities::{
     __internal::{Line, LineDecoder},
@@ -20,10 +14,10 @@ use toolcrib_capabilities::{
 };
 
 use super::{
-    call::Call,
-    carry::{Carrier, NotCarried, Outgoing},
-    ending::{CLOSED_HERE, Ending},
-    intake::{Intake, Taken},
+    ending::Ending,
+    exchange::Exchange,
+    intake::Intake,
+    transport::{Dialed, SendError, Transport, Wiring},
 };
 
 /// The size limit of a line: 16 MiB. It is kept in memory whole.
@@ -39,64 +33,73 @@ const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long a program may take to end by itself after its stdin is closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
-pub(super) struct Lines<R, W> {
-    reader: R,
+/// A transport over these streams. The process, if any, ends with it.
+pub(super) fn dialed<R, W>(
+    (reader, writer): (R, W),
+    process: Option<Process>,
+    wiring: Wiring,
+) -> Dialed
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let Wiring { intake, ending } = wiring;
+    let writer = Arc::new(Writer { stream: Mutex::new(Some(writer)), ending: Arc::clone(&ending) });
+    let transport = Arc::clone(&writer);
+    let lines = LineDecoder::new(MAX_LINE_BYTES);
+    let reader = Reader { stream: reader, lines, writer, process, intake, ending };
+    Dialed { transport, serving: Box::pin(reader.serve()) }
+}
+
+struct Reader<R, W> {
+    stream: R,
     lines: LineDecoder,
-    /// A message that is being read. A reader may stop waiting and resume.
-    taking: Option<BoxFuture<'static, Taken>>,
-    resume_at: Option<Instant>,
-    is_at_end: bool,
-    writer: Arc<Mutex<Option<W>>>,
+    writer: Arc<Writer<W>>,
     process: Option<Process>,
     intake: Arc<Intake>,
     ending: Arc<Ending>,
 }
 
-impl<R, W> Lines<R, W>
+impl<R, W> Reader<R, W>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    pub(super) fn new(
-        (reader, writer): (R, W),
-        process: Option<Process>,
-        intake: Arc<Intake>,
-        ending: Arc<Ending>,
-    ) -> Self {
-        Self {
-            reader,
-            lines: LineDecoder::new(MAX_LINE_BYTES),
-            taking: None,
-            resume_at: None,
-            is_at_end: false,
-            writer: Arc::new(Mutex::new(Some(writer))),
-            process,
-            intake,
-            ending,
+    /// Reads until the connection ends, and closes it.
+    async fn serve(mut self) {
+        let ending = Arc::clone(&self.ending);
+        tokio::select! {
+            biased;
+            () = ending.over() => {}
+            // A write in progress, which has the lock of the writer, ends here too.
+            reason = self.read() => ending.end(reason),
+        }
+        if let Some(mut writer) = self.writer.stream.lock().await.take() {
+            let _ = timeout(CLOSE_GRACE, writer.shutdown()).await;
+        }
+        if let Some(mut process) = self.process.take() {
+            let _ = process.close(CLOSE_GRACE).await;
         }
     }
 
-    /// A writer of calls between the messages of the protocol library.
-    pub(super) fn carrier(&self) -> Arc<dyn Carrier> {
-        Arc::new(Writer { writer: Arc::clone(&self.writer), ending: Arc::clone(&self.ending) })
-    }
-
-    /// The next line. An error is the reason of the end, if known.
-    async fn line(&mut self) -> Result<BytesMut, Option<String>> {
+    /// Reads to the end, and returns its reason.
+    async fn read(&mut self) -> String {
         loop {
             match self.lines.decode() {
-                Some(Line::Whole(line)) => return Ok(line),
-                Some(Line::TooLong { .. }) => {
-                    return Err(Some(format!(
-                        "it sent a line of more than {MAX_LINE_BYTES} bytes"
-                    )));
+                Some(Line::Whole(line)) => {
+                    let taken = self.intake.take(line, None, &self.writer).await;
+                    if let Err(reason) = taken {
+                        return self.with_stderr(reason);
+                    }
                 }
-                None => {}
-            }
-            match self.lines.fill(&mut self.reader).await {
-                Ok(0) => return Err(None),
-                Ok(_) => {}
-                Err(error) => return Err(Some(format!("its output cannot be read: {error}"))),
+                Some(Line::TooLong { .. }) => {
+                    return format!("it sent a line of more than {MAX_LINE_BYTES} bytes");
+                }
+                None => match self.lines.fill(&mut self.stream).await {
+                    Ok(0) => return self.epitaph().await,
+                    Ok(_) => {}
+                    Err(error) => return format!("its output cannot be read: {error}"),
+                },
             }
         }
     }
@@ -111,180 +114,99 @@ where
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it closed its output".to_owned(),
         };
-        with_stderr(how, process, &self.intake)
+        self.with_stderr(how)
     }
 
-    async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
-        loop {
-            if let Some(at) = self.resume_at {
-                sleep_until(at).await;
-                self.resume_at = None;
-            }
-            if self.is_at_end {
-                let reason = self.epitaph().await;
-                self.ending.end(reason);
-                return None;
-            }
-            let taking = match &mut self.taking {
-                Some(taking) => taking,
-                None => match self.line().await {
-                    Ok(line) => self.taking.insert(Box::pin(take(Arc::clone(&self.intake), line))),
-                    Err(None) => {
-                        self.is_at_end = true;
-                        continue;
-                    }
-                    Err(Some(reason)) => {
-                        self.ending.end(reason);
-                        return None;
-                    }
-                },
-            };
-            let taken = taking.await;
-            self.taking = None;
-            self.resume_at = taken.pause.and_then(|pause| Instant::now().checked_add(pause));
-            if let Some(reason) = taken.hopeless {
-                let reason = match &self.process {
-                    Some(process) => with_stderr(reason, process, &self.intake),
-                    None => reason,
-                };
-                self.ending.end(reason);
-                return None;
-            }
-            if let Some(message) = taken.message {
-                return Some(message);
-            }
+    fn with_stderr(&self, reason: String) -> String {
+        let stderr = self.process.as_ref().map(Process::stderr_tail).unwrap_or_default();
+        match self.intake.tail(&stderr) {
+            stderr if stderr.is_empty() => reason,
+            stderr => format!("{reason}; the last it wrote to stderr: {stderr}"),
         }
     }
 }
 
-impl<R, W> Transport<RoleClient> for Lines<R, W>
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        item: ClientJsonRpcMessage,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.intake.expect(&item);
-        let owed = self.intake.owed(&item);
-        let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
-        async move {
-            let _owed = owed;
-            let call = Call::of(&item);
-            let json = || serde_json::to_vec(&item);
-            tokio::select! {
-                biased;
-                () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
-                written = write(&writer, json, call.as_deref(), &ending) => written,
-            }
-        }
-    }
-
-    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        let ending = Arc::clone(&self.ending);
-        tokio::select! {
-            biased;
-            () = ending.over() => None,
-            message = self.next() => message,
-        }
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        // Ends a write in progress, which has the lock of the writer.
-        self.ending.end(CLOSED_HERE);
-        if let Some(mut writer) = self.writer.lock().await.take() {
-            let _ = timeout(CLOSE_GRACE, writer.shutdown()).await;
-        }
-        match self.process.take() {
-            Some(mut process) => {
-                process.close(CLOSE_GRACE).await.map(|_| ()).map_err(io::Error::other)
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// Writes calls.
 struct Writer<W> {
-    writer: Arc<Mutex<Option<W>>>,
+    /// `None` once it is closed.
+    stream: Mutex<Option<W>>,
     ending: Arc<Ending>,
 }
 
-impl<W: AsyncWrite + Unpin + Send + 'static> Carrier for Writer<W> {
-    fn carry(&self, call: Outgoing) -> BoxFuture<'static, Result<(), NotCarried>> {
-        let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
+impl<W: AsyncWrite + Unpin + Send + 'static> Transport for Writer<W> {
+    fn send(self: Arc<Self>, exchange: Arc<Exchange>) -> BoxFuture<'static, Result<(), SendError>> {
         let mut writing = Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
-                written = write(&writer, || call.to_json(), Some(&call.call), &ending) => written,
-            }
+            self.write(|| exchange.to_json(), Some(&exchange)).await.map_err(broken)
         });
         Box::pin(async move {
-            let written = match futures_util::poll!(&mut writing) {
+            match futures_util::poll!(&mut writing) {
                 Poll::Ready(written) => written,
                 // A line in progress is finished, even without a waiter for its response.
                 Poll::Pending => {
-                    tokio::spawn(writing).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+                    tokio::spawn(writing).await.unwrap_or_else(|error| Err(broken(error)))
                 }
-            };
-            written.map_err(|error| NotCarried::broken(error.to_string()))
+            }
         })
     }
+
+    fn post(self: Arc<Self>, message: Vec<u8>) -> BoxFuture<'static, Result<(), SendError>> {
+        Box::pin(async move { self.write(|| Ok(message), None).await.map_err(broken) })
+    }
 }
 
-async fn write<W: AsyncWrite + Unpin>(
-    writer: &Mutex<Option<W>>,
-    json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
-    call: Option<&Call>,
-    ending: &Ending,
-) -> io::Result<()> {
-    let mut writer = writer.lock().await;
-    let Some(writer) = writer.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-    // Only now, so that a waiting call is in memory only once.
-    let mut line = json().map_err(io::Error::other)?;
-    line.push(b'\n');
-    if call.is_some_and(|call| !call.begin()) {
-        return Ok(());
-    }
-    let mut left = line.as_slice();
-    while !left.is_empty() {
-        let written = match timeout(WRITE_STALL, writer.write(left)).await {
-            Ok(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => written,
-            Err(_) => {
-                let reason = format!("it has read nothing for {WRITE_STALL:?}");
-                ending.end(reason.as_str());
-                Err(io::Error::new(io::ErrorKind::TimedOut, reason))
-            }
-        };
-        match written {
-            Ok(count) => left = left.get(count..).unwrap_or_default(),
-            Err(error) => {
-                if left.len() == line.len()
-                    && let Some(call) = call
-                {
-                    call.revert();
-                }
-                return Err(error);
-            }
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Writes a line, as long as the connection lasts.
+    async fn write(
+        &self,
+        json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
+        exchange: Option<&Exchange>,
+    ) -> io::Result<()> {
+        tokio::select! {
+            biased;
+            () = self.ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
+            written = self.write_line(json, exchange) => written,
         }
     }
-    writer.flush().await
-}
 
-async fn take(intake: Arc<Intake>, line: BytesMut) -> Taken {
-    let (of_line, bytes) = (Arc::clone(&intake), line.len());
-    let taken = intake.off_worker(bytes, move || of_line.take(&line)).await;
-    taken.unwrap_or_else(|problem| Taken::broken(&problem))
-}
-
-fn with_stderr(reason: String, process: &Process, intake: &Intake) -> String {
-    match intake.tail(&process.stderr_tail()) {
-        stderr if stderr.is_empty() => reason,
-        stderr => format!("{reason}; the last it wrote to stderr: {stderr}"),
+    async fn write_line(
+        &self,
+        json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
+        exchange: Option<&Exchange>,
+    ) -> io::Result<()> {
+        let mut stream = self.stream.lock().await;
+        let Some(stream) = stream.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        // Only now, so that a waiting request is in memory only once.
+        let mut line = json().map_err(io::Error::other)?;
+        line.push(b'\n');
+        if exchange.is_some_and(|exchange| !exchange.begin()) {
+            return Ok(());
+        }
+        let mut left = line.as_slice();
+        while !left.is_empty() {
+            let written = match timeout(WRITE_STALL, stream.write(left)).await {
+                Ok(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(_) => {
+                    let reason = format!("it has read nothing for {WRITE_STALL:?}");
+                    self.ending.end(reason.as_str());
+                    Err(io::Error::new(io::ErrorKind::TimedOut, reason))
+                }
+            };
+            match written {
+                Ok(count) => left = left.get(count..).unwrap_or_default(),
+                Err(error) => {
+                    if left.len() == line.len()
+                        && let Some(exchange) = exchange
+                    {
+                        exchange.revert();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        stream.flush().await
     }
+}
+
+fn broken(error: impl Into<io::Error>) -> SendError {
+    SendError::broken(error.into().to_string())
 }

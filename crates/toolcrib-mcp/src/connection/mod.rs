@@ -1,50 +1,44 @@
-//! The protocol interface of a client, in our own types. The implementation speaks MCP by rmcp,
-//! over a program's pipes, HTTP, or a pipe in memory.
+//! The protocol of a client, over a program's pipes, HTTP, or a pipe in memory.
+//!
+//! A call goes down from [`Connection::call_tool`] to a [peer](peer), which makes an
+//! [exchange](exchange) of it, to a [transport](transport), which writes its bytes. The server's
+//! messages come back through the [intake](intake), which settles the exchange. Of `rmcp` only the
+//! types of messages are used.
 
-mod call;
-mod carry;
+mod connector;
 mod ending;
+mod exchange;
+mod handshake;
 mod http;
 mod intake;
 mod lines;
-mod link;
+mod message;
 mod open;
 mod pace;
+mod peer;
 #[cfg(any(test, feature = "mock"))]
 mod pipe;
 mod program;
-mod request;
 mod result;
+mod subscription;
 mod text;
+mod transport;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, ToolOutput};
 
 #[cfg(any(test, feature = "mock"))]
 pub(crate) use self::pipe::pipe;
-use self::{call::OnProgress, intake::Intake};
 pub(crate) use self::{
+    connector::Connector,
     http::http,
+    open::Connection,
     program::stdio,
     text::{Redaction, bounded},
 };
-
-/// Opens connections to one server. Each is independent of earlier ones.
-pub(crate) trait Connect: Send + Sync + 'static {
-    /// Starts or dials the server and negotiates a version. Dropping the future undoes it, without
-    /// waiting: a process is killed.
-    fn connect(
-        &self,
-        signals: Arc<dyn Signals>,
-    ) -> BoxFuture<'static, Result<Arc<dyn Connection>, ConnectError>>;
-
-    /// The server for the operator: its command line, with the expanded arguments, or its URL
-    /// without the query.
-    fn target(&self) -> &str;
-}
+use self::{intake::Intake, message::OnProgress};
 
 /// Unrequested signals of a connection. Called from its own tasks; should return quickly.
 pub(crate) trait Signals: Send + Sync + 'static {
@@ -53,28 +47,6 @@ pub(crate) trait Signals: Send + Sync + 'static {
 
     /// The redaction of secrets that texts of the server may contain.
     fn redactor(&self) -> Redaction;
-}
-
-/// An open connection to a server. Dropping the last handle ends it as `close` does, without
-/// waiting.
-pub(crate) trait Connection: Send + Sync + 'static {
-    /// The server's self-description and the negotiated version.
-    fn server(&self) -> &ServerInfo;
-
-    /// One page of the list of tools.
-    fn list_tools(&self, cursor: Option<String>) -> BoxFuture<'static, Result<Page, RequestError>>;
-
-    /// One call. Firing its token, or dropping the future, sends a cancellation to the server.
-    fn call_tool(
-        &self,
-        request: CallRequest,
-    ) -> BoxFuture<'static, Result<CallAnswer, RequestError>>;
-
-    /// Done when the connection has ended, with the reason for the operator.
-    fn closed(&self) -> BoxFuture<'static, Arc<str>>;
-
-    /// Ends the connection and waits until all its processes and tasks have ended.
-    fn close(&self) -> BoxFuture<'static, ()>;
 }
 
 /// A server's self-description: for people, never for a decision.
@@ -103,7 +75,7 @@ pub(crate) struct Page {
 }
 
 /// A server's description of a tool, not verified yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RemoteTool {
     /// `None` for an entry without a name, or an invalid one.
     pub(crate) name: Option<String>,
@@ -112,6 +84,8 @@ pub(crate) struct RemoteTool {
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
     pub(crate) hints: Hints,
+    /// Why it cannot be offered, if a part of it cannot be read or used.
+    pub(crate) flaw: Option<String>,
 }
 
 /// A server's annotations of a tool's effects, if any.
@@ -177,6 +151,9 @@ pub(crate) enum RequestError {
     /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
+    /// The server denies access, or limits the rate.
+    #[error("the answer cannot be used: {0}")]
+    Denied(String),
     /// The request was cancelled here, after it was at least partly sent; the server receives a
     /// cancellation.
     #[error("it was cancelled")]
@@ -191,7 +168,18 @@ impl RequestError {
             Self::NotSent(problem) => Self::NotSent(intake.shown(&problem)),
             Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
+            Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
             refused @ (Self::Refused { .. } | Self::Cancelled) => refused,
+        }
+    }
+
+    /// The same, with the beginning of a response that could not be read.
+    fn quoting(self, beginning: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Malformed(problem) => {
+                Self::Malformed(format!("{problem}; it begins: {}", beginning()))
+            }
+            other => other,
         }
     }
 }

@@ -20,13 +20,8 @@ impl Pace {
         Self { room: BURST, since: Instant::now() }
     }
 
-    /// Counts one. Returns how long reading must pause, if at all.
-    pub(super) fn take(&mut self) -> Option<Duration> {
-        self.take_many(1)
-    }
-
-    /// Counts several at once.
-    pub(super) fn take_many(&mut self, count: usize) -> Option<Duration> {
+    /// Counts that many. Returns how long reading must pause, if at all.
+    pub(super) fn take(&mut self, count: usize) -> Option<Duration> {
         let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let now = Instant::now();
         let gained = now.duration_since(self.since).as_secs_f64() * PER_SECOND;
@@ -43,10 +38,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_taken_at_once_and_then_five_thousand_per_second() {
         let mut pace = Pace::new();
-        assert!((0..256).all(|_| pace.take().is_none()));
+        assert!((0..256).all(|_| pace.take(1).is_none()));
         let began = Instant::now();
         for _ in 0..10_000 {
-            if let Some(wait) = pace.take() {
+            if let Some(wait) = pace.take(1) {
                 tokio::time::sleep(wait).await;
             }
         }

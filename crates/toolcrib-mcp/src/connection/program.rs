@@ -3,12 +3,14 @@
 use std::{env, ffi::OsString, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use toolcrib_capabilities::process::{Process, ProcessSpec, Processes, find_program, inherited};
+use toolcrib_capabilities::process::{
+    ChildStdin, ChildStdout, Process, ProcessSpec, Processes, find_program, inherited,
+};
 
 use super::{
-    Connect,
-    lines::Lines,
-    open::{Dial, Dialed, Failed, Greeting, Opener, Wiring, shake_hands},
+    ConnectError, Connector,
+    lines::dialed,
+    transport::{Dial, Dialed, Wiring},
 };
 use crate::server::{InvalidServerError, Stdio};
 
@@ -18,13 +20,13 @@ const INHERITED: [&str; 9] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 
 /// Connections to a program that is started for each.
-pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<dyn Connect>, InvalidServerError> {
+pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<Connector>, InvalidServerError> {
     if stdio.command.is_empty() {
         return Err(InvalidServerError::Command { server: server.to_owned() });
     }
     let words = [&stdio.command].into_iter().chain(&stdio.args);
     let target = words.map(String::as_str).collect::<Vec<_>>().join(" ");
-    Ok(Opener::new(Program { target, stdio: stdio.clone() }))
+    Ok(Connector::new(Program { target, stdio: stdio.clone() }))
 }
 
 struct Program {
@@ -37,28 +39,21 @@ impl Dial for Program {
         &self.target
     }
 
-    fn dial(
-        &self,
-        greeting: Greeting,
-        wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialed, Failed>> {
+    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
             let (process, pipes) = start(stdio).await?;
-            let Wiring { intake, ending, .. } = &wiring;
-            let lines = Lines::new(pipes, Some(process), Arc::clone(intake), Arc::clone(ending));
-            let carrier = lines.carrier();
-            Ok((shake_hands(lines, greeting, wiring).await?, carrier))
+            Ok(dialed(pipes, Some(process), wiring))
         })
     }
 }
 
-type Pipes =
-    (toolcrib_capabilities::process::ChildStdout, toolcrib_capabilities::process::ChildStdin);
+type Pipes = (ChildStdout, ChildStdin);
 
-async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
-    let not_started = |error: Box<dyn std::error::Error + Send + Sync>| {
-        Failed::not_reached(format!("it was not started: {error}"), Some(error))
+async fn start(stdio: Stdio) -> Result<(Process, Pipes), ConnectError> {
+    let not_started = |error: Box<dyn std::error::Error + Send + Sync>| ConnectError {
+        problem: format!("it was not started: {error}"),
+        source: Some(error),
     };
     let here = env::current_dir().map_err(|error| not_started(error.into()))?;
     let working_dir = match &stdio.working_dir {

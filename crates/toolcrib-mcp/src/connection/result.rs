@@ -3,14 +3,21 @@
 //! Responses are parsed leniently and part by part: an unknown kind of content block, or one
 //! invalid tool, does not invalidate the others.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rmcp::model::ServerResult;
-use serde_json::{Map, Value};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use serde_json::{Map, Value, value::RawValue};
 use toolcrib_core::{ContentBlock, ToolOutput};
 
 use super::{CallAnswer, Hints, Page, RemoteTool, RequestError};
+use crate::reserved::is_expanded;
+
+/// The reason for not reading JSON that would change.
+const EXPANDED: &str = "a key in it is reserved by `serde_json`";
 
 /// The result of a call, or of one round of it.
 pub(super) enum Answer {
@@ -21,36 +28,91 @@ pub(super) enum Answer {
     },
 }
 
-/// A page of a list of tools. All entries are kept, valid or not.
-pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
-    let Some(Value::Array(tools)) = page.remove("tools") else {
-        return Err(malformed("it has no `tools`"));
-    };
-    let next = text(&mut page, "nextCursor");
-    let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
-    let bytes = tools.iter().map(bytes).sum();
-    Ok(Page { tools: tools.into_iter().map(tool).collect(), bytes, next, ttl })
+#[derive(Deserialize)]
+struct Response<T> {
+    result: Option<T>,
+    error: Option<Refusal>,
 }
 
-/// The length of data as JSON, without writing it.
-fn bytes(data: &Value) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-            self.0 += piece.len();
-            Ok(piece.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+/// A server's error, without its data.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Refusal {
+    pub(super) code: i32,
+    pub(super) message: String,
+}
+
+impl From<Refusal> for RequestError {
+    fn from(Refusal { code, message }: Refusal) -> Self {
+        Self::Refused { code, message }
     }
-    let mut count = Count(0);
-    // Counting cannot fail.
-    let _ = serde_json::to_writer(&mut count, data);
-    count.0
 }
 
-fn tool(described: Value) -> RemoteTool {
+/// A page of a list of tools, whose parts are read one by one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawPage<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    next_cursor: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ttl_ms: Option<&'a RawValue>,
+}
+
+/// The result in a response. `T` contains no arbitrary JSON, or unread one.
+fn result<'a, T: Deserialize<'a>>(response: &'a [u8]) -> Result<T, RequestError> {
+    let response = serde_json::from_slice(response).map_err(|error| unreadable(&error))?;
+    match response {
+        Response { error: Some(refusal), .. } => Err(refusal.into()),
+        Response { result: Some(result), .. } => Ok(result),
+        Response { .. } => Err(malformed("it contains neither a result nor an error")),
+    }
+}
+
+/// The result in a response.
+pub(super) fn plain<T: DeserializeOwned>(response: &[u8]) -> Result<T, RequestError> {
+    if is_expanded(response) { Err(malformed(EXPANDED)) } else { result(response) }
+}
+
+/// A result whose content does not matter.
+pub(super) fn nothing(response: &[u8]) -> Result<(), RequestError> {
+    result::<IgnoredAny>(response).map(drop)
+}
+
+/// A page of a list of tools. All entries are kept, valid or not.
+pub(super) fn page(response: &[u8]) -> Result<Page, RequestError> {
+    let RawPage { tools, next_cursor, ttl_ms } = result(response)?;
+    Ok(Page {
+        bytes: tools.iter().map(|tool| tool.get().len()).sum(),
+        tools: tools.into_iter().map(tool).collect(),
+        next: next_cursor.and_then(|next| serde_json::from_str(next.get()).ok()),
+        ttl: ttl_ms.and_then(|ms| serde_json::from_str(ms.get()).ok()).map(Duration::from_millis),
+    })
+}
+
+/// One entry. One that cannot be read, for example because it nests too deep, costs no other.
+fn tool(entry: &RawValue) -> RemoteTool {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let json = entry.get();
+    let flaw = if is_expanded(json.as_bytes()) {
+        EXPANDED.to_owned()
+    } else {
+        match serde_json::from_str(json) {
+            Ok(described) => return described_by(described),
+            Err(error) => error.to_string(),
+        }
+    };
+    RemoteTool {
+        name: serde_json::from_str(json).ok().map(|Named { name }| name),
+        flaw: Some(format!("its definition cannot be read: {flaw}")),
+        ..RemoteTool::default()
+    }
+}
+
+fn described_by(described: Value) -> RemoteTool {
     let mut tool = match described {
         Value::Object(tool) => tool,
         _ => Map::new(),
@@ -72,11 +134,13 @@ fn tool(described: Value) -> RemoteTool {
             destructive: hint("destructiveHint"),
             idempotent: hint("idempotentHint"),
         },
+        flaw: None,
     }
 }
 
 /// The response to a call.
-pub(super) fn answer(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
+pub(super) fn answer(response: &[u8]) -> Result<Answer, RequestError> {
+    let mut answer: Map<String, Value> = plain(response)?;
     match answer.get("resultType").and_then(Value::as_str) {
         None | Some("complete") => {}
         Some("input_required") => return again(answer),
@@ -187,16 +251,8 @@ fn text(of: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// The fields of a result, as parsed.
-pub(super) fn fields(result: ServerResult) -> Result<Map<String, Value>, RequestError> {
-    let value = match result {
-        ServerResult::CustomResult(custom) => custom.0,
-        known => serde_json::to_value(known).map_err(|error| malformed(&error.to_string()))?,
-    };
-    match value {
-        Value::Object(fields) => Ok(fields),
-        _ => Err(malformed("it is not an object")),
-    }
+fn unreadable(error: &serde_json::Error) -> RequestError {
+    malformed(&format!("it cannot be read: {error}"))
 }
 
 fn malformed(problem: &str) -> RequestError {
@@ -209,9 +265,12 @@ mod tests {
 
     use super::*;
 
-    fn whole(result: Value) -> ToolOutput {
-        let result = serde_json::from_value(result).unwrap();
-        match answer(result) {
+    fn response(result: &Value) -> Vec<u8> {
+        json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string().into_bytes()
+    }
+
+    fn whole(result: &Value) -> ToolOutput {
+        match answer(&response(result)) {
             Ok(Answer::Whole(answer)) => answer.output,
             Ok(Answer::Again { state }) => panic!("again with {state}"),
             Err(error) => panic!("{error}"),
@@ -220,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_content_is_kept() {
-        let output = whole(json!({ "content": [
+        let output = whole(&json!({ "content": [
             {"type": "text", "text": "a", "annotations": {"priority": 1}, "_meta": {"x": 1}},
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
             {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
@@ -245,14 +304,14 @@ mod tests {
 
     #[test]
     fn data_stands_in_for_a_text_that_is_not_there() {
-        let output = whole(json!({"content": [], "structuredContent": {"b": 1, "a": [2]}}));
+        let output = whole(&json!({"content": [], "structuredContent": {"b": 1, "a": [2]}}));
         assert_eq!(output.value, r#"{"b":1,"a":[2]}"#);
         assert_eq!(output.structured, Some(json!({"b": 1, "a": [2]})));
         let text = json!([{"type": "text", "text": "t"}]);
-        let output = whole(json!({"content": text, "structuredContent": {"a": 1}}));
+        let output = whole(&json!({"content": text, "structuredContent": {"a": 1}}));
         assert_eq!(output.value, "t");
-        assert_eq!(whole(json!({"structuredContent": 5})).value, "5");
-        assert_eq!(whole(json!({"content": []})).value, "");
+        assert_eq!(whole(&json!({"structuredContent": 5})).value, "5");
+        assert_eq!(whole(&json!({"content": []})).value, "");
     }
 
     #[test]
@@ -265,7 +324,7 @@ mod tests {
             "c",
             {"name": "d", "annotations": {"title": "D"}},
         ]});
-        let page = page(serde_json::from_value(result).unwrap()).unwrap();
+        let page = page(&response(&result)).unwrap();
         let names: Vec<_> = page.tools.iter().map(|tool| tool.name.as_deref()).collect();
         assert_eq!(names, [Some("a"), Some("b"), None, None, Some("d")]);
         assert_eq!(page.next.as_deref(), Some("n"));

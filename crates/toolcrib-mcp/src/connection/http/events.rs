@@ -1,26 +1,17 @@
 //! Messages as server-sent events (SSE).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, TryStream, stream};
-use rmcp::{
-    model::RequestId,
-    transport::{
-        common::client_side_sse::BoxedSseResponse, streamable_http_client::SseError as StreamError,
-    },
-};
+use futures_util::{Stream, StreamExt as _};
 use tokio::time::sleep;
 use toolcrib_capabilities::{
     __internal::{SseDecoder, SseError, SseEvent, SseItem},
-    http::{HttpError, HttpStream},
+    http::HttpError,
 };
+use toolcrib_core::__internal::Backoff;
 
-use super::super::{
-    ending::Ending,
-    intake::{Intake, Taken},
-    open::Wiring,
-};
+use super::client::Client;
 
 /// The size limit of an event: 16 MiB. It is kept in memory whole.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -32,125 +23,103 @@ const RETRY_MS: (u64, u64) = (500, 60_000);
 /// The number of meaningless bytes that count as one unrequested message.
 const IDLE_BYTES: usize = 1024;
 
-pub(super) type Events = BoxedSseResponse;
-/// The library's type of an event, which it does not export.
-pub(super) type Sse = <Events as TryStream>::Ok;
+/// How often a stream that broke off is requested again in a row, and after what wait, unless the
+/// server sets it.
+const RESUMES: u32 = 10;
+const RESUME_AFTER: Backoff =
+    Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
-/// The events of a response that the protocol library needs. `of` is the request that they respond
-/// to, if any.
-pub(super) fn events(body: HttpStream, wiring: &Wiring, of: Option<RequestId>) -> Events {
-    let reading = Reading {
-        body,
-        decoder: SseDecoder::new(MAX_EVENT_BYTES),
-        intake: Arc::clone(&wiring.intake),
-        ending: Arc::clone(&wiring.ending),
-        of,
-        is_over: false,
-    };
-    stream::unfold(reading, |mut reading| async move {
-        let event = reading.next().await?.map(|event| {
-            let mut sse = Sse::default();
-            (sse.event, sse.data, sse.id, sse.retry) =
-                (event.event, event.data, event.id, event.retry);
-            sse
-        });
-        Some((event, reading))
-    })
-    .boxed()
+/// The position in a stream.
+#[derive(Default)]
+pub(super) struct Last {
+    /// The id of the last event with one, to resume the stream after it.
+    pub(super) event: Option<String>,
+    retry: Option<Duration>,
+    /// The number of attempts to resume since that event.
+    pub(super) resumes: u32,
 }
 
-struct Reading<S> {
-    body: S,
-    decoder: SseDecoder,
-    intake: Arc<Intake>,
-    ending: Arc<Ending>,
-    of: Option<RequestId>,
-    is_over: bool,
+impl Last {
+    fn note(&mut self, event: &mut SseEvent) {
+        if let Some(id) = event.id.take() {
+            self.event = Some(id);
+            self.resumes = 0;
+        }
+        if let Some(ms) = event.retry {
+            self.retry = Some(Duration::from_millis(ms.clamp(RETRY_MS.0, RETRY_MS.1)));
+        }
+    }
+
+    /// The delay before the next attempt; `None` to give up.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        let backoff = || RESUME_AFTER.longest(self.resumes + 1);
+        (self.resumes < RESUMES).then(|| self.retry.unwrap_or_else(backoff))
+    }
 }
 
-impl<S: Stream<Item = Result<Bytes, HttpError>> + Unpin> Reading<S> {
-    async fn next(&mut self) -> Option<Result<SseEvent, StreamError>> {
-        while !self.is_over {
-            match self.decoder.decode() {
-                Ok(Some(SseItem::Event(event))) => {
-                    if let Some(event) = self.take(event).await {
-                        return Some(Ok(event));
-                    }
+/// Reads a stream to its end of any kind. `of` is the request that it responds to, if any.
+pub(super) async fn read_events(
+    mut body: impl Stream<Item = Result<Bytes, HttpError>> + Unpin,
+    client: &Arc<Client>,
+    of: Option<i64>,
+    last: &mut Last,
+) {
+    let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
+    loop {
+        match decoder.decode() {
+            Ok(Some(SseItem::Event(mut event))) => {
+                last.note(&mut event);
+                if let Err(reason) = take(event, client).await {
+                    return client.wiring.ending.end(reason);
                 }
-                Ok(Some(SseItem::Ignored { bytes })) => self.idle(1 + bytes / IDLE_BYTES).await,
-                Ok(None) => match self.body.next().await? {
-                    Ok(piece) => self.decoder.push(&piece),
-                    Err(error) => return Some(Err(StreamError::Body(Box::new(error)))),
-                },
-                Err(SseError::TooLong { max_bytes }) => {
-                    return self.too_long(max_bytes).map(Ok);
-                }
-                Err(SseError::NotText(error)) => return Some(Err(StreamError::Utf8Parse(error))),
             }
-        }
-        None
-    }
-
-    /// Counts meaningless items, and waits if they are too many.
-    async fn idle(&self, count: usize) {
-        if let Some(pause) = self.intake.idle(count) {
-            sleep(pause).await;
+            Ok(Some(SseItem::Ignored { bytes })) => idle(client, 1 + bytes / IDLE_BYTES).await,
+            Ok(None) => match body.next().await {
+                Some(Ok(piece)) => decoder.push(&piece),
+                Some(Err(_)) | None => return,
+            },
+            // Neither the rest of the event nor, resumed, the same event again is of use.
+            Err(SseError::TooLong { max_bytes }) => {
+                let problem = format!("it sent an event of more than {max_bytes} bytes");
+                return match of {
+                    Some(id) => client.wiring.intake.fault(id, problem),
+                    None => client.wiring.ending.end(problem),
+                };
+            }
+            Err(SseError::NotText(_)) => return,
         }
     }
+}
 
-    /// Processes an event. The rest of it is for the library.
-    async fn take(&mut self, mut event: SseEvent) -> Option<SseEvent> {
-        event.retry = event.retry.map(|ms| ms.clamp(RETRY_MS.0, RETRY_MS.1));
-        if matches!(event.event.as_deref(), None | Some("" | "message"))
-            && let Some(data) = event.data.take()
-        {
-            let intake = Arc::clone(&self.intake);
-            let taken =
-                self.intake.off_worker(data.len(), move || (intake.take(data.as_bytes()), data));
-            let (taken, data) =
-                taken.await.unwrap_or_else(|problem| (Taken::broken(&problem), String::new()));
-            if let Some(pause) = taken.pause {
-                sleep(pause).await;
-            }
-            if let Some(reason) = taken.hopeless {
-                self.is_over = true;
-                self.ending.end(reason);
-            }
-            event.data = match taken.message {
-                Some(message) if taken.is_ours => serde_json::to_string(&message).ok(),
-                message => message.map(|_| data),
-            };
-        } else {
-            // Empty, or not a message of the protocol.
-            event.data = None;
-            self.idle(1).await;
+/// Processes an event. An error is why reading must end.
+async fn take(event: SseEvent, client: &Arc<Client>) -> Result<(), String> {
+    match (event.event.as_deref(), event.data) {
+        (None | Some("" | "message"), Some(data)) => {
+            client.wiring.intake.take(data, None, client).await
         }
-        // Its id is the position to resume a broken stream.
-        (event.data.is_some() || event.id.is_some() || event.retry.is_some()).then_some(event)
+        // Empty, or not a message of the protocol.
+        _ => {
+            idle(client, 1).await;
+            Ok(())
+        }
     }
+}
 
-    /// Neither the rest of the event nor, resumed, the same event again is of use.
-    fn too_long(&mut self, max_bytes: usize) -> Option<SseEvent> {
-        self.is_over = true;
-        let problem = format!("it sent an event of more than {max_bytes} bytes");
-        let Some(id) = &self.of else {
-            self.ending.end(problem);
-            return None;
-        };
-        let message = self.intake.fault(id, problem)?;
-        let data = serde_json::to_string(&message).ok()?;
-        Some(SseEvent { data: Some(data), ..SseEvent::default() })
+/// Counts meaningless items, and waits if they are too many.
+async fn idle(client: &Client, count: usize) {
+    if let Some(pause) = client.wiring.intake.idle(count) {
+        sleep(pause).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use futures_util::stream;
     use tokio::time::Instant;
+    use toolcrib_capabilities::http::{HeaderMap, HttpClient};
 
     use super::*;
-    use crate::connection::{Redaction, Signals};
+    use crate::connection::{Redaction, Signals, intake::Intake, transport::Wiring};
 
     struct Unheard;
 
@@ -162,27 +131,24 @@ mod tests {
         }
     }
 
-    /// Reads a body of these pieces.
-    fn reading<'a>(
-        pieces: impl Iterator<Item = &'a str>,
-    ) -> Reading<impl Stream<Item = Result<Bytes, HttpError>> + Unpin> {
+    /// Reads a body of these pieces to its end.
+    async fn read<'a>(pieces: impl Iterator<Item = &'a str>) -> Last {
         let pieces = pieces.map(|piece| Ok(Bytes::copy_from_slice(piece.as_bytes())));
-        Reading {
-            body: stream::iter(pieces),
-            decoder: SseDecoder::new(MAX_EVENT_BYTES),
-            intake: Arc::new(Intake::new(Arc::new(Unheard), "test")),
-            ending: Arc::default(),
-            of: None,
-            is_over: false,
-        }
+        let intake = Arc::new(Intake::new(Arc::new(Unheard), "test"));
+        let wiring = Wiring { intake, ending: Arc::default() };
+        let http = HttpClient::builder().build();
+        let client = Client::new(http, "http://localhost/".into(), HeaderMap::new(), wiring);
+        let mut last = Last::default();
+        read_events(stream::iter(pieces), &Arc::new(client), None, &mut last).await;
+        last
     }
 
     #[tokio::test]
     async fn a_server_does_not_have_itself_asked_for_ever_or_never() {
         for (said, heeded) in [(0, 500), (2_000, 2_000), (u64::MAX, 60_000)] {
             let event = format!("retry: {said}\n\n");
-            let event = reading([event.as_str()].into_iter()).next().await.unwrap().unwrap();
-            assert_eq!(event.retry, Some(heeded));
+            let last = read([event.as_str()].into_iter()).await;
+            assert_eq!(last.pause(), Some(Duration::from_millis(heeded)));
         }
     }
 
@@ -197,7 +163,7 @@ mod tests {
             (&comment, 1_026),
         ] {
             let began = Instant::now();
-            assert!(reading(std::iter::repeat_n(piece, count)).next().await.is_none());
+            read(std::iter::repeat_n(piece, count)).await;
             assert!(began.elapsed() >= Duration::from_millis(1_900), "{:?}", began.elapsed());
         }
     }

@@ -1,38 +1,26 @@
 //! Servers over Streamable HTTP.
 
-mod carrier;
 mod client;
 mod events;
 mod failure;
 mod names;
+mod response;
+mod session;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use rmcp::transport::{
-    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
-    streamable_http_client::StreamableHttpClientTransportConfig,
-};
 use toolcrib_capabilities::http::{
     AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
     is_set_by_client, parse_url,
 };
 
 use self::client::Client;
-pub(super) use self::failure::{why_not_answered, why_not_connected};
 use super::{
-    Connect,
-    carry::Carrier,
-    open::{Dial, Dialed, Failed, Greeting, Opener, Wiring, shake_hands},
+    ConnectError, Connector,
+    transport::{Dial, Dialed, Wiring},
 };
 use crate::server::{Http, InvalidServerError, local_addresses};
-
-/// The limit of concurrent requests. Callers limit them; a lower limit here would let slow calls
-/// delay quick ones.
-const MAX_CONCURRENT: usize = 1_024;
-
-/// The number of messages buffered between the parts of a connection.
-const BUFFERED: usize = 256;
 
 /// Headers of the protocol; another value of one would be ambiguous.
 const OF_THE_PROTOCOL: [&str; 7] = [
@@ -46,7 +34,7 @@ const OF_THE_PROTOCOL: [&str; 7] = [
 ];
 
 /// Connections to a server over Streamable HTTP. They share their HTTP connections.
-pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, InvalidServerError> {
+pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<Connector>, InvalidServerError> {
     let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
     let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
     let host = url.host_str().unwrap_or_default().to_owned();
@@ -67,7 +55,7 @@ pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, Invali
     }
     let client = builder.build().only([pattern]);
     let target = format!("{}{}", url.origin().ascii_serialization(), url.path());
-    Ok(Opener::new(Server { target, url: Arc::from(url.as_str()), client, headers }))
+    Ok(Connector::new(Server { target, url: Arc::from(url.as_str()), client, headers }))
 }
 
 struct Server {
@@ -82,29 +70,11 @@ impl Dial for Server {
         &self.target
     }
 
-    fn dial(
-        &self,
-        greeting: Greeting,
-        wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialed, Failed>> {
+    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let (http, url) = (self.client.clone(), Arc::clone(&self.url));
-        let client = Client::new(http, url, self.headers.clone(), wiring.clone());
-        let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
-            .max_concurrent_requests(MAX_CONCURRENT)
-            // An expired session ends the connection: a new one starts fresh, and its owner decides
-            // which requests are sent again.
-            .reinit_on_expired_session(false);
-        config.channel_buffer_capacity = BUFFERED;
-        // For a broken stream, starting with a second.
-        let mut again = ExponentialBackoff::default();
-        again.max_times = Some(10);
-        again.max_delay = Some(Duration::from_secs(30));
-        config.retry_config = Arc::new(again);
-        Box::pin(async move {
-            let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
-            let running = shake_hands(transport, greeting, wiring).await?;
-            Ok((running, Arc::new(client) as Arc<dyn Carrier>))
-        })
+        let transport = Arc::new(Client::new(http, url, self.headers.clone(), wiring));
+        let serving = Box::pin(Arc::clone(&transport).serve());
+        Box::pin(async move { Ok(Dialed { transport, serving }) })
     }
 }
 

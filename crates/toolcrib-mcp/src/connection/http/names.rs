@@ -36,16 +36,19 @@ struct Parameter {
 }
 
 impl Annotated {
-    /// Stores the schemas of a page of tools. The protocol library has removed invalid ones.
-    pub(super) fn learn(&self, tools: &[RemoteTool], is_first: bool) {
+    /// Stores the schemas of a page of tools, and marks the tools whose schemas declare invalid
+    /// headers: the protocol forbids to call these.
+    pub(super) fn learn(&self, tools: &mut [RemoteTool], is_first: bool) {
         let mut listings = self.listings();
         if is_first {
             listings.before = mem::take(&mut listings.current);
         }
         for tool in tools {
             let Some(name) = &tool.name else { continue };
-            let mut found = Vec::new();
-            collect(&tool.input_schema, &mut Vec::new(), &mut found);
+            let found = Parameters::of(&tool.input_schema).unwrap_or_else(|flaw| {
+                tool.flaw.get_or_insert(flaw);
+                Vec::new()
+            });
             listings.before.remove(name);
             if found.is_empty() {
                 listings.current.remove(name);
@@ -88,16 +91,75 @@ impl Listings {
     }
 }
 
-fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Parameter>) {
-    let Some(Value::Object(properties)) = schema.get("properties") else { return };
-    for (name, schema) in properties {
-        path.push(name.clone());
-        let header = schema.get(ANNOTATION).and_then(Value::as_str).filter(|name| !name.is_empty());
-        if let Some(header) = header.and_then(|name| format!("{PARAMETER}{name}").parse().ok()) {
-            found.push(Parameter { path: path.clone(), header });
+/// Collects the parameters of a schema.
+#[derive(Default)]
+struct Parameters {
+    found: Vec<Parameter>,
+    /// The names of the properties from the root to the present schema.
+    path: Vec<String>,
+}
+
+impl Parameters {
+    /// The parameters of a tool, or why they are invalid.
+    fn of(schema: &Value) -> Result<Vec<Parameter>, String> {
+        let mut parameters = Self::default();
+        parameters.collect(schema, true)?;
+        Ok(parameters.found)
+    }
+
+    /// `is_property`: whether only `properties` lead from the root to this schema.
+    fn collect(&mut self, schema: &Value, is_property: bool) -> Result<(), String> {
+        let members = match schema {
+            Value::Object(members) => members,
+            Value::Array(schemas) => {
+                return schemas.iter().try_for_each(|schema| self.collect(schema, false));
+            }
+            _ => return Ok(()),
+        };
+        for (keyword, value) in members {
+            match (keyword.as_str(), value) {
+                (ANNOTATION, _) if is_property && !self.path.is_empty() => {
+                    let kind = members.get("type").and_then(Value::as_str);
+                    self.add(value, kind)?;
+                }
+                (ANNOTATION, _) => {
+                    return Err(format!("`{ANNOTATION}` in its schema is not on a property"));
+                }
+                ("properties", Value::Object(properties)) => {
+                    for (name, schema) in properties {
+                        self.path.push(name.clone());
+                        self.collect(schema, is_property)?;
+                        self.path.pop();
+                    }
+                }
+                (
+                    "$defs" | "definitions" | "dependentSchemas" | "patternProperties",
+                    Value::Object(schemas),
+                ) => {
+                    schemas.values().try_for_each(|schema| self.collect(schema, false))?;
+                }
+                // Data, in which the word has no meaning.
+                ("const" | "default" | "enum" | "examples", _) => {}
+                _ => self.collect(value, false)?,
+            }
         }
-        collect(schema, path, found);
-        path.pop();
+        Ok(())
+    }
+
+    fn add(&mut self, header: &Value, kind: Option<&str>) -> Result<(), String> {
+        let property = self.path.join(".");
+        let invalid = |problem: &str| Err(format!("`{ANNOTATION}` of `{property}` {problem}"));
+        let named = header.as_str().filter(|name| !name.is_empty());
+        let header = named.and_then(|name| format!("{PARAMETER}{name}").parse().ok());
+        let Some(header) = header else { return invalid("is not the name of a header") };
+        if !matches!(kind, Some("string" | "integer" | "boolean")) {
+            return invalid("needs a property of the type string, integer or boolean");
+        }
+        if self.found.iter().any(|other| other.header == header) {
+            return invalid("names a header twice");
+        }
+        self.found.push(Parameter { path: self.path.clone(), header });
+        Ok(())
     }
 }
 
@@ -121,17 +183,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::connection::Hints;
 
     fn tool(name: &str, input_schema: Value) -> RemoteTool {
-        RemoteTool {
-            name: Some(name.into()),
-            title: None,
-            description: None,
-            input_schema,
-            output_schema: None,
-            hints: Hints::default(),
-        }
+        RemoteTool { name: Some(name.into()), input_schema, ..RemoteTool::default() }
     }
 
     #[test]
@@ -139,7 +193,7 @@ mod tests {
         let annotated = Annotated::default();
         let tool = |input_schema| tool("query", input_schema);
         annotated.learn(
-            &[tool(json!({"type": "object", "properties": {
+            &mut [tool(json!({"type": "object", "properties": {
                 "region": {"type": "string", "x-mcp-header": "Region"},
                 "deep": {"type": "object", "properties": {
                     "limit": {"type": "integer", "x-mcp-header": "Limit"},
@@ -159,7 +213,7 @@ mod tests {
         headers.sort();
         assert_eq!(headers, ["mcp-param-limit: 5", "mcp-param-region: =?base64?WsO8cmljaA==?="]);
         assert!(annotated.headers("other", arguments).is_empty());
-        annotated.learn(&[tool(json!({"type": "object"}))], true);
+        annotated.learn(&mut [tool(json!({"type": "object"}))], true);
         assert!(annotated.headers("query", arguments).is_empty());
     }
 
@@ -173,18 +227,53 @@ mod tests {
         let arguments = json!({"region": "north"});
         let is_known =
             |name: &str| !annotated.headers(name, arguments.as_object().unwrap()).is_empty();
-        annotated.learn(&page("first"), true);
-        annotated.learn(&page("second"), false);
+        annotated.learn(&mut page("first"), true);
+        annotated.learn(&mut page("second"), false);
         assert!(is_known("first") && is_known("second"));
         // During a listing, the previous entries are valid for the remaining pages.
-        annotated.learn(&page("first"), true);
+        annotated.learn(&mut page("first"), true);
         assert!(is_known("first") && is_known("second"));
         for n in 0..100 {
-            annotated.learn(&page(&format!("new{n}")), true);
+            annotated.learn(&mut page(&format!("new{n}")), true);
         }
         assert!(is_known("new99") && !is_known("first") && !is_known("second"));
         let listings = annotated.listings();
         assert_eq!((listings.current.len(), listings.before.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_tool_with_an_invalid_header_is_marked_and_no_other() {
+        let property = |property: Value| json!({"type": "object", "properties": {"a": property}});
+        let marked = |schema: Value| {
+            let mut tools = [tool("odd", schema), tool("good", json!({"type": "object"}))];
+            Annotated::default().learn(&mut tools, true);
+            assert_eq!(tools[1].flaw, None);
+            tools[0].flaw.take()
+        };
+        for annotation in [json!(""), json!("a b"), json!("é"), json!(5)] {
+            let flaw = marked(property(json!({"type": "string", "x-mcp-header": annotation})));
+            assert_eq!(flaw.as_deref(), Some("`x-mcp-header` of `a` is not the name of a header"));
+        }
+        for kind in [json!("number"), json!("object"), json!(null)] {
+            let flaw = marked(property(json!({"type": kind, "x-mcp-header": "A"}))).unwrap();
+            assert!(flaw.contains("type string, integer or boolean"), "{flaw}");
+        }
+        let twice = json!({"type": "object", "properties": {
+            "a": {"type": "string", "x-mcp-header": "Same"},
+            "b": {"type": "string", "x-mcp-header": "same"},
+        }});
+        assert!(marked(twice).unwrap().ends_with("of `b` names a header twice"));
+        let string = json!({"type": "string", "x-mcp-header": "A"});
+        for elsewhere in [
+            string.clone(),
+            json!({"$defs": {"a": string}}),
+            property(json!({"type": "array", "items": string})),
+            json!({"anyOf": [property(string.clone())]}),
+        ] {
+            assert!(marked(elsewhere).unwrap().ends_with("is not on a property"));
+        }
+        assert_eq!(marked(property(json!({"default": string}))), None);
+        assert_eq!(marked(property(property(string))), None);
     }
 
     #[test]

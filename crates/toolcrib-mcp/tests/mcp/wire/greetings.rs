@@ -61,6 +61,33 @@ async fn a_modern_server_is_asked_with_what_every_request_carries() {
 }
 
 #[tokio::test]
+async fn a_version_that_a_server_refuses_is_proposed_once_more() {
+    let (client, mut connections) = raw(4096);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        let discover = server.expect("server/discover").await;
+        server.refuse(&discover, -32022, "Unsupported protocol version").await;
+        server.greet_modern(json!({"tools": {}})).await;
+        server.list().await;
+        let mut other = connections.recv().await.unwrap();
+        for _ in 0..2 {
+            let discover = other.expect("server/discover").await;
+            other.refuse(&discover, -32022, "Unsupported protocol version").await;
+        }
+        let mut legacy = connections.recv().await.unwrap();
+        legacy.initialize().await;
+        legacy.list().await;
+        (server, legacy)
+    });
+    client.tools().await.unwrap();
+    assert_eq!(client.status().protocol.as_deref(), Some("2026-07-28"));
+    let other = of(&client, "other");
+    other.tools().await.unwrap();
+    assert_eq!(other.status().protocol.as_deref(), Some("2025-11-25"));
+    drop(server.await.unwrap());
+}
+
+#[tokio::test]
 async fn a_server_of_a_version_that_is_not_known_is_left_alone() {
     let (client, mut connections) = raw(4096);
     let server = tokio::spawn(async move {
@@ -106,6 +133,23 @@ async fn a_server_that_is_silent_about_discovery_costs_its_wait_once() {
     let again = Instant::now();
     of(&client, "other").tools().await.unwrap();
     assert_eq!(again.elapsed().as_secs(), 0);
+    drop(server.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_names_no_request_answers_the_greeting() {
+    let (client, mut connections) = raw(4096);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        server.expect("server/discover").await;
+        server.refuse(&json!({ "id": null }), -32700, "what?").await;
+        server.initialize().await;
+        server.list().await;
+        server
+    });
+    let began = Instant::now();
+    client.tools().await.unwrap();
+    assert_eq!((client.status().epoch, began.elapsed().as_secs()), (1, 0));
     drop(server.await.unwrap());
 }
 

@@ -90,15 +90,15 @@ async fn handle(
     }
 }
 
-fn status(status: StatusCode, text: &str) -> Response {
+pub(super) fn status(status: StatusCode, text: &str) -> Response {
     Response::builder().status(status).body(Body::from(text.to_owned())).unwrap()
 }
 
-fn of_type(media_type: &str, body: impl Into<Body>) -> Response {
+pub(super) fn of_type(media_type: &str, body: impl Into<Body>) -> Response {
     Response::builder().header(header::CONTENT_TYPE, media_type).body(body.into()).unwrap()
 }
 
-fn json_answer(request: &Value, result: &Value) -> Response {
+pub(super) fn json_answer(request: &Value, result: &Value) -> Response {
     let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
     of_type("application/json; charset=utf-8", answer.to_string())
 }
@@ -265,10 +265,21 @@ async fn an_answer_with_another_calls_id_belongs_to_no_call() {
 #[tokio::test]
 async fn a_useless_answer_is_told_apart_from_a_lost_one() {
     type Case = (fn(&Value) -> Response, bool, &'static str);
-    let cases: [Case; 8] = [
+    let cases: [Case; 9] = [
         (|_| status(StatusCode::UNAUTHORIZED, "who are you"), true, "HTTP 401: who are you"),
         (|_| status(StatusCode::TOO_MANY_REQUESTS, "slowly"), true, "HTTP 429: slowly"),
         (|_| status(StatusCode::BAD_GATEWAY, "upstream"), false, "HTTP 502: upstream"),
+        (
+            |_| {
+                // An error of a proxy looks like one of the protocol.
+                let error = json!({"error": {"code": 502, "message": "proxy"}});
+                let mut response = of_type("application/json", error.to_string());
+                *response.status_mut() = StatusCode::BAD_GATEWAY;
+                response
+            },
+            false,
+            "HTTP 502: ",
+        ),
         (|_| of_type("text/html", "<html>"), true, "its answer is of type text/html"),
         (|_| of_type("application/json", "{}"), true, "its response belongs to no request: {}"),
         (

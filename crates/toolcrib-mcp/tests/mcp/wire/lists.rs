@@ -93,12 +93,26 @@ async fn a_tool_that_cannot_be_offered_is_withheld_and_spoils_nothing() {
 }
 
 #[tokio::test]
-async fn a_list_with_a_schema_that_nests_too_deep_cannot_be_read() {
+async fn a_definition_that_cannot_be_read_costs_only_its_tool() {
     let deep = (0..200).fold(json!({}), |inner, _| json!({ "not": inner }));
-    let tools = json!([with("b_deep", "inputSchema", deep), tool("e_good")]);
-    let error = listing(tools).tools().await.unwrap_err().to_string();
-    assert!(error.contains("page 1 of its tools: the answer cannot be used"), "{error}");
-    assert!(error.contains("recursion limit exceeded"), "{error}");
+    let expanded = json!({ "type": "object", "$serde_json::private::RawValue": "{}" });
+    let catalog = listing(json!([
+        with("a_expanded", "inputSchema", expanded),
+        with("b_deep", "inputSchema", deep.clone()),
+        { "inputSchema": deep },
+        tool("e_good"),
+    ]))
+    .catalog()
+    .await
+    .unwrap();
+    assert_eq!(names(catalog.offered()), ["mcp__raw__e_good"]);
+    let reasons = withheld_by_provider(&catalog);
+    let unread = |tool: &str| format!("mcp__raw__{tool}: its definition cannot be read: ");
+    assert!(reasons[0].starts_with(&unread("unnamed")), "{reasons:?}");
+    let expected = format!("{}a key in it is reserved by `serde_json`", unread("a_expanded"));
+    assert_eq!(reasons[1], expected);
+    let expected = format!("{}recursion limit exceeded", unread("b_deep"));
+    assert!(reasons[2].starts_with(&expected), "{reasons:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,89 @@
+//! Opens connections to a server.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    ConnectError, Signals,
+    ending::Ending,
+    handshake::{Failed, Greeting, shake_hands},
+    intake::Intake,
+    open::Connection,
+    peer::Peer,
+    transport::{Dial, Wiring},
+};
+
+/// Opens connections to one server. Each is independent of earlier ones.
+///
+/// It remembers the server's kind of handshake: one that ignores unknown requests costs its 10 s
+/// once, not at every start. Some servers end, or send garbage, when their first request is unknown
+/// to them, and a legacy server may be replaced by a newer one. So if the handshake fails, the other
+/// kind is tried, once, on a separate connection; a program is started twice then.
+pub(crate) struct Connector {
+    dial: Box<dyn Dial>,
+    is_legacy: AtomicBool,
+}
+
+impl Connector {
+    pub(super) fn new(dial: impl Dial) -> Arc<Self> {
+        Arc::new(Self { dial: Box::new(dial), is_legacy: AtomicBool::new(false) })
+    }
+
+    /// The server for the operator: its command line, with the expanded arguments, or its URL
+    /// without the query.
+    pub(crate) fn target(&self) -> &str {
+        self.dial.target()
+    }
+
+    /// Starts or dials the server and negotiates a version. Dropping the future undoes it, without
+    /// waiting: a process is killed.
+    pub(crate) async fn connect(
+        &self,
+        signals: Arc<dyn Signals>,
+    ) -> Result<Arc<Connection>, ConnectError> {
+        let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
+            true => (Greeting::Legacy, Greeting::Either),
+            false => (Greeting::Either, Greeting::Legacy),
+        };
+        let connection = match self.attempt(greeting, &signals).await {
+            Err(Failed { may_be_greeting: true, .. }) => self.attempt(other, &signals).await,
+            first => first,
+        };
+        let connection = connection.map_err(|failed| failed.error)?;
+        self.is_legacy.store(connection.is_legacy(), Ordering::Relaxed);
+        Ok(Arc::new(connection))
+    }
+
+    async fn attempt(
+        &self,
+        greeting: Greeting,
+        signals: &Arc<dyn Signals>,
+    ) -> Result<Connection, Failed> {
+        let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
+        let ending = Arc::<Ending>::default();
+        let closing = Ending::on_drop(&ending);
+        let shown = |mut error: ConnectError| {
+            error.problem = intake.shown(&error.problem);
+            error
+        };
+        let wiring = Wiring { intake: Arc::clone(&intake), ending };
+        let dialed = self.dial.dial(wiring.clone()).await;
+        let dialed = dialed.map_err(|error| Failed::for_good(shown(error)))?;
+        let serving = AbortOnDropHandle::new(tokio::spawn(dialed.serving));
+        let peer = Peer::new(dialed.transport, wiring);
+        match shake_hands(&peer, greeting).await {
+            Ok(greeted) => Ok(Connection::open(peer, greeted, serving, closing).await),
+            Err(mut failed) => {
+                failed.error = shown(failed.error);
+                // Another attempt must not meet the rest of this one.
+                drop(closing);
+                let _ = serving.await;
+                Err(failed)
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The parts of a response.
+
+use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header};
+
+use super::{
+    super::{
+        RequestError,
+        intake::Intake,
+        result::{self, Refusal},
+    },
+    failure::HttpFailure,
+};
+use crate::envelope::Envelope;
+
+/// The size limit of the body of an error response: 64 KiB.
+pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// The head of a response, before its body is read.
+pub(super) enum Head {
+    /// Accepted, without a response here.
+    Accepted,
+    Events(HttpStream),
+    Json(HttpStream),
+    /// An error status.
+    Refusal(HttpStream),
+    /// Not a response of the protocol.
+    Other(HttpStream),
+}
+
+/// The kind of a response.
+pub(super) fn head(answer: HttpStream) -> Head {
+    match answer.status() {
+        StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Head::Accepted,
+        status if !status.is_success() => Head::Refusal(answer),
+        _ if is_of_events(&answer) => Head::Events(answer),
+        _ if is_of(&answer, &JSON) => Head::Json(answer),
+        _ => Head::Other(answer),
+    }
+}
+
+/// An error response.
+pub(super) struct Refused {
+    pub(super) failure: HttpFailure,
+    /// The protocol error in it.
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Refused {
+    pub(super) async fn read(answer: HttpStream, intake: &Intake) -> Self {
+        let status = answer.status();
+        let is_json = is_of(&answer, &JSON);
+        let challenge = answer.headers().get(header::WWW_AUTHENTICATE);
+        let challenge = challenge.and_then(|said| said.to_str().ok()).map(str::to_owned);
+        let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
+        let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        // A request that is refused before it is parsed has no id in the response.
+        let is_of_protocol = is_json
+            && serde_json::from_slice::<Envelope<'_>>(&body).is_ok_and(|it| it.is_of_version());
+        let refusal = match result::nothing(&body) {
+            Err(RequestError::Refused { code, message }) if is_of_protocol && !is_denied => {
+                Some(Refusal { code, message })
+            }
+            _ => None,
+        };
+        let text = match challenge {
+            Some(challenge) => format!("it requires authorization: {challenge}"),
+            None => intake.preview(&body),
+        };
+        Self { failure: HttpFailure::Status { status: status.as_u16(), text }, refusal }
+    }
+}
+
+/// The whole body of a response.
+pub(super) async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec<u8>, HttpFailure> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await? {
+        if piece.len() > max_bytes.saturating_sub(body.len()) {
+            let problem = format!("it sent an answer of more than {max_bytes} bytes");
+            return Err(HttpFailure::Unusable(problem));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+pub(super) fn not_of_the_protocol(answer: &HttpStream, intake: &Intake) -> String {
+    match answer.headers().get(header::CONTENT_TYPE) {
+        Some(said) => format!("its answer is of type {}", intake.preview(said.as_bytes())),
+        None => "its answer has no type".to_owned(),
+    }
+}
+
+pub(super) fn is_of_events(answer: &HttpStream) -> bool {
+    is_of(answer, &EVENTS)
+}
+
+fn is_of(answer: &HttpStream, media_type: &HeaderValue) -> bool {
+    let said = answer.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let said = said.and_then(|said| said.split(|byte| *byte == b';').next());
+    said.is_some_and(|said| said.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes()))
+}

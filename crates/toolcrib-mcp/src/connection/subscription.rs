@@ -1,0 +1,83 @@
+//! The subscription to changes of the tools, since 2026-07-28.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use rmcp::model::{ErrorCode, SubscriptionFilter};
+use tokio::time::{Instant, sleep};
+use toolcrib_core::{__internal::Backoff, CancellationToken};
+
+use super::{RequestError, message::Request, peer::Peer, result};
+
+/// How long a new connection waits for its subscription. After it, every change is noticed; a late
+/// subscription counts as a change.
+pub(super) const LISTEN_FIRST: Duration = Duration::from_secs(1);
+
+/// The wait before a lost subscription is tried again.
+const LISTEN_AGAIN: Backoff =
+    Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(60) };
+
+/// The state that a connection shares with its subscription.
+#[derive(Default)]
+pub(super) struct Subscription {
+    /// Fires when it is active, or the server does not support it.
+    is_settled: CancellationToken,
+    /// Whether the connection may have been listed already.
+    is_handed_out: AtomicBool,
+}
+
+impl Subscription {
+    /// Done when it is active, or the server does not support it.
+    pub(super) async fn settled(&self) {
+        self.is_settled.cancelled().await;
+    }
+
+    /// From now on the connection may be listed.
+    pub(super) fn hand_out(&self) {
+        self.is_handed_out.store(true, Ordering::Release);
+    }
+
+    /// Keeps a subscription open, while the server supports it. Its messages go through the intake.
+    pub(super) async fn keep(&self, peer: &Peer) {
+        let mut failures = 0_u32;
+        loop {
+            let acknowledged = CancellationToken::new();
+            let request = Request::Listen {
+                notifications: SubscriptionFilter::builder().tools_list_changed().build(),
+                acknowledged: acknowledged.clone(),
+            };
+            let mut since = None;
+            let listening = peer.ask(request, result::nothing);
+            tokio::pin!(listening);
+            let ended = loop {
+                tokio::select! {
+                    biased;
+                    () = acknowledged.cancelled(), if since.is_none() => {
+                        since = Some(Instant::now());
+                        self.is_settled.cancel();
+                        if self.is_handed_out.load(Ordering::Acquire) {
+                            // Changes since the listing were not announced.
+                            peer.intake().signal_changed_tools();
+                        }
+                    }
+                    ended = &mut listening => break ended,
+                }
+            };
+            if is_unknown(&ended) {
+                return self.is_settled.cancel();
+            }
+            if since.is_some_and(|since| since.elapsed() > LISTEN_AGAIN.cap) {
+                failures = 0;
+            }
+            failures = failures.saturating_add(1);
+            sleep(LISTEN_AGAIN.longest(failures)).await;
+        }
+    }
+}
+
+/// Whether the server does not know subscriptions.
+fn is_unknown(ended: &Result<(), RequestError>) -> bool {
+    matches!(ended, Err(RequestError::Refused { code, .. }) if *code == ErrorCode::METHOD_NOT_FOUND.0)
+}

@@ -1,0 +1,196 @@
+//! Sessions over HTTP with a stream of messages, and the headers of servers without sessions.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, Method, StatusCode},
+    response::Response,
+    routing::any,
+};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::mpsc, time::sleep};
+use toolcrib_mcp::{McpClient, mcp_client, server::Http};
+
+use super::{
+    call,
+    http_faults::{json_answer, of_type, status},
+};
+use crate::client::support::{names, tool_of, withheld_by_provider};
+
+/// The requests that a server has seen: the method of HTTP or of the protocol, and the headers.
+type Seen = Arc<Mutex<Vec<(String, HeaderMap)>>>;
+
+fn count(seen: &Seen, method: &str) -> usize {
+    seen.lock().unwrap().iter().filter(|(seen, _)| seen == method).count()
+}
+
+/// A client of a server that responds so.
+async fn served(
+    respond: impl Fn(&Method, &Value) -> Response + Clone + Send + Sync + 'static,
+) -> (McpClient, Seen) {
+    let seen = Seen::default();
+    let noted = Arc::clone(&seen);
+    let handle = move |method: Method, headers: HeaderMap, body: Bytes| {
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let name = message["method"].as_str().unwrap_or(method.as_str()).to_owned();
+        noted.lock().unwrap().push((name, headers));
+        let response = respond(&method, &message);
+        async move { response }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let app = axum::Router::new().route("/mcp", any(handle));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (mcp_client("web", Http::new(url)).build().unwrap(), seen)
+}
+
+/// What a server with sessions responds to all but calls and streams.
+fn in_session(message: &Value) -> Response {
+    let tool = json!({"name": "work", "inputSchema": {"type": "object"}});
+    match message["method"].as_str() {
+        Some("initialize") => {
+            let result = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "streams", "version": "1"},
+            });
+            let mut response = json_answer(message, &result);
+            response.headers_mut().insert("mcp-session-id", "session-1".parse().unwrap());
+            response
+        }
+        Some("tools/list") => json_answer(message, &json!({"tools": [tool]})),
+        Some("tools/call") => json_answer(message, &json!({"content": []})),
+        Some("server/discover") => status(StatusCode::BAD_REQUEST, ""),
+        _ => status(StatusCode::ACCEPTED, ""),
+    }
+}
+
+/// A stream of these texts, as they come.
+fn streamed(texts: mpsc::UnboundedReceiver<String>) -> Response {
+    let texts = stream::unfold(texts, |mut texts| async {
+        let text = texts.recv().await?;
+        Some((Ok::<_, Infallible>(text), texts))
+    });
+    of_type("text/event-stream", Body::from_stream(texts))
+}
+
+#[tokio::test]
+async fn a_stream_of_a_session_that_is_opened_again_counts_as_a_change() {
+    // The stream ends when its sender is dropped.
+    let opened = Arc::new(Mutex::new(Vec::new()));
+    let senders = Arc::clone(&opened);
+    let (client, seen) = served(move |method, message| {
+        if *method != Method::GET {
+            return in_session(message);
+        }
+        let (sender, texts) = mpsc::unbounded_channel();
+        senders.lock().unwrap().push(sender);
+        streamed(texts)
+    })
+    .await;
+    client.tools().await.unwrap();
+    while opened.lock().unwrap().is_empty() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    client.tools().await.unwrap();
+    assert_eq!((count(&seen, "tools/list"), count(&seen, "GET")), (1, 1));
+    opened.lock().unwrap().clear();
+    while count(&seen, "tools/list") == 1 {
+        client.tools().await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert!(count(&seen, "GET") > 1);
+    assert_eq!(client.status().epoch, 1);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_may_come_on_the_stream_of_the_session() {
+    let opened = Arc::new(Mutex::new(None));
+    let (senders, stream) = (Arc::clone(&opened), Arc::clone(&opened));
+    let (client, _) = served(move |method, message| {
+        if *method == Method::GET {
+            let (sender, texts) = mpsc::unbounded_channel();
+            *senders.lock().unwrap() = Some(sender);
+            return streamed(texts);
+        }
+        if message["method"] != "tools/call" {
+            return in_session(message);
+        }
+        let result = json!({"content": [{"type": "text", "text": "elsewhere"}]});
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        let sent = stream.lock().unwrap().as_ref().unwrap().send(format!("data: {answer}\n\n"));
+        sent.unwrap();
+        status(StatusCode::ACCEPTED, "")
+    })
+    .await;
+    let work = tool_of(&client, "work").await;
+    while opened.lock().unwrap().is_none() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(call(&work).await.unwrap().value, "elsewhere");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_a_stream_keeps_its_session() {
+    for refusal in [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED] {
+        let (client, seen) = served(move |method, message| match *method {
+            Method::GET => status(refusal, ""),
+            _ => in_session(message),
+        })
+        .await;
+        let work = tool_of(&client, "work").await;
+        while count(&seen, "GET") == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        call(&work).await.unwrap();
+        client.close().await;
+        assert_eq!((client.status().epoch, count(&seen, "GET")), (1, 1), "{refusal}");
+        assert_eq!(count(&seen, "DELETE"), 1);
+    }
+}
+
+#[tokio::test]
+async fn requests_without_a_session_say_in_headers_what_they_are() {
+    let (client, seen) = served(|_, message| match message["method"].as_str() {
+        Some("server/discover") => {
+            let result = json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
+            });
+            json_answer(message, &result)
+        }
+        Some("tools/list") => {
+            let tool = |name: &str, header: &str| {
+                let region = json!({"type": "string", "x-mcp-header": header});
+                let schema = json!({"type": "object", "properties": {"region": region}});
+                json!({"name": name, "inputSchema": schema})
+            };
+            json_answer(message, &json!({"tools": [tool("good", "Region"), tool("odd", "a b")]}))
+        }
+        _ => json_answer(message, &json!({"content": []})),
+    })
+    .await;
+    let catalog = client.catalog().await.unwrap();
+    assert_eq!(names(catalog.offered()), ["mcp__web__good"]);
+    assert_eq!(
+        withheld_by_provider(&catalog),
+        ["mcp__web__odd: `x-mcp-header` of `region` is not the name of a header"]
+    );
+    call(&tool_of(&client, "good").await).await.unwrap();
+    client.close().await;
+    let seen = seen.lock().unwrap();
+    let methods: Vec<_> = seen.iter().map(|(method, _)| method.as_str()).collect();
+    assert_eq!(methods, ["server/discover", "tools/list", "tools/call"]);
+    for (method, headers) in seen.iter() {
+        assert_eq!(headers["mcp-method"], *method);
+        assert_eq!(headers["mcp-protocol-version"], "2026-07-28");
+    }
+    assert_eq!(seen[2].1["mcp-name"], "good");
+}
