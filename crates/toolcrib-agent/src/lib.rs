@@ -34,6 +34,7 @@ mod models;
 mod options;
 mod outcome;
 mod run;
+mod session;
 
 pub use self::{
     agent::Agent,
@@ -41,4 +42,5 @@ pub use self::{
     options::{RunOptions, Settings},
     outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
     run::Run,
+    session::Session,
 };

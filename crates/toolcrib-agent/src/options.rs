@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_core::{Message, ToolChoice};
 use toolcrib_engine::TurnOptions;
 
+use crate::session::Session;
+
 /// The settings of an agent, besides its engine and its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -31,7 +33,12 @@ pub struct RunOptions {
     /// Identity, skills and cancellation.
     pub turn: TurnOptions,
     /// The conversation so far: the [messages](crate::RunOutcome::messages) of an earlier run.
+    /// Empty with a [session](Self::session), which has its own.
     pub history: Vec<Message>,
+    /// The session that the run continues, and that records it. The turn gets the session's
+    /// conversation and personality, and must have its tenant and principal. If the session cannot
+    /// be written, no further call is made, and the run fails. Default: none.
+    pub session: Option<Session>,
     /// The tool choice of each iteration, starting with the first; later ones are free. A model
     /// that ignores it fails the run. The wrap-up is without calls in any case.
     pub tool_choices: Vec<ToolChoice>,
@@ -50,6 +57,13 @@ impl RunOptions {
     #[must_use]
     pub fn history(mut self, messages: impl Into<Vec<Message>>) -> Self {
         self.history = messages.into();
+        self
+    }
+
+    /// Sets the session.
+    #[must_use]
+    pub fn session(mut self, session: &Session) -> Self {
+        self.session = Some(session.clone());
         self
     }
 

@@ -201,6 +201,8 @@ impl RunError {
     pub const NAME_COLLISION: &'static str = "name_collision";
     /// The agent lacks the model of the personality.
     pub const NO_MODEL: &'static str = "no_model";
+    /// The session cannot be read or written, or does not fit the run.
+    pub const SESSION_FAILED: &'static str = "session_failed";
     /// The run's timeout expired.
     pub const TIMEOUT: &'static str = "timeout";
     /// The run failed for another reason.

@@ -2,17 +2,19 @@
 
 mod lint;
 mod serve;
+mod sessions;
 mod trust;
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Map, Value};
-use toolcrib_core::{ToolChoice, ToolName};
+use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
 
 pub(crate) use self::{
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
+    sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trust::{Fresh, Look, TrustArgs},
 };
 
@@ -31,6 +33,11 @@ Use its tools:
   run      Send a message to the agent and print each iteration
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
+
+Sessions of `run`:
+  sessions List the sessions of a project, or delete some
+  show     Show a session: its turns, messages and calls
+  export   Write a session as Markdown or JSON
 
 Inspect it:
   menu     Show the tools that the model would see, and the withheld ones
@@ -52,7 +59,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or
      SIGTERM, or its input was closed
-  1  failure: the run failed or timed out, a call was not ok, a required server or the server of
+  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was not ok, a required server or the server of
      `mcp test` cannot be reached, `lint` has findings
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
@@ -141,7 +148,12 @@ Examples:
   tail -n 50 error.log | toolcrib run
   toolcrib run --as intern --json \"Refund order 1042\"
   toolcrib run --model anthropic:claude-sonnet-5-5 --record refund.toml \"Refund order 1042\"
-  toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"")]
+  toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"
+  toolcrib run -c \"And the order before?\"
+  toolcrib run --session refunds @message.txt
+
+Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session
+belongs to the principal of `--as` and the tenant of `--tenant`. See docs/sessions.md.")]
     Run(RunArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
@@ -165,6 +177,35 @@ In the configuration of an MCP client:
 It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is
 closed: exit code 0. A second signal ends it at once: exit code 3.")]
     Serve(ServeArgs),
+    /// List the sessions of a project, or delete some
+    #[command(after_help = "\
+Examples:
+  toolcrib sessions -p my-agent
+  toolcrib sessions --as ann --limit 5 --json
+  toolcrib sessions delete refunds 3f2a91c0d4e5
+
+It lists only the sessions of the principal of `--as` and the tenant of `--tenant`.")]
+    Sessions {
+        #[command(flatten)]
+        list: ListArgs,
+        #[command(subcommand)]
+        command: Option<SessionsCommand>,
+    },
+    /// Show a session: its turns, messages and calls
+    #[command(after_help = "\
+Examples:
+  toolcrib show refunds
+  toolcrib show 3f2a91c0d4e5 -v
+  toolcrib show refunds --as ann --json
+
+Long texts are cut; -v shows them in full.")]
+    Show(ShowArgs),
+    /// Write a session as Markdown or JSON
+    #[command(after_help = "\
+Examples:
+  toolcrib export refunds -o refunds.md
+  toolcrib export refunds --format json > refunds.json")]
+    Export(ExportArgs),
     /// Show the tools that the model would see, and the withheld ones
     #[command(after_help = "\
 Examples:
@@ -247,6 +288,14 @@ pub(crate) struct Whom {
     pub(crate) tenant: Option<String>,
 }
 
+impl Whom {
+    /// The owner of its sessions.
+    pub(crate) fn owner(&self) -> SessionOwner {
+        let text = |value: &Option<String>| value.as_deref().map(Into::into);
+        SessionOwner { tenant: text(&self.tenant), principal: text(&self.principal) }
+    }
+}
+
 /// A claim, as `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
@@ -308,14 +357,16 @@ pub(crate) struct Situation {
     /// Act as this personality of the project [default: the one named default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,
-    /// The conversation id that tools and policies see [default: the run's id]
-    #[arg(long, value_name = "ID")]
-    pub(crate) conversation: Option<String>,
+    /// The session, by id or name: `run` continues or creates it; tools, policies and artifacts
+    /// see it [default: a new one]
+    #[arg(long, value_name = "SESSION", value_parser = sessions::session_word)]
+    pub(crate) session: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The message to the agent, several words are joined; `-` or nothing reads standard input
+    /// The message to the agent, several words are joined; @FILE reads a file, `-` or nothing
+    /// standard input
     #[arg(value_name = "MESSAGE")]
     pub(crate) words: Vec<String>,
     /// The model, instead of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
@@ -333,6 +384,8 @@ pub(crate) struct RunArgs {
     pub(crate) tool_choices: Vec<ToolChoice>,
     #[command(flatten)]
     pub(crate) situation: Situation,
+    #[command(flatten)]
+    pub(crate) session: RunSession,
     /// Write every event to this file as JSON Lines; - is standard error and implies --quiet. An
     /// existing file is replaced; inside the project's and the state folder only if it is named
     /// *.jsonl, *.ndjson or *.log

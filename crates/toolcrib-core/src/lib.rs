@@ -11,7 +11,7 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`] |
 
 mod artifact;
 mod availability;
@@ -54,6 +54,7 @@ mod sanitize;
 #[cfg(feature = "schema")]
 mod schema;
 mod secrets;
+mod session;
 mod shortened;
 mod signals;
 mod single_flight;
@@ -120,6 +121,11 @@ pub use self::{
     result::ToolResult,
     sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
+    session::{
+        CallIntent, CallOutcome, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease,
+        SessionOwner, SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall,
+        StoredMessage, StoredSession, StoredTurn, TurnState, is_session_id, is_session_name,
+    },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     wide_integers::changes_integers,

@@ -1,6 +1,6 @@
 //! Optional ports of the pipe, set when an engine is built.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -112,6 +112,12 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Called after the body ends; `None` is success.
     fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()>;
+}
+
+impl fmt::Debug for dyn Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Journal")
+    }
 }
 
 /// Trims one tool's output to its relevant parts before truncation. Deterministic and free of side

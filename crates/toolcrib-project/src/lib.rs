@@ -37,6 +37,7 @@ mod resolve;
 mod root;
 mod secrets;
 mod serve;
+mod sessions;
 mod skills;
 mod state;
 mod system;
@@ -53,6 +54,7 @@ pub use self::{
     project::{LoadOptions, Mode, Project},
     resolve::{DeclaredHub, DeclaredModel, environment_model},
     serve::{ServeToken, TokenError, TokenFile},
+    sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{
         Action, Consent, Foreign, Power, Review, Standing, TrustError, TrustStore, Trusted, Verdict,

@@ -10,5 +10,7 @@ struct Executors;
 struct Discovery;
 #[doc = include_str!("../../../docs/events.md")]
 struct Events;
+#[doc = include_str!("../../../docs/sessions.md")]
+struct Sessions;
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;

@@ -4,6 +4,7 @@
 mod last_notice;
 mod model_loop;
 mod prefix;
+mod recording;
 mod recover;
 mod report;
 mod request;
@@ -21,7 +22,10 @@ use toolcrib_core::{
 use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd};
 
 pub(crate) use self::prefix::Conversations;
-use self::{model_loop::ModelLoop, prefix::Prefix, report::Report, transcript::Transcript};
+use self::{
+    model_loop::ModelLoop, prefix::Prefix, recording::Recording, report::Report,
+    transcript::Transcript,
+};
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
@@ -101,7 +105,26 @@ impl std::fmt::Debug for Run {
 /// Runs one message to its end.
 async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunOutcome {
     let began = Instant::now();
-    let RunOptions { turn, history: mut messages, tool_choices, turn_timeout } = options;
+    let RunOptions { mut turn, history: mut messages, session, tool_choices, turn_timeout } =
+        options;
+    let mut recording = None;
+    if let Some(session) = session {
+        let redactor = agent.engine.redactor().clone();
+        let begun = match messages.is_empty() {
+            true => Recording::begin(session, &mut turn, redactor).await,
+            false => Err(RunError::new(
+                RunError::SESSION_FAILED,
+                "a session has its own history; leave out `history`",
+            )),
+        };
+        match begun {
+            Ok((begun, history)) => {
+                recording = Some(begun);
+                messages = history;
+            }
+            Err(error) => return never_began(error, messages, began),
+        }
+    }
     let conversation = turn.conversation.clone();
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
     let skills = turn.skills.clone();
@@ -122,7 +145,11 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     let prefix = Prefix::new(&agent.conversations, conversation.as_deref(), &system, &messages);
     let report = Report::new(&turn, began);
     let recovery = turn.recovery().cloned();
-    let transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
+    let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
+    if let Some(recording) = &mut recording {
+        recording.turn_began(&message, models.first().name());
+    }
+    transcript.recording = recording;
     transcript.report.began(
         &agent.engine.redactor().text(&message),
         models.first().name(),
@@ -149,6 +176,7 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     if time_is_up && end.stopped == Stopped::Cancelled {
         end = RunEnd::timed_out(allowed);
     }
+    running.record_end(&mut end).await;
     running.settle(end)
 }
 
@@ -220,6 +248,17 @@ impl RunState<'_> {
                 RunError::new(RunError::TURN_FAILED, error.to_string()).into()
             }
             _ => RunEnd::cancelled(),
+        }
+    }
+
+    /// Writes the end to the session. A run whose end is not recorded has failed.
+    async fn record_end(&mut self, end: &mut RunEnd) {
+        let transcript = &mut self.model_loop.transcript;
+        let Some(recording) = transcript.recording.take() else { return };
+        let usage = transcript.report.usage;
+        if let Err(error) = recording.end(&transcript.messages, end, usage).await {
+            end.stopped = Stopped::Failed;
+            end.error.get_or_insert(error);
         }
     }
 

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Map;
-use toolcrib_core::{__internal::PlainJson, Arguments, Menu, ToolCall, ToolName, VendorContent};
+use toolcrib_core::{
+    __internal::PlainJson, Arguments, Menu, Message, ToolCall, ToolName, VendorContent,
+};
 use toolcrib_engine::Redactor;
 
 /// Replacement in the conversation for a name that vendors reject.
@@ -54,6 +56,26 @@ pub(super) fn vendor_content(
         return vendor;
     }
     Arc::new(VendorContent { vendor: Arc::clone(&vendor.vendor), content })
+}
+
+/// A message for the store, or from it, without the secrets that are known now. Equal to the
+/// message if it contains none.
+pub(super) fn without_new_secrets(message: &Message, redactor: &Redactor) -> Message {
+    let text = |text: &Arc<str>| match redactor.text(text) {
+        Cow::Borrowed(_) => Arc::clone(text),
+        Cow::Owned(redacted) => redacted.into(),
+    };
+    let mut message = message.clone();
+    match &mut message {
+        Message::User { text: said } | Message::Tool { text: said, .. } => *said = text(said),
+        Message::Assistant { text: said, calls, vendor } => {
+            *said = text(said);
+            calls.iter_mut().for_each(|call| *call = kept(call, redactor));
+            *vendor = vendor.take().map(|vendor| vendor_content(vendor, redactor));
+        }
+        _ => {}
+    }
+    message
 }
 
 /// Arguments as written by a model, byte for byte unless they contain a secret. With a backslash

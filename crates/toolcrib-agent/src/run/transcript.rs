@@ -11,6 +11,7 @@ use super::{
     AgentParts, Models,
     last_notice::LastNotice,
     prefix::Prefix,
+    recording::Recording,
     recover::AnswerRequest,
     report::Report,
     request::{PartialResponse, ask},
@@ -34,6 +35,8 @@ pub(super) struct Transcript<'a> {
     call_ids: HashSet<Arc<str>>,
     pub(super) prefix: Prefix,
     last_notice: LastNotice,
+    /// `None` without a session.
+    pub(super) recording: Option<Recording>,
     /// The finish reason of the last response.
     pub(super) stop: Option<StopReason>,
 }
@@ -64,6 +67,7 @@ impl<'a> Transcript<'a> {
             report,
             recovery,
             prefix,
+            recording: None,
             stop: None,
         }
     }
@@ -83,6 +87,7 @@ impl<'a> Transcript<'a> {
         menu: Arc<Menu>,
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), RunEnd> {
+        self.record().await?;
         self.prefix.next(&menu, &tool_choice, self.messages.len(), &self.report);
         let request = ModelRequest {
             system: Arc::clone(&self.system),
@@ -118,7 +123,17 @@ impl<'a> Transcript<'a> {
             vendor: vendor.map(|vendor| sanitize::vendor_content(vendor, redactor)),
         };
         Arc::make_mut(&mut self.messages).push(said);
+        // Before its calls are made.
+        self.record().await?;
         Ok((text, calls))
+    }
+
+    /// Writes the new messages to the session.
+    async fn record(&mut self) -> Result<(), RunEnd> {
+        match &mut self.recording {
+            Some(recording) => Ok(recording.write(&self.messages).await?),
+            None => Ok(()),
+        }
     }
 
     /// The model's last text since the last user message; empty if there is none.
@@ -158,6 +173,9 @@ impl<'a> Transcript<'a> {
             other => other,
         });
         Arc::make_mut(&mut self.messages).extend(said);
+        if let Some(recording) = &mut self.recording {
+            recording.calls_ended(&results);
+        }
         for result in &results {
             self.report.usage += Usage::of_tool(result.cost_usd);
         }

@@ -16,5 +16,6 @@ mod looping;
 mod noticing;
 mod personality;
 mod reliability;
+mod sessions;
 mod support;
 mod turns;

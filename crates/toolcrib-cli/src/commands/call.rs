@@ -176,7 +176,7 @@ impl Journal for BeforeEffect {
 }
 
 /// The command that reads the rest of an artifact. The artifact is deleted with the call unless the
-/// conversation has a name.
+/// session has a name.
 fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
     let mut call = format!("toolcrib call artifact_read id={artifact}");
     let mut push = |flag: &str, value: Option<&OsStr>| {
@@ -191,12 +191,12 @@ fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
     }
     push("--as", situation.whom.principal.as_deref().map(OsStr::new));
     push("--tenant", situation.whom.tenant.as_deref().map(OsStr::new));
-    let name = situation.conversation.as_deref();
-    push("--conversation", Some(OsStr::new(name.unwrap_or("NAME"))));
+    let name = situation.session.as_deref();
+    push("--session", Some(OsStr::new(name.unwrap_or("NAME"))));
     match name {
         Some(_) => format!("read the rest with `{call}`"),
         None => {
-            format!("to read the rest, make the call with `--conversation NAME`, then run `{call}`")
+            format!("to read the rest, make the call with `--session NAME`, then run `{call}`")
         }
     }
 }

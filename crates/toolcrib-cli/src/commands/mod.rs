@@ -16,7 +16,9 @@ mod models;
 mod problem;
 mod recording;
 mod run;
+mod run_session;
 mod serve;
+mod sessions;
 mod skills;
 mod slow_servers;
 mod tools;
@@ -42,6 +44,11 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     let Cli { global, command } = cli;
     match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
+        Command::Sessions { list, command } => {
+            sessions::sessions(&global, list, command, cancellation).await
+        }
+        Command::Show(args) => sessions::show(&global, args, cancellation).await,
+        Command::Export(args) => sessions::export(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
@@ -260,7 +267,7 @@ fn turn_options(
     options.principal = text(&situation.whom.principal);
     options.tenant = text(&situation.whom.tenant);
     options.claims = claims(&situation.claims);
-    options.conversation = text(&situation.conversation);
+    options.conversation = text(&situation.session);
     options.personality = personality(project, situation.personality.as_deref())?;
     options.working_dir = Some(project.root().to_owned());
     Ok(options)

@@ -4,7 +4,7 @@ use std::env;
 
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
-use toolcrib_core::UnknownEventError;
+use toolcrib_core::{SessionStoreError, UnknownEventError};
 use toolcrib_engine::TurnError;
 use toolcrib_project::{Diagnostic, InstallError, LoadError};
 
@@ -135,6 +135,19 @@ impl From<LoadError> for Problem {
             LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),
             _ => Self::invalid(message),
+        }
+    }
+}
+
+impl From<SessionStoreError> for Problem {
+    fn from(error: SessionStoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            SessionStoreError::Unknown { .. }
+            | SessionStoreError::NameTaken { .. }
+            | SessionStoreError::InvalidName { .. } => Self::usage(message),
+            SessionStoreError::InUse { .. } => Self::failed("session_in_use", message),
+            _ => Self::failed(RunError::SESSION_FAILED, message),
         }
     }
 }

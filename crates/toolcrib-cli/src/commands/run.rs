@@ -1,6 +1,7 @@
 //! `toolcrib run`: one message, until the answer.
 
 use std::{
+    fs::File,
     io::{self, IsTerminal as _},
     path::Path,
     sync::Arc,
@@ -13,9 +14,14 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, call_arguments::read_stdin, catalog::identity, fresh,
-    json_lines, menu, models::first_configured, recording::Recording, turn_options,
-    with_project_told,
+    ChosenModel, Problem, Purpose,
+    call_arguments::{read_stdin, read_text},
+    catalog::identity,
+    fresh, json_lines, menu,
+    models::first_configured,
+    recording::Recording,
+    run_session::ChosenSession,
+    turn_options, with_project_told,
 };
 use crate::{
     args::{Global, RunArgs, Situation},
@@ -45,12 +51,16 @@ pub(super) async fn run(
     .await
 }
 
-/// The words of the command line, or standard input.
+/// The words of the command line, a file, or standard input.
 async fn message(words: &[String], cancellation: &CancellationToken) -> Result<String, Problem> {
     let message = match words {
         [] if io::stdin().is_terminal() => String::new(),
         [] => read_stdin(cancellation).await?,
         [only] if only == "-" => read_stdin(cancellation).await?,
+        [only] if only.starts_with('@') => {
+            let path = only.trim_start_matches('@').to_owned();
+            read_text(path.clone(), cancellation, || File::open(path)).await?
+        }
         words => words.join(" "),
     };
     // The newline that ends a piped text is not part of the message.
@@ -79,12 +89,16 @@ async fn judge(
 /// Runs the agent and prints its progress.
 async fn follow(
     global: &Global,
-    args: RunArgs,
+    mut args: RunArgs,
     message: String,
     tells: bool,
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    let chosen = ChosenSession::find(project, &args).await?;
+    if let Some(chosen) = &chosen {
+        chosen.adapt(&mut args.situation)?;
+    }
     let agent = tokio::select! {
         biased;
         agent = agent(project, &args.situation, tells) => agent?,
@@ -93,24 +107,39 @@ async fn follow(
 
     let own_model = own_model(project, &args.situation);
     let model = own_model.unwrap_or_else(|| agent.model()).name().to_owned();
-    let mut options = RunOptions::from(turn_options(project, &args.situation, cancellation)?);
-    options.tool_choices = args.tool_choices;
-    options.turn_timeout = args.timeout;
-
-    let run = agent.run(message, options);
+    let mut turn = turn_options(project, &args.situation, cancellation.clone())?;
     if let Some(path) = &args.events {
-        run.on("*", json_lines::events(path, project)?)?;
+        turn.events.on("*", json_lines::events(path, project)?)?;
     }
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
+    let session = match chosen {
+        Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
+        None => None,
+    };
+    if session.is_some() {
+        // It has the conversation.
+        turn.conversation = None;
+    }
+    let mut options = RunOptions::from(turn);
+    options.tool_choices = args.tool_choices;
+    options.turn_timeout = args.timeout;
+    options.session.clone_from(&session);
+
+    let run = agent.run(message, options);
     if tells {
         let narrator = Narrator::new(global.verbose);
         run.on("*", move |event| narrator.tell(event))?;
     }
     let outcome = run.await;
+    let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
+    if let Some(session) = session {
+        // Its failure is not one of the run: the lease expires.
+        let _ = session.close().await;
+    }
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
     if global.json {
-        output::json(&RunJson::new(&model, &outcome));
+        output::json(&RunJson::new(&model, session_id.as_deref(), &outcome));
     } else {
         output::answer(&outcome);
         if tells {

@@ -25,6 +25,8 @@ pub(crate) struct RunJson<'a> {
     error: Option<&'a RunError>,
     errors: Vec<&'a Diagnostic>,
     turn_id: Option<&'a str>,
+    /// The id of the session; null if the run is not stored.
+    session: Option<&'a str>,
     iterations: u32,
     tool_calls: Vec<CallJson<'a>>,
     result_chars: ResultChars,
@@ -37,13 +39,14 @@ pub(crate) struct RunJson<'a> {
 
 impl<'a> RunJson<'a> {
     /// A run on a model.
-    pub(crate) fn new(model: &'a str, outcome: &'a RunOutcome) -> Self {
+    pub(crate) fn new(model: &'a str, session: Option<&'a str>, outcome: &'a RunOutcome) -> Self {
         Self {
             answer: outcome.answer.as_deref(),
             stopped: outcome.stopped,
             error: outcome.error.as_ref(),
             errors: Vec::new(),
             turn_id: Some(&outcome.turn_id),
+            session,
             iterations: outcome.iterations,
             tool_calls: outcome.tool_calls.iter().map(CallJson::from).collect(),
             result_chars: outcome.result_chars(),
@@ -63,6 +66,7 @@ impl<'a> RunJson<'a> {
             error: Some(problem.error),
             errors: problem.errors,
             turn_id: None,
+            session: None,
             iterations: 0,
             tool_calls: Vec::new(),
             result_chars: ResultChars { read: 0, produced: 0 },
@@ -135,7 +139,7 @@ struct TruncatedJson<'a> {
 }
 
 const ASK_FOR_LESS: &str = "ask the tool for less, raise its `max_result_chars`, or declare \
-    [artifacts] and call it with `--conversation NAME`";
+    [artifacts] and call it with `--session NAME`";
 
 /// The marker at a cut.
 const MARKER: &str = "[truncated — ";

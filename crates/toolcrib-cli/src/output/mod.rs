@@ -8,6 +8,7 @@ mod mcp;
 mod models;
 mod narrator;
 mod serve;
+mod sessions;
 mod skills;
 mod streams;
 mod summary;
@@ -35,6 +36,10 @@ pub(crate) use self::{
     models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
     narrator::Narrator,
     serve::{Served, asked, at, how_to_start, request, served, served_later, server_state, token},
+    sessions::{
+        SessionsJson, exported, exported_to, session, session_deleted, session_json,
+        session_markdown, session_waits, sessions,
+    },
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},

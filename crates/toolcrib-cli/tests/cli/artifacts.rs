@@ -76,13 +76,13 @@ fn a_call_says_how_to_read_on_and_it_works() {
     let unnamed = project.toolcrib(&["call", "count", "to=5000"]);
     assert!(unnamed.stdout.ends_with("chars total; the rest: artifact_read call_1]\n"));
     let told = |stderr: &str| stderr.replace(project.path().to_str().unwrap(), "DIR");
-    insta::assert_snapshot!(told(&unnamed.stderr), @r"  help: to read the rest, make the call with `--conversation NAME`, then run `toolcrib call artifact_read id=call_1 --project DIR --conversation NAME`");
+    insta::assert_snapshot!(told(&unnamed.stderr), @r"  help: to read the rest, make the call with `--session NAME`, then run `toolcrib call artifact_read id=call_1 --project DIR --session NAME`");
     let call = |args: &[&str]| {
-        let args = [&["call"], args, &["--conversation", "a b", "--as", "ana"]].concat();
+        let args = [&["call"], args, &["--session", "a.b", "--as", "ana"]].concat();
         project.toolcrib(&args)
     };
     let named = call(&["count", "to=5000"]);
-    insta::assert_snapshot!(told(&named.stderr), @r"  help: read the rest with `toolcrib call artifact_read id=call_1 --project DIR --as ana --conversation 'a b'`");
+    insta::assert_snapshot!(told(&named.stderr), @r"  help: read the rest with `toolcrib call artifact_read id=call_1 --project DIR --as ana --session a.b`");
     let read = call(&["artifact_read", "id=call_1", "tail:=2"]);
     assert_eq!((read.stdout.as_str(), read.stderr.as_str()), ("4999\n5000\n", ""));
     // The next of that call is another one; the data of the first was kept too.

@@ -32,6 +32,7 @@ mod problems;
 mod readme;
 mod run;
 mod serve;
+mod sessions;
 mod skills;
 mod streams;
 mod support;

@@ -179,7 +179,7 @@ fn reasons_hold_where_roles_tenants_and_skills_come_together() {
 fn the_same_menu_has_the_same_bytes() {
     let desk = Project::desk();
     let (_, first) = desk.json(&["menu", "--skill", "billing"]);
-    let (_, second) = desk.json(&["menu", "--skill", "billing", "--conversation", "other"]);
+    let (_, second) = desk.json(&["menu", "--skill", "billing", "--session", "other"]);
     assert_eq!(first, second);
 }
 

@@ -65,6 +65,11 @@ impl Prepared {
         command.env(self.vendor.base_url_variable(), url).env(key, KEY)
     }
 
+    /// The requests so far.
+    pub(crate) fn requests(&self) -> Vec<toolcrib_testbed::Recorded> {
+        self.server.recorder().requests()
+    }
+
     fn run(&self, desk: &Project, args: &[&str]) -> Outcome {
         let model = format!("{}:desk", self.vendor);
         let mut command = desk.command(&["run", "--model", &model]);

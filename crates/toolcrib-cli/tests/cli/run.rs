@@ -101,7 +101,7 @@ fn identity_reaches_the_events() {
         "ann",
         "--tenant",
         "acme",
-        "--conversation",
+        "--session",
         "c-7",
     ]);
     for event in events(&outcome.stderr) {

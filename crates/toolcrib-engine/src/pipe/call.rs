@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    CancellationToken, Digest, ErrorCode, Menu, Tool, ToolError, ToolOutput, ToolResult,
+    CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput, ToolResult,
     TurnEvents,
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,
     pub(crate) questions: Option<&'a Questions>,
+    /// The turn's own journal.
+    pub(crate) journal: Option<&'a Arc<dyn Journal>>,
     pub(crate) recovery: Option<&'a ReliabilityContext>,
 }
 

@@ -1,41 +1,54 @@
 //! Records the intent before the effect, and the outcome after it.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{__internal::panic_text, ErrorCode, PendingCall};
+use toolcrib_core::{__internal::panic_text, ErrorCode, Journal, PendingCall};
 
 use super::call::{Batch, Failure};
 
+/// The journals of a call: the engine's, then the turn's.
+fn journals<'a>(batch: &'a Batch<'_>) -> impl Iterator<Item = &'a Arc<dyn Journal>> {
+    batch.engine.journal.iter().chain(batch.journal)
+}
+
 /// A call that cannot be recorded is not made.
-pub(super) async fn before(batch: &Batch<'_>, call: PendingCall<'_>) -> Result<(), Failure> {
-    let Some(journal) = &batch.engine.journal else {
-        return Ok(());
-    };
-    let written = AssertUnwindSafe(async { journal.intent(call).await }).catch_unwind();
-    let written = tokio::select! {
-        biased;
-        () = batch.cancellation.cancelled() => {
-            return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
-        }
-        written = written => written,
-    };
-    let cause = match written {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(error)) => error.to_string(),
-        Err(panic) => format!("the journal panicked: {}", panic_text(&*panic)),
-    };
-    Err(Failure::refused(
-        ErrorCode::ExecutionFailed,
-        "the call could not be recorded, so it was not made",
-    )
-    .caused_by(cause))
+pub(super) async fn before<'c>(
+    batch: &Batch<'_>,
+    pending: &impl Fn() -> PendingCall<'c>,
+) -> Result<(), Failure> {
+    for journal in journals(batch) {
+        let written = AssertUnwindSafe(async { journal.intent(pending()).await }).catch_unwind();
+        let written = tokio::select! {
+            biased;
+            () = batch.cancellation.cancelled() => {
+                return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
+            }
+            written = written => written,
+        };
+        let cause = match written {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("the journal panicked: {}", panic_text(&*panic)),
+        };
+        return Err(Failure::refused(
+            ErrorCode::ExecutionFailed,
+            "the call could not be recorded, so it was not made",
+        )
+        .caused_by(cause));
+    }
+    Ok(())
 }
 
 /// The effect has happened or not. A journal that fails now keeps an intent without an outcome,
 /// which is the purpose of recording it first.
-pub(super) async fn after(batch: &Batch<'_>, call: PendingCall<'_>, code: Option<ErrorCode>) {
-    if let Some(journal) = &batch.engine.journal {
-        let _ = AssertUnwindSafe(async { journal.outcome(call, code).await }).catch_unwind().await;
+pub(super) async fn after<'c>(
+    batch: &Batch<'_>,
+    pending: &impl Fn() -> PendingCall<'c>,
+    code: Option<ErrorCode>,
+) {
+    for journal in journals(batch) {
+        let _ =
+            AssertUnwindSafe(async { journal.outcome(pending(), code).await }).catch_unwind().await;
     }
 }

@@ -195,13 +195,14 @@ impl Batch<'_> {
         artifact::before_attempt(self, call);
         let (context, progress) = self.context(tool, call, shares);
         let context = grant::grant(self, pending(), context)?;
-        intent::before(self, pending()).await?;
+        intent::before(self, &pending).await?;
         let outcome = run::run(self, tool, call, args, context, progress).await;
         let outcome = match outcome {
             Ok(output) => output::fitting(self, tool, output).await,
             failed => failed,
         };
-        intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
+        let code = outcome.as_ref().err().map(|failure| failure.code);
+        intent::after(self, &pending, code).await;
         Ok(outcome)
     }
 

@@ -210,6 +210,7 @@ impl Iteration {
             halting: &self.turn.halting,
             made: &self.turn.made,
             questions: self.turn.questions.as_ref(),
+            journal: self.turn.journal.as_ref(),
             recovery: self.turn.recovery.as_ref(),
         }
     }

@@ -163,6 +163,7 @@ impl Turn {
             made: CallsMade::default(),
             offered: Mutex::default(),
             questions: options.questions,
+            journal: options.journal,
             engine,
             recovery,
         });

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
-use toolcrib_core::{CancellationToken, Events, SkillId};
+use toolcrib_core::{CancellationToken, Events, Journal, SkillId};
 
 use crate::questions::Questions;
 
@@ -42,6 +42,9 @@ pub struct TurnOptions {
     pub events: Events,
     /// The questions for people; see [`Questions`]. Default: none, and questions fail.
     pub questions: Option<Questions>,
+    /// Records the intents and outcomes of this turn's calls, after the engine's
+    /// [journal](crate::EngineBuilder::journal). Default: none.
+    pub journal: Option<Arc<dyn Journal>>,
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
     /// decides, as for a failed source. Default: none.
     pub source_timeout: Option<Duration>,
@@ -116,6 +119,13 @@ impl TurnOptions {
     #[must_use]
     pub fn questions(mut self, questions: Questions) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the journal of this turn's calls.
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
         self
     }
 

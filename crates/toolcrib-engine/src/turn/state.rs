@@ -7,8 +7,8 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, CancellationToken, Digest, EventKind, Identity, ToolRegistry, TurnEvents,
-    TurnSignals,
+    __internal::millis, CancellationToken, Digest, EventKind, Identity, Journal, ToolRegistry,
+    TurnEvents, TurnSignals,
 };
 
 use crate::{
@@ -43,6 +43,8 @@ pub(super) struct TurnState {
     pub(super) offered: Mutex<Option<Digest>>,
     /// `None` if the turn has no questions.
     pub(super) questions: Option<Questions>,
+    /// The turn's own journal, in addition to the engine's.
+    pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,
     /// `None` without reliability rules and breakers.
     pub(super) recovery: Option<ReliabilityContext>,

@@ -16,6 +16,7 @@ mod remote;
 mod schema;
 mod secrets;
 mod serve;
+mod sessions;
 mod settings;
 mod text;
 mod tool;
@@ -35,6 +36,7 @@ pub(crate) use self::{
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
     serve::{ServeSection, TokenSection},
+    sessions::SessionsSection,
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,
     tool::{Input, Kind, ToolSection},
@@ -54,6 +56,7 @@ pub(crate) struct ProjectFile {
     pub(crate) limits: LimitsSection,
     pub(crate) skills: SkillsSection,
     pub(crate) artifacts: Option<ArtifactsSection>,
+    pub(crate) sessions: SessionsSection,
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) models: Vec<ModelSection>,
@@ -95,6 +98,7 @@ impl ProjectFile {
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             artifacts: file.table("artifacts", ArtifactsSection::read),
+            sessions: file.table("sessions", SessionsSection::read).unwrap_or_default(),
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
             models: ModelSection::read_all(file),

@@ -9,7 +9,7 @@ use super::Declared;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 16] = [
+const OF_THE_PROJECT: [&str; 17] = [
     "agent",
     "artifacts",
     "breaker",
@@ -26,6 +26,7 @@ const OF_THE_PROJECT: [&str; 16] = [
     "role",
     "secrets",
     "serve",
+    "sessions",
 ];
 
 /// A section: the folder of a plugin, and its access outside the folder.

@@ -27,6 +27,7 @@ use crate::{
     },
     root::Root,
     secrets::EnvironmentSecrets,
+    sessions::Sessions,
     skills::{SkillFolders, WatchedSkills},
     state::StateFolder,
     system::system_text,
@@ -253,6 +254,7 @@ impl Project {
             id,
         });
         let plugins = plugins.collect();
+        let sessions = Sessions::new(&file.sessions, &state);
         Ok(Self {
             name: file.name.unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
@@ -274,6 +276,7 @@ impl Project {
             mcp,
             hubs,
             artifacts,
+            sessions,
             keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
             held,
             plugins,

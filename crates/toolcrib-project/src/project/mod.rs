@@ -26,6 +26,7 @@ use crate::{
     },
     secrets::EnvironmentSecrets,
     serve::{ServeToken, TokenError, TokenFile, token_file},
+    sessions::Sessions,
     skills::{InstallError, InstalledSkill, WatchedSkills},
     state::StateFolder,
     trust::Held,
@@ -57,6 +58,7 @@ pub struct Project {
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
+    sessions: Sessions,
     keeps_artifacts: bool,
     held: Held,
     plugins: Vec<FolderPlugin>,
@@ -207,6 +209,11 @@ impl Project {
     /// it.
     pub fn artifacts(&self) -> Option<&Artifacts> {
         self.artifacts.as_ref()
+    }
+
+    /// The sessions: stored runs that can be continued.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     /// Whether artifacts of a named conversation remain after this process has ended.

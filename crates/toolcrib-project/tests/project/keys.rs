@@ -13,6 +13,7 @@ agent = { 0 = 0 }
 limits = { 0 = 0 }
 skills = { 0 = 0 }
 artifacts = { 0 = 0 }
+sessions = { 0 = 0 }
 breaker = { 0 = 0 }
 retry_budget = { 0 = 0 }
 secrets = { A = { 0 = 0 } }

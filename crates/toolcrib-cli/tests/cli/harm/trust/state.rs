@@ -53,7 +53,7 @@ fn files_of_the_state_were_written_through_links() {
     fs::create_dir(log.state()).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), log.state().join("artifacts")).unwrap();
     let _ = fs::remove_file(&target);
-    log.toolcrib(&["call", "speak", "--conversation", "c"]);
+    log.toolcrib(&["call", "speak", "--session", "c"]);
     assert_eq!(listing(elsewhere.path()), []);
 }
 

@@ -1,0 +1,199 @@
+//! Sessions: the history of runs in a store.
+
+mod lease;
+mod recovery;
+
+use std::sync::Arc;
+
+use tokio::{
+    sync::{Mutex, OwnedMutexGuard},
+    task::spawn_blocking,
+};
+use toolcrib_core::{
+    Message, NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore, SessionStoreError,
+};
+
+use self::lease::KeptLease;
+
+/// An open session: a conversation in a store, whose turns are runs with
+/// [`RunOptions::session`](crate::RunOptions::session). No other process can write to it until it is
+/// [closed](Self::close). Clones share it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolcrib_agent::{Agent, RunOptions, Session};
+/// use toolcrib_core::{NewSession, SessionOwner};
+/// use toolcrib_models::ScriptedModel;
+/// use toolcrib_store::MemoryStore;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let model = ScriptedModel::from_toml("script.toml", r#"
+///     [[rule]]
+///     text = "Hello."
+/// "#)?;
+/// let agent = Agent::builder().model(model).build()?;
+/// let owner = SessionOwner::default();
+/// let new = NewSession { owner, name: None, personality: "default".into() };
+/// let session = Session::create(Arc::new(MemoryStore::new()), new).await?;
+/// for message in ["Hello", "And again"] {
+///     agent.run(message, RunOptions::default().session(&session)).await.into_answer()?;
+/// }
+/// assert_eq!(session.info().await?.turns, 2);
+/// session.close().await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Session(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn SessionStore>,
+    lease: KeptLease,
+    /// As it was when it was opened.
+    info: SessionInfo,
+    /// Locked during a run.
+    history: Arc<Mutex<History>>,
+}
+
+/// The messages of the session; `None` after a run that did not record its end.
+pub(crate) type History = Option<Arc<Vec<Message>>>;
+
+impl Session {
+    /// Creates a session.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], such as [`NameTaken`](SessionStoreError::NameTaken).
+    pub async fn create(
+        store: Arc<dyn SessionStore>,
+        new: NewSession,
+    ) -> Result<Self, SessionStoreError> {
+        let info = with(&store, move |store| store.create(&new)).await?;
+        let lease = KeptLease::acquire(&store, &info).await?;
+        Ok(Self::of(store, info, lease, Some(Arc::default())))
+    }
+
+    /// Opens the owner's session of an id or a name.
+    ///
+    /// If the last process that wrote to it was killed, this waits until its lease has expired, at
+    /// most ten seconds; then the interrupted turn is ended. Each call of it that has no result gets
+    /// one: `outcome_unknown` if the call may have had its effect. Such a call is not repeated.
+    ///
+    /// # Errors
+    /// [`InUse`](SessionStoreError::InUse) if another run renews its lease;
+    /// [`Unknown`](SessionStoreError::Unknown) also for a session of another owner.
+    pub async fn open(
+        store: Arc<dyn SessionStore>,
+        owner: &SessionOwner,
+        session: &str,
+    ) -> Result<Self, SessionStoreError> {
+        let (of, named) = (owner.clone(), session.to_owned());
+        let info = with(&store, move |store| store.find(&of, &named)).await?;
+        let lease = KeptLease::acquire(&store, &info).await?;
+        let session = Self::of(store, info, lease, None);
+        session.0.history.lock().await.replace(session.load().await?);
+        Ok(session)
+    }
+
+    fn of(
+        store: Arc<dyn SessionStore>,
+        info: SessionInfo,
+        lease: KeptLease,
+        history: History,
+    ) -> Self {
+        Self(Arc::new(Shared { store, lease, info, history: Arc::new(Mutex::new(history)) }))
+    }
+
+    /// The id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.0.info.id
+    }
+
+    /// The name, if it has one.
+    pub fn name(&self) -> Option<&Arc<str>> {
+        self.0.info.name.as_ref()
+    }
+
+    /// The id of the personality of its turns.
+    pub fn personality(&self) -> &Arc<str> {
+        &self.0.info.personality
+    }
+
+    /// The owner. The turns must have the same tenant and principal.
+    pub fn owner(&self) -> &SessionOwner {
+        &self.0.info.owner
+    }
+
+    /// The conversation of its turns' identity: the name, else the id.
+    pub fn conversation(&self) -> &Arc<str> {
+        self.0.info.conversation()
+    }
+
+    /// The present state in the store.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if it cannot be read.
+    pub async fn info(&self) -> Result<SessionInfo, SessionStoreError> {
+        let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+        with(&self.0.store, move |store| store.find(&owner, &id)).await
+    }
+
+    /// Ends the lease, so that others can open the session at once. Later runs of clones fail. A
+    /// session that is dropped is closed in the background.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`] if the store cannot be written. Then the lease ends by itself.
+    pub async fn close(self) -> Result<(), SessionStoreError> {
+        self.0.lease.release().await
+    }
+
+    /// The lock on its history; `None` during a run.
+    pub(crate) fn try_lock(&self) -> Option<OwnedMutexGuard<History>> {
+        Arc::clone(&self.0.history).try_lock_owned().ok()
+    }
+
+    /// The messages in the store, after the repair of an interrupted turn.
+    pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
+        let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+        let lease = self.0.lease.get().clone();
+        let messages = with(&self.0.store, move |store| {
+            let stored = store.read(&owner, &id)?;
+            let repair = recovery::repair(&stored);
+            if !repair.is_empty() {
+                store.write(&lease, &repair)?;
+            }
+            let stored = stored.messages.into_iter().map(|stored| stored.message);
+            let added = repair.into_iter().filter_map(|record| match record {
+                SessionRecord::Message(message) => Some(message),
+                _ => None,
+            });
+            Ok(stored.chain(added).collect())
+        });
+        messages.await.map(Arc::new)
+    }
+
+    /// Writes records.
+    pub(crate) async fn write(&self, records: Vec<SessionRecord>) -> Result<(), SessionStoreError> {
+        let lease = self.0.lease.get().clone();
+        with(&self.0.store, move |store| store.write(&lease, &records)).await
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Session").field(self.id()).finish()
+    }
+}
+
+/// Runs a function on the store, off the async workers.
+async fn with<T: Send + 'static>(
+    store: &Arc<dyn SessionStore>,
+    work: impl FnOnce(&dyn SessionStore) -> Result<T, SessionStoreError> + Send + 'static,
+) -> Result<T, SessionStoreError> {
+    let store = Arc::clone(store);
+    let done = spawn_blocking(move || work(&*store)).await;
+    done.unwrap_or_else(|error| {
+        let store = "the store of sessions".to_owned();
+        Err(SessionStoreError::Io { store, doing: "used", source: error.into() })
+    })
+}

@@ -1,0 +1,161 @@
+//! `toolcrib sessions`, `show` and `export`: the stored runs of a project.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use toolcrib_core::{
+    CancellationToken, Identity, SessionInfo, SessionOwner, SessionStore as _, SessionStoreError,
+    StoredSession,
+};
+use toolcrib_project::Project;
+
+use super::{ChosenModel, Problem, Purpose, load};
+use crate::{
+    args::{ExportArgs, ExportFormat, Global, ListArgs, Look, SessionsCommand, ShowArgs, Whom},
+    exit::{self, Exit},
+    output::{self, SessionsJson},
+};
+
+pub(super) async fn sessions(
+    global: &Global,
+    list: ListArgs,
+    command: Option<SessionsCommand>,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = inspected(global, &cancellation).await?;
+    match command.unwrap_or(SessionsCommand::List(list)) {
+        SessionsCommand::List(ListArgs { limit, whom }) => {
+            let (sessions, owner) = (project.sessions().clone(), whom.owner());
+            let listed = on_store(move || match sessions.open_existing()? {
+                Some(store) => store.list(&owner, limit),
+                None => Ok(Vec::new()),
+            });
+            let listed = listed.await?;
+            if global.json {
+                output::json(&SessionsJson { sessions: &listed });
+            } else {
+                output::sessions(&listed, limit, global.quiet);
+            }
+        }
+        SessionsCommand::Delete { sessions, whom } => {
+            for session in sessions {
+                let deleted = delete(&project, &whom, session).await?;
+                if global.json {
+                    output::json(&deleted);
+                } else {
+                    output::session_deleted(&deleted, global.quiet);
+                }
+            }
+        }
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) async fn show(
+    global: &Global,
+    args: ShowArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = inspected(global, &cancellation).await?;
+    let session = read(&project, args).await?;
+    if global.json {
+        output::json(&session);
+    } else {
+        output::session(&session, global.verbose);
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) async fn export(
+    global: &Global,
+    args: ExportArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let ExportArgs { show, format, output } = args;
+    let project = inspected(global, &cancellation).await?;
+    let session = read(&project, show).await?;
+    let format = if global.json { ExportFormat::Json } else { format };
+    let text = match format {
+        ExportFormat::Json => output::session_json(&session)
+            .map_err(|error| Problem::failed("internal", error.to_string()))?,
+        ExportFormat::Md => output::session_markdown(&session),
+    };
+    match output {
+        None => output::exported(&text),
+        Some(path) => {
+            write_new(&path, &text)
+                .map_err(|error| Problem::usage(format!("`--output`: {error}")))?;
+            output::exported_to(&path, global.quiet);
+        }
+    }
+    Ok(exit::FINE)
+}
+
+/// Creates a file that only its owner can read. An existing file is never replaced.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let about = |error: io::Error| {
+        let problem = match error.kind() {
+            io::ErrorKind::AlreadyExists => "already exists; name a new file".to_owned(),
+            _ => format!("cannot be written: {error}"),
+        };
+        io::Error::other(format!("{} {problem}", path.display()))
+    };
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(about)?;
+    file.write_all(text.as_bytes()).map_err(about)
+}
+
+/// The project, without starting any part of it.
+async fn inspected(global: &Global, cancellation: &CancellationToken) -> Result<Project, Problem> {
+    let purpose = Purpose::Look(Look { offline: true });
+    load(global, purpose, ChosenModel::default(), cancellation).await
+}
+
+async fn read(project: &Project, args: ShowArgs) -> Result<StoredSession, Problem> {
+    let (sessions, owner) = (project.sessions().clone(), args.whom.owner());
+    let read = on_store(move || {
+        let store = sessions.open_existing()?.ok_or_else(|| unknown(&args.session))?;
+        let id = store.find(&owner, &args.session)?.id;
+        store.read(&owner, &id)
+    });
+    Ok(read.await?)
+}
+
+/// Deletes a session and its artifacts.
+async fn delete(project: &Project, whom: &Whom, session: String) -> Result<SessionInfo, Problem> {
+    let (sessions, owner) = (project.sessions().clone(), whom.owner());
+    let artifacts = project.artifacts().cloned();
+    let deleted = on_store(move || {
+        let store = sessions.open_existing()?.ok_or_else(|| unknown(&session))?;
+        let info = store.find(&owner, &session)?;
+        store.remove(&owner, &info.id)?;
+        if let Some(artifacts) = artifacts {
+            let SessionOwner { tenant, principal } = owner;
+            let conversation = info.conversation().clone();
+            let forgotten = artifacts.forget(&Identity { tenant, principal, conversation });
+            forgotten.map_err(|error| SessionStoreError::Io {
+                store: format!("the artifacts of `{session}`"),
+                doing: "removed",
+                source: error.into(),
+            })?;
+        }
+        Ok(info)
+    });
+    Ok(deleted.await?)
+}
+
+fn unknown(session: &str) -> SessionStoreError {
+    SessionStoreError::Unknown { session: session.into() }
+}
+
+/// Runs a function on the store, off the async workers.
+pub(super) async fn on_store<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SessionStoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(|error| Problem::failed("internal", error.to_string()))??)
+}

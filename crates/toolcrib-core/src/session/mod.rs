@@ -1,0 +1,17 @@
+//! Sessions: conversations that outlive the process.
+
+mod error;
+mod record;
+mod store;
+
+pub use self::{
+    error::SessionStoreError,
+    record::{
+        CallIntent, CallOutcome, SessionRecord, StoredCall, StoredMessage, StoredSession,
+        StoredTurn, TurnState,
+    },
+    store::{
+        MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRetention,
+        SessionStore, is_session_id, is_session_name,
+    },
+};

@@ -1,0 +1,185 @@
+//! The records of a session, as they are written and as they are read.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::SessionInfo;
+use crate::{
+    message::{Message, Usage},
+    output::ErrorCode,
+};
+
+/// A record of the session's last turn. A turn begins, has messages and calls, and ends.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SessionRecord {
+    /// A turn begins. Only after the end of the last one.
+    TurnBegan {
+        /// The name of the first model.
+        model: Arc<str>,
+        /// The first words of the user's message.
+        title: Arc<str>,
+    },
+    /// The next message of the conversation.
+    Message(Message),
+    /// A call is about to be made. A second intent of the same id is another attempt.
+    Intent(CallIntent),
+    /// The end of a call. Without effect if the call has no intent, or an outcome already.
+    Outcome {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// Its outcome.
+        outcome: CallOutcome,
+    },
+    /// The turn ends.
+    TurnEnded {
+        /// How, as one word: `answered`, `failed`, `interrupted`.
+        stopped: Arc<str>,
+        /// The error, for the operator.
+        error: Option<Arc<str>>,
+        /// Usage and cost of the turn.
+        usage: Usage,
+    },
+}
+
+/// A call before its effect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallIntent {
+    /// The call's id, unique within the session.
+    pub call_id: Arc<str>,
+    /// The tool's name.
+    pub tool: Arc<str>,
+    /// The arguments that run, without secrets.
+    pub arguments: Value,
+    /// Whether the tool declares that it changes nothing.
+    pub read_only: bool,
+    /// Whether the tool declares that a repeated call has no further effect.
+    pub idempotent: bool,
+}
+
+impl CallIntent {
+    /// Whether a second call might do harm. Its intent must then survive the loss of power.
+    pub fn is_unrepeatable(&self) -> bool {
+        !self.read_only && !self.idempotent
+    }
+}
+
+/// The end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallOutcome {
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed(ErrorCode),
+}
+
+impl CallOutcome {
+    /// The outcome of a call with an error code; `None` is success.
+    pub fn of(code: Option<ErrorCode>) -> Self {
+        code.map_or(Self::Succeeded, Self::Failed)
+    }
+
+    /// The outcome as written: `ok` or the error code.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "ok",
+            Self::Failed(code) => code.as_str(),
+        }
+    }
+
+    /// The outcome of a word that [`as_str`](Self::as_str) has written.
+    pub fn from_word(word: &str) -> Option<Self> {
+        if word == Self::Succeeded.as_str() {
+            return Some(Self::Succeeded);
+        }
+        ErrorCode::ALL.into_iter().find(|code| code.as_str() == word).map(Self::Failed)
+    }
+}
+
+impl Serialize for CallOutcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The state of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum TurnState {
+    /// It has no end: it runs, or its process was killed.
+    Running,
+    /// It ended.
+    Ended {
+        /// How, as one word.
+        stopped: Arc<str>,
+        /// The error, for the operator.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Arc<str>>,
+    },
+}
+
+/// The contents of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredSession {
+    /// The session.
+    pub info: SessionInfo,
+    /// The turns, in order.
+    pub turns: Vec<StoredTurn>,
+    /// The messages of all turns, in order.
+    pub messages: Vec<StoredMessage>,
+    /// The calls of all turns, in the order of their first intents.
+    pub calls: Vec<StoredCall>,
+}
+
+/// A turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredTurn {
+    /// The number, from 1.
+    pub number: u32,
+    /// The name of its first model.
+    pub model: Arc<str>,
+    /// Its beginning, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// Its end, in milliseconds since 1970.
+    pub ended_ms: Option<u64>,
+    /// Its state.
+    #[serde(flatten)]
+    pub state: TurnState,
+    /// Usage and cost; nothing until it ends.
+    pub usage: Usage,
+}
+
+/// A message with its turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredMessage {
+    /// The number of the turn.
+    pub turn: u32,
+    /// The message, equal to the one that was written.
+    #[serde(flatten)]
+    pub message: Message,
+}
+
+/// A call whose intent was written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredCall {
+    /// The number of the turn.
+    pub turn: u32,
+    /// The call's id.
+    pub call_id: Arc<str>,
+    /// The tool's name.
+    pub tool: Arc<str>,
+    /// The arguments, without secrets.
+    pub arguments: Value,
+    /// Whether the tool declares that it changes nothing.
+    pub read_only: bool,
+    /// Whether the tool declares that a repeated call has no further effect.
+    pub idempotent: bool,
+    /// The number of intents.
+    pub attempts: u32,
+    /// The time of the first intent, in milliseconds since 1970.
+    pub began_ms: u64,
+    /// The outcome; `None` if none was written.
+    pub outcome: Option<CallOutcome>,
+}

@@ -1,0 +1,184 @@
+//! Written records are readable.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolcrib_core::{
+    CallIntent, CallOutcome, ContentBlock, ErrorCode, Message, SessionRecord, SessionStore,
+    SessionStoreError, StoredCall, ToolCall, TurnState, Usage, VendorContent,
+};
+
+use super::{Violations, began, ended, leased, owner};
+
+pub(super) fn check(
+    store: &dyn SessionStore,
+    broken: &mut Violations,
+) -> Result<(), SessionStoreError> {
+    messages(store, broken)?;
+    calls(store, broken)?;
+    turns(store, broken)?;
+    order(store, broken)
+}
+
+/// Messages of every kind, with the contents that are easy to change.
+fn samples() -> Vec<Message> {
+    vec![
+        Message::user("caf\u{e9} \u{1f600} \0 \"quoted\"\r\n"),
+        Message::Assistant {
+            text: "".into(),
+            calls: vec![
+                ToolCall::new("c1", "a", json!({"z": 1, "a": [0.1, 1e300, -0.0, u64::MAX]})),
+                ToolCall::unparsed("c2", "b", r#"{ "kept" :  "as written" }"#),
+                ToolCall::new("c3", "c", json!("a JSON string")),
+            ],
+            vendor: Some(Arc::new(VendorContent {
+                vendor: "anthropic".into(),
+                content: json!({"signature": "\u{fffd}==", "nested": {"b": 0.30000000000000004}}),
+            })),
+        },
+        Message::Tool {
+            call_id: "c1".into(),
+            name: "a".into(),
+            text: "result".into(),
+            blocks: [
+                ContentBlock::image("image/png", vec![0, 255, 1]),
+                ContentBlock::audio("audio/wav", vec![1]),
+                ContentBlock::text("file:///a", "text"),
+                ContentBlock::binary("file:///b", vec![]).media_type("x/y"),
+                ContentBlock::link("https://example.com", "a link"),
+            ]
+            .into(),
+            is_error: true,
+            untrusted: true,
+        },
+        Message::notice("a notice"),
+    ]
+}
+
+fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    let samples = samples();
+    store.write(&lease, &[began(), SessionRecord::Message(Message::user("first"))])?;
+    for message in &samples {
+        store.write(&lease, &[SessionRecord::Message(message.clone())])?;
+    }
+    store.write(&lease, &[ended(), began(), SessionRecord::Message(Message::user("second"))])?;
+    let session = store.read(&owner, &info.id)?;
+    let read: Vec<_> = session.messages.iter().map(|stored| stored.message.clone()).collect();
+    let first = [Message::user("first")].into_iter();
+    let written: Vec<_> = first.chain(samples).chain([Message::user("second")]).collect();
+    broken.unless(read == written, "messages must be read as they were written, in order");
+    // Equality ignores the order of keys.
+    let same_bytes = format!("{read:?}") == format!("{written:?}");
+    broken.unless(same_bytes, "the order of keys and all digits of numbers must be kept");
+    let turns: Vec<_> = session.messages.iter().map(|stored| stored.turn).collect();
+    broken.unless(turns == [1, 1, 1, 1, 1, 2], "each message must have the number of its turn");
+    let size = session.info.bytes;
+    broken.unless(size > 0, "the size of a session must count its messages");
+    Ok(())
+}
+
+fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    let arguments = json!({"b": 0.1, "a": "x"});
+    let intent = |call_id: &str| {
+        SessionRecord::Intent(CallIntent {
+            call_id: call_id.into(),
+            tool: "refund".into(),
+            arguments: arguments.clone(),
+            read_only: call_id == "reads",
+            idempotent: call_id == "repeats",
+        })
+    };
+    let failed = CallOutcome::Failed(ErrorCode::StaleWrite);
+    let outcome =
+        |call_id: &str, outcome| SessionRecord::Outcome { call_id: call_id.into(), outcome };
+    store.write(&lease, &[began(), intent("open"), intent("reads"), intent("repeats")])?;
+    store.write(&lease, &[outcome("reads", CallOutcome::Succeeded), outcome("repeats", failed)])?;
+    store.write(&lease, &[outcome("reads", failed), outcome("never", failed)])?;
+    let session = store.read(&owner, &info.id)?;
+    let of = |call: &StoredCall| (Arc::clone(&call.call_id), call.attempts, call.outcome);
+    let read: Vec<_> = session.calls.iter().map(of).collect();
+    let expected = [
+        ("open".into(), 1, None),
+        ("reads".into(), 1, Some(CallOutcome::Succeeded)),
+        ("repeats".into(), 1, Some(failed)),
+    ];
+    broken.unless(read == expected, "a call must keep its first outcome, and have none before");
+    let flags: Vec<_> =
+        session.calls.iter().map(|call| (call.read_only, call.idempotent)).collect();
+    let expected = [(false, false), (true, false), (false, true)];
+    broken.unless(flags == expected, "a call must keep the declarations of its tool");
+    let kept = session
+        .calls
+        .iter()
+        .all(|call| call.arguments.to_string() == arguments.to_string() && *call.tool == *"refund");
+    broken.unless(kept, "a call must keep its tool and its arguments");
+    store.write(&lease, &[intent("repeats")])?;
+    let session = store.read(&owner, &info.id)?;
+    let again = session.calls.get(2).map(of);
+    let reopened = again == Some(("repeats".into(), 2, None));
+    broken.unless(reopened, "a second intent must be a second attempt without an outcome");
+    Ok(())
+}
+
+fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    broken.unless(info.last_turn.is_none() && info.turns == 0, "a new session has no turns");
+    let listed = store.list(&owner, 10)?;
+    broken.unless(listed.is_empty(), "a session without turns must not be listed");
+    store.write(&lease, &[began()])?;
+    let info = store.find(&owner, &info.id)?;
+    let running = info.turns == 1 && info.last_turn == Some(TurnState::Running);
+    broken.unless(running, "a turn that has begun must be running");
+    broken.unless(*info.title == *"first words", "a session must have its first title");
+    let usage =
+        Usage { input_tokens: 7, cached_input_tokens: 3, output_tokens: 5, cost_usd: Some(0.1) };
+    let (stopped, error) = ("failed".into(), Some("why".into()));
+    let ended = SessionRecord::TurnEnded { stopped, error, usage };
+    let second = SessionRecord::TurnBegan { model: "other".into(), title: "ignored".into() };
+    let unknown_cost = Usage { cost_usd: None, ..Usage::NOTHING };
+    let stopped = "answered".into();
+    let last = SessionRecord::TurnEnded { stopped, error: None, usage: unknown_cost };
+    store.write(&lease, &[ended, second, last])?;
+    let session = store.read(&owner, &info.id)?;
+    let states: Vec<_> = session.turns.iter().map(|turn| turn.state.clone()).collect();
+    let expected = [
+        TurnState::Ended { stopped: "failed".into(), error: Some("why".into()) },
+        TurnState::Ended { stopped: "answered".into(), error: None },
+    ];
+    broken.unless(states == expected, "turns must keep how they ended");
+    let usages: Vec<_> = session.turns.iter().map(|turn| turn.usage).collect();
+    broken.unless(usages == [usage, unknown_cost], "turns must keep their usage");
+    let models: Vec<_> = session.turns.iter().map(|turn| &*turn.model).collect();
+    broken.unless(models == ["m", "other"], "turns must keep their model");
+    let same =
+        *session.info.title == *"first words" && session.info == store.find(&owner, &info.id)?;
+    broken.unless(same, "a session must have the same properties everywhere");
+    Ok(())
+}
+
+/// Records that do not fit are refused, with all records of the write.
+fn order(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    let message = || SessionRecord::Message(Message::user("hello"));
+    let refused = [
+        vec![message()],
+        vec![ended()],
+        vec![began(), began()],
+        vec![began(), message(), ended(), message()],
+    ];
+    for records in &refused {
+        let result = store.write(&lease, records);
+        let refused = matches!(&result, Err(SessionStoreError::OutOfOrder { .. }));
+        broken.unless(refused, &format!("{records:?} must be refused, but: {result:?}"));
+    }
+    let session = store.read(&owner, &info.id)?;
+    let unchanged = session.turns.is_empty() && session.messages.is_empty();
+    broken.unless(unchanged, "a refused write must change nothing");
+    Ok(())
+}

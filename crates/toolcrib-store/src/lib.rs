@@ -1,0 +1,31 @@
+//! ```
+//! use std::time::Duration;
+//! use toolcrib_core::{Message, NewSession, SessionOwner, SessionRecord, SessionStore as _};
+//! use toolcrib_store::MemoryStore;
+//!
+//! let store = MemoryStore::new();
+//! let owner = SessionOwner { tenant: None, principal: Some("ann".into()) };
+//! let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
+//! let session = store.create(&new)?;
+//! let lease = store.acquire(&owner, &session.id, Duration::from_secs(10))?;
+//! store.write(&lease, &[
+//!     SessionRecord::TurnBegan { model: "openai:gpt-5".into(), title: "Hello".into() },
+//!     SessionRecord::Message(Message::user("Hello")),
+//! ])?;
+//! assert_eq!(store.read(&owner, &session.id)?.messages[0].message, Message::user("Hello"));
+//! # Ok::<(), toolcrib_core::SessionStoreError>(())
+//! ```
+//!
+//! Stores for sessions: conversations that outlive the process, with their turns, messages and
+//! calls. [`SqliteStore`] is one file that several processes may share, [`MemoryStore`] is for tests
+//! and for programs that keep nothing. Both implement [`SessionStore`](toolcrib_core::SessionStore);
+//! the feature `conformance` tests any implementation.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod frozen;
+mod memory;
+mod session;
+mod sqlite;
+
+pub use self::{memory::MemoryStore, sqlite::SqliteStore};

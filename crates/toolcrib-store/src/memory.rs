@@ -1,0 +1,299 @@
+//! A store in memory.
+
+use std::{cmp::Ordering, collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use toolcrib_core::{
+    __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
+    SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage, StoredSession,
+    StoredTurn, TurnState, Usage,
+};
+
+use crate::{
+    frozen::freeze,
+    session::{
+        BEGAN_TWICE, EMPTY_DIES_AFTER, ID_ATTEMPTS, OUTSIDE_TURN, check_name, lease_end, new_id,
+        new_token, now_ms, out_of_order,
+    },
+};
+
+/// The name of the store in errors.
+const NAME: &str = "the store in memory";
+
+/// A [`SessionStore`] that ends with the process. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<HashMap<Arc<str>, Held>>>);
+
+#[derive(Debug, Clone)]
+struct Held {
+    session: StoredSession,
+    lease: Option<Lease>,
+}
+
+#[derive(Debug, Clone)]
+struct Lease {
+    token: Arc<str>,
+    until_ms: u64,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
+        check_name(new)?;
+        let mut sessions = self.0.lock();
+        if let Some(name) = &new.name
+            && sessions.values().any(|held| {
+                held.session.info.owner == new.owner
+                    && held.session.info.name.as_ref() == Some(name)
+            })
+        {
+            return Err(SessionStoreError::NameTaken { name: Arc::clone(name) });
+        }
+        let free = (0..ID_ATTEMPTS).map(|_| new_id()).find(|id| !sessions.contains_key(id));
+        let id = free.ok_or_else(|| SessionStoreError::Io {
+            store: NAME.to_owned(),
+            doing: "written",
+            source: "no unused id was found".into(),
+        })?;
+        let info = SessionInfo::new(Arc::clone(&id), new, now_ms());
+        let session = StoredSession {
+            info: info.clone(),
+            turns: Vec::new(),
+            messages: Vec::new(),
+            calls: Vec::new(),
+        };
+        sessions.insert(id, Held { session, lease: None });
+        Ok(info)
+    }
+
+    fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError> {
+        let sessions = self.0.lock();
+        let of_owner = |held: &&Held| held.session.info.owner == *owner;
+        let by_id = sessions.get(session).filter(of_owner);
+        let by_name = || {
+            let mut of_owner = sessions.values().filter(of_owner);
+            of_owner.find(|held| held.session.info.name.as_deref() == Some(session))
+        };
+        let found = by_id.or_else(by_name).map(|held| held.session.info.clone());
+        found.ok_or_else(|| unknown(session))
+    }
+
+    fn list(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<SessionInfo>, SessionStoreError> {
+        let sessions = self.0.lock();
+        let infos = sessions.values().map(|held| &held.session.info);
+        let mut of_owner: Vec<_> =
+            infos.filter(|info| info.owner == *owner && info.turns > 0).cloned().collect();
+        of_owner.sort_by(last_used_first);
+        of_owner.truncate(limit);
+        Ok(of_owner)
+    }
+
+    fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
+        self.with(owner, id, |held| Ok(held.session.clone()))
+    }
+
+    fn acquire(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        time: Duration,
+    ) -> Result<SessionLease, SessionStoreError> {
+        self.with(owner, id, |held| {
+            held.check_free()?;
+            let token = new_token();
+            held.lease = Some(Lease { token: Arc::clone(&token), until_ms: lease_end(time) });
+            Ok(SessionLease { session: Arc::clone(&held.session.info.id), token })
+        })
+    }
+
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+        self.with_lease(lease, |held| {
+            let until_ms = lease_end(time);
+            held.lease = Some(Lease { token: Arc::clone(&lease.token), until_ms });
+            Ok(())
+        })
+    }
+
+    fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
+        match self.with_lease(lease, |held| {
+            held.lease = None;
+            Ok(())
+        }) {
+            Err(SessionStoreError::LeaseLost { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn write(
+        &self,
+        lease: &SessionLease,
+        records: &[SessionRecord],
+    ) -> Result<(), SessionStoreError> {
+        self.with_lease(lease, |held| {
+            let mut session = held.session.clone();
+            for record in records {
+                write(&mut session, record)?;
+            }
+            session.info.used_ms = now_ms();
+            session.info.last_turn = session.turns.last().map(|turn| turn.state.clone());
+            held.session = session;
+            Ok(())
+        })
+    }
+
+    fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
+        self.with(owner, id, |held| held.check_free())?;
+        self.0.lock().remove(id);
+        Ok(())
+    }
+
+    fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
+        let mut sessions = self.0.lock();
+        let before = sessions.len();
+        let now = now_ms();
+        sessions.retain(|_, held| {
+            let info = &held.session.info;
+            let age = now.saturating_sub(info.used_ms);
+            let is_empty = info.turns == 0 && info.name.is_none();
+            let expired =
+                age > millis(retention.keep_for) || is_empty && age > millis(EMPTY_DIES_AFTER);
+            !expired || held.check_free().is_err()
+        });
+        let mut by_use: Vec<_> = sessions.values().map(|held| held.session.info.clone()).collect();
+        by_use.sort_by(last_used_first);
+        let mut total = 0_u64;
+        for info in by_use {
+            total = total.saturating_add(info.bytes);
+            if total > retention.max_bytes
+                && sessions.get(&info.id).is_some_and(|held| held.check_free().is_ok())
+            {
+                sessions.remove(&info.id);
+            }
+        }
+        Ok(before - sessions.len())
+    }
+}
+
+impl MemoryStore {
+    fn with<T>(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        work: impl FnOnce(&mut Held) -> Result<T, SessionStoreError>,
+    ) -> Result<T, SessionStoreError> {
+        let mut sessions = self.0.lock();
+        let held = sessions.get_mut(id).filter(|held| held.session.info.owner == *owner);
+        work(held.ok_or_else(|| unknown(id))?)
+    }
+
+    fn with_lease(
+        &self,
+        lease: &SessionLease,
+        work: impl FnOnce(&mut Held) -> Result<(), SessionStoreError>,
+    ) -> Result<(), SessionStoreError> {
+        let mut sessions = self.0.lock();
+        let held = sessions
+            .get_mut(&lease.session)
+            .filter(|held| held.lease.as_ref().is_some_and(|present| present.token == lease.token));
+        let lost = || SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) };
+        work(held.ok_or_else(lost)?)
+    }
+}
+
+impl Held {
+    fn check_free(&self) -> Result<(), SessionStoreError> {
+        match &self.lease {
+            Some(Lease { until_ms, .. }) if *until_ms > now_ms() => Err(SessionStoreError::InUse {
+                session: Arc::clone(&self.session.info.id),
+                until_ms: *until_ms,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn last_used_first(one: &SessionInfo, other: &SessionInfo) -> Ordering {
+    (other.used_ms, &other.id).cmp(&(one.used_ms, &one.id))
+}
+
+fn unknown(session: &str) -> SessionStoreError {
+    SessionStoreError::Unknown { session: session.into() }
+}
+
+fn write(session: &mut StoredSession, record: &SessionRecord) -> Result<(), SessionStoreError> {
+    let StoredSession { info, turns, messages, calls } = session;
+    let running = turns.last_mut().filter(|turn| turn.state == TurnState::Running);
+    if let SessionRecord::TurnBegan { model, title } = record {
+        if running.is_some() {
+            return Err(out_of_order(&info.id, BEGAN_TWICE));
+        }
+        if info.turns == 0 {
+            info.title = Arc::clone(title);
+        }
+        info.turns += 1;
+        turns.push(StoredTurn {
+            number: info.turns,
+            model: Arc::clone(model),
+            began_ms: now_ms(),
+            ended_ms: None,
+            state: TurnState::Running,
+            usage: Usage::NOTHING,
+        });
+        return Ok(());
+    }
+    let turn = running.ok_or_else(|| out_of_order(&info.id, OUTSIDE_TURN))?;
+    match record {
+        SessionRecord::Message(message) => {
+            let frozen = freeze(message).map_err(|error| SessionStoreError::Damaged {
+                store: NAME.to_owned(),
+                problem: error.to_string(),
+            })?;
+            info.bytes += frozen.len() as u64;
+            messages.push(StoredMessage { turn: turn.number, message: message.clone() });
+        }
+        SessionRecord::Intent(intent) => {
+            if let Some(call) = calls.iter_mut().find(|call| call.call_id == intent.call_id) {
+                call.attempts += 1;
+                call.outcome = None;
+                call.arguments = intent.arguments.clone();
+                call.tool = Arc::clone(&intent.tool);
+                return Ok(());
+            }
+            info.bytes += intent.arguments.to_string().len() as u64;
+            calls.push(StoredCall {
+                turn: turn.number,
+                call_id: Arc::clone(&intent.call_id),
+                tool: Arc::clone(&intent.tool),
+                arguments: intent.arguments.clone(),
+                read_only: intent.read_only,
+                idempotent: intent.idempotent,
+                attempts: 1,
+                began_ms: now_ms(),
+                outcome: None,
+            });
+        }
+        SessionRecord::Outcome { call_id, outcome } => {
+            let call = calls.iter_mut().find(|call| call.call_id == *call_id);
+            if let Some(call) = call.filter(|call| call.outcome.is_none()) {
+                call.outcome = Some(*outcome);
+            }
+        }
+        SessionRecord::TurnEnded { stopped, error, usage } => {
+            turn.ended_ms = Some(now_ms());
+            turn.usage = *usage;
+            turn.state = TurnState::Ended { stopped: Arc::clone(stopped), error: error.clone() };
+        }
+        _ => return Err(out_of_order(&info.id, "a record of an unknown kind")),
+    }
+    Ok(())
+}

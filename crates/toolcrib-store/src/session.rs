@@ -1,0 +1,54 @@
+//! The rules that all stores share.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use toolcrib_core::{__internal::millis, NewSession, SessionStoreError, is_session_name};
+use uuid::Uuid;
+
+/// The number of ids that are tried for a new session. They have 48 random bits, so a second is
+/// rare, and more would mean a broken generator.
+pub(crate) const ID_ATTEMPTS: u32 = 8;
+
+/// The time after which a session without a name and without turns is removed: its run failed
+/// before it began.
+pub(crate) const EMPTY_DIES_AFTER: Duration = Duration::from_hours(1);
+
+/// A new id of a session.
+pub(crate) fn new_id() -> Arc<str> {
+    Uuid::new_v4().simple().to_string().chars().take(12).collect::<String>().into()
+}
+
+/// A new id of a lease.
+pub(crate) fn new_token() -> Arc<str> {
+    Uuid::new_v4().simple().to_string().into()
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+/// The end of a lease for a time from now.
+pub(crate) fn lease_end(time: Duration) -> u64 {
+    now_ms().saturating_add(millis(time))
+}
+
+pub(crate) fn check_name(new: &NewSession) -> Result<(), SessionStoreError> {
+    match &new.name {
+        Some(name) if !is_session_name(name) => {
+            Err(SessionStoreError::InvalidName { name: Arc::clone(name) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A record that does not fit the state of the session.
+pub(crate) fn out_of_order(session: &Arc<str>, what: &'static str) -> SessionStoreError {
+    SessionStoreError::OutOfOrder { session: Arc::clone(session), what }
+}
+
+pub(crate) const BEGAN_TWICE: &str = "the beginning of a turn before the end of the last one";
+pub(crate) const OUTSIDE_TURN: &str = "a message, a call or an end outside of a turn";

@@ -1,0 +1,348 @@
+//! A store in one SQLite file.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is where sessions are kept; no tool's body names a path here"
+)]
+
+mod open;
+mod read;
+mod unsigned;
+mod write;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
+};
+use serde_json::json;
+use toolcrib_core::{
+    __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
+    SessionRetention, SessionStore, SessionStoreError, StoredSession,
+};
+
+use self::{unsigned::Unsigned, write::Sync};
+use crate::session::{
+    EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms,
+};
+
+/// A [`SessionStore`] in a file, which several processes may share. Only the process's user can
+/// read it.
+///
+/// Writes go to SQLite's write-ahead log. They are synced to disk only if they contain the intent
+/// of a call that may not be repeated; such a write costs one `fsync`, some milliseconds on a disk.
+/// Removed content is overwritten.
+#[derive(Clone)]
+pub struct SqliteStore(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    connection: Mutex<Synced>,
+}
+
+/// The connection, with its mode of syncing.
+struct Synced {
+    connection: Connection,
+    sync: Sync,
+}
+
+impl SqliteStore {
+    /// Opens the file, and creates it if it is missing. Its folder must exist. Blocks.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], such as
+    /// [`NewerSchema`](toolcrib_core::SessionStoreError::NewerSchema).
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, SessionStoreError> {
+        let path = path.into();
+        let connection = open::create(&path)?;
+        let connection = Mutex::new(Synced { connection, sync: Sync::Process });
+        Ok(Self(Arc::new(Inner { path, connection })))
+    }
+
+    /// Opens the file; `None` if it is missing. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_existing(path: impl Into<PathBuf>) -> Result<Option<Self>, SessionStoreError> {
+        let path = path.into();
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            _ => Self::open(path).map(Some),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Runs a function in a transaction that sees one state of the file.
+    fn reading<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+    ) -> Result<T, SessionStoreError> {
+        let mut synced = self.0.connection.lock();
+        let transaction = || -> Result<T, Failure> {
+            let transaction = synced.connection.transaction()?;
+            work(&transaction)
+        };
+        transaction().map_err(|failure| self.0.error("read", failure))
+    }
+
+    /// Runs a function in a transaction with the file's write lock, and commits it.
+    fn writing<T>(
+        &self,
+        sync: Sync,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+    ) -> Result<T, SessionStoreError> {
+        let mut synced = self.0.connection.lock();
+        let transaction = || -> Result<T, Failure> {
+            let Synced { connection, sync: current } = &mut *synced;
+            if *current != sync {
+                // Not possible within a transaction. Without I/O.
+                connection.pragma_update(None, "synchronous", sync.pragma())?;
+                *current = sync;
+            }
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        transaction().map_err(|failure| self.0.error("written", failure))
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SqliteStore").field(&self.0.path).finish()
+    }
+}
+
+/// Why a transaction failed.
+enum Failure {
+    Sqlite(rusqlite::Error),
+    Store(SessionStoreError),
+    /// Content that cannot be stored or read.
+    Content(String),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<SessionStoreError> for Failure {
+    fn from(error: SessionStoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Inner {
+    fn error(&self, doing: &'static str, failure: Failure) -> SessionStoreError {
+        sqlite_error(&self.path, doing, failure)
+    }
+}
+
+fn sqlite_error(path: &Path, doing: &'static str, failure: Failure) -> SessionStoreError {
+    let store = path.display().to_string();
+    match failure {
+        Failure::Store(error) => error,
+        Failure::Content(problem) => SessionStoreError::Damaged { store, problem },
+        Failure::Sqlite(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                SessionStoreError::Damaged { store, problem: error.to_string() }
+            }
+            _ => SessionStoreError::Io { store, doing, source: error.into() },
+        },
+    }
+}
+
+fn unknown(session: &str) -> Failure {
+    SessionStoreError::Unknown { session: session.into() }.into()
+}
+
+/// The owner as a column: SQL's `NULL` would not equal itself.
+fn owner_key(owner: &SessionOwner) -> String {
+    json!([owner.tenant, owner.principal]).to_string()
+}
+
+/// Refuses a session with a lease that has not expired. The session must be the owner's.
+fn check_free(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<(), Failure> {
+    let lease =
+        "SELECT lease IS NOT NULL, lease_until_ms FROM sessions WHERE id = ?1 AND owner = ?2";
+    let lease = transaction
+        .query_row(lease, params![id, owner_key(owner)], |row| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, Unsigned>(1)?))
+        })
+        .optional()?;
+    match lease {
+        None => Err(unknown(id)),
+        Some((true, Unsigned(until_ms))) if until_ms > now_ms() => {
+            Err(SessionStoreError::InUse { session: id.into(), until_ms }.into())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Refuses a lease that another has replaced. Removed sessions have none.
+fn check_lease(transaction: &Transaction<'_>, lease: &SessionLease) -> Result<(), Failure> {
+    let is_present = "SELECT 1 FROM sessions WHERE id = ?1 AND lease = ?2";
+    let present = transaction
+        .query_row(is_present, params![lease.session, lease.token], |_| Ok(()))
+        .optional()?;
+    let lost = || SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) };
+    present.ok_or_else(|| lost().into())
+}
+
+impl SessionStore for SqliteStore {
+    fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
+        check_name(new)?;
+        self.writing(Sync::Process, |transaction| {
+            let owner = owner_key(&new.owner);
+            if let Some(name) = &new.name {
+                let taken = "SELECT 1 FROM sessions WHERE owner = ?1 AND name = ?2";
+                if transaction
+                    .query_row(taken, params![owner, name], |_| Ok(()))
+                    .optional()?
+                    .is_some()
+                {
+                    return Err(SessionStoreError::NameTaken { name: Arc::clone(name) }.into());
+                }
+            }
+            let insert = "INSERT INTO sessions (id, owner, name, personality, created_ms, used_ms)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (id) DO NOTHING";
+            for _ in 0..ID_ATTEMPTS {
+                let info = SessionInfo::new(new_id(), new, now_ms());
+                let created = Unsigned(info.created_ms);
+                let row = params![info.id, owner, info.name, info.personality, created];
+                if transaction.execute(insert, row)? == 1 {
+                    return Ok(info);
+                }
+            }
+            Err(Failure::Content("no unused id was found".to_owned()))
+        })
+    }
+
+    fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError> {
+        self.reading(|transaction| read::info(transaction, owner, session))
+    }
+
+    fn list(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<SessionInfo>, SessionStoreError> {
+        self.reading(|transaction| read::list(transaction, owner, limit))
+    }
+
+    fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
+        self.reading(|transaction| read::session(transaction, owner, id))
+    }
+
+    fn acquire(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        time: Duration,
+    ) -> Result<SessionLease, SessionStoreError> {
+        self.writing(Sync::Process, |transaction| {
+            check_free(transaction, owner, id)?;
+            let token = new_token();
+            transaction.execute(
+                "UPDATE sessions SET lease = ?2, lease_until_ms = ?3 WHERE id = ?1",
+                params![id, token, Unsigned(lease_end(time))],
+            )?;
+            Ok(SessionLease { session: id.into(), token })
+        })
+    }
+
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+        self.writing(Sync::Process, |transaction| {
+            check_lease(transaction, lease)?;
+            transaction.execute(
+                "UPDATE sessions SET lease_until_ms = ?2 WHERE id = ?1",
+                params![lease.session, Unsigned(lease_end(time))],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
+        self.writing(Sync::Process, |transaction| {
+            transaction.execute(
+                "UPDATE sessions SET lease = NULL, lease_until_ms = 0 WHERE id = ?1 AND lease = ?2",
+                params![lease.session, lease.token],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn write(
+        &self,
+        lease: &SessionLease,
+        records: &[SessionRecord],
+    ) -> Result<(), SessionStoreError> {
+        self.writing(Sync::of(records), |transaction| {
+            check_lease(transaction, lease)?;
+            write::records(transaction, &lease.session, records)
+        })
+    }
+
+    fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
+        self.writing(Sync::Process, |transaction| {
+            check_free(transaction, owner, id)?;
+            transaction.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
+            Ok(())
+        })?;
+        self.shrink()
+    }
+
+    fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
+        let expired = "DELETE FROM sessions WHERE (lease IS NULL OR lease_until_ms <= ?1)
+            AND (used_ms < ?2 OR used_ms < ?3 AND turns = 0 AND name IS NULL)";
+        // The running total counts from the last used session to the first.
+        let too_large = "DELETE FROM sessions WHERE (lease IS NULL OR lease_until_ms <= ?1)
+            AND id IN (SELECT id FROM
+                (SELECT id, sum(bytes) OVER (ORDER BY used_ms DESC, id DESC) AS total FROM sessions)
+                WHERE total > ?2)";
+        let removed = self.writing(Sync::Process, |transaction| {
+            let now = now_ms();
+            let since = |time| Unsigned(now.saturating_sub(millis(time)));
+            let ages = params![Unsigned(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
+            let expired = transaction.execute(expired, ages)?;
+            let sizes = params![Unsigned(now), Unsigned(retention.max_bytes)];
+            Ok(expired + transaction.execute(too_large, sizes)?)
+        })?;
+        if removed > 0 {
+            self.shrink()?;
+        }
+        Ok(removed)
+    }
+}
+
+impl SqliteStore {
+    /// Returns the space of removed content to the file system, also in the write-ahead log. If
+    /// another process reads the file, its next removal does so.
+    fn shrink(&self) -> Result<(), SessionStoreError> {
+        let synced = self.0.connection.lock();
+        let vacuum = "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);";
+        match synced.connection.execute_batch(vacuum) {
+            Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
+                Err(self.0.error("written", error.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Opens the file: who may read it, its format, its migrations.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use toolcrib_core::SessionStoreError;
+
+use super::{Failure, sqlite_error};
+
+/// The time for which a statement waits for another process's write. A write takes milliseconds;
+/// longer means that a process is stopped within one.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The delay before a retry of a statement that does not wait by itself.
+const BUSY_STEP: Duration = Duration::from_millis(10);
+
+/// The steps from an empty file to the present format. A step is never changed once it is
+/// published: a new one follows it.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE sessions (
+        id TEXT NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        name TEXT,
+        personality TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        used_ms INTEGER NOT NULL,
+        turns INTEGER NOT NULL DEFAULT 0,
+        title TEXT NOT NULL DEFAULT '',
+        bytes INTEGER NOT NULL DEFAULT 0,
+        lease TEXT,
+        lease_until_ms INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE UNIQUE INDEX sessions_by_name ON sessions (owner, name);
+    CREATE INDEX sessions_by_use ON sessions (owner, used_ms);
+    CREATE TABLE turns (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        model TEXT NOT NULL,
+        began_ms INTEGER NOT NULL,
+        ended_ms INTEGER,
+        stopped TEXT,
+        error TEXT,
+        input_tokens INTEGER NOT NULL DEFAULT 0,
+        cached_input_tokens INTEGER NOT NULL DEFAULT 0,
+        output_tokens INTEGER NOT NULL DEFAULT 0,
+        cost_usd REAL,
+        PRIMARY KEY (session, number)
+    ) STRICT;
+    CREATE TABLE messages (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (session, position)
+    ) STRICT;
+    CREATE TABLE calls (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        call_id TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        tool TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        read_only INTEGER NOT NULL,
+        idempotent INTEGER NOT NULL,
+        attempts INTEGER NOT NULL,
+        began_ms INTEGER NOT NULL,
+        outcome TEXT,
+        PRIMARY KEY (session, call_id)
+    ) STRICT;
+"];
+
+/// The present format: the number of migrations, which the file contains as its `user_version`.
+const FORMAT: i64 = MIGRATIONS.len() as i64;
+
+/// Opens the file, and creates it if it is missing.
+pub(super) fn create(path: &Path) -> Result<Connection, SessionStoreError> {
+    let io = |source: io::Error| SessionStoreError::Io {
+        store: path.display().to_string(),
+        doing: "opened",
+        source: source.into(),
+    };
+    private_file(path).map_err(io)?;
+    open(path).map_err(|failure| sqlite_error(path, "opened", failure))
+}
+
+/// Creates the file for its owner alone, before SQLite does: its other files get the same rights.
+/// An existing file loses the access rights of others.
+fn private_file(path: &Path) -> io::Result<()> {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match created {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let found = fs::symlink_metadata(path)?;
+            if !found.is_file() {
+                return Err(io::Error::other("it is not a file"));
+            }
+            let mode = found.permissions().mode();
+            if mode & 0o077 != 0 {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn open(path: &Path) -> Result<Connection, Failure> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Without effect once the file has tables.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // The change of mode does not wait for other processes by itself.
+    patiently(|| {
+        connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+    })?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+    if format_of(connection)? == FORMAT {
+        return Ok(());
+    }
+    // Another process may migrate the file at the same time: the format counts within the lock.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = format_of(&transaction)?;
+    if found > FORMAT {
+        let store = path.display().to_string();
+        return Err(SessionStoreError::NewerSchema { store, found, known: FORMAT }.into());
+    }
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if found < 0 || found == 0 && tables > 0 {
+        return Err(Failure::Content("it is a database of another program".to_owned()));
+    }
+    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Repeats a statement while another connection has the file locked.
+fn patiently<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match attempt() {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && waited < BUSY_TIMEOUT =>
+            {
+                thread::sleep(BUSY_STEP);
+                waited += BUSY_STEP;
+            }
+            done => return done,
+        }
+    }
+}

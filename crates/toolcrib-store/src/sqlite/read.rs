@@ -1,0 +1,161 @@
+//! Reads sessions.
+
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension as _, Params, Row, Transaction, params};
+use toolcrib_core::{
+    CallOutcome, NewSession, SessionInfo, SessionOwner, StoredCall, StoredMessage, StoredSession,
+    StoredTurn, TurnState, Usage,
+};
+
+use super::{Failure, owner_key, unknown, unsigned::Unsigned};
+use crate::frozen::{FrozenError, FrozenJson, thaw};
+
+/// The columns of [`to_info`].
+macro_rules! info_of {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, name, personality, created_ms, used_ms, sessions.turns, title, bytes,
+                ended_ms, stopped, error
+                FROM sessions LEFT JOIN turns ON session = id AND number = sessions.turns ",
+            $condition
+        )
+    };
+}
+
+/// The owner's session of an id or a name. An id has precedence; no name has the form of one.
+pub(super) fn info(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    session: &str,
+) -> Result<SessionInfo, Failure> {
+    let found = info_of!("WHERE owner = ?1 AND (id = ?2 OR name = ?2)");
+    let found = transaction
+        .query_row(found, params![owner_key(owner), session], |row| to_info(row, owner))
+        .optional()?;
+    found.ok_or_else(|| unknown(session))
+}
+
+pub(super) fn list(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    limit: usize,
+) -> Result<Vec<SessionInfo>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let listed =
+        info_of!("WHERE owner = ?1 AND sessions.turns > 0 ORDER BY used_ms DESC, id DESC LIMIT ?2");
+    all(transaction, listed, params![owner_key(owner), limit], |row| Ok(to_info(row, owner)?))
+}
+
+pub(super) fn session(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<StoredSession, Failure> {
+    let info = info(transaction, owner, id).and_then(|info| match *info.id == *id {
+        true => Ok(info),
+        false => Err(unknown(id)),
+    })?;
+    let turns = "SELECT number, model, began_ms, ended_ms, stopped, error, input_tokens,
+        cached_input_tokens, output_tokens, cost_usd FROM turns WHERE session = ?1 ORDER BY number";
+    let messages = "SELECT turn, body FROM messages WHERE session = ?1 ORDER BY position";
+    let calls = "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
+        outcome FROM calls WHERE session = ?1 ORDER BY position";
+    Ok(StoredSession {
+        info,
+        turns: all(transaction, turns, [id], to_turn)?,
+        messages: all(transaction, messages, [id], to_message)?,
+        calls: all(transaction, calls, [id], to_call)?,
+    })
+}
+
+fn all<T>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    parameters: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut rows = statement.query(parameters)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read(row)?);
+    }
+    Ok(all)
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get(column).map(|Unsigned(number)| number)
+}
+
+fn optional(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<_, Option<Unsigned>>(column)?.map(|Unsigned(number)| number))
+}
+
+fn to_info(row: &Row<'_>, owner: &SessionOwner) -> rusqlite::Result<SessionInfo> {
+    let new = NewSession { owner: owner.clone(), name: row.get(1)?, personality: row.get(2)? };
+    let mut info = SessionInfo::new(row.get(0)?, &new, unsigned(row, 3)?);
+    info.used_ms = unsigned(row, 4)?;
+    info.turns = row.get(5)?;
+    info.title = row.get(6)?;
+    info.bytes = unsigned(row, 7)?;
+    if info.turns > 0 {
+        info.last_turn = Some(state(optional(row, 8)?, row.get(9)?, row.get(10)?));
+    }
+    Ok(info)
+}
+
+fn state(ended_ms: Option<u64>, stopped: Option<Arc<str>>, error: Option<Arc<str>>) -> TurnState {
+    match ended_ms {
+        None => TurnState::Running,
+        Some(_) => TurnState::Ended { stopped: stopped.unwrap_or_default(), error },
+    }
+}
+
+fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
+    let ended_ms = optional(row, 3)?;
+    Ok(StoredTurn {
+        number: row.get(0)?,
+        model: row.get(1)?,
+        began_ms: unsigned(row, 2)?,
+        ended_ms,
+        state: state(ended_ms, row.get(4)?, row.get(5)?),
+        usage: Usage {
+            input_tokens: unsigned(row, 6)?,
+            cached_input_tokens: unsigned(row, 7)?,
+            output_tokens: unsigned(row, 8)?,
+            cost_usd: row.get(9)?,
+        },
+    })
+}
+
+fn to_message(row: &Row<'_>) -> Result<StoredMessage, Failure> {
+    let body: String = row.get(1)?;
+    Ok(StoredMessage { turn: row.get(0)?, message: thaw(&body).map_err(unreadable)? })
+}
+
+fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {
+    let arguments: String = row.get(3)?;
+    let arguments: FrozenJson =
+        serde_json::from_str(&arguments).map_err(|error| unreadable(error.into()))?;
+    let outcome: Option<String> = row.get(8)?;
+    let read_outcome = |word: String| {
+        CallOutcome::from_word(&word)
+            .ok_or_else(|| Failure::Content(format!("`{}` is not an outcome", word.escape_debug())))
+    };
+    Ok(StoredCall {
+        turn: row.get(0)?,
+        call_id: row.get(1)?,
+        tool: row.get(2)?,
+        arguments: arguments.thaw().map_err(unreadable)?,
+        read_only: row.get(4)?,
+        idempotent: row.get(5)?,
+        attempts: row.get(6)?,
+        began_ms: unsigned(row, 7)?,
+        outcome: outcome.map(read_outcome).transpose()?,
+    })
+}
+
+fn unreadable(error: FrozenError) -> Failure {
+    Failure::Content(error.to_string())
+}

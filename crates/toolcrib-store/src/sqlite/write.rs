@@ -1,0 +1,178 @@
+//! Writes the records of a session.
+
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension as _, Transaction, params};
+use toolcrib_core::{CallIntent, Message, SessionRecord, Usage};
+
+use super::{Failure, unsigned::Unsigned};
+use crate::{
+    frozen::{FrozenJson, freeze},
+    session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
+};
+
+/// What a write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// The death of the process.
+    Process,
+    /// The loss of power too: one `fsync`.
+    Power,
+}
+
+impl Sync {
+    /// The need of a write. A repeated call may do harm, so its first intent must not be lost.
+    pub(super) fn of(records: &[SessionRecord]) -> Self {
+        let is_unrepeatable = |record: &SessionRecord| matches!(record, SessionRecord::Intent(intent) if intent.is_unrepeatable());
+        if records.iter().any(is_unrepeatable) { Self::Power } else { Self::Process }
+    }
+
+    /// The value of `PRAGMA synchronous`.
+    pub(super) fn pragma(self) -> &'static str {
+        match self {
+            Self::Process => "NORMAL",
+            Self::Power => "FULL",
+        }
+    }
+}
+
+/// Writes records in order. The session's lease was checked.
+pub(super) fn records(
+    transaction: &Transaction<'_>,
+    session: &Arc<str>,
+    records: &[SessionRecord],
+) -> Result<(), Failure> {
+    let last = "SELECT turns, EXISTS (SELECT 1 FROM turns
+        WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)
+        FROM sessions WHERE id = ?1";
+    let (turn, is_running) =
+        transaction.query_row(last, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut writer = Writer { transaction, session, turn, is_running, bytes: 0 };
+    records.iter().try_for_each(|record| writer.write(record))?;
+    let Writer { turn, bytes, .. } = writer;
+    transaction.execute(
+        "UPDATE sessions SET used_ms = ?2, turns = ?3, bytes = bytes + ?4 WHERE id = ?1",
+        params![session, Unsigned(now_ms()), turn, Unsigned(bytes)],
+    )?;
+    Ok(())
+}
+
+struct Writer<'a> {
+    transaction: &'a Transaction<'a>,
+    session: &'a Arc<str>,
+    /// The number of the last turn; 0 before the first.
+    turn: u32,
+    is_running: bool,
+    /// The size of the written contents.
+    bytes: u64,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, record: &SessionRecord) -> Result<(), Failure> {
+        if let SessionRecord::TurnBegan { model, title } = record {
+            return self.turn_began(model, title);
+        }
+        if !self.is_running {
+            return Err(out_of_order(self.session, OUTSIDE_TURN).into());
+        }
+        match record {
+            SessionRecord::Message(message) => self.message(message),
+            SessionRecord::Intent(intent) => self.intent(intent),
+            SessionRecord::Outcome { call_id, outcome } => {
+                let update = "UPDATE calls SET outcome = ?3
+                    WHERE session = ?1 AND call_id = ?2 AND outcome IS NULL";
+                self.transaction
+                    .execute(update, params![self.session, call_id, outcome.as_str()])?;
+                Ok(())
+            }
+            SessionRecord::TurnEnded { stopped, error, usage } => {
+                self.turn_ended(stopped, error.as_deref(), usage)
+            }
+            _ => Err(out_of_order(self.session, "a record of an unknown kind").into()),
+        }
+    }
+
+    fn turn_began(&mut self, model: &str, title: &str) -> Result<(), Failure> {
+        if self.is_running {
+            return Err(out_of_order(self.session, BEGAN_TWICE).into());
+        }
+        if self.turn == 0 {
+            let update = "UPDATE sessions SET title = ?2 WHERE id = ?1";
+            self.transaction.execute(update, params![self.session, title])?;
+        }
+        self.turn += 1;
+        self.is_running = true;
+        self.transaction.execute(
+            "INSERT INTO turns (session, number, model, began_ms, cost_usd) VALUES (?1, ?2, ?3, ?4, 0)",
+            params![self.session, self.turn, model, Unsigned(now_ms())],
+        )?;
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message) -> Result<(), Failure> {
+        let body = freeze(message).map_err(|error| Failure::Content(error.to_string()))?;
+        self.bytes += body.len() as u64;
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO messages (session, position, turn, body) SELECT ?1,
+                (SELECT coalesce(max(position), 0) + 1 FROM messages WHERE session = ?1), ?2, ?3",
+            )?
+            .execute(params![self.session, self.turn, body])?;
+        Ok(())
+    }
+
+    fn intent(&mut self, intent: &CallIntent) -> Result<(), Failure> {
+        let arguments = serde_json::to_string(&FrozenJson::from(&intent.arguments))
+            .map_err(|error| Failure::Content(error.to_string()))?;
+        let again = "UPDATE calls SET attempts = attempts + 1, outcome = NULL, tool = ?3,
+            arguments = ?4 WHERE session = ?1 AND call_id = ?2 RETURNING 1";
+        let row = params![self.session, intent.call_id, intent.tool, arguments];
+        if self.transaction.query_row(again, row, |_| Ok(())).optional()?.is_some() {
+            return Ok(());
+        }
+        self.bytes += arguments.len() as u64;
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO calls (session, call_id, position, turn, tool, arguments, read_only,
+                idempotent, attempts, began_ms) SELECT ?1, ?2,
+                (SELECT count(*) FROM calls WHERE session = ?1), ?3, ?4, ?5, ?6, ?7, 1, ?8",
+            )?
+            .execute(params![
+                self.session,
+                intent.call_id,
+                self.turn,
+                intent.tool,
+                arguments,
+                intent.read_only,
+                intent.idempotent,
+                Unsigned(now_ms())
+            ])?;
+        Ok(())
+    }
+
+    fn turn_ended(
+        &mut self,
+        stopped: &str,
+        error: Option<&str>,
+        usage: &Usage,
+    ) -> Result<(), Failure> {
+        self.is_running = false;
+        self.transaction.execute(
+            "UPDATE turns SET ended_ms = ?3, stopped = ?4, error = ?5, input_tokens = ?6,
+                cached_input_tokens = ?7, output_tokens = ?8, cost_usd = ?9
+                WHERE session = ?1 AND number = ?2",
+            params![
+                self.session,
+                self.turn,
+                Unsigned(now_ms()),
+                stopped,
+                error,
+                Unsigned(usage.input_tokens),
+                Unsigned(usage.cached_input_tokens),
+                Unsigned(usage.output_tokens),
+                usage.cost_usd
+            ],
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+use std::time::Duration;
+
+use toolcrib_core::{
+    NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
+    SessionStore, SessionStoreError, StoredSession,
+};
+use toolcrib_store::{MemoryStore, SqliteStore, conformance::check_session_store};
+
+#[test]
+fn both_stores_obey_the_contract() {
+    check_session_store(&MemoryStore::new()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    check_session_store(&SqliteStore::open(folder.path().join("sessions.db")).unwrap()).unwrap();
+}
+
+/// A store with one fault.
+struct Faulty {
+    store: MemoryStore,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    OneOwner,
+    NoLease,
+    EmptyMessages,
+    KeepsAll,
+}
+
+impl Faulty {
+    fn owner(&self, owner: &SessionOwner) -> SessionOwner {
+        match self.fault {
+            Fault::OneOwner => SessionOwner::default(),
+            _ => owner.clone(),
+        }
+    }
+}
+
+impl SessionStore for Faulty {
+    fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
+        self.store.create(&NewSession { owner: self.owner(&new.owner), ..new.clone() })
+    }
+
+    fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError> {
+        self.store.find(&self.owner(owner), session)
+    }
+
+    fn list(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<SessionInfo>, SessionStoreError> {
+        self.store.list(&self.owner(owner), limit)
+    }
+
+    fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
+        let mut session = self.store.read(&self.owner(owner), id)?;
+        if self.fault == Fault::EmptyMessages {
+            session.messages.clear();
+        }
+        Ok(session)
+    }
+
+    fn acquire(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        time: Duration,
+    ) -> Result<SessionLease, SessionStoreError> {
+        let time = if self.fault == Fault::NoLease { Duration::ZERO } else { time };
+        self.store.acquire(&self.owner(owner), id, time)
+    }
+
+    fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
+        self.store.renew(lease, time)
+    }
+
+    fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
+        self.store.release(lease)
+    }
+
+    fn write(
+        &self,
+        lease: &SessionLease,
+        records: &[SessionRecord],
+    ) -> Result<(), SessionStoreError> {
+        self.store.write(lease, records)
+    }
+
+    fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
+        self.store.remove(&self.owner(owner), id)
+    }
+
+    fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
+        match self.fault {
+            Fault::KeepsAll => Ok(0),
+            _ => self.store.prune(retention),
+        }
+    }
+}
+
+#[test]
+fn the_suite_finds_each_fault() {
+    for (fault, clause) in [
+        (Fault::OneOwner, "a session of one owner must be unknown to"),
+        (Fault::NoLease, "a leased session must not be leased again"),
+        (Fault::EmptyMessages, "messages must be read as they were written"),
+        (Fault::KeepsAll, "expired sessions must be removed"),
+    ] {
+        let faulty = Faulty { store: MemoryStore::new(), fault };
+        let broken = check_session_store(&faulty).unwrap_err();
+        assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
+    }
+}

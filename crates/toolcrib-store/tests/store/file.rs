@@ -1,0 +1,175 @@
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use serde_json::json;
+use toolcrib_core::{
+    CallIntent, Message, NewSession, SessionLease, SessionOwner, SessionRecord, SessionStore as _,
+    SessionStoreError, Usage,
+};
+use toolcrib_store::SqliteStore;
+
+const LEASE: Duration = Duration::from_hours(1);
+
+fn began() -> SessionRecord {
+    SessionRecord::TurnBegan { model: "m".into(), title: "t".into() }
+}
+
+fn ended() -> SessionRecord {
+    SessionRecord::TurnEnded { stopped: "answered".into(), error: None, usage: Usage::NOTHING }
+}
+
+fn begin(store: &SqliteStore) -> (Arc<str>, SessionLease) {
+    let owner = SessionOwner::default();
+    let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
+    let id = store.create(&new).unwrap().id;
+    let lease = store.acquire(&owner, &id, LEASE).unwrap();
+    (id, lease)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn only_the_user_can_read_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let (_, lease) = begin(&store);
+    store.write(&lease, &[began()]).unwrap();
+    let files: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    drop(store);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn another_connection_sees_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let (id, lease) = begin(&store);
+    let message = Message::user("hello");
+    store.write(&lease, &[began(), SessionRecord::Message(message.clone())]).unwrap();
+    let other = SqliteStore::open(&path).unwrap();
+    let owner = SessionOwner::default();
+    assert_eq!(other.read(&owner, &id).unwrap().messages[0].message, message);
+    let refused = other.acquire(&owner, &id, LEASE).unwrap_err();
+    assert!(matches!(refused, SessionStoreError::InUse { .. }), "{refused}");
+}
+
+#[test]
+fn several_connections_open_a_new_file_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    std::thread::scope(|scope| {
+        let open = || begin(&SqliteStore::open(&path).unwrap());
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
+    });
+}
+
+#[test]
+fn a_newer_format_is_refused_and_unchanged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 9).unwrap();
+    drop(connection);
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
+}
+
+#[test]
+fn files_of_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let open = || SqliteStore::open(&path).unwrap_err();
+    fs::write(
+        &path,
+        "This is a text, and long enough to be read as the head of a database.\n".repeat(20),
+    )
+    .unwrap();
+    assert!(matches!(open(), SessionStoreError::Damaged { .. }), "{}", open());
+    fs::remove_file(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
+    drop(other);
+    assert!(open().to_string().contains("a database of another program"), "{}", open());
+    fs::remove_file(&path).unwrap();
+    let target = folder.path().join("target.db");
+    fs::write(&target, "").unwrap();
+    symlink(&target, &path).unwrap();
+    assert!(open().to_string().contains("it is not a file"), "{}", open());
+    assert_eq!(fs::read(&target).unwrap(), b"");
+}
+
+#[test]
+fn removed_content_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let (id, lease) = begin(&store);
+    let message = Message::user("a very recognizable text ".repeat(1_000));
+    store.write(&lease, &[began(), SessionRecord::Message(message.clone()), ended()]).unwrap();
+    store.release(&lease).unwrap();
+    let is_in_files = || {
+        fs::read_dir(folder.path()).unwrap().any(|file| {
+            let bytes = fs::read(file.unwrap().path()).unwrap();
+            String::from_utf8_lossy(&bytes).contains("recognizable")
+        })
+    };
+    assert!(is_in_files());
+    store.remove(&SessionOwner::default(), &id).unwrap();
+    assert!(!is_in_files());
+}
+
+#[test]
+fn the_intent_of_a_call_that_may_not_be_repeated_is_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("sessions.db")).unwrap();
+    let (id, lease) = begin(&store);
+    let arguments = json!({});
+    let intent = |call_id: &str, idempotent| {
+        SessionRecord::Intent(CallIntent {
+            call_id: call_id.into(),
+            tool: "t".into(),
+            arguments: arguments.clone(),
+            read_only: false,
+            idempotent,
+        })
+    };
+    // Both modes, in both directions, on one connection.
+    store.write(&lease, &[began(), intent("a", true)]).unwrap();
+    store.write(&lease, &[intent("b", false)]).unwrap();
+    store.write(&lease, &[intent("c", true), ended()]).unwrap();
+    let session = store.read(&SessionOwner::default(), &id).unwrap();
+    assert_eq!(session.calls.len(), 3);
+}
+
+#[test]
+fn a_hundred_turns_are_read_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("sessions.db")).unwrap();
+    let (id, lease) = begin(&store);
+    for turn in 1..=100 {
+        let message = Message::user(turn.to_string());
+        store.write(&lease, &[began(), SessionRecord::Message(message.clone()), ended()]).unwrap();
+    }
+    let session = store.read(&SessionOwner::default(), &id).unwrap();
+    let expected: Vec<_> = (1..=100).map(|turn| Message::user(turn.to_string())).collect();
+    let read: Vec<_> = session.messages.into_iter().map(|stored| stored.message).collect();
+    assert_eq!(read, expected);
+    assert_eq!(session.info.turns, 100);
+}
