@@ -12,6 +12,7 @@
 mod ending;
 mod harm;
 mod hosts;
+mod sandbox;
 mod starting;
 mod streams;
 mod support;

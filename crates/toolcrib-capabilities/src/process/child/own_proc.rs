@@ -13,6 +13,8 @@ const FLAGS: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// The result of [`show`].
 pub(super) struct Shown {
+    /// The process is in a mount namespace whose mounts are invisible outside.
+    pub(super) own_mounts: bool,
     /// `/proc` is the namespace's: it shows no process outside. In many containers no such mount is
     /// permitted, and the program sees the existing `/proc`.
     pub(super) own_proc: bool,
@@ -45,7 +47,7 @@ pub(super) fn show(pid_max: Option<&[u8]>) -> Shown {
     // SAFETY: a system call without pointers that cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let is_guarded = !is_root || own_mounts && take_from_root();
-    Shown { own_proc, is_guarded, limited }
+    Shown { own_mounts, own_proc, is_guarded, limited }
 }
 
 /// The `pid_max` of a namespace for so many processes and threads in addition to PID 1, as text.
