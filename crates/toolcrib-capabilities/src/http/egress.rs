@@ -10,10 +10,13 @@ use tokio::{
     time::timeout,
 };
 
+use toolcrib_core::NetworkRules;
+
 use super::{
     address::Way,
     client::HttpClient,
     error::{HttpError, HttpErrorKind},
+    host::InvalidHostPatternError,
     target::{Target, invalid},
 };
 
@@ -47,6 +50,14 @@ impl EgressProxy {
     /// A proxy with the rules of a client.
     pub fn new(client: HttpClient) -> Self {
         Self { client: Arc::new(client) }
+    }
+
+    /// The same proxy, restricted by these rules.
+    ///
+    /// # Errors
+    /// [`InvalidHostPatternError`] for an invalid host pattern.
+    pub fn within(&self, rules: &NetworkRules) -> Result<Self, InvalidHostPatternError> {
+        self.client.within(rules).map(Self::new)
     }
 
     /// Serves a program's connections until the future is dropped, which closes all of them.
@@ -152,10 +163,7 @@ impl Request {
             let (name, _) = line.split_once(':').ok_or_else(broken)?;
             // A name with a space continues the line before; servers disagree about it. Other
             // separators of lines are not part of a value.
-            if name.is_empty()
-                || name.contains([' ', '\t'])
-                || line.contains(['\r', '\n', '\0'])
-            {
+            if name.is_empty() || name.contains([' ', '\t']) || line.contains(['\r', '\n', '\0']) {
                 return Err(broken());
             }
             if !is_of_connection(name) {

@@ -93,7 +93,9 @@ impl Stage {
             }
             Self::Landlock => "update to Linux 6.2 or newer with Landlock in the parameter `lsm=`",
             Self::Filter => "use a kernel with CONFIG_SECCOMP_FILTER",
-            _ => "allow user namespaces (sysctl user.max_user_namespaces), or run with CAP_SYS_ADMIN",
+            _ => {
+                "allow user namespaces (sysctl user.max_user_namespaces), or run with CAP_SYS_ADMIN"
+            }
         }
     }
 

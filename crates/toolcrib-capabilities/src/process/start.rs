@@ -208,7 +208,7 @@ fn variable(name: &OsString, value: &OsString) -> Result<CString, ProcessError> 
 }
 
 fn not_started(spec: ProcessSpec, error: io::Error, bytes: usize) -> ProcessError {
-    let ProcessSpec { program, working_dir, .. } = spec;
+    let ProcessSpec { program, working_dir, sandbox, .. } = spec;
     let (stage, source) = Stage::of(error);
     let kind = source.kind();
     match stage {
@@ -222,6 +222,11 @@ fn not_started(spec: ProcessSpec, error: io::Error, bytes: usize) -> ProcessErro
             }
             io::ErrorKind::ArgumentListTooLong => ProcessError::TooLong { program, bytes },
             _ if program.is_dir() => ProcessError::IsFolder { program },
+            io::ErrorKind::PermissionDenied if sandbox.tier >= SandboxTier::Files => {
+                let why = "the sandbox permits neither its interpreter nor its loader; grant the \
+                           folder that it is installed in";
+                ProcessError::SandboxFolder { path: program, source: io::Error::other(why) }
+            }
             _ => ProcessError::NotExecutable { program, source },
         },
         _ => {

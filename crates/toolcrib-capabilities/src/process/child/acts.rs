@@ -129,9 +129,7 @@ fn attempt(act: Act, targets: &Targets) -> c_long {
             Act::PageFaults => libc::syscall(libc::SYS_userfaultfd, 0),
             // The session's keyring, which exists for each process.
             Act::Keyring => libc::syscall(libc::SYS_keyctl, 0, -3, 0),
-            Act::TypeIntoTerminal => {
-                libc::ioctl(0, libc::TIOCSTI, c"x".as_ptr()).into()
-            }
+            Act::TypeIntoTerminal => libc::ioctl(0, libc::TIOCSTI, c"x".as_ptr()).into(),
             Act::ReadGranted => open(&targets.granted_file, libc::O_RDONLY),
             Act::WriteGranted => open(&targets.granted_new, CREATE),
             Act::WriteTemporary => open(&targets.temporary, CREATE),

@@ -26,13 +26,13 @@ use std::{
 
 use libc::{c_char, c_int, pid_t};
 
+pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
 #[cfg(target_os = "linux")]
 pub(super) use self::{
     acts::{Act, Targets},
     confine::{Confinement, Isolation, landlock_version},
     network::{PROXY_PORT, receive},
 };
-pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
 use super::{ProcessLimits, stage::Stage};
 
 /// The arguments or the environment of a program, in the system's form.
@@ -141,8 +141,7 @@ impl Finish {
         };
         // Not one of the functions that pass a file they cannot execute to a shell. SAFETY: all
         // strings are owned and end in NUL, both arrays end in a null pointer.
-        let failed =
-            unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+        let failed = unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
         Stage::Exec.check(failed).map(drop)
     }
 }

@@ -73,8 +73,7 @@ fn send(to: RawFd, sent: RawFd) -> io::Result<()> {
     // SAFETY: the header points into the message, which is large enough for one descriptor, and
     // stays in place.
     unsafe {
-        let mut piece =
-            libc::iovec { iov_base: (&raw mut message.byte).cast(), iov_len: 1 };
+        let mut piece = libc::iovec { iov_base: (&raw mut message.byte).cast(), iov_len: 1 };
         let mut header = header(&mut piece, &mut message);
         let control = libc::CMSG_FIRSTHDR(&raw const header);
         if let Some(control) = control.as_mut() {
@@ -95,19 +94,16 @@ pub(in crate::process) fn receive(from: &UnixStream) -> io::Result<TcpListener> 
     let mut message = Message { control: [0; 32], byte: 0 };
     // SAFETY: as above; the received descriptor is owned by nothing else.
     unsafe {
-        let mut piece =
-            libc::iovec { iov_base: (&raw mut message.byte).cast(), iov_len: 1 };
+        let mut piece = libc::iovec { iov_base: (&raw mut message.byte).cast(), iov_len: 1 };
         let mut header = header(&mut piece, &mut message);
-        let count =
-            libc::recvmsg(from.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC);
+        let count = libc::recvmsg(from.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC);
         if count < 0 {
             return Err(io::Error::last_os_error());
         }
         let control = libc::CMSG_FIRSTHDR(&raw const header);
         match control.as_ref() {
             Some(found)
-                if (found.cmsg_level, found.cmsg_type)
-                    == (libc::SOL_SOCKET, libc::SCM_RIGHTS) =>
+                if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) =>
             {
                 let received = libc::CMSG_DATA(control).cast::<RawFd>().read_unaligned();
                 Ok(TcpListener::from(OwnedFd::from_raw_fd(received)))

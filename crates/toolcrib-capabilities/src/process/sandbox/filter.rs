@@ -141,7 +141,9 @@ fn denied() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, seccompiler::BackendEr
     rules.insert(libc::SYS_clone, clone);
     let other_family = FAMILIES
         .into_iter()
-        .map(|family| SeccompCondition::new(0, Len::Dword, Op::Ne, u64::from(family.unsigned_abs())))
+        .map(|family| {
+            SeccompCondition::new(0, Len::Dword, Op::Ne, u64::from(family.unsigned_abs()))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, vec![SeccompRule::new(other_family)?]);
     // A datagram socket of a pair can send to any Unix socket by path. The low bits are the type.

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::resolved;
+
 /// Programs, libraries, and facts about the machine. Those that a system lacks are skipped.
 const SYSTEM: [&str; 17] = [
     "/bin",
@@ -98,15 +100,6 @@ pub(super) fn around(path: &Path, hidden: &[PathBuf], parts: &mut Vec<Part>) -> 
         around(&entry, hidden, parts)?;
     }
     Ok(())
-}
-
-/// A path without symlinks; of one that does not exist, the existing part is resolved.
-pub(super) fn resolved(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(path), ..) => path,
-        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
-        _ => path.to_owned(),
-    }
 }
 
 /// The entries of a folder, without symlinks.

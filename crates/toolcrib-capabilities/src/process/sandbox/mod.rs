@@ -17,7 +17,12 @@ mod tier;
 #[cfg(not(all(target_os = "linux", not(portable))))]
 mod unsupported;
 
-use std::path::{Path, PathBuf};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
+
+use toolcrib_core::NetworkRules;
 
 #[cfg(all(target_os = "linux", not(portable)))]
 pub(super) use self::{
@@ -63,12 +68,41 @@ impl From<SandboxTier> for Sandbox {
 }
 
 impl Sandbox {
-    /// The first hidden path that a writable folder contains, with this folder. Such a sandbox is
-    /// refused at the start: no rule could protect the hidden path.
-    pub fn hidden_in_writable(&self) -> Option<(&Path, &Path)> {
-        self.write.iter().find_map(|folder| {
-            let hidden = self.hidden.iter().find(|hidden| hidden.starts_with(folder))?;
-            Some((folder.as_path(), hidden.as_path()))
+    /// A declared path that conflicts with a hidden one, and the hidden one: a path inside it, or a
+    /// writable folder around it, in which no rule could protect it. Such a sandbox is refused at the
+    /// start.
+    pub fn conflict(&self) -> Option<(&Path, &Path)> {
+        self.hidden.iter().find_map(|hidden| {
+            let real = resolved(hidden);
+            let is_inside = |path: &&PathBuf| path.starts_with(&real);
+            let inside = self.read.iter().chain(&self.write).find(is_inside);
+            let around = || self.write.iter().find(|path| real.starts_with(path));
+            Some((inside.or_else(around)?.as_path(), hidden.as_path()))
         })
+    }
+
+    /// The same sandbox, whose network is restricted by these rules.
+    ///
+    /// # Errors
+    /// An invalid host pattern in the rules: then the program may not run.
+    pub fn within(&self, rules: &NetworkRules) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        #[cfg(feature = "http")]
+        if let Some(network) = &self.network
+            && !rules.is_open()
+        {
+            return Ok(Self { network: Some(network.within(rules)?), ..self.clone() });
+        }
+        #[cfg(not(feature = "http"))]
+        let _ = rules;
+        Ok(self.clone())
+    }
+}
+
+/// A path without symlinks; of one that does not exist, the existing part is resolved.
+fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), ..) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Sandbox, SandboxTier, filter::filters, folders::resolved, rules};
+use super::{Sandbox, SandboxTier, filter::filters, resolved, rules};
 use crate::process::{
     ProcessError,
     child::{Confinement, Isolation, PROXY_PORT},
@@ -56,15 +56,12 @@ pub(in crate::process) fn prepare(
     program: &Path,
     working_dir: &Path,
 ) -> Result<Prepared, ProcessError> {
-    let unsupported = |source| ProcessError::Sandbox {
-        program: program.to_owned(),
-        tier: sandbox.tier,
-        source,
-    };
+    let unsupported =
+        |source| ProcessError::Sandbox { program: program.to_owned(), tier: sandbox.tier, source };
     let of_folder = |path: PathBuf, source| ProcessError::SandboxFolder { path, source };
     let abi = rules::version().map_err(unsupported)?;
-    if let Some((folder, hidden)) = sandbox.hidden_in_writable() {
-        let why = format!("it contains {}, which no program may read", hidden.display());
+    if let Some((folder, hidden)) = sandbox.conflict() {
+        let why = format!("it conflicts with {}, which no program may use", hidden.display());
         return Err(of_folder(folder.to_owned(), io::Error::other(why)));
     }
     let rules = rules::rules(sandbox, program, working_dir, abi)

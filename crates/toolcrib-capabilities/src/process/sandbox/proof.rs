@@ -7,7 +7,11 @@ use std::{
     net::TcpListener,
     os::{
         linux::net::SocketAddrExt as _,
-        unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _, net::{SocketAddr, UnixListener}},
+        unix::{
+            ffi::OsStrExt as _,
+            fs::DirBuilderExt as _,
+            net::{SocketAddr, UnixListener},
+        },
     },
     path::{Path, PathBuf},
     process,
@@ -153,10 +157,7 @@ fn not_enforced(tier: SandboxTier, failed: &[&Attempt]) -> UnsupportedError {
     ))
 }
 
-fn attempts(
-    tier: SandboxTier,
-    acts: &[&Required],
-) -> Result<Vec<Attempt>, UnsupportedError> {
+fn attempts(tier: SandboxTier, acts: &[&Required]) -> Result<Vec<Attempt>, UnsupportedError> {
     support()?;
     let of_test = |error: io::Error| {
         let folder = std::env::temp_dir();
@@ -240,7 +241,9 @@ impl TestFolder {
         let proc = Path::new("/proc/1/root");
         let hidden_file = hidden.join("file");
         let targets = Targets {
-            hidden_by_proc: text(&proc.join(hidden_file.strip_prefix("/").unwrap_or(&hidden_file)))?,
+            hidden_by_proc: text(
+                &proc.join(hidden_file.strip_prefix("/").unwrap_or(&hidden_file)),
+            )?,
             hidden_file: text(&hidden_file)?,
             hidden_folder: text(&hidden)?,
             new_file: text(&hidden.join("new"))?,
@@ -253,7 +256,8 @@ impl TestFolder {
         };
         let acts: Vec<Act> = acts.iter().map(|required| required.act).collect();
         let expected = acts.len();
-        let numbers = try_acts(acts, targets, prepared.map(|prepared| prepared.split().0), &granted)?;
+        let numbers =
+            try_acts(acts, targets, prepared.map(|prepared| prepared.split().0), &granted)?;
         if numbers.len() == expected {
             return Ok(numbers);
         }

@@ -14,7 +14,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 use super::{
     Sandbox,
-    folders::{DEVICES, Part, around, of_system, resolved},
+    folders::{DEVICES, Part, around, of_system},
+    resolved,
 };
 use crate::process::{UnsupportedError, child::landlock_version};
 
@@ -48,9 +49,11 @@ pub(super) struct NoRule {
 pub(super) fn version() -> Result<ABI, UnsupportedError> {
     let version = landlock_version().map_err(|error| {
         UnsupportedError::new(match error.raw_os_error() {
-            Some(libc::EOPNOTSUPP) => "Landlock is disabled on this machine; add `landlock` to the \
+            Some(libc::EOPNOTSUPP) => {
+                "Landlock is disabled on this machine; add `landlock` to the \
                                        kernel's parameter `lsm=` and restart it"
-                .to_owned(),
+                    .to_owned()
+            }
             Some(libc::ENOSYS) => "this kernel has no Landlock; it needs Linux 6.2 or newer with \
                                    CONFIG_SECURITY_LANDLOCK"
                 .to_owned(),
@@ -132,8 +135,11 @@ impl Builder {
             .handle_access(AccessFs::from_all(abi))
             .map_err(io::Error::other)?;
         let scopes = Scope::from_all(abi);
-        let ruleset =
-            if scopes.is_empty() { ruleset } else { ruleset.scope(scopes).map_err(io::Error::other)? };
+        let ruleset = if scopes.is_empty() {
+            ruleset
+        } else {
+            ruleset.scope(scopes).map_err(io::Error::other)?
+        };
         let ruleset = ruleset.create().map_err(io::Error::other)?;
         Ok(Self { ruleset, of_files: AccessFs::from_file(abi) })
     }
