@@ -9,6 +9,7 @@
     reason = "tests"
 )]
 
+mod attacks;
 mod ending;
 mod harm;
 mod hosts;

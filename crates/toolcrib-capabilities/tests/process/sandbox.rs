@@ -1,13 +1,23 @@
 //! Sandboxes from outside: what a program in a tier can do, and what it is denied.
 
-use std::{fs, path::PathBuf};
+use std::{
+    env, fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use tempfile::TempDir;
 use toolcrib_capabilities::process::{
     Ended, ProcessError, ProcessSpec, SandboxTier, sandbox_support, self_test,
 };
 
-use crate::support::{run, sh, text};
+use crate::{
+    hosts::succeeds,
+    support::{run, sh, text},
+};
+
+/// The namespaces that a machine lacks.
+const LACKS: &str = "TOOLCRIB_TEST_LACKS";
 
 /// A project folder, and beside it a folder that no program may read.
 pub(crate) struct Home {
@@ -135,4 +145,48 @@ async fn without_a_sandbox_a_program_keeps_its_rights() {
     let script = "grep NoNewPrivs /proc/self/status; cat \"$1\"";
     let (_, output) = home.output(SandboxTier::None, script).await;
     assert_eq!(output, "NoNewPrivs:\t0\nthe key");
+}
+
+/// Not a separate test: the machine without some namespaces of the next one.
+#[tokio::test]
+async fn machine() {
+    let Ok(lacks) = env::var(LACKS) else { return };
+    let home = Home::new();
+    let (possible, named) = match &*lacks {
+        "pid" => (SandboxTier::None, "user.max_pid_namespaces"),
+        "mnt" => (SandboxTier::Tree, "mount"),
+        "net" => (SandboxTier::Files, "user.max_net_namespaces"),
+        other => panic!("no such namespace: {other}"),
+    };
+    for tier in SandboxTier::ALL {
+        let mut spec = home.sh(tier, "echo ran");
+        // Stray children are permitted, a weaker sandbox is not.
+        spec.allow_stray_children = true;
+        match run(spec).await {
+            Ok(finished) => {
+                assert!(tier <= possible.max(SandboxTier::Tree), "{tier} without {lacks}");
+                assert_eq!(text(&finished.stdout), "ran\n", "{tier}: {finished:?}");
+            }
+            Err(error) => {
+                assert!(tier > possible, "{tier} without {lacks}: {error}");
+                assert!(matches!(error, ProcessError::Sandbox { .. }), "{error}");
+                assert!(error.to_string().contains(named), "{error}");
+                assert!(!sandbox_support(tier).unwrap_err().to_string().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_machine_cannot_enforce_is_refused_and_named() {
+    for lacks in ["pid", "mnt", "net"] {
+        let forbid = format!("echo 0 > /proc/sys/user/max_{lacks}_namespaces || exit 1;");
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "/bin/sh", "-c"]);
+        command.arg(format!("{forbid} exec \"$0\" \"$@\""));
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "sandbox::machine", "--nocapture"]);
+        command.env(LACKS, lacks).stdin(Stdio::null());
+        succeeds(&mut command);
+    }
 }

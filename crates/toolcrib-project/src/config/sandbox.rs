@@ -7,7 +7,7 @@ use toolcrib_tools::command::sandbox_tier;
 /// The section.
 #[derive(Debug, Default)]
 pub(crate) struct SandboxDefaultSection {
-    /// The tier of the project's programs, not of imported ones.
+    /// The tier of the project's programs, not of servers in files.
     pub(crate) tier: Option<Located<SandboxTier>>,
 }
 

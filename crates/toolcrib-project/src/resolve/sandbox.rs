@@ -13,7 +13,7 @@ use toolcrib_capabilities::{
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_tools::command::SandboxSection;
 
-use super::grant::Grant;
+use super::grant::{Grant, allowed_addresses};
 use crate::{state::StateFolder, trust::TrustStore};
 
 /// The parts of every sandbox of a project.
@@ -31,7 +31,7 @@ pub(crate) struct Sandboxed<'a> {
     pub(crate) base: &'a Path,
     /// Of a plugin.
     pub(crate) grant: Option<&'a Grant>,
-    /// Declared by a file outside the project: the project's default does not apply.
+    /// Declared by an `mcpServers` file: the project's default does not apply.
     pub(crate) is_imported: bool,
     /// Where it is declared.
     pub(crate) at: &'a Spot,
@@ -56,7 +56,7 @@ impl SandboxDefaults {
     /// The sandbox of a program; problems are recorded, among them a tier that this machine does not
     /// enforce.
     pub(crate) fn resolve(&self, program: &Sandboxed<'_>, problems: &Problems) -> Sandbox {
-        let SandboxSection { tier: written, read, write, hosts } = program.section;
+        let SandboxSection { tier: written, read, write, hosts, addresses } = program.section;
         let tier = self.tier(program.section, program.is_imported);
         let at = written.as_ref().map_or(program.at, |tier| &tier.at);
         let refuse = |at: &Spot, message: String, help: &str| {
@@ -76,6 +76,7 @@ impl SandboxDefaults {
             ("sandbox_read", SandboxTier::Files, read),
             ("sandbox_write", SandboxTier::Files, write),
             ("sandbox_hosts", SandboxTier::Full, hosts),
+            ("sandbox_addresses", SandboxTier::Full, addresses),
         ] {
             if let Some(first) = paths.first().filter(|_| tier < needed) {
                 let message = format!("`{key}` has no effect in the sandbox `{tier}`");
@@ -105,8 +106,9 @@ impl SandboxDefaults {
         }
         let patterns: Vec<_> = hosts.iter().filter_map(|host| pattern(host, problems)).collect();
         if tier == SandboxTier::Full && !patterns.is_empty() {
-            let client = HttpClient::builder().allowed_hosts(Some(patterns)).build();
-            sandbox.network = Some(EgressProxy::new(client));
+            let addresses = allowed_addresses(addresses, program.grant, problems);
+            let client = HttpClient::builder().allowed_hosts(Some(patterns));
+            sandbox.network = Some(EgressProxy::new(client.allow_addresses(addresses).build()));
         }
         sandbox
     }

@@ -16,11 +16,14 @@ pub struct SandboxSection {
     pub write: Vec<Located<Arc<str>>>,
     /// Hosts to reach.
     pub hosts: Vec<Located<Arc<str>>>,
+    /// Addresses outside the public internet that they may lead to.
+    pub addresses: Vec<Located<Arc<str>>>,
 }
 
 impl SandboxSection {
     /// The keys.
-    pub const KEYS: [&str; 4] = ["sandbox", "sandbox_read", "sandbox_write", "sandbox_hosts"];
+    pub const KEYS: [&str; 5] =
+        ["sandbox", "sandbox_read", "sandbox_write", "sandbox_hosts", "sandbox_addresses"];
 
     /// Reads the keys; problems are recorded.
     pub fn read(table: &Table<'_>) -> Self {
@@ -29,6 +32,7 @@ impl SandboxSection {
             read: table.texts("sandbox_read"),
             write: table.texts("sandbox_write"),
             hosts: table.texts("sandbox_hosts"),
+            addresses: table.texts("sandbox_addresses"),
         }
     }
 
@@ -39,6 +43,7 @@ impl SandboxSection {
             self.read.first().map(|path| &path.at),
             self.write.first().map(|path| &path.at),
             self.hosts.first().map(|host| &host.at),
+            self.addresses.first().map(|address| &address.at),
         ];
         Self::KEYS.into_iter().zip(places).filter_map(|(key, at)| Some((key, at?)))
     }

@@ -30,6 +30,7 @@ pub const KEYS: &[&str] = &[
     "sandbox_read",
     "sandbox_write",
     "sandbox_hosts",
+    "sandbox_addresses",
     "ok_exit_codes",
 ];
 

@@ -17,6 +17,7 @@ pub(in crate::process) enum Act {
     CreateOutside,
     TruncateOutside,
     LinkHidden,
+    ChangeMode,
     AbstractSocket,
     HostLoopback,
     RouteOut,
@@ -109,6 +110,7 @@ fn attempt(act: Act, targets: &Targets) -> c_long {
             Act::LinkHidden => {
                 libc::link(targets.hidden_file.as_ptr(), targets.link.as_ptr()).into()
             }
+            Act::ChangeMode => libc::chmod(targets.hidden_file.as_ptr(), 0o777).into(),
             Act::AbstractSocket => connect_unix(&targets.socket),
             Act::HostLoopback => connect(libc::SOCK_STREAM, LOOPBACK, targets.port),
             Act::RouteOut => connect(libc::SOCK_DGRAM, NOWHERE, 9),

@@ -13,7 +13,7 @@ use std::{
 
 use libc::{c_int, c_long, sock_filter};
 
-use super::{Stage, namespace::unshare, network};
+use super::{Stage, namespace::unshare, network, own_proc::set_mounts};
 
 /// A sandbox, made before the fork.
 #[derive(Debug)]
@@ -24,7 +24,13 @@ pub(in crate::process) struct Confinement {
     pub(in crate::process) all: u64,
     /// The bits of the rights to read.
     pub(in crate::process) reading: u64,
-    /// Folders that are replaced by empty ones in memory.
+    /// Files and folders that stay writable. All else becomes read-only: Landlock does not deny
+    /// changes of modes, owners, times and attributes.
+    pub(in crate::process) writable: Vec<CString>,
+    /// Folders that appear empty: no rule grants their files, but a rule on a folder around them
+    /// would show their names.
+    pub(in crate::process) hidden: Vec<CString>,
+    /// Folders that are replaced by empty ones in memory, which the program may use.
     pub(in crate::process) private: Vec<CString>,
     /// Of the tier `full`.
     pub(in crate::process) isolation: Option<Isolation>,
@@ -47,7 +53,14 @@ impl Confinement {
         if !own_mounts {
             return Err(Stage::Mounts.failed(&io::Error::from_raw_os_error(libc::EPERM)));
         }
-        for folder in &self.private {
+        for path in &self.writable {
+            Stage::Mounts.check(bind(path))?;
+        }
+        Stage::Mounts.check(set_mounts(c"/", libc::MOUNT_ATTR_RDONLY, 0, libc::AT_RECURSIVE))?;
+        for path in &self.writable {
+            Stage::Mounts.check(set_mounts(path, 0, libc::MOUNT_ATTR_RDONLY, 0))?;
+        }
+        for folder in self.hidden.iter().chain(&self.private) {
             mount_private(folder)?;
         }
         // Both file systems are new, so that no rule made before the fork applies to them.
@@ -130,6 +143,20 @@ fn mount_private(folder: &CStr) -> io::Result<()> {
         )
     };
     Stage::Mounts.check(mounted).map(drop)
+}
+
+/// Makes a mount of a path, which can have other attributes than its file system.
+fn bind(path: &CStr) -> c_int {
+    // SAFETY: the strings end in NUL, and no data is passed.
+    unsafe {
+        libc::mount(
+            path.as_ptr(),
+            path.as_ptr(),
+            ptr::null(),
+            libc::MS_BIND | libc::MS_REC,
+            ptr::null(),
+        )
+    }
 }
 
 fn install(filter: &[seccompiler::sock_filter]) -> io::Result<()> {

@@ -103,12 +103,14 @@ fn make_read_only(path: &CStr) -> bool {
 
 /// Also mounts below; from Linux 5.12 on.
 fn make_all_read_only(path: &CStr) -> bool {
-    let attributes = libc::mount_attr {
-        attr_set: libc::MOUNT_ATTR_RDONLY,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: 0,
-    };
+    set_mounts(path, libc::MOUNT_ATTR_RDONLY, 0, libc::AT_RECURSIVE) == 0
+}
+
+/// Sets and clears attributes of the mount at a path, and with a flag of those below. From Linux
+/// 5.12 on.
+pub(super) fn set_mounts(path: &CStr, set: u64, clear: u64, flags: c_int) -> c_int {
+    let attributes =
+        libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     // SAFETY: the string ends in NUL, and the kernel reads as many bytes of the attributes as they
     // have.
     let set = unsafe {
@@ -116,12 +118,12 @@ fn make_all_read_only(path: &CStr) -> bool {
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
             path.as_ptr(),
-            libc::AT_RECURSIVE,
+            flags,
             &raw const attributes,
             size_of::<libc::mount_attr>(),
         )
     };
-    set == 0
+    c_int::try_from(set).unwrap_or(-1)
 }
 
 /// `what` is the type of the file system as well.

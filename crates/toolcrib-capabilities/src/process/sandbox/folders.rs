@@ -76,12 +76,13 @@ pub(super) fn of_system(hidden: &[PathBuf]) -> io::Result<Vec<Part>> {
     }
     for folder in FOR_ALL_USERS.map(Path::new) {
         if folder.is_dir() {
-            parts.push(Part::Names(folder.to_owned()));
             for entry in entries(folder)?.into_iter().filter(|entry| all_may_read(entry)) {
                 around(&entry, &hidden, &mut parts)?;
             }
         }
     }
+    // A program need not list a folder with secrets.
+    parts.retain(|part| matches!(part, Part::Whole(_)));
     Ok(parts)
 }
 

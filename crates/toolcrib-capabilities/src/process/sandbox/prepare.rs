@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::{StatVfsMountFlags, statvfs};
+
 use super::{Sandbox, SandboxTier, filter::filters, resolved, rules};
 use crate::process::{
     ProcessError,
@@ -84,6 +86,8 @@ pub(in crate::process) fn prepare(
         ruleset: rules.ruleset,
         all: rules.all,
         reading: rules.reading,
+        writable: writable(sandbox),
+        hidden: hidden(sandbox),
         private: folders.filter_map(|folder| CString::new(folder).ok()).collect(),
         isolation,
     };
@@ -102,6 +106,21 @@ fn private_tmp(sandbox: &Sandbox, program: &Path, working_dir: &Path) -> &'stati
     } else {
         SHARED_MEMORY
     }
+}
+
+/// The writable paths, except those on a read-only mount, which stays so.
+fn writable(sandbox: &Sandbox) -> Vec<CString> {
+    let is_writable = |path: &&PathBuf| {
+        statvfs(path.as_path()).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::RDONLY))
+    };
+    let writable = sandbox.write.iter().filter(is_writable);
+    writable.filter_map(|path| CString::new(path.as_os_str().as_bytes()).ok()).collect()
+}
+
+/// The hidden folders that exist.
+fn hidden(sandbox: &Sandbox) -> Vec<CString> {
+    let folders = sandbox.hidden.iter().map(|path| resolved(path)).filter(|path| path.is_dir());
+    folders.filter_map(|path| CString::new(path.as_os_str().as_bytes()).ok()).collect()
 }
 
 #[cfg(feature = "http")]

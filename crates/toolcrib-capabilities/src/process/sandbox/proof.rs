@@ -57,11 +57,13 @@ const fn permitted(act: Act, text: &'static str, since: SandboxTier) -> Required
 
 const EPERM: &[i32] = &[libc::EPERM];
 const EACCES: &[i32] = &[libc::EACCES];
+/// Denied by Landlock, or by the read-only mount.
+const UNCHANGEABLE: &[i32] = &[libc::EACCES, libc::EROFS];
 /// A network namespace has no listener, or no route.
 const UNREACHABLE: &[i32] = &[libc::ECONNREFUSED, libc::ENETUNREACH];
 
 /// The acts; each tier has the ones of the tiers below.
-const ACTS: [Required; 28] = {
+const ACTS: [Required; 29] = {
     use SandboxTier::{Files, Full, Tree};
     [
         denied(Act::SeeHost, "see processes of the host", Tree, &[libc::ESRCH]),
@@ -76,14 +78,15 @@ const ACTS: [Required; 28] = {
             &[libc::EACCES, libc::EPERM, libc::ENOENT],
         ),
         denied(Act::ListHidden, "list a hidden folder", Files, EACCES),
-        denied(Act::CreateOutside, "create a file outside", Files, EACCES),
-        denied(Act::TruncateOutside, "truncate a file outside", Files, EACCES),
+        denied(Act::CreateOutside, "create a file outside", Files, UNCHANGEABLE),
+        denied(Act::TruncateOutside, "truncate a file outside", Files, UNCHANGEABLE),
         denied(
             Act::LinkHidden,
             "link a hidden file into its own folder",
             Files,
             &[libc::EACCES, libc::EXDEV, libc::EPERM],
         ),
+        denied(Act::ChangeMode, "change the mode of a file outside", Files, &[libc::EROFS]),
         denied(Act::HostLoopback, "connect to a server of this machine", Full, UNREACHABLE),
         denied(Act::RouteOut, "reach another network", Full, UNREACHABLE),
         denied(Act::UnixSocket, "open a Unix socket", Full, EPERM),
@@ -227,8 +230,7 @@ impl TestFolder {
         let name = self.0.file_name().unwrap_or_default().as_bytes().to_vec();
         let _socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         let (hidden, granted) = (self.0.join("hidden"), self.0.join("granted"));
-        let sandbox =
-            Sandbox { write: vec![granted.clone()], hidden: vec![hidden.clone()], ..tier.into() };
+        let sandbox = Sandbox { write: vec![granted.clone()], ..tier.into() };
         let program = std::env::current_exe()?;
         let prepared = if tier >= SandboxTier::Files {
             let prepared = prepare(&sandbox, &program, &granted);

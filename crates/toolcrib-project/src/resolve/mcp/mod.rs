@@ -59,6 +59,14 @@ struct Plan<'a> {
     is_imported: bool,
 }
 
+impl Plan<'_> {
+    /// Whether a file of `mcp_files` or `--import` declares it: then only a `[mcp.NAME]` of the
+    /// project sets its sandbox.
+    fn is_of_file(&self) -> bool {
+        self.tools.is_some()
+    }
+}
+
 /// Why a server has no client.
 enum Unfit {
     /// Recorded already.
@@ -242,7 +250,7 @@ impl McpSources<'_> {
                 .transport
                 .as_ref()
                 .is_ok_and(of_program)
-                .then(|| sandboxes.tier(&settings.sandbox, plan.is_imported)),
+                .then(|| sandboxes.tier(&settings.sandbox, plan.is_of_file())),
             name,
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
@@ -304,7 +312,8 @@ impl McpSources<'_> {
         let of_import = plan.is_imported && self.allow_stray_children;
         if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
             stdio = stdio.allow_stray_children();
-        } else if self.names.sandboxes.tier(&settings.sandbox, plan.is_imported) > SandboxTier::None
+        } else if self.names.sandboxes.tier(&settings.sandbox, plan.is_of_file())
+            > SandboxTier::None
             && let Err(unsupported) = process::support()
         {
             let message = format!(
@@ -322,7 +331,7 @@ impl McpSources<'_> {
             section: &settings.sandbox,
             base: self.root.path(),
             grant: self.names.grant.as_deref(),
-            is_imported: plan.is_imported,
+            is_imported: plan.is_of_file(),
             at: plan.at,
         };
         stdio = stdio.sandbox(self.names.sandboxes.resolve(&sandboxed, self.problems));
