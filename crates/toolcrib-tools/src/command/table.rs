@@ -67,7 +67,6 @@ impl DeclaredCommand {
             is_partial: !has_all_args
                 || args.iter().any(Option::is_none)
                 || matches!(stdin, Some(None)),
-            sandbox: SandboxSection::read(table),
             spec: CommandToolSpec {
                 args: args.into_iter().map(Option::unwrap_or_default).collect(),
                 stdin: stdin.flatten().map(|stdin| stdin.value).unwrap_or_default(),
@@ -90,6 +89,7 @@ impl DeclaredCommand {
                     .unwrap_or(blank.ok_exit_codes),
                 ..blank
             },
+            sandbox: SandboxSection::read(table),
         }
     }
 
