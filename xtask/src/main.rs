@@ -7,6 +7,7 @@
 )]
 
 mod api;
+mod attacks;
 mod bench;
 mod book;
 mod cargo_deny;
@@ -33,8 +34,8 @@ use std::process::ExitCode;
 
 use crate::{
     steps::{
-        API, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE, COUNTS,
-        DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, TEST,
+        API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
+        COUNTS, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, TEST,
     },
     workspace::Workspace,
 };
@@ -55,6 +56,7 @@ Commands:
             the official MCP suite, which it installs, on the gateway and the client, beside FastMCP's
             proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
+  attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
   docs      the API documentation, without warnings, and the public API
   api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         ["conformance"] => CONFORMANCE,
         ["conformance", "--bless"] => BLESS_CONFORMANCE,
         ["harm"] => HARM,
+        ["attacks"] => ATTACKS,
         ["docs"] => DOCS,
         ["book"] => BOOK,
         ["api"] => API,

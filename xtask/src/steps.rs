@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    api, bench, book, cargo_deny, conformance, counts, example, gateways, harm, links, listed,
-    oracle, peers, postgres,
+    api, attacks, bench, book, cargo_deny, conformance, counts, example, gateways, harm, links,
+    listed, oracle, peers, postgres,
     problem::Problem,
     prose, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -46,6 +46,7 @@ const TESTS: Step = Step { name: "tests", check: tests };
 const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
+const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
@@ -84,6 +85,7 @@ pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
 pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MATRIX];
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
+pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
 pub(crate) const DOCS: &[Step] = &[API_DOCS, PUBLIC_API];
 pub(crate) const API: &[Step] = &[PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];

@@ -47,6 +47,7 @@ Inspect it:
   skills   List the skills of a project, install or remove one
   models   List the configured models, and test whether each can be reached
   mcp      List, test and call the MCP servers of a project
+  doctor   Show which sandboxes this machine enforces, each proven by denied acts
   help     Print this message or the help of the given subcommand(s)
 
 Options:
@@ -59,8 +60,9 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or
      SIGTERM, or its input was closed
-  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was not ok, a required server or the server of
-     `mcp test` cannot be reached, `lint` has findings
+  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was not
+     ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings,
+     `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
 
@@ -270,6 +272,17 @@ Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
     Models(Look),
+    /// Show which sandboxes this machine enforces, each proven by denied acts
+    #[command(after_help = "\
+Examples:
+  toolcrib doctor
+  toolcrib doctor --json
+  setpriv --reuid nobody toolcrib doctor
+
+A child process enters each sandbox and tries what it must not do. It needs no project. The exit code
+is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get
+it. See docs/sandbox.md.")]
+    Doctor,
     /// List, test and call the MCP servers of a project
     Mcp {
         #[command(subcommand)]

@@ -26,10 +26,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(candidate, _)| candidate)
 }
 
-/// The help for an unknown word: the [nearest] known one, otherwise all known ones, at most 30.
+/// The help for an unknown word: the [nearest] known one, otherwise all known ones, at most 40.
 /// `of` names them in the plural: `keys here`.
 pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 30;
+    const SHOWN: usize = 40;
     let candidates: Vec<&str> = candidates.into_iter().collect();
     if let Some(near) = nearest(word, candidates.iter().copied()) {
         return format!("did you mean {}?", quoted([near]));
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(help("x", "keys", []), "no keys exist");
         assert_eq!(help("x", "keys", ["a\u{1b}b"]), "there is only `a\\u{1b}b`");
         assert_eq!(help("x", "keys", ["one", "two"]), "the keys are `one`, `two`");
-        let many = ["word"; 31];
+        let many = ["word"; 41];
         assert!(help("x", "keys", many).ends_with("`word`, `word`, …"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_core::{DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{McpClient, ServerName};
@@ -17,6 +18,8 @@ pub struct McpServer {
     pub(crate) on_failure: OnFailure,
     pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
+    /// Of a program.
+    pub(crate) sandbox: Option<SandboxTier>,
     /// The client; else why there is none, for the operator.
     pub(crate) client: Result<McpClient, Arc<str>>,
     /// The secret texts of its declaration.
@@ -47,6 +50,11 @@ impl McpServer {
     /// Whether its annotations about its tools' effects are trusted.
     pub fn is_trusted(&self) -> bool {
         self.trusted
+    }
+
+    /// The sandbox of its program; `None` for a server at a URL, or without a client.
+    pub fn sandbox(&self) -> Option<SandboxTier> {
+        self.sandbox
     }
 
     /// Its client, which all engines of the project share.

@@ -145,6 +145,17 @@ impl HttpClient {
         Ok(stream)
     }
 
+    /// Whether the rules permit the host of a target; its addresses are checked when it is dialed.
+    #[cfg(feature = "process")]
+    pub(super) fn admit(&self, target: &super::target::Target) -> Result<(), HttpError> {
+        self.hosts.admit(target)
+    }
+
+    #[cfg(feature = "process")]
+    pub(super) fn connector(&self) -> &Connector {
+        &self.shared.connector
+    }
+
     async fn open(
         &self,
         request: HttpRequest,

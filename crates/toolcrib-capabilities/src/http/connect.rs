@@ -51,11 +51,7 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) async fn connect(&self, target: &Target, way: Way) -> Result<Connection, HttpError> {
-        let addresses = self.addresses(target, way).await?;
-        let failed = |source| HttpError::Connect { host: target.host.clone(), source };
-        let tcp = self.dial(&addresses, target.port).await.map_err(failed)?;
-        // A request is one write; waiting for more only delays it.
-        tcp.set_nodelay(true).map_err(failed)?;
+        let tcp = self.open(target, way).await?;
         if !target.https {
             return handshake(target, tcp).await;
         }
@@ -66,6 +62,16 @@ impl Connector {
         let tls =
             secured.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
         handshake(target, tls).await
+    }
+
+    /// A connection without TLS.
+    pub(crate) async fn open(&self, target: &Target, way: Way) -> Result<TcpStream, HttpError> {
+        let addresses = self.addresses(target, way).await?;
+        let failed = |source| HttpError::Connect { host: target.host.clone(), source };
+        let tcp = self.dial(&addresses, target.port).await.map_err(failed)?;
+        // A request is one write; waiting for more only delays it.
+        tcp.set_nodelay(true).map_err(failed)?;
+        Ok(tcp)
     }
 
     async fn addresses(&self, target: &Target, way: Way) -> Result<Vec<IpAddr>, HttpError> {

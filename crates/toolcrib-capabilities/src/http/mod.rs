@@ -43,6 +43,8 @@ mod body;
 mod bounds;
 mod client;
 mod connect;
+#[cfg(feature = "process")]
+mod egress;
 mod error;
 mod exchange;
 mod host;
@@ -64,6 +66,8 @@ pub use hyper::{
 pub use ipnet::IpNet;
 pub use url::Url;
 
+#[cfg(feature = "process")]
+pub use self::egress::EgressProxy;
 pub use self::{
     allowed::{AllowedAddress, InvalidAddressError},
     client::{DEFAULT_CONNECT_TIMEOUT, HttpClient, HttpClientBuilder, is_set_by_client},

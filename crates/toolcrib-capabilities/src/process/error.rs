@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use super::support::UnsupportedError;
+use super::{sandbox::SandboxTier, support::UnsupportedError};
 
 /// Why a program was not run, or could not be awaited.
 ///
@@ -87,6 +87,24 @@ pub enum ProcessError {
         program: PathBuf,
         /// The reason.
         source: UnsupportedError,
+    },
+    /// This machine does not enforce the program's sandbox.
+    #[error("{program} was not run, because its sandbox `{tier}` is not enforced: {source}")]
+    Sandbox {
+        /// The program.
+        program: PathBuf,
+        /// The tier.
+        tier: SandboxTier,
+        /// The missing feature, and how to get it.
+        source: UnsupportedError,
+    },
+    /// A folder of the program's sandbox is missing or cannot be granted.
+    #[error("the sandbox cannot give access to {path}: {source}")]
+    SandboxFolder {
+        /// The folder or file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
     },
     /// The system could not start it.
     #[error("{program} could not be started; the system did not {action}: {source}")]

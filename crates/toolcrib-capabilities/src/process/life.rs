@@ -2,6 +2,7 @@ use std::{future::Future, path::PathBuf, time::Instant};
 
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    task::JoinSet,
     time::timeout,
 };
 
@@ -14,12 +15,17 @@ pub(super) struct Life {
     tree: Tree,
     child: Child,
     program: PathBuf,
+    /// Ends when this is dropped.
+    _proxy: Option<Proxy>,
 }
+
+/// The task that serves the network of a program. Dropping it ends it and its connections.
+pub(super) type Proxy = JoinSet<()>;
 
 impl Life {
     #[cfg(not(portable))]
-    pub(super) fn new(tree: Tree, child: Child, program: PathBuf) -> Self {
-        Self { tree, child, program }
+    pub(super) fn new(tree: Tree, child: Child, program: PathBuf, proxy: Option<Proxy>) -> Self {
+        Self { tree, child, program, _proxy: proxy }
     }
 
     /// Waits until the program and all its child processes have ended. Can be dropped and called

@@ -61,6 +61,7 @@ mod namespaces;
 #[cfg(portable)]
 mod portable;
 mod running;
+mod sandbox;
 #[cfg(not(portable))]
 mod signals;
 mod spec;
@@ -87,6 +88,9 @@ pub use self::{
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
     limits::ProcessLimits,
+    sandbox::{
+        Attempt, Sandbox, SandboxTier, SelfTest, UnknownTierError, sandbox_support, self_test,
+    },
     spec::{DEFAULT_MAX_OUTPUT_BYTES, ProcessSpec, RunSpec, TERM_GRACE},
     stderr::STDERR_TAIL_BYTES,
     support::{UnsupportedError, process_limit, support},

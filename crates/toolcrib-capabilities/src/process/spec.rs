@@ -2,7 +2,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use tokio::sync::mpsc::Sender;
 
-use super::ProcessLimits;
+use super::{ProcessLimits, Sandbox};
 
 /// The default of the kept bytes of each output: 1 MiB.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1024 * 1024;
@@ -28,6 +28,9 @@ pub struct ProcessSpec {
     /// Whether to run it even if its child processes could outlive it; see
     /// [`support`](super::support()).
     pub allow_stray_children: bool,
+    /// Its sandbox; the tier [`Tree`](super::SandboxTier::Tree) unless set. The tiers above it need
+    /// a namespace, whether or not stray children are allowed.
+    pub sandbox: Sandbox,
 }
 
 impl ProcessSpec {
@@ -40,6 +43,7 @@ impl ProcessSpec {
             working_dir: working_dir.into(),
             limits: ProcessLimits::default(),
             allow_stray_children: false,
+            sandbox: Sandbox::default(),
         }
     }
 }

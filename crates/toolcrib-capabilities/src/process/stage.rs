@@ -18,12 +18,19 @@ pub(super) enum Stage {
     Limit,
     Rights,
     Exec,
+    /// The private folders of a sandbox.
+    Mounts,
+    /// The network namespace of a sandbox.
+    Network,
+    Landlock,
+    /// The filters of system calls.
+    Filter,
     /// No failure: the trial succeeded.
     Tried,
 }
 
 impl Stage {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 13] = [
         Self::Namespace,
         Self::UserMap,
         Self::Fork,
@@ -32,6 +39,10 @@ impl Stage {
         Self::Limit,
         Self::Rights,
         Self::Exec,
+        Self::Mounts,
+        Self::Network,
+        Self::Landlock,
+        Self::Filter,
         Self::Tried,
     ];
 
@@ -59,6 +70,35 @@ impl Stage {
         }
     }
 
+    /// The same error of another function, with this stage instead of its own.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_other<T>(self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let number = error.raw_os_error().unwrap_or_default() & ((1 << STAGE_SHIFT) - 1);
+            self.failed(&io::Error::from_raw_os_error(number))
+        })
+    }
+
+    /// How to permit the failed action, for an operator.
+    #[cfg(target_os = "linux")]
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Mounts => {
+                "in a container, give it CAP_SYS_ADMIN and an AppArmor profile that permits mounts, \
+                 or run Toolcrib outside of it"
+            }
+            Self::Network => {
+                "give this process CAP_NET_ADMIN besides CAP_SYS_ADMIN, or neither and allow user \
+                 namespaces (sysctl user.max_user_namespaces, user.max_net_namespaces)"
+            }
+            Self::Landlock => "update to Linux 6.2 or newer with Landlock in the parameter `lsm=`",
+            Self::Filter => "use a kernel with CONFIG_SECCOMP_FILTER",
+            _ => {
+                "allow user namespaces (sysctl user.max_user_namespaces), or run with CAP_SYS_ADMIN"
+            }
+        }
+    }
+
     /// The failed action, as a verb and its object.
     pub(super) fn action(self) -> &'static str {
         match self {
@@ -70,6 +110,10 @@ impl Stage {
             Self::Limit => "set the limits",
             Self::Rights => "drop the capabilities",
             Self::Exec => "execute the program",
+            Self::Mounts => "mount private temporary folders",
+            Self::Network => "make a network namespace with a loopback interface",
+            Self::Landlock => "enter a Landlock domain",
+            Self::Filter => "install the filter of system calls",
             Self::Tried => "go on",
         }
     }

@@ -3,20 +3,27 @@
 use std::{
     ffi::{CString, OsStr, OsString},
     io::{self, PipeWriter},
-    os::unix::ffi::OsStrExt as _,
+    os::unix::{ffi::OsStrExt as _, net::UnixStream},
     path::Path,
     process::Stdio,
     thread,
     time::Instant,
 };
 
+#[cfg(all(target_os = "linux", feature = "http"))]
+use tokio::net::TcpListener;
 use tokio::{process::Command, runtime::Handle, sync::oneshot};
 
+#[cfg(all(target_os = "linux", feature = "http"))]
+use super::child;
+#[cfg(target_os = "linux")]
+use super::sandbox::{self, Prepared, prepare};
 use super::{
-    ProcessError, ProcessSpec,
-    child::{Namespace, Plan, Processes, hide_host, told},
-    life::{Life, Started},
+    ProcessError, ProcessLimits, ProcessSpec,
+    child::{Finish, Namespace, Plan, Processes, hide_host, told},
+    life::{Life, Proxy, Started},
     namespaces::{Namespaces, namespaces},
+    sandbox::{SandboxTier, sandbox_support},
     stage::Stage,
     tree::Tree,
 };
@@ -49,23 +56,30 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
             return Err(ProcessError::NotAbsolute { path: path.clone() });
         }
     }
+    let sandbox = confined(&spec)?;
     let program = c_string(spec.program.as_os_str(), || "the program's path".to_owned())?;
     let mut argv = vec![program.clone()];
     for (position, argument) in spec.args.iter().enumerate() {
         argv.push(c_string(argument, || format!("argument {}", position + 1))?);
     }
+    let environment = environment(&spec, sandbox.as_ref());
     let environment: Vec<CString> =
-        spec.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
+        environment.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
     let passed: usize = argv.iter().chain(&environment).map(|s| s.count_bytes()).sum();
     let working_dir = c_string(spec.working_dir.as_os_str(), || "the working folder".to_owned())?;
     let (namespace, lifeline) = namespace(&spec)?.unzip();
+    #[cfg(target_os = "linux")]
+    let (confinement, network) = sandbox.map(Prepared::split).unzip();
+    #[cfg(not(target_os = "linux"))]
+    let network: Option<Option<UnixStream>> = None;
     let plan = Plan {
-        program,
-        argv: argv.into(),
-        environment: environment.into(),
+        finish: Finish::Execute { program, argv: argv.into(), environment: environment.into() },
         working_dir,
         limits: spec.limits,
         namespace,
+        #[cfg(target_os = "linux")]
+        confinement,
+        keeps_rights: spec.sandbox.tier == SandboxTier::None,
     };
     let mut command = Command::from(plan.into_command());
     command
@@ -78,7 +92,8 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
             let tree = Tree::new(child.id(), lifeline);
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
             let stderr = child.stderr.take();
-            let life = Life::new(tree, child, spec.program);
+            let proxy = proxy(&spec, network.flatten())?;
+            let life = Life::new(tree, child, spec.program, proxy);
             Ok(Started { life, stdin, stdout, stderr, began })
         }
         Err(error) => Err(not_started(spec, error, passed)),
@@ -88,20 +103,93 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
 /// The namespace to be created, and the end of its lifeline that keeps it alive. `None` if none is
 /// possible and the spec permits that.
 fn namespace(spec: &ProcessSpec) -> Result<Option<(Namespace, PipeWriter)>, ProcessError> {
+    if spec.sandbox.tier == SandboxTier::None {
+        return Ok(None);
+    }
     match namespaces() {
-        Ok(Namespaces { kind, process_limit }) => match io::pipe() {
-            Ok((lifeline, held)) => {
-                let processes = Processes::at_most(spec.limits.processes, process_limit);
-                Ok(Some((Namespace { kind, lifeline, told: told(), processes }, held)))
-            }
-            Err(source) => {
-                let program = spec.program.clone();
-                Err(ProcessError::Start { program, action: "make a pipe", source })
-            }
-        },
-        Err(_) if spec.allow_stray_children => Ok(None),
+        Ok(found) => lifeline(found, spec.limits).map(Some).map_err(|source| {
+            let program = spec.program.clone();
+            ProcessError::Start { program, action: "make a pipe", source }
+        }),
+        Err(_) if spec.allow_stray_children && spec.sandbox.tier <= SandboxTier::Tree => Ok(None),
         Err(source) => Err(ProcessError::Unsupported { program: spec.program.clone(), source }),
     }
+}
+
+/// A namespace with these limits, and the end of its lifeline that keeps it alive.
+pub(super) fn lifeline(
+    found: Namespaces,
+    limits: ProcessLimits,
+) -> io::Result<(Namespace, PipeWriter)> {
+    let Namespaces { kind, process_limit } = found;
+    let (lifeline, held) = io::pipe()?;
+    let processes = Processes::at_most(limits.processes, process_limit);
+    Ok((Namespace { kind, lifeline, told: told(), processes }, held))
+}
+
+/// The sandbox of a tier above [`SandboxTier::Tree`], which this machine has to enforce.
+fn confined(spec: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+    let tier = spec.sandbox.tier;
+    if tier <= SandboxTier::Tree {
+        return Ok(None);
+    }
+    sandbox_support(tier).map_err(|source| {
+        let program = spec.program.clone();
+        ProcessError::Sandbox { program, tier, source }
+    })?;
+    prepared(spec)
+}
+
+/// No sandbox is prepared on other systems.
+#[cfg(not(target_os = "linux"))]
+enum Prepared {}
+
+#[cfg(target_os = "linux")]
+fn prepared(spec: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+    prepare(&spec.sandbox, &spec.program, &spec.working_dir).map(Some)
+}
+
+/// The self-test refuses these tiers on other systems.
+#[cfg(not(target_os = "linux"))]
+fn prepared(_: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+    Ok(None)
+}
+
+#[cfg(target_os = "linux")]
+fn environment(spec: &ProcessSpec, sandbox: Option<&Prepared>) -> Vec<(OsString, OsString)> {
+    match sandbox {
+        Some(prepared) => sandbox::environment(&spec.env, prepared),
+        None => spec.env.clone(),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn environment(spec: &ProcessSpec, _: Option<&Prepared>) -> Vec<(OsString, OsString)> {
+    spec.env.clone()
+}
+
+/// Serves the network of a started program.
+#[cfg(all(target_os = "linux", feature = "http"))]
+fn proxy(spec: &ProcessSpec, network: Option<UnixStream>) -> Result<Option<Proxy>, ProcessError> {
+    let (Some(network), Some(proxy)) = (network, spec.sandbox.network.clone()) else {
+        return Ok(None);
+    };
+    let listener = child::receive(&network).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    });
+    let listener = listener.map_err(|source| {
+        let program = spec.program.clone();
+        ProcessError::Start { program, action: "pass on the listener of its network", source }
+    })?;
+    let mut serving = Proxy::new();
+    serving.spawn(proxy.serve(listener));
+    Ok(Some(serving))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "http")))]
+fn proxy(_: &ProcessSpec, _: Option<UnixStream>) -> Result<Option<Proxy>, ProcessError> {
+    Ok(None)
 }
 
 fn c_string(text: &OsStr, place: impl Fn() -> String) -> Result<CString, ProcessError> {
@@ -120,7 +208,7 @@ fn variable(name: &OsString, value: &OsString) -> Result<CString, ProcessError> 
 }
 
 fn not_started(spec: ProcessSpec, error: io::Error, bytes: usize) -> ProcessError {
-    let ProcessSpec { program, working_dir, .. } = spec;
+    let ProcessSpec { program, working_dir, sandbox, .. } = spec;
     let (stage, source) = Stage::of(error);
     let kind = source.kind();
     match stage {
@@ -134,6 +222,11 @@ fn not_started(spec: ProcessSpec, error: io::Error, bytes: usize) -> ProcessErro
             }
             io::ErrorKind::ArgumentListTooLong => ProcessError::TooLong { program, bytes },
             _ if program.is_dir() => ProcessError::IsFolder { program },
+            io::ErrorKind::PermissionDenied if sandbox.tier >= SandboxTier::Files => {
+                let why = "the sandbox permits neither its interpreter nor its loader; grant the \
+                           folder that it is installed in";
+                ProcessError::SandboxFolder { path: program, source: io::Error::other(why) }
+            }
             _ => ProcessError::NotExecutable { program, source },
         },
         _ => {

@@ -210,7 +210,15 @@ fn a_user_without_rights_has_the_same_guarantees() {
     let mut command = Command::new(program);
     // Tests without special rights: all but those here.
     command
-        .args(["ending::", "harm::", "starting::", "streams::", "talking::"])
+        .args([
+            "attacks::",
+            "ending::",
+            "harm::",
+            "sandbox::",
+            "starting::",
+            "streams::",
+            "talking::",
+        ])
         .uid(65534)
         .gid(65534)
         .current_dir("/");

@@ -9,9 +9,11 @@
     reason = "tests"
 )]
 
+mod attacks;
 mod ending;
 mod harm;
 mod hosts;
+mod sandbox;
 mod starting;
 mod streams;
 mod support;

@@ -5,6 +5,7 @@ mod call_arguments;
 mod catalog;
 mod check;
 mod consent;
+mod doctor;
 mod explain;
 mod fresh;
 mod init;
@@ -59,6 +60,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Skills { look, command } => {
             skills::skills(&global, look, command, cancellation).await
         }
+        Command::Doctor => doctor::doctor(&global, cancellation).await,
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
         Command::Trust(args) => trust::trust(&global, args, cancellation).await,

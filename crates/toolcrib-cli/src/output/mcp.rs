@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_core::{Tool, WithheldTool};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{ServerStatus, UnmatchedPattern};
@@ -72,11 +73,12 @@ fn head(asked: &QueriedServer<'_>, redactor: &Redactor) {
     let (mark, style) = if asked.listed.is_ok() { ("✓", GOOD) } else { ("✗", BAD) };
     let target = asked.status.as_ref().map(|status| format!(" {}", shown(&status.target)));
     say!(
-        "{style}{mark}{style:#} {STRONG}{}{STRONG:#}{} {DIM}({}{}){DIM:#}",
+        "{style}{mark}{style:#} {STRONG}{}{STRONG:#}{} {DIM}({}{}{}){DIM:#}",
         server.name(),
         target.unwrap_or_default(),
         safe(server.origin()),
-        if server.is_trusted() { ", trusted" } else { "" }
+        if server.is_trusted() { ", trusted" } else { "" },
+        server.sandbox().map(|tier| format!(", sandbox {tier}")).unwrap_or_default()
     );
     match &asked.listed {
         Ok(offer) => {
@@ -151,6 +153,8 @@ pub(crate) struct ServerJson<'a> {
     origin: &'a str,
     target: Option<String>,
     trusted: bool,
+    /// The sandbox of its program; null for a server at a URL.
+    sandbox: Option<&'static str>,
     on_failure: OnFailure,
     ok: bool,
     error: Option<String>,
@@ -190,6 +194,7 @@ impl<'a> ServerJson<'a> {
             origin: server.origin(),
             target: status.map(|status| hidden(&status.target)),
             trusted: server.is_trusted(),
+            sandbox: server.sandbox().map(SandboxTier::as_str),
             on_failure: server.on_failure(),
             ok: offer.is_some(),
             error: asked.listed.as_ref().err().map(|error| hidden(error)),

@@ -1,6 +1,7 @@
 //! Output: the result on standard output, everything else on standard error. Colors appear only on
 //! a terminal.
 
+mod doctor;
 mod explain;
 mod json;
 mod lint;
@@ -26,6 +27,7 @@ use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
+    doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, parsed, withheld},

@@ -1,6 +1,6 @@
 use std::{fmt, path::PathBuf};
 
-use toolcrib_capabilities::process::ProcessLimits;
+use toolcrib_capabilities::process::{ProcessLimits, Sandbox};
 
 /// A server that is a program, started here and ended with all its child processes.
 ///
@@ -14,6 +14,7 @@ pub struct Stdio {
     pub(crate) working_dir: Option<PathBuf>,
     pub(crate) limits: ProcessLimits,
     pub(crate) allow_stray_children: bool,
+    pub(crate) sandbox: Sandbox,
 }
 
 impl Stdio {
@@ -26,6 +27,7 @@ impl Stdio {
             working_dir: None,
             limits: Self::default_limits(),
             allow_stray_children: false,
+            sandbox: Sandbox::default(),
         }
     }
 
@@ -77,6 +79,13 @@ impl Stdio {
     #[must_use]
     pub fn allow_stray_children(mut self) -> Self {
         self.allow_stray_children = true;
+        self
+    }
+
+    /// Its sandbox. Default: the tier `tree`.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = sandbox;
         self
     }
 }

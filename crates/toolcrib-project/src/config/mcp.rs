@@ -6,7 +6,10 @@ use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
-use toolcrib_tools::{MAX_RESULT_CHARS, command::ProcessLimitsSection};
+use toolcrib_tools::{
+    MAX_RESULT_CHARS,
+    command::{ProcessLimitsSection, SandboxSection},
+};
 
 use super::{
     remote::{read_on_failure, read_order},
@@ -84,6 +87,7 @@ pub(crate) struct McpSettings {
     pub(crate) max_sessions: Option<usize>,
     pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
+    pub(crate) sandbox: SandboxSection,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
 }
 
@@ -219,6 +223,7 @@ impl McpSettings {
             allow_stray_children: table
                 .value("allow_stray_children")
                 .and_then(|value| value.boolean()),
+            sandbox: SandboxSection::read(table),
             allow_addresses: table
                 .value("allow_addresses")
                 .and_then(|addresses| addresses.items())

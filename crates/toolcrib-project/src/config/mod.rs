@@ -13,6 +13,7 @@ mod plugin;
 mod policy;
 mod reliability;
 mod remote;
+mod sandbox;
 mod schema;
 mod secrets;
 mod serve;
@@ -33,6 +34,7 @@ pub(crate) use self::{
     policy::{PolicySection, RoleSection, RuleSection},
     reliability::{ReliabilityRuleSection, ReliabilitySection, Verb},
     remote::REMOTE_ON_FAILURE,
+    sandbox::SandboxDefaultSection,
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
     serve::{ServeSection, TokenSection},
@@ -54,6 +56,7 @@ pub(crate) struct ProjectFile {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) agent: AgentSection,
     pub(crate) limits: LimitsSection,
+    pub(crate) sandbox: SandboxDefaultSection,
     pub(crate) skills: SkillsSection,
     pub(crate) artifacts: Option<ArtifactsSection>,
     pub(crate) sessions: SessionsSection,
@@ -96,6 +99,7 @@ impl ProjectFile {
             name: file.text("name").map(|name| name.value),
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
+            sandbox: file.table("sandbox", SandboxDefaultSection::read).unwrap_or_default(),
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             artifacts: file.table("artifacts", ArtifactsSection::read),
             sessions: file.table("sessions", SessionsSection::read).unwrap_or_default(),

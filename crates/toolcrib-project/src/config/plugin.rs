@@ -9,7 +9,7 @@ use super::Declared;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 17] = [
+const OF_THE_PROJECT: [&str; 18] = [
     "agent",
     "artifacts",
     "breaker",
@@ -24,6 +24,7 @@ const OF_THE_PROJECT: [&str; 17] = [
     "reliability",
     "retry_budget",
     "role",
+    "sandbox",
     "secrets",
     "serve",
     "sessions",

@@ -19,11 +19,12 @@ use crate::{
     plugin::FolderPlugin,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources,
-        NamedModel, Names, Part, PersonalitySources, Reliability, build_artifacts, build_models,
-        build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
-        check_alternatives, check_plugins, for_all_skills, offered_with_secrets, read_schemas,
-        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
-        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
+        NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults, build_artifacts,
+        build_models, build_policy, build_reliability, build_secrets, build_skills, build_tokens,
+        build_tools, check_alternatives, check_plugins, for_all_skills, offered_with_secrets,
+        read_schemas, report_captured_names, report_duplicate_tools, report_false_origins,
+        report_taken_names, report_unreachable_hosts, report_unreachable_hubs,
+        warn_of_unknown_costs,
     },
     root::Root,
     secrets::EnvironmentSecrets,
@@ -163,6 +164,7 @@ impl Project {
         let mut names = Names::of(&file, &parts, &mcp_files);
         check_plugins(&file, &options.plugins, &names, &problems);
         names.plugins.extend(options.plugins.iter().cloned());
+        names.sandboxes = SandboxDefaults::new(file.sandbox.tier.as_ref(), &state);
         let has_skills = !names.skills.is_empty();
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);

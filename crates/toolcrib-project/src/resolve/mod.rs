@@ -20,6 +20,7 @@ mod policy;
 mod process_limit;
 mod reliability;
 mod remote;
+mod sandbox;
 mod script;
 mod secrets;
 mod serve;
@@ -42,6 +43,7 @@ pub(crate) use self::{
     },
     policy::build_policy,
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
+    sandbox::SandboxDefaults,
     secrets::{build_secrets, offered_with_secrets, references_in},
     serve::build_tokens,
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},

@@ -14,6 +14,7 @@ use super::{
     mcp::files::McpFiles,
     part::Part,
     remote::{BETWEEN, REMOTE, REMOTE_TOOLSET, may_begin, parts_of_remote, remote_prefix},
+    sandbox::SandboxDefaults,
 };
 use crate::config::{Input, PersonalitySection, ProjectFile, ToolSection};
 
@@ -48,6 +49,8 @@ pub(crate) struct Names {
     pub(super) grant: Option<Arc<Grant>>,
     /// The personalities, including the default one.
     pub(crate) personalities: Vec<Arc<str>>,
+    /// The parts of every program's sandbox.
+    pub(crate) sandboxes: SandboxDefaults,
 }
 
 impl Names {
@@ -84,6 +87,7 @@ impl Names {
             alternatives: Alternatives::of(parts),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
             plugins: parts.iter().filter_map(Part::plugin_id).cloned().collect(),
+            sandboxes: SandboxDefaults::default(),
             grant: None,
             personalities: personalities(&file.personalities),
         }

@@ -73,13 +73,18 @@ pub struct TrustStore {
 impl TrustStore {
     /// The user's store: `toolcrib/trust` in `$XDG_CONFIG_HOME` or `~/.config`.
     pub fn of_user() -> Self {
+        Self { folder: Self::config_of_user().map(|config| config.join("trust")) }
+    }
+
+    /// The user's configuration of Toolcrib: `toolcrib` in `$XDG_CONFIG_HOME` or `~/.config`.
+    pub(crate) fn config_of_user() -> Option<PathBuf> {
         let folder = |name| {
             let path = PathBuf::from(std::env::var_os(name)?);
             // A relative path would be found in the project.
             path.is_absolute().then_some(path)
         };
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-        Self { folder: config.map(|config| config.join("toolcrib").join("trust")) }
+        config.map(|config| config.join("toolcrib"))
     }
 
     /// Whether a project may be used. If it was `found`, not named, its digest must be the trusted

@@ -12,6 +12,7 @@ policy_default = "allow"
 agent = { 0 = 0 }
 limits = { 0 = 0 }
 skills = { 0 = 0 }
+sandbox = { 0 = 0 }
 artifacts = { 0 = 0 }
 sessions = { 0 = 0 }
 breaker = { 0 = 0 }

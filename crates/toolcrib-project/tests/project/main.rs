@@ -28,6 +28,7 @@ mod personality;
 mod plugins;
 mod policy;
 mod reliability;
+mod sandbox;
 mod skills;
 mod slips;
 mod sound;

@@ -53,6 +53,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
         max_output_bytes: spec.max_output_bytes,
         limits: spec.limits,
         allow_stray_children: spec.allow_stray_children,
+        sandbox: spec.sandbox,
         ok_exit_codes: spec.ok_exit_codes,
         read_only,
     });

@@ -57,17 +57,19 @@ mod limits;
 mod outcome;
 mod progress;
 mod run;
+mod sandbox;
 mod table;
 mod whole;
 
 use std::path::PathBuf;
 
-use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits};
+use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits, Sandbox};
 use toolcrib_core::Tool;
 
 #[doc(hidden)]
 pub use self::{
     limits::ProcessLimitsSection,
+    sandbox::{SandboxSection, tier as sandbox_tier},
     table::{DeclaredCommand, KEYS},
 };
 use crate::{Declaration, ToolErrors};
@@ -131,6 +133,9 @@ pub struct CommandToolSpec {
     /// Whether it is run even where what it starts could outlive it, as
     /// [`support`](toolcrib_capabilities::process::support) says.
     pub allow_stray_children: bool,
+    /// Its sandbox; the tier `tree` unless set. Its network follows the rules of the call's
+    /// personality too.
+    pub sandbox: Sandbox,
     /// The exit codes, 0 to 255, of success; 0 unless set.
     pub ok_exit_codes: Vec<i32>,
 }
@@ -154,6 +159,7 @@ impl CommandToolSpec {
             max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
             limits: ProcessLimits::default(),
             allow_stray_children: false,
+            sandbox: Sandbox::default(),
             ok_exit_codes: vec![0],
         }
     }

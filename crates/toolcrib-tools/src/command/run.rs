@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join;
 use serde_json::Value;
 use toolcrib_capabilities::process::{
-    Ended, Finished, ProcessError, ProcessLimits, ProcessSpec, Processes, RunSpec,
+    Ended, Finished, ProcessError, ProcessLimits, ProcessSpec, Processes, RunSpec, Sandbox,
 };
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
@@ -33,6 +33,7 @@ pub(super) struct Body {
     pub(super) max_output_bytes: usize,
     pub(super) limits: ProcessLimits,
     pub(super) allow_stray_children: bool,
+    pub(super) sandbox: Sandbox,
     pub(super) ok_exit_codes: Vec<i32>,
     pub(super) read_only: bool,
 }
@@ -87,6 +88,11 @@ impl Body {
         process.args = arguments::fill(&self.args, args)?;
         process.limits = self.limits;
         process.allow_stray_children = self.allow_stray_children;
+        process.sandbox = self.sandbox.within(cx.network_rules()).map_err(|error| {
+            let text = "this tool may reach no host here; only its operator can change that";
+            ToolError::new(ErrorCode::NotAvailable, text)
+                .caused_by(format!("a rule of the personality: {error}"))
+        })?;
         // Last, so that no call that cannot be made asks for a secret.
         process.env = self.environment.fill(cx).await?;
         let max_output_bytes = self.max_output_bytes;

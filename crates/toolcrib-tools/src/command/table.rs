@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use toolcrib_capabilities::process::Sandbox;
 use toolcrib_config::{Table, Value};
 use toolcrib_core::Tool;
 
-use super::{ArgItem, CommandToolSpec, ProcessLimitsSection, Stdin};
+use super::{ArgItem, CommandToolSpec, ProcessLimitsSection, SandboxSection, Stdin};
 use crate::{Declaration, DeclaredKind, Reach, ToolErrors, findings::Field};
 
 /// The keys that only this kind has.
@@ -25,6 +26,11 @@ pub const KEYS: &[&str] = &[
     "file_max",
     "cpu_max",
     "allow_stray_children",
+    "sandbox",
+    "sandbox_read",
+    "sandbox_write",
+    "sandbox_hosts",
+    "sandbox_addresses",
     "ok_exit_codes",
 ];
 
@@ -40,6 +46,7 @@ pub(super) const OF_A_SHELL: &[char] =
 pub struct DeclaredCommand {
     /// All but the declaration and the folders.
     spec: CommandToolSpec,
+    sandbox: SandboxSection,
     /// Whether a part could not be read, which makes the use of parameters unknown.
     is_partial: bool,
 }
@@ -82,6 +89,7 @@ impl DeclaredCommand {
                     .unwrap_or(blank.ok_exit_codes),
                 ..blank
             },
+            sandbox: SandboxSection::read(table),
         }
     }
 
@@ -95,7 +103,12 @@ impl DeclaredCommand {
         self.spec.allow_stray_children
     }
 
-    /// As [`CommandToolSpec::build`], with the folders of the project.
+    /// Its sandbox, as written.
+    pub fn sandbox(&self) -> &SandboxSection {
+        &self.sandbox
+    }
+
+    /// As [`CommandToolSpec::build`], with the folders of the project and the resolved sandbox.
     ///
     /// # Errors
     /// All errors in it, not only the first.
@@ -104,10 +117,11 @@ impl DeclaredCommand {
         mut declaration: Declaration,
         base_dir: &Path,
         working_dir: PathBuf,
+        sandbox: Sandbox,
     ) -> Result<Tool, ToolErrors> {
         declaration.source.mark_partial_if(self.is_partial);
         let (base_dir, working_dir) = (base_dir.to_owned(), Some(working_dir));
-        CommandToolSpec { declaration, base_dir, working_dir, ..self.spec.clone() }.build()
+        CommandToolSpec { declaration, base_dir, working_dir, sandbox, ..self.spec.clone() }.build()
     }
 }
 

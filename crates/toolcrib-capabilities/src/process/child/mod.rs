@@ -3,8 +3,14 @@
 //! Without a namespace, the forked process becomes the program. With one, see [`namespace`].
 #![allow(unsafe_code, reason = "what happens between fork and exec has no safe wrapper")]
 
+#[cfg(target_os = "linux")]
+mod acts;
+#[cfg(target_os = "linux")]
+mod confine;
 #[cfg_attr(not(target_os = "linux"), path = "no_namespace.rs")]
 mod namespace;
+#[cfg(target_os = "linux")]
+mod network;
 #[cfg(target_os = "linux")]
 mod own_proc;
 #[cfg(target_os = "linux")]
@@ -21,6 +27,12 @@ use std::{
 use libc::{c_char, c_int, pid_t};
 
 pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
+#[cfg(target_os = "linux")]
+pub(super) use self::{
+    acts::{Act, Targets},
+    confine::{Confinement, Isolation, landlock_version},
+    network::{PROXY_PORT, receive},
+};
 use super::{ProcessLimits, stage::Stage};
 
 /// The arguments or the environment of a program, in the system's form.
@@ -44,13 +56,29 @@ unsafe impl Sync for Strings {}
 
 /// All data for the forked process, created before the fork: nothing is allocated after it.
 pub(super) struct Plan {
-    pub(super) program: CString,
-    /// Begins with the program's own name.
-    pub(super) argv: Strings,
-    pub(super) environment: Strings,
+    pub(super) finish: Finish,
     pub(super) working_dir: CString,
     pub(super) limits: ProcessLimits,
     pub(super) namespace: Option<Namespace>,
+    /// The sandbox, which needs a namespace.
+    #[cfg(target_os = "linux")]
+    pub(super) confinement: Option<Confinement>,
+    /// Whether the program keeps the host's capabilities.
+    pub(super) keeps_rights: bool,
+}
+
+/// The end of a forked process.
+pub(super) enum Finish {
+    /// It becomes a program.
+    Execute {
+        program: CString,
+        /// Begins with the program's own name.
+        argv: Strings,
+        environment: Strings,
+    },
+    /// It tries the acts of a self-test.
+    #[cfg(target_os = "linux")]
+    Try { acts: Vec<Act>, targets: Targets },
 }
 
 impl Plan {
@@ -63,7 +91,7 @@ impl Plan {
     fn start(&self) -> io::Result<()> {
         match &self.namespace {
             Some(namespace) => namespace.start(|proc| self.become_program(proc)),
-            None => self.become_program(Proc::Hosts),
+            None => self.become_program(Proc::Hosts { own_mounts: false }),
         }
     }
 
@@ -76,22 +104,44 @@ impl Plan {
         // SAFETY: system calls without pointers.
         unsafe { libc::umask(libc::umask(0o022) | 0o022) };
         close_on_exec();
+        #[cfg(target_os = "linux")]
+        if let Some(confinement) = &self.confinement {
+            confinement.enter(proc.has_own_mounts())?;
+        }
         self.limits.set()?;
         #[cfg(target_os = "linux")]
-        {
+        if !self.keeps_rights {
             rights::drop_all()?;
-            if proc == Proc::Hosts {
-                rights::leave_others_alone();
+            match &self.confinement {
+                Some(confinement) => confinement.restrict()?,
+                None if proc.is_hosts() => rights::leave_others_alone(),
+                None => {}
             }
         }
         // After the limits and rights are set, so that an error here is one that the program would
         // meet. SAFETY: the string is owned and ends in NUL.
         Stage::WorkingDir.check(unsafe { libc::chdir(self.working_dir.as_ptr()) })?;
-        let (argv, environment) = (&self.argv.pointers, &self.environment.pointers);
+        #[cfg(target_os = "linux")]
+        if let Some(confinement) = &self.confinement {
+            confinement.filter()?;
+        }
+        self.finish.run()
+    }
+}
+
+impl Finish {
+    /// Returns only in a process that failed.
+    fn run(&self) -> io::Result<()> {
+        let (program, argv, environment) = match self {
+            Self::Execute { program, argv, environment } => {
+                (program, &argv.pointers, &environment.pointers)
+            }
+            #[cfg(target_os = "linux")]
+            Self::Try { acts, targets } => acts::perform(acts, targets),
+        };
         // Not one of the functions that pass a file they cannot execute to a shell. SAFETY: all
         // strings are owned and end in NUL, both arrays end in a null pointer.
-        let failed =
-            unsafe { libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+        let failed = unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
         Stage::Exec.check(failed).map(drop)
     }
 }
@@ -102,7 +152,21 @@ enum Proc {
     /// Those of its namespace.
     Own,
     /// All processes of the host.
-    Hosts,
+    Hosts {
+        /// Whether the program is in a mount namespace.
+        own_mounts: bool,
+    },
+}
+
+#[cfg(target_os = "linux")]
+impl Proc {
+    fn has_own_mounts(self) -> bool {
+        matches!(self, Self::Own | Self::Hosts { own_mounts: true })
+    }
+
+    fn is_hosts(self) -> bool {
+        matches!(self, Self::Hosts { .. })
+    }
 }
 
 /// Prevents other processes of the same user from reading this process's memory and environment,

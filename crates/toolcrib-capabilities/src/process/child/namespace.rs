@@ -182,8 +182,8 @@ impl Namespace {
         }
         match fork() {
             Ok(0) => {
-                let own_proc = self.limit_and_show()?;
-                become_program(if own_proc { Proc::Own } else { Proc::Hosts })
+                let proc = self.limit_and_show()?;
+                become_program(proc)
             }
             Ok(program) => attend(init, program),
             Err(error) => {
@@ -194,9 +194,9 @@ impl Namespace {
         }
     }
 
-    /// Sets the limit on processes and mounts the namespace's `/proc`. Returns whether that was
-    /// mounted.
-    fn limit_and_show(&self) -> io::Result<bool> {
+    /// Sets the limit on processes and mounts the namespace's `/proc`. Returns the processes
+    /// that the program sees there.
+    fn limit_and_show(&self) -> io::Result<Proc> {
         let pid_max = match &self.processes {
             Processes::PidMax(pid_max) => Some(&**pid_max),
             Processes::Rlimit(most) => {
@@ -206,11 +206,12 @@ impl Namespace {
             Processes::Unlimited => None,
         };
         let shown = own_proc::show(pid_max);
-        let own_proc = shown.own_proc;
+        let own_mounts = shown.own_mounts;
+        let proc = if shown.own_proc { Proc::Own } else { Proc::Hosts { own_mounts } };
         if pid_max.is_some() {
             shown.limited()?;
         }
-        Ok(own_proc)
+        Ok(proc)
     }
 }
 

@@ -13,6 +13,8 @@ const FLAGS: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// The result of [`show`].
 pub(super) struct Shown {
+    /// The process is in a mount namespace whose mounts are invisible outside.
+    pub(super) own_mounts: bool,
     /// `/proc` is the namespace's: it shows no process outside. In many containers no such mount is
     /// permitted, and the program sees the existing `/proc`.
     pub(super) own_proc: bool,
@@ -45,7 +47,7 @@ pub(super) fn show(pid_max: Option<&[u8]>) -> Shown {
     // SAFETY: a system call without pointers that cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let is_guarded = !is_root || own_mounts && take_from_root();
-    Shown { own_proc, is_guarded, limited }
+    Shown { own_mounts, own_proc, is_guarded, limited }
 }
 
 /// The `pid_max` of a namespace for so many processes and threads in addition to PID 1, as text.
@@ -101,12 +103,14 @@ fn make_read_only(path: &CStr) -> bool {
 
 /// Also mounts below; from Linux 5.12 on.
 fn make_all_read_only(path: &CStr) -> bool {
-    let attributes = libc::mount_attr {
-        attr_set: libc::MOUNT_ATTR_RDONLY,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: 0,
-    };
+    set_mounts(path, libc::MOUNT_ATTR_RDONLY, 0, libc::AT_RECURSIVE) == 0
+}
+
+/// Sets and clears attributes of the mount at a path, and with a flag of those below. From Linux
+/// 5.12 on.
+pub(super) fn set_mounts(path: &CStr, set: u64, clear: u64, flags: c_int) -> c_int {
+    let attributes =
+        libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     // SAFETY: the string ends in NUL, and the kernel reads as many bytes of the attributes as they
     // have.
     let set = unsafe {
@@ -114,12 +118,12 @@ fn make_all_read_only(path: &CStr) -> bool {
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
             path.as_ptr(),
-            libc::AT_RECURSIVE,
+            flags,
             &raw const attributes,
             size_of::<libc::mount_attr>(),
         )
     };
-    set == 0
+    c_int::try_from(set).unwrap_or(-1)
 }
 
 /// `what` is the type of the file system as well.

@@ -5,7 +5,10 @@ mod value;
 
 use std::{path::PathBuf, sync::Arc};
 
-use toolcrib_capabilities::{http::HttpClient, process};
+use toolcrib_capabilities::{
+    http::HttpClient,
+    process::{self, SandboxTier},
+};
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
 use toolcrib_core::Glob;
 use toolcrib_mcp::{
@@ -19,7 +22,7 @@ use self::{
 };
 use super::{
     grant::allowed_addresses, lint::definition_check, located::values, names::Names,
-    process_limit::report_unlimited_processes,
+    process_limit::report_unlimited_processes, sandbox::Sandboxed,
 };
 use crate::{
     config::{
@@ -54,6 +57,14 @@ struct Plan<'a> {
     /// The restrictions of the file that declares it.
     tools: Option<&'a FileTools>,
     is_imported: bool,
+}
+
+impl Plan<'_> {
+    /// Whether a file of `mcp_files` or `--import` declares it: then only a `[mcp.NAME]` of the
+    /// project sets its sandbox.
+    fn is_of_file(&self) -> bool {
+        self.tools.is_some()
+    }
 }
 
 /// Why a server has no client.
@@ -232,7 +243,14 @@ impl McpSources<'_> {
                 return None;
             }
         };
+        let sandboxes = &self.names.sandboxes;
+        let of_program = |transport: &Transport| matches!(transport, Transport::Stdio(_));
         Some(McpServer {
+            sandbox: plan
+                .transport
+                .as_ref()
+                .is_ok_and(of_program)
+                .then(|| sandboxes.tier(&settings.sandbox, plan.is_of_file())),
             name,
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
@@ -294,7 +312,10 @@ impl McpSources<'_> {
         let of_import = plan.is_imported && self.allow_stray_children;
         if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
             stdio = stdio.allow_stray_children();
-        } else if let Err(unsupported) = process::support() {
+        } else if self.names.sandboxes.tier(&settings.sandbox, plan.is_of_file())
+            > SandboxTier::None
+            && let Err(unsupported) = process::support()
+        {
             let message = format!(
                 "child processes of `{name}` could outlive it on this machine: \
                 {unsupported}"
@@ -306,6 +327,14 @@ impl McpSources<'_> {
             };
             return Err(Unfit::error(Diagnostic::error(plan.at, message).help(help)));
         }
+        let sandboxed = Sandboxed {
+            section: &settings.sandbox,
+            base: self.root.path(),
+            grant: self.names.grant.as_deref(),
+            is_imported: plan.is_of_file(),
+            at: plan.at,
+        };
+        stdio = stdio.sandbox(self.names.sandboxes.resolve(&sandboxed, self.problems));
         report_unlimited_processes(&plan.at.file, self.problems);
         if let Err(missing) = stdio.find_program() {
             let help = format!("until this is changed, the MCP server `{name}` cannot be used");
@@ -316,8 +345,11 @@ impl McpSources<'_> {
 
     fn allowed(&self, http: Http, settings: &McpSettings) -> Http {
         let stray = settings.allow_stray_children.as_ref();
-        let of_programs =
-            settings.limits.keys().chain(stray.map(|value| ("allow_stray_children", &value.at)));
+        let of_programs = settings
+            .limits
+            .keys()
+            .chain(stray.map(|value| ("allow_stray_children", &value.at)))
+            .chain(settings.sandbox.keys());
         for (key, at) in of_programs {
             self.refuse(at, format!("`{key}` applies only to a program"), "remove it");
         }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use toolcrib_capabilities::process;
+use toolcrib_capabilities::process::{self, SandboxTier};
 use toolcrib_core::Tool;
 use toolcrib_tools::{DeclaredKind, Reach, command::DeclaredCommand};
 
 use super::Source;
-use crate::resolve::process_limit::report_unlimited_processes;
+use crate::resolve::{process_limit::report_unlimited_processes, sandbox::Sandboxed};
 
 pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<Tool> {
     let reaches = command.reaches();
@@ -27,7 +27,9 @@ pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<To
     let has_program = !command.program().is_empty();
     let stays_inside = !has_program
         || words.first().is_none_or(|one| source.root.check_program(one, at, source.problems));
+    let tier = source.names.sandboxes.tier(command.sandbox(), false);
     if !command.allows_stray_children()
+        && tier > SandboxTier::None
         && let Err(unsupported) = process::support()
     {
         source.refuse(
@@ -39,7 +41,15 @@ pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<To
     }
     report_unlimited_processes(&source.section.at.file, source.problems);
     let working_dir = resolved(*working_dir, source);
-    let built = command.build(source.declaration.clone(), source.root.path(), working_dir);
+    let sandboxed = Sandboxed {
+        section: command.sandbox(),
+        base: source.root.path(),
+        grant: source.names.grant.as_deref(),
+        is_imported: false,
+        at,
+    };
+    let sandbox = source.names.sandboxes.resolve(&sandboxed, source.problems);
+    let built = command.build(source.declaration.clone(), source.root.path(), working_dir, sandbox);
     let built = built.map_err(|mut found| {
         found.errors.retain(|error| stays_inside || error.field != "/program");
         found
