@@ -1,8 +1,8 @@
 //! A server's messages, on all streams of a connection.
 //!
 //! A response goes to the exchange of its id, progress to its call, in order. A changed list becomes
-//! a signal. A request gets a reply, for which the transport has no other reader. The rest is
-//! dropped. Unrequested messages are paced.
+//! a signal. Of the server's requests only pings are granted. The rest is dropped. Unrequested messages
+//! are paced.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::sleep;
 use toolcrib_core::Lanes;
@@ -85,8 +85,8 @@ impl Drop for Reply {
 }
 
 #[derive(Deserialize)]
-struct ProgressNotification {
-    params: Progress,
+struct Notification<P> {
+    params: P,
 }
 
 #[derive(Deserialize)]
@@ -100,20 +100,10 @@ struct Progress {
 }
 
 #[derive(Deserialize)]
-struct CancelledNotification {
-    params: Cancelled,
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Cancelled {
     #[serde(deserialize_with = "id")]
     request_id: Value,
-}
-
-#[derive(Deserialize)]
-struct AcknowledgedNotification {
-    params: Acknowledged,
 }
 
 #[derive(Deserialize)]
@@ -303,8 +293,8 @@ impl Intake {
     }
 
     fn acknowledged(&self, bytes: &[u8]) {
-        let Ok(AcknowledgedNotification { params }) = serde_json::from_slice(bytes) else { return };
-        let exchange = number(&params.meta.subscription).and_then(|id| self.expected(id));
+        let Some(Acknowledged { meta }) = params(bytes) else { return };
+        let exchange = number(&meta.subscription).and_then(|id| self.expected(id));
         if let Some(exchange) = exchange
             && let Request::Listen { acknowledged, .. } = &exchange.request
         {
@@ -314,8 +304,8 @@ impl Intake {
 
     /// Ends a subscription. A request of the server gets a reply in any case.
     fn cancelled(&self, bytes: &[u8]) {
-        let Ok(CancelledNotification { params }) = serde_json::from_slice(bytes) else { return };
-        let Some(id) = number(&params.request_id) else { return };
+        let Some(Cancelled { request_id }) = params(bytes) else { return };
+        let Some(id) = number(&request_id) else { return };
         if let Some(exchange) = self.expected(id).filter(is_subscription) {
             self.forget(id);
             exchange.settle(Err(RequestError::Lost("the server ended it".to_owned())));
@@ -323,11 +313,12 @@ impl Intake {
     }
 
     fn progress(&self, bytes: &[u8]) {
-        let Ok(ProgressNotification { params }) = serde_json::from_slice(bytes) else { return };
-        let exchange = number(&params.progress_token).and_then(|id| self.expected(id));
+        let Some(Progress { progress_token, progress, total, message }) = params(bytes) else {
+            return;
+        };
+        let exchange = number(&progress_token).and_then(|id| self.expected(id));
         let Some(exchange) = exchange else { return };
         let Request::CallTool { on_progress, .. } = &exchange.request else { return };
-        let Progress { progress, total, message, .. } = params;
         let percent = total.filter(|total| *total > 0.0).map(|total| {
             let percent = (progress / total * 100.0).clamp(0.0, 100.0);
             #[expect(
@@ -372,6 +363,11 @@ impl Intake {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
+}
+
+/// The parameters of a notification, unless they are invalid.
+fn params<P: DeserializeOwned>(notification: &[u8]) -> Option<P> {
+    serde_json::from_slice(notification).ok().map(|Notification { params }| params)
 }
 
 fn is_subscription(exchange: &Arc<Exchange>) -> bool {

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The size limit of a line: 16 MiB. It is kept in memory whole.
-pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a server may leave a message unread. Its pipe buffers unread bytes, so a server whose
 /// pipe has been full for this time has stopped reading.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use tokio::{
     sync::SetOnce,
-    time::{Instant, sleep, timeout},
+    time::{Instant, timeout},
 };
 use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
@@ -26,10 +26,9 @@ use super::{
         result::Refusal,
         transport::{SendError, Transport, Wiring},
     },
-    events::{Last, read_events},
     failure::HttpFailure,
     names::{Annotated, encoded},
-    response::{EVENTS, Head, JSON, Refused, head, is_of_events, not_of_the_protocol, read},
+    response::{Head, JSON, Refused, head, not_of_the_protocol, read},
 };
 
 /// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
@@ -49,7 +48,6 @@ pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON_AND_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
@@ -62,7 +60,7 @@ pub(super) struct Client {
     /// The time of the server's last response.
     heard: Mutex<Instant>,
     /// The session that the response to `initialize` named.
-    session: OnceLock<HeaderValue>,
+    pub(super) session: OnceLock<HeaderValue>,
     /// The headers of each request after a handshake with `initialize`.
     pub(super) after_handshake: SetOnce<HeaderMap>,
     annotated: Annotated,
@@ -261,67 +259,6 @@ impl Client {
         match timeout(PROBE_WITHIN, self.exchange(PING.to_vec(), request, None)).await {
             Ok(Err(expired @ HttpFailure::SessionExpired)) => Err(expired),
             _ => Ok(()),
-        }
-    }
-
-    /// Reads the events of a response to their end. A stream that breaks off before the response is
-    /// resumed if the server supports it, until the server refuses.
-    async fn follow(
-        self: &Arc<Self>,
-        mut answer: HttpStream,
-        exchange: &Exchange,
-    ) -> Result<(), HttpFailure> {
-        let mut last = Last::default();
-        loop {
-            read_events(answer, self, Some(exchange.id), &mut last).await;
-            if exchange.is_settled() {
-                return Ok(());
-            }
-            answer = loop {
-                let (Some(_), Some(pause)) = (&last.event, last.pause()) else {
-                    return Err(HttpFailure::BrokenOff);
-                };
-                sleep(pause).await;
-                last.resumes += 1;
-                if let Some(answer) = self.resumed(&last).await? {
-                    break answer;
-                }
-            };
-        }
-    }
-
-    /// A stream after its last event; `None` if the server cannot be reached now. An error is final:
-    /// a retry would get the same.
-    pub(super) async fn resumed(&self, last: &Last) -> Result<Option<HttpStream>, HttpFailure> {
-        match self.stream(last.event.as_deref()).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(HttpFailure::Status { status: 404, .. }) if self.session.get().is_some() => {
-                Err(self.session_expired())
-            }
-            Err(failure) if failure.may_pass() => Ok(None),
-            // The request may still have been executed.
-            Err(failure) => Err(HttpFailure::NotResumed(failure.to_string())),
-        }
-    }
-
-    /// A stream of events for no request, or after the event of this id.
-    pub(super) async fn stream(&self, after: Option<&str>) -> Result<HttpStream, HttpFailure> {
-        let mut request = self.after_handshake(Method::GET);
-        request.headers.insert(header::ACCEPT, EVENTS);
-        if let Some(after) = after {
-            let after = HeaderValue::from_str(after).map_err(|_| {
-                HttpFailure::Unusable("it gave an event an id that cannot be sent".to_owned())
-            })?;
-            request.headers.insert(LAST_EVENT_ID, after);
-        }
-        let Wiring { intake, ending } = &self.wiring;
-        let answer = self.http.stream(request, ending.token()).await?;
-        if !answer.status().is_success() {
-            Err(Refused::read(answer, intake).await.failure)
-        } else if is_of_events(&answer) {
-            Ok(answer)
-        } else {
-            Err(HttpFailure::Unusable(not_of_the_protocol(&answer, intake)))
         }
     }
 }

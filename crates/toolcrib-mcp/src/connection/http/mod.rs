@@ -5,7 +5,7 @@ mod events;
 mod failure;
 mod names;
 mod response;
-mod session;
+mod streams;
 
 use std::sync::Arc;
 

@@ -1,0 +1,136 @@
+//! Streams of events and their resumption: of responses, and of a session, as servers before
+//! 2026-07-28 have it.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpStream, Method, header};
+use toolcrib_core::CancellationToken;
+
+use super::{
+    super::{exchange::Exchange, transport::Wiring},
+    client::{Client, SESSION_ID},
+    events::{Last, read_events},
+    failure::HttpFailure,
+    response::{EVENTS, MAX_ERROR_BYTES, Refused, is_of_events, not_of_the_protocol},
+};
+
+/// The timeout of ending a session.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+impl Client {
+    /// Reads the session's stream, if there is a session, until the connection ends; then ends the
+    /// session.
+    pub(super) async fn serve(self: Arc<Self>) {
+        let ending = &self.wiring.ending;
+        tokio::select! {
+            biased;
+            () = ending.over() => {}
+            () = self.listen() => ending.over().await,
+        }
+        self.end_session().await;
+    }
+
+    /// Reads the messages that belong to no request. A server may offer no stream for them.
+    async fn listen(self: &Arc<Self>) {
+        if !self.after_handshake.wait().await.contains_key(SESSION_ID) {
+            return;
+        }
+        let mut last = Last::default();
+        let Ok(mut answer) = self.stream(None).await else { return };
+        loop {
+            read_events(answer, self, None, &mut last).await;
+            answer = loop {
+                let Some(pause) = last.pause() else { return };
+                sleep(pause).await;
+                last.resumes += 1;
+                match self.resumed(&last).await {
+                    Ok(Some(answer)) => break answer,
+                    Ok(None) => {}
+                    Err(_) => return,
+                }
+            };
+            last.resumes = 0;
+            if last.event.is_none() {
+                // Changes in between were not announced.
+                self.wiring.intake.signal_changed_tools();
+            }
+        }
+    }
+
+    /// Reads the events of a response to their end. A stream that breaks off before the response is
+    /// resumed if the server supports it, until the server refuses.
+    pub(super) async fn follow(
+        self: &Arc<Self>,
+        mut answer: HttpStream,
+        exchange: &Exchange,
+    ) -> Result<(), HttpFailure> {
+        let mut last = Last::default();
+        loop {
+            read_events(answer, self, Some(exchange.id), &mut last).await;
+            if exchange.is_settled() {
+                return Ok(());
+            }
+            answer = loop {
+                let (Some(_), Some(pause)) = (&last.event, last.pause()) else {
+                    return Err(HttpFailure::BrokenOff);
+                };
+                sleep(pause).await;
+                last.resumes += 1;
+                if let Some(answer) = self.resumed(&last).await? {
+                    break answer;
+                }
+            };
+        }
+    }
+
+    /// A stream after its last event; `None` if the server cannot be reached now. An error is final:
+    /// a retry would get the same.
+    async fn resumed(&self, last: &Last) -> Result<Option<HttpStream>, HttpFailure> {
+        match self.stream(last.event.as_deref()).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(HttpFailure::Status { status: 404, .. }) if self.session.get().is_some() => {
+                Err(self.session_expired())
+            }
+            Err(failure) if failure.may_pass() => Ok(None),
+            // The request may still have been executed.
+            Err(failure) => Err(HttpFailure::NotResumed(failure.to_string())),
+        }
+    }
+
+    /// A stream of events for no request, or after the event of this id.
+    async fn stream(&self, after: Option<&str>) -> Result<HttpStream, HttpFailure> {
+        let mut request = self.after_handshake(Method::GET);
+        request.headers.insert(header::ACCEPT, EVENTS);
+        if let Some(after) = after {
+            let after = HeaderValue::from_str(after).map_err(|_| {
+                HttpFailure::Unusable("it gave an event an id that cannot be sent".to_owned())
+            })?;
+            request.headers.insert(LAST_EVENT_ID, after);
+        }
+        let Wiring { intake, ending } = &self.wiring;
+        let answer = self.http.stream(request, ending.token()).await?;
+        if !answer.status().is_success() {
+            Err(Refused::read(answer, intake).await.failure)
+        } else if is_of_events(&answer) {
+            Ok(answer)
+        } else {
+            Err(HttpFailure::Unusable(not_of_the_protocol(&answer, intake)))
+        }
+    }
+
+    async fn end_session(&self) {
+        let mut request = self.after_handshake(Method::DELETE);
+        if !request.headers.contains_key(SESSION_ID) {
+            return;
+        }
+        request.timeout = Some(DELETE_TIMEOUT);
+        request.max_body_bytes = MAX_ERROR_BYTES;
+        // The connection has ended, which does not cancel this.
+        let never = CancellationToken::new();
+        // A server need not support it.
+        let _ = self.http.send(request, &never).await;
+    }
+}
