@@ -93,7 +93,7 @@ fn begin(
 /// The version of the session: the client's, or the newest that has sessions.
 fn negotiated(request: &Request) -> Result<ProtocolVersion, ErrorData> {
     // A version of the stateless era in the metadata does not have this method.
-    if request.meta.protocol_version().is_some_and(|version| !version.has_initialize()) {
+    if request.declares_stateless() {
         return Err(no_method(INITIALIZE));
     }
     let asked = requested_version(&request.params)?;

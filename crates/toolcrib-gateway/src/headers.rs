@@ -38,7 +38,7 @@ pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<(), ErrorD
     let is_stateless = version.is_some_and(is_stateless);
     match message {
         Message::Request(request) if request.method == INITIALIZE => {
-            if is_stateless {
+            if is_stateless || request.declares_stateless() {
                 return Err(no_method(INITIALIZE));
             }
             initialize(version, &request.params)

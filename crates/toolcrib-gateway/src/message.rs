@@ -107,6 +107,13 @@ impl Message {
     }
 }
 
+impl Request {
+    /// Whether its metadata declares a version of the stateless era.
+    pub(super) fn declares_stateless(&self) -> bool {
+        self.meta.protocol_version().is_some_and(|version| !version.has_initialize())
+    }
+}
+
 impl InvalidMessage {
     fn new(id: Option<RequestId>, error: ErrorData) -> Self {
         Self { id, error, needs_response: true }

@@ -117,9 +117,9 @@ impl Post<'_> {
 
     /// Answers a request of a session, or one that stands alone.
     async fn request(self, request: Request) -> Result<Response<Body>, Refusal> {
-        let stands_alone = request.meta.protocol_version().is_some_and(|version| {
-            !version.has_initialize() || !self.headers.contains_key(SESSION)
-        });
+        let declares_version = request.meta.protocol_version().is_some();
+        let stands_alone = request.declares_stateless()
+            || (declares_version && !self.headers.contains_key(SESSION));
         let session = if stands_alone { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());

@@ -157,11 +157,12 @@ impl Client {
         };
         self.requests.spawn(async move {
             let answer = exchange.answer(request).await;
+            // The client may use the id again as soon as it reads the response.
+            drop(registered);
             // A cancelled request is not answered.
             if !unwanted.is_cancelled() {
                 answer.send(|json| place.send(json));
             }
-            drop(registered);
         });
     }
 
