@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
-use toolcrib_benches::{Cell, Outcome, Table, median, micros, print, quantile, runtime};
+use toolcrib_benches::{Cell, Outcome, Table, median, micros, print, quantile};
 use toolcrib_capabilities::{
     http::{EgressProxy, HttpClient},
     process::{Ended, ProcessSpec, Processes, SandboxTier, sandbox_support},
@@ -16,7 +16,9 @@ const TIMES: usize = 200;
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench sandbox";
 
 fn main() -> Outcome {
-    print(&[starts(&runtime()?)?])
+    // Programs need I/O.
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    print(&[starts(&runtime)?])
 }
 
 /// `/bin/true` in a sandbox; with a proxy in the strongest.

@@ -272,6 +272,11 @@ Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
     Models(Look),
+    /// List, test and call the MCP servers of a project
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
     /// Show which sandboxes this machine enforces, each proven by denied acts
     #[command(after_help = "\
 Examples:
@@ -283,11 +288,6 @@ A child process enters each sandbox and tries what it must not do. It needs no p
 is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get
 it. See docs/sandbox.md.")]
     Doctor,
-    /// List, test and call the MCP servers of a project
-    Mcp {
-        #[command(subcommand)]
-        command: McpCommand,
-    },
 }
 
 /// The principal and the tenant.

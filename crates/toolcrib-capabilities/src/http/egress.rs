@@ -60,8 +60,9 @@ impl EgressProxy {
         self.client.within(rules).map(Self::new)
     }
 
-    /// Serves a program's connections until the future is dropped, which closes all of them.
-    pub(crate) async fn serve(self, listener: TcpListener) {
+    /// Serves the connections of one program until the future is dropped, which closes all of them. A
+    /// program in a sandbox has this already; a host may serve others, such as containers.
+    pub async fn serve(self, listener: TcpListener) {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {

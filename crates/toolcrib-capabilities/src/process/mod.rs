@@ -17,6 +17,12 @@
 //! (`PR_SET_DUMPABLE`): they cannot trace it nor read its memory and environment. It leaves no core
 //! dumps from then on, and a debugger needs root to attach.
 //!
+//! # Sandboxes
+//! [`ProcessSpec::sandbox`] limits the files, the network and the system calls of a program, in
+//! [tiers](SandboxTier); the description here is of the tier `tree`. Before the first program of a
+//! higher tier, a child process proves it by forbidden acts ([`self_test`]). A tier that this machine
+//! does not enforce is an error; a weaker one is never used instead.
+//!
 //! # How it ends
 //! On Linux it runs in a separate PID namespace. All its child processes, daemons included, are
 //! gone when `run`, [`Process::wait`] or [`Process::close`] returns, and are killed

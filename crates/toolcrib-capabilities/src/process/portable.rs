@@ -12,7 +12,7 @@ fn unsupported() -> UnsupportedError {
 }
 
 pub(super) async fn start(spec: ProcessSpec, _: bool) -> Result<Started, ProcessError> {
-    Err(ProcessError::UnsupportedError { program: spec.program, source: unsupported() })
+    Err(ProcessError::Unsupported { program: spec.program, source: unsupported() })
 }
 
 pub(super) fn namespaces() -> Result<(), UnsupportedError> {

@@ -70,7 +70,7 @@ impl Stage {
         }
     }
 
-    /// The same error of another function, with this stage instead of its own.
+    /// The same error of another function, with this stage instead.
     #[cfg(target_os = "linux")]
     pub(super) fn of_other<T>(self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {

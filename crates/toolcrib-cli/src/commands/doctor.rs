@@ -1,4 +1,4 @@
-//! `toolcrib doctor`: what this machine enforces for programs.
+//! `toolcrib doctor`: the sandboxes that this machine enforces.
 
 use toolcrib_capabilities::process::{SandboxTier, process_limit, self_test};
 use toolcrib_core::CancellationToken;

@@ -1,4 +1,4 @@
-//! What this machine enforces for programs.
+//! The report on the sandboxes that this machine enforces.
 
 use serde::Serialize;
 use toolcrib_capabilities::process::{Attempt, SandboxTier, SelfTest};

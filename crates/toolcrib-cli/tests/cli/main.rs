@@ -31,6 +31,7 @@ mod plugins;
 mod problems;
 mod readme;
 mod run;
+mod sandbox;
 mod serve;
 mod sessions;
 mod skills;

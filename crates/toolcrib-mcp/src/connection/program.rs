@@ -67,7 +67,7 @@ async fn start(stdio: Stdio) -> Result<(Process, Pipes), ConnectError> {
     spec.env = environment(stdio.env);
     spec.limits = stdio.limits;
     spec.allow_stray_children = stdio.allow_stray_children;
-    spec.sandbox = stdio.sandbox;
+    spec.sandbox = *stdio.sandbox;
     // The declaration of the server decided which program may run.
     let mut process =
         Processes::any().start(spec).await.map_err(|error| not_started(error.into()))?;

@@ -14,7 +14,7 @@ pub struct Stdio {
     pub(crate) working_dir: Option<PathBuf>,
     pub(crate) limits: ProcessLimits,
     pub(crate) allow_stray_children: bool,
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: Box<Sandbox>,
 }
 
 impl Stdio {
@@ -27,7 +27,7 @@ impl Stdio {
             working_dir: None,
             limits: Self::default_limits(),
             allow_stray_children: false,
-            sandbox: Sandbox::default(),
+            sandbox: Box::default(),
         }
     }
 
@@ -85,7 +85,7 @@ impl Stdio {
     /// Its sandbox. Default: the tier `tree`.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
-        self.sandbox = sandbox;
+        self.sandbox = Box::new(sandbox);
         self
     }
 }

@@ -79,7 +79,7 @@ fn a_secret_is_told_from_a_parameter() {
     toolcrib.toml:32:9: this looks like a secret, but a parameter is a schema
         help: it belongs below [secrets]: TOKEN = { env = "VARIABLE" }
     toolcrib.toml:33:12: unknown keyword `env` in a schema
-        help: the keywords of a schema are `type`, `description`, `enum`, `const`, `default`, `examples`, `title`, `format`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, `minLength`, `maxLength`, `pattern`, `minItems`, `maxItems`, `uniqueItems`, `minContains`, `maxContains`, `minProperties`, `maxProperties`, `required`, `dependentRequired`, `deprecated`, `$comment`, `items`, `contains`, `additionalProperties`, …
+        help: the keywords of a schema are `type`, `description`, `enum`, `const`, `default`, `examples`, `title`, `format`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, `minLength`, `maxLength`, `pattern`, `minItems`, `maxItems`, `uniqueItems`, `minContains`, `maxContains`, `minProperties`, `maxProperties`, `required`, `dependentRequired`, `deprecated`, `$comment`, `items`, `contains`, `additionalProperties`, `propertyNames`, `unevaluatedItems`, `unevaluatedProperties`, `not`, `if`, `then`, `else`, `allOf`, `anyOf`, `oneOf`, …
     "#);
 }
 

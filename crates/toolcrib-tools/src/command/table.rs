@@ -46,7 +46,7 @@ pub(super) const OF_A_SHELL: &[char] =
 pub struct DeclaredCommand {
     /// All but the declaration and the folders.
     spec: CommandToolSpec,
-    sandbox: SandboxSection,
+    sandbox: Box<SandboxSection>,
     /// Whether a part could not be read, which makes the use of parameters unknown.
     is_partial: bool,
 }
@@ -89,7 +89,7 @@ impl DeclaredCommand {
                     .unwrap_or(blank.ok_exit_codes),
                 ..blank
             },
-            sandbox: SandboxSection::read(table),
+            sandbox: Box::new(SandboxSection::read(table)),
         }
     }
 

@@ -79,7 +79,7 @@ const DENIED_HERE: &[c_long] = &[];
 /// `open_tree_attr`, which has the same number on all architectures and no name in `libc` yet.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// The bit of the numbers of x32, a second table of calls on x86-64, and the range of its own ones.
+/// The bit of the numbers of x32, a second table of calls on x86-64, and the range of calls that only it has.
 #[cfg(target_arch = "x86_64")]
 const X32: c_long = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
@@ -92,21 +92,21 @@ const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNET,
     libc::CLONE_NEWNS,
     libc::CLONE_NEWPID,
-    // CLONE_NEWTIME; `libc` has no name for it.
-    0x80,
+    CLONE_NEWTIME,
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWUTS,
 ];
 
-/// The flags of `unshare` alone: for `clone`, the lowest byte is a signal.
+/// A flag of `unshare` alone, without a name in `libc`: for `clone`, the lowest byte is a signal.
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
 /// The families of sockets that a network namespace confines. Others reach services of the host
 /// (Unix sockets by path) or its hypervisor (vsock), or are not needed.
 const FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Terminal requests that type as if the user did.
-const TERMINAL: [u64; 2] = [libc::TIOCSTI as u64, 0x541C /* TIOCLINUX */];
+/// Terminal requests that type as if the user did: TIOCSTI and TIOCLINUX. The types of the numbers
+/// in `libc` differ between C libraries.
+const TERMINAL: [u64; 2] = [0x5412, 0x541C];
 
 /// The filters, in the order of installation. Made once per process.
 pub(super) fn filters() -> Result<Vec<BpfProgram>, String> {

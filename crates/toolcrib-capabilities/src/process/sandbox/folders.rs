@@ -128,6 +128,7 @@ fn all_may_read(path: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests")]
 mod tests {
     use super::*;
 

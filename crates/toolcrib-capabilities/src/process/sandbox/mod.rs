@@ -55,8 +55,8 @@ pub struct Sandbox {
     /// Folders and files that it never reads, even inside a folder that it may read: state and keys
     /// of the host. They need not exist. A writable folder that contains one is refused.
     pub hidden: Vec<PathBuf>,
-    /// The tier [`Full`](SandboxTier::Full): the proxy to the hosts that it may reach. `None`, the
-    /// default, is no network.
+    /// The tier [`Full`](SandboxTier::Full): the proxy to the hosts that it may reach. None by
+    /// default: the program has no network.
     #[cfg(feature = "http")]
     pub network: Option<EgressProxy>,
 }

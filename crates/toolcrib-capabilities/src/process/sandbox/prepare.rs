@@ -66,8 +66,15 @@ pub(in crate::process) fn prepare(
         let why = format!("it conflicts with {}, which no program may use", hidden.display());
         return Err(of_folder(folder.to_owned(), io::Error::other(why)));
     }
-    let rules = rules::rules(sandbox, program, working_dir, abi)
-        .map_err(|rules::NoRule { path, source }| of_folder(path, source))?;
+    let rules = rules::rules(sandbox, program, working_dir, abi).map_err(
+        |rules::NoRule { path, source }| match source.raw_os_error() {
+            Some(libc::ELOOP) => {
+                let why = "it contains a symbolic link; name the path that the link leads to";
+                of_folder(path, io::Error::other(why))
+            }
+            _ => of_folder(path, source),
+        },
+    )?;
     let tmp = private_tmp(sandbox, program, working_dir);
     let (isolation, listener) = match sandbox.tier {
         SandboxTier::Full => isolation(sandbox)

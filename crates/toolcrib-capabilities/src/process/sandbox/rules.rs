@@ -85,22 +85,26 @@ pub(super) fn rules(
         around(path, &hidden, parts).map_err(|source| no_rule(path, source))
     };
     let mut parts = of_system(&hidden).map_err(|source| no_rule(Path::new("/etc"), source))?;
-    // The name of the program may be a symlink, and it may be a script beside its folder.
-    let program = program.canonicalize().map_err(|source| no_rule(program, source))?;
-    parts_of(&program, &mut parts)?;
-    if !contains_home(working_dir) {
-        let working_dir =
-            working_dir.canonicalize().map_err(|source| no_rule(working_dir, source))?;
-        parts_of(&working_dir, &mut parts)?;
+    // If one of them is missing, the start itself says so.
+    let implied = [Some(program), Some(working_dir).filter(|dir| !contains_home(dir))];
+    for path in implied.into_iter().flatten() {
+        if let Ok(path) = path.canonicalize() {
+            parts_of(&path, &mut parts)?;
+        }
     }
     for path in &sandbox.read {
         parts_of(path, &mut parts)?;
     }
     let reading = AccessFs::from_read(abi);
     for part in &parts {
-        match part {
-            Part::Whole(path) => builder.allow(path, reading)?,
-            Part::Names(path) => builder.allow(path, AccessFs::ReadDir.into())?,
+        let (path, access) = match part {
+            Part::Whole(path) => (path, reading),
+            Part::Names(path) => (path, AccessFs::ReadDir.into()),
+        };
+        match builder.allow(path, access) {
+            // An entry that another process has removed or replaced since it was listed.
+            Err(NoRule { source, .. }) if is_gone(&source) && !sandbox.read.contains(path) => {}
+            allowed => allowed?,
         }
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::from_write(abi);
@@ -114,6 +118,11 @@ pub(super) fn rules(
     let all = AccessFs::from_all(abi).bits();
     let ruleset = builder.finish().map_err(|source| no_rule(Path::new("/"), source))?;
     Ok(Rules { ruleset, all, reading })
+}
+
+/// Whether a path does not exist, or leads through a symlink.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// Whether the user's home folder is in this folder, or is it: then its files are only granted where
@@ -151,14 +160,7 @@ impl Builder {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let file = match openat2(CWD, path, flags, Mode::empty(), resolve) {
             Ok(file) => file,
-            Err(error) => {
-                return Err(failed(match io::Error::from(error) {
-                    error if error.raw_os_error() == Some(libc::ELOOP) => {
-                        io::Error::other("it contains a symbolic link; write the path it leads to")
-                    }
-                    error => error,
-                }));
-            }
+            Err(error) => return Err(failed(error.into())),
         };
         let found = fstat(&file).map_err(|error| failed(error.into()))?;
         let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;

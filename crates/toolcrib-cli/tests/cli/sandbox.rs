@@ -1,0 +1,136 @@
+//! Sandboxes from the command line: what `doctor` shows, and what programs of a project reach.
+
+use std::{
+    env, fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    path::Path,
+    thread,
+};
+
+use serde_json::Value;
+
+use crate::support::{Outcome, Project, toolcrib};
+
+/// Whether this machine enforces all tiers, as `doctor` says.
+pub(crate) fn is_possible() -> bool {
+    let doctor: Outcome = toolcrib().args(["doctor", "--quiet"]).output().unwrap().into();
+    let possible = doctor.code == Some(0);
+    assert!(possible || env::var_os("CI").is_none(), "{}{}", doctor.stdout, doctor.stderr);
+    possible
+}
+
+#[test]
+fn the_doctor_proves_each_tier_by_acts() {
+    let doctor: Outcome = toolcrib().args(["doctor", "--json"]).output().unwrap().into();
+    let report: Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let tiers = report["tiers"].as_array().unwrap();
+    let names: Vec<_> = tiers.iter().map(|tier| tier["tier"].as_str().unwrap()).collect();
+    assert_eq!(names, ["none", "tree", "files", "full"]);
+    assert_eq!(doctor.code, Some(if report["ok"] == true { 0 } else { 1 }));
+    for tier in tiers {
+        let acts = tier["acts"].as_array().unwrap();
+        if tier["ok"] == true {
+            assert_eq!(tier["error"], Value::Null);
+            assert!(acts.iter().all(|act| act["required"] == act["outcome"]), "{tier}");
+        } else {
+            assert!(!tier["error"].as_str().unwrap().is_empty());
+        }
+    }
+    let text: Outcome = toolcrib().arg("doctor").output().unwrap().into();
+    assert_eq!(text.code, doctor.code);
+    for tier in tiers {
+        let mark = if tier["ok"] == true { "✓" } else { "✗" };
+        let line = format!("{mark} {}", tier["tier"].as_str().unwrap());
+        assert!(text.stdout.lines().any(|found| found.starts_with(&line)), "{}", text.stdout);
+    }
+    if is_possible() {
+        assert!(text.stdout.contains("denied     read a hidden file"), "{}", text.stdout);
+    }
+}
+
+/// A tool that runs a script of bash in a sandbox.
+fn tool(tier: &str, keys: &str, script: &str) -> String {
+    format!(
+        "[[tool]]\nkind = \"command\"\nname = \"{tier}\"\ndescription = \"Runs.\"\n\
+         program = \"/bin/bash\"\nargs = [\"-c\", '''{script}''']\nworking_dir = \"work\"\n\
+         inherit_env = [\"PATH\"]\nok_exit_codes = [0, 1, 2]\nsandbox = \"{tier}\"\n{keys}\n"
+    )
+}
+
+#[test]
+fn a_program_reads_its_folder_and_neither_home_nor_state() {
+    if !is_possible() {
+        return;
+    }
+    let script = "cat note; echo made > ../out/made; ls ~; cat ~/.ssh/key; cat ../.toolcrib/*; \
+                  cat ../toolcrib.toml; ls /proc/1/root/";
+    let keys = "sandbox_write = [\"out\"]";
+    let tools = ["files", "full"].map(|tier| tool(tier, keys, script)).concat();
+    let project = Project::of(&[
+        ("toolcrib.toml", &format!("policy_default = \"allow\"\n{tools}")),
+        ("work/note", "a note\n"),
+        ("out/.keep", ""),
+        (".toolcrib/state", "the state"),
+        ("home/.ssh/key", "the key"),
+    ]);
+    let home = project.path().join("home");
+    for tier in ["files", "full"] {
+        let called = project.command(&["call", tier]).env("HOME", &home).output().unwrap();
+        let called = Outcome::from(called);
+        assert_eq!(called.stdout.trim(), "a note", "{tier}: {}", called.stderr);
+        assert_eq!(fs::read_to_string(project.path().join("out/made")).unwrap(), "made\n");
+        fs::remove_file(project.path().join("out/made")).unwrap();
+    }
+}
+
+#[test]
+fn the_proxy_follows_the_personality_of_a_call() {
+    if !is_possible() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 64]);
+            let _ = stream.write_all(b"welcome");
+        }
+    });
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/3128 && \
+         printf \"CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\nhello\" >&3 && head -c 39 <&3; cat <&3"
+    );
+    let keys =
+        format!("sandbox_hosts = [\"127.0.0.1\"]\nsandbox_addresses = [\"127.0.0.1:{port}\"]");
+    let narrow = "[[personality]]\nname = \"narrow\"\nnetwork = { deny = [\"127.0.0.1\"] }\n";
+    let file = format!("policy_default = \"allow\"\n{narrow}{}", tool("full", &keys, &script));
+    let project = Project::of(&[("toolcrib.toml", &file), ("work/note", "")]);
+    let open = project.toolcrib(&["call", "full"]);
+    assert!(open.stdout.contains("welcome"), "{}{}", open.stdout, open.stderr);
+    let denied = project.toolcrib(&["call", "full", "--personality", "narrow"]);
+    assert!(denied.stdout.contains("403 Forbidden"), "{}{}", denied.stdout, denied.stderr);
+    assert!(!denied.stdout.contains("welcome"), "{}", denied.stdout);
+}
+
+#[test]
+fn a_server_from_npm_works_in_the_strongest_sandbox() {
+    let Some(peers) = env::var_os("TOOLCRIB_PEERS").filter(|_| is_possible()) else { return };
+    let peers = Path::new(&peers).canonicalize().unwrap();
+    let peers = peers.display();
+    let file = format!(
+        "[mcp.files]\ncommand = \"{peers}/node/bin/node\"\nargs = [\"{peers}/node_modules/.bin/\
+         mcp-server-filesystem\", \"served\"]\nsandbox = \"full\"\nsandbox_read = [\"{peers}\"]\n\
+         sandbox_write = [\"served\"]\n"
+    );
+    let project = Project::of(&[("toolcrib.toml", &file), ("served/note.txt", "a note")]);
+    let (code, listed) = project.json(&["mcp", "list"]);
+    assert_eq!((code, &listed["servers"][0]["ok"]), (Some(0), &Value::Bool(true)), "{listed}");
+    assert_eq!(listed["servers"][0]["sandbox"], "full");
+    let path = project.path().canonicalize().unwrap().join("served/note.txt");
+    let argument = format!("path={}", path.display());
+    let read = project.toolcrib(&["mcp", "call", "files", "read_text_file", &argument]);
+    assert!(read.stdout.contains("a note"), "{}{}", read.stdout, read.stderr);
+    let text = project.toolcrib(&["mcp", "list"]);
+    assert!(text.stdout.contains("sandbox full"), "{}", text.stdout);
+}
