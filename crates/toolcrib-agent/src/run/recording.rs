@@ -50,7 +50,7 @@ impl Recording {
         })?;
         let known = match history.take() {
             Some(known) => known,
-            None => session.load().await.map_err(failed)?,
+            None => session.load().await.map_err(|error| failed(error.to_string()))?,
         };
         let messages: Vec<_> =
             known.iter().map(|message| without_new_secrets(message, &redactor)).collect();
@@ -116,7 +116,7 @@ impl Recording {
         last: Option<SessionRecord>,
     ) -> Result<(), RunError> {
         if let Some(failure) = self.calls.failure() {
-            return Err(failed(failure));
+            return Err(failed(&*failure));
         }
         let new = messages.iter().skip(self.written);
         let new = new.map(|new| SessionRecord::Message(without_new_secrets(new, &self.redactor)));
@@ -127,7 +127,7 @@ impl Recording {
         }
         self.session.write(records).await.map_err(|error| {
             self.calls.fail(&error);
-            failed(error)
+            failed(error.to_string())
         })?;
         self.written = messages.len();
         Ok(())
@@ -163,8 +163,8 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<(), RunError> {
     Ok(())
 }
 
-fn failed(error: impl ToString) -> RunError {
-    RunError::new(RunError::SESSION_FAILED, error.to_string())
+fn failed(message: impl Into<String>) -> RunError {
+    RunError::new(RunError::SESSION_FAILED, message)
 }
 
 /// Records the calls of a run.

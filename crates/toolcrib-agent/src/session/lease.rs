@@ -12,9 +12,9 @@ use toolcrib_core::{SessionInfo, SessionLease, SessionStore, SessionStoreError};
 use super::with;
 
 /// The time of a lease. A killed process keeps its sessions for this time.
-const LEASE: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(15);
 
-/// The time between two renewals. A process may miss four of them.
+/// The time between two renewals. A slow machine may miss six of them.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// The time between two attempts to get a lease whose process may have been killed.

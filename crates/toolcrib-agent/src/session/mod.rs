@@ -76,7 +76,7 @@ impl Session {
     /// Opens the owner's session of an id or a name.
     ///
     /// If the last process that wrote to it was killed, this waits until its lease has expired, at
-    /// most ten seconds; then the interrupted turn is ended. Each call of it that has no result gets
+    /// most 15 seconds; then the interrupted turn is ended. Each call of it that has no result gets
     /// one: `outcome_unknown` if the call may have had its effect. Such a call is not repeated.
     ///
     /// # Errors

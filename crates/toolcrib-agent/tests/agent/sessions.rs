@@ -68,6 +68,23 @@ async fn a_second_run_begins_with_the_messages_of_the_first() {
     assert_eq!(messages(&stored(&store, &session)), *second.messages);
 }
 
+#[tokio::test]
+async fn a_hundred_turns_are_one_history() {
+    let model = model().always(says("Yes."));
+    let agent = agent(&model).build().unwrap();
+    let store = MemoryStore::new();
+    let session = session(&store).await;
+    for turn in 0..100 {
+        let outcome = agent.run(turn.to_string(), in_session(&session)).await;
+        assert_eq!(outcome.stopped, Stopped::Answered);
+        assert_eq!(outcome.messages.len(), 2 * (turn + 1));
+    }
+    let stored = stored(&store, &session);
+    assert_eq!((stored.turns.len(), stored.messages.len()), (100, 200));
+    let requests = model.requests();
+    assert!(requests.windows(2).all(|two| two[1].messages.starts_with(&two[0].messages)));
+}
+
 /// Fails from a moment on.
 struct Full {
     store: MemoryStore,

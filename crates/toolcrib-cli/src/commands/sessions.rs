@@ -122,7 +122,7 @@ async fn read(project: &Project, args: ShowArgs) -> Result<StoredSession, Proble
         let id = store.find(&owner, &args.session)?.id;
         store.read(&owner, &id)
     });
-    Ok(read.await?)
+    read.await
 }
 
 /// Deletes a session and its artifacts.
@@ -145,7 +145,7 @@ async fn delete(project: &Project, whom: &Whom, session: String) -> Result<Sessi
         }
         Ok(info)
     });
-    Ok(deleted.await?)
+    deleted.await
 }
 
 fn unknown(session: &str) -> SessionStoreError {

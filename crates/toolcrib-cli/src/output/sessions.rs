@@ -89,7 +89,7 @@ pub(crate) fn session_deleted(session: &SessionInfo, quiet: bool) {
 
 /// The reason of a wait.
 pub(crate) fn session_waits() {
-    note!("{DIM}waiting up to ten seconds: the last run of this session did not close it{DIM:#}");
+    note!("{DIM}waiting up to 15 seconds: the last run of this session did not close it{DIM:#}");
 }
 
 /// A session, for reading.

@@ -51,9 +51,12 @@ fn the_detective_finds_the_cause_in_a_log_that_it_never_holds() {
     let [kept] = &kept[..] else { panic!("{kept:?}") };
     assert_eq!((&kept["bytes"], &kept["chars"]), (&json!(log.len()), &json!(log.len())));
     assert_eq!(kept["lines"], log.lines().count() + 1);
-    // The conversation had no name: nothing is left of it.
-    let state = listing(&project.path().join(".toolcrib/artifacts"));
-    assert!(state.is_empty(), "{state:?}");
+    // The session has its artifact until it is deleted.
+    let artifacts = || listing(&project.path().join(".toolcrib/artifacts"));
+    assert!(!artifacts().is_empty());
+    let session = project.toolcrib(&["sessions", "-q"]).stdout;
+    assert_eq!(project.toolcrib(&["sessions", "delete", session.trim()]).code, Some(0));
+    assert!(artifacts().is_empty(), "{:?}", artifacts());
 }
 
 #[test]

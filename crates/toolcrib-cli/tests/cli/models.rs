@@ -108,7 +108,7 @@ fn answers(run: &Value) -> Vec<Said> {
 
 /// Removes values that differ from run to run, or between vendors.
 fn comparable(mut run: Value) -> Value {
-    for key in ["turn_id", "model", "duration_ms", "usage"] {
+    for key in ["turn_id", "session", "model", "duration_ms", "usage"] {
         run.as_object_mut().unwrap().remove(key);
     }
     for call in run["tool_calls"].as_array_mut().unwrap() {

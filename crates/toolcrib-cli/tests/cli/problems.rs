@@ -30,6 +30,7 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "error",
             "errors",
             "turn_id",
+            "session",
             "iterations",
             "tool_calls",
             "result_chars",

@@ -111,6 +111,8 @@ pub(crate) fn in_full() -> bool {
 pub(crate) fn toolcrib() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolcrib"));
     command.stdin(Stdio::null()).env("NO_COLOR", "1").env("XDG_CONFIG_HOME", config_home());
+    // The sessions of runs without a project.
+    command.env("XDG_STATE_HOME", config_home().with_extension("state"));
     for vendor in Vendor::ALL {
         command.env_remove(vendor.base_url_variable());
         for variable in vendor.key_variables() {

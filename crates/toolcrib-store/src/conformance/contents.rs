@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{
     CallIntent, CallOutcome, ContentBlock, ErrorCode, Message, SessionRecord, SessionStore,
     SessionStoreError, StoredCall, ToolCall, TurnState, Usage, VendorContent,
@@ -111,10 +111,12 @@ fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
         session.calls.iter().map(|call| (call.read_only, call.idempotent)).collect();
     let expected = [(false, false), (true, false), (false, true)];
     broken.unless(flags == expected, "a call must keep the declarations of its tool");
+    // Equality ignores the order of keys.
+    let text = Value::to_string;
     let kept = session
         .calls
         .iter()
-        .all(|call| call.arguments.to_string() == arguments.to_string() && *call.tool == *"refund");
+        .all(|call| text(&call.arguments) == text(&arguments) && *call.tool == *"refund");
     broken.unless(kept, "a call must keep its tool and its arguments");
     store.write(&lease, &[intent("repeats")])?;
     let session = store.read(&owner, &info.id)?;

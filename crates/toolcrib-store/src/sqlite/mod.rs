@@ -28,8 +28,9 @@ use toolcrib_core::{
 };
 
 use self::{unsigned::Unsigned, write::Sync};
-use crate::session::{
-    EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms,
+use crate::{
+    frozen::FrozenError,
+    session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
 };
 
 /// A [`SessionStore`] in a file, which several processes may share. Only the process's user can
@@ -142,6 +143,12 @@ impl From<rusqlite::Error> for Failure {
 impl From<SessionStoreError> for Failure {
     fn from(error: SessionStoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<FrozenError> for Failure {
+    fn from(error: FrozenError) -> Self {
+        Self::Content(error.to_string())
     }
 }
 

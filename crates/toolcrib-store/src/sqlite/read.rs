@@ -131,13 +131,12 @@ fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
 
 fn to_message(row: &Row<'_>) -> Result<StoredMessage, Failure> {
     let body: String = row.get(1)?;
-    Ok(StoredMessage { turn: row.get(0)?, message: thaw(&body).map_err(unreadable)? })
+    Ok(StoredMessage { turn: row.get(0)?, message: thaw(&body)? })
 }
 
 fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {
     let arguments: String = row.get(3)?;
-    let arguments: FrozenJson =
-        serde_json::from_str(&arguments).map_err(|error| unreadable(error.into()))?;
+    let arguments: FrozenJson = serde_json::from_str(&arguments).map_err(FrozenError::from)?;
     let outcome: Option<String> = row.get(8)?;
     let read_outcome = |word: String| {
         CallOutcome::from_word(&word)
@@ -147,15 +146,11 @@ fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {
         turn: row.get(0)?,
         call_id: row.get(1)?,
         tool: row.get(2)?,
-        arguments: arguments.thaw().map_err(unreadable)?,
+        arguments: arguments.thaw()?,
         read_only: row.get(4)?,
         idempotent: row.get(5)?,
         attempts: row.get(6)?,
         began_ms: unsigned(row, 7)?,
         outcome: outcome.map(read_outcome).transpose()?,
     })
-}
-
-fn unreadable(error: FrozenError) -> Failure {
-    Failure::Content(error.to_string())
 }

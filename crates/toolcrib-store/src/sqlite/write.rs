@@ -7,7 +7,7 @@ use toolcrib_core::{CallIntent, Message, SessionRecord, Usage};
 
 use super::{Failure, unsigned::Unsigned};
 use crate::{
-    frozen::{FrozenJson, freeze},
+    frozen::{FrozenError, FrozenJson, freeze},
     session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
 };
 
@@ -110,7 +110,7 @@ impl Writer<'_> {
     }
 
     fn message(&mut self, message: &Message) -> Result<(), Failure> {
-        let body = freeze(message).map_err(|error| Failure::Content(error.to_string()))?;
+        let body = freeze(message)?;
         self.bytes += body.len() as u64;
         self.transaction
             .prepare_cached(
@@ -123,7 +123,7 @@ impl Writer<'_> {
 
     fn intent(&mut self, intent: &CallIntent) -> Result<(), Failure> {
         let arguments = serde_json::to_string(&FrozenJson::from(&intent.arguments))
-            .map_err(|error| Failure::Content(error.to_string()))?;
+            .map_err(FrozenError::from)?;
         let again = "UPDATE calls SET attempts = attempts + 1, outcome = NULL, tool = ?3,
             arguments = ?4 WHERE session = ?1 AND call_id = ?2 RETURNING 1";
         let row = params![self.session, intent.call_id, intent.tool, arguments];
