@@ -8,6 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use cap_fs_ext::DirExt as _;
 use cap_std::{ambient_authority, fs::Dir};
 use toolcrib_core::{ToolContext, ToolError};
 
@@ -72,8 +73,7 @@ impl FilesHandle {
 fn discard(located: &Located, trash: &Path) -> Result<String, FileError> {
     let failed = |error| located.failed(error);
     let (name, _) = located.file()?;
-    Dir::create_ambient_dir_all(trash, ambient_authority()).map_err(failed)?;
-    let trash = Dir::open_ambient_dir(trash, ambient_authority()).map_err(failed)?;
+    let trash = open_trash(trash).map_err(failed)?;
     let kept = new_name(name);
     match located.dir.rename(name, &trash, &kept) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
@@ -91,6 +91,41 @@ fn discard(located: &Located, trash: &Path) -> Result<String, FileError> {
     Ok(kept)
 }
 
+/// Opens the trash folder, for its owner alone. It must not be a link: old files would be deleted in
+/// another folder.
+fn open_trash(path: &Path) -> io::Result<Dir> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    Dir::create_ambient_dir_all(parent, ambient_authority())?;
+    let parent = Dir::open_ambient_dir(parent, ambient_authority())?;
+    match parent.create_dir(name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let trash = parent.open_dir_nofollow(name)?;
+    make_private(&trash)?;
+    Ok(trash)
+}
+
+#[cfg(not(portable))]
+fn make_private(trash: &Dir) -> io::Result<()> {
+    use cap_std::fs::{Permissions, PermissionsExt as _};
+    trash.set_permissions(".", Permissions::from_mode(0o700))
+}
+
+#[cfg(portable)]
+fn make_private(_: &Dir) -> io::Result<()> {
+    Ok(())
+}
+
+/// Whether a name is one of [`new_name`]. Other files are not ours to delete.
+fn is_removed_file(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let mut parts = name.splitn(3, '-').map(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    parts.next() == Some(true) && parts.next() == Some(true) && parts.next().is_some()
+}
+
 /// Names sort by time.
 fn new_name(name: &OsStr) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -105,7 +140,7 @@ fn prune(trash: &Dir) -> io::Result<()> {
     for entry in trash.entries()? {
         let entry = entry?;
         let found = entry.metadata()?;
-        if found.is_file() {
+        if found.is_file() && is_removed_file(&entry.file_name()) {
             all.push((entry.file_name(), found.len()));
         }
     }

@@ -57,6 +57,23 @@ async fn the_trash_keeps_the_newest_thousand_files() {
 }
 
 #[tokio::test]
+async fn a_trash_folder_that_is_a_link_is_refused_and_other_files_in_it_are_kept() {
+    let disk = Disk::new();
+    disk.put("a.md", "one").put("b.md", "two");
+    std::os::unix::fs::symlink(disk.outside(), disk.trash()).unwrap();
+    let (files, cx) = (disk.files(), conversation());
+    files.remove(&cx, "a.md").await.unwrap_err();
+    assert_eq!(disk.get("a.md"), "one");
+    assert_eq!(fs::read_dir(disk.outside()).unwrap().count(), 0);
+    fs::remove_file(disk.trash()).unwrap();
+    for number in 0..1_001 {
+        put(&disk.trash().join(format!("photo-{number}")), "");
+    }
+    files.remove(&cx, "a.md").await.unwrap();
+    assert_eq!(trashed(&disk).len(), 1_002);
+}
+
+#[tokio::test]
 async fn without_a_trash_folder_nothing_is_removed() {
     let disk = Disk::new();
     disk.put("a.md", "one");
