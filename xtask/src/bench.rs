@@ -13,7 +13,7 @@ use crate::{
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 8] = [
+const PROGRAMS: [&[&str]; 9] = [
     &["bench", "--bench", "loop"],
     &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
@@ -21,6 +21,7 @@ const PROGRAMS: [&[&str]; 8] = [
     &["bench", "--bench", "visibility"],
     &["bench", "--bench", "registry"],
     &["bench", "--bench", "artifacts"],
+    &["bench", "--bench", "files"],
     &["run", "--release", "--bin", "counts"],
 ];
 

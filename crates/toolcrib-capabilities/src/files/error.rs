@@ -15,7 +15,7 @@ pub enum FileError {
     /// The text is not a path below the folder.
     #[error("`{path}` {problem}")]
     Path {
-        /// The text, shortened.
+        /// The text, shortened and without control characters.
         path: String,
         /// The problem; ends a sentence about the path.
         problem: &'static str,

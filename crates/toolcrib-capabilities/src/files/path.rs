@@ -27,7 +27,7 @@ impl RelativePath {
     pub(super) fn parse(text: &str) -> Result<Self, FileError> {
         match problem_of(text) {
             Some(problem) => {
-                let path = text.chars().take(LONGEST_NAME).collect();
+                let path = text.escape_debug().take(LONGEST_NAME).collect();
                 Err(FileError::Path { path, problem })
             }
             None => {

@@ -1,6 +1,6 @@
 //! Reads files, and records what was read.
 
-use std::{io::Read as _, path::PathBuf, time::SystemTime};
+use std::{io::Read as _, time::SystemTime};
 
 use cap_std::fs::Metadata;
 use toolcrib_core::{Digest, FileRead, ToolContext, ToolError};
@@ -47,9 +47,7 @@ impl FilesHandle {
     /// # Errors
     /// A [`ToolError`] with a [`FileError`] as its cause.
     pub async fn read(&self, cx: &ToolContext, path: &str) -> Result<FileContent, ToolError> {
-        let (content, resolved) = self.read_recorded(cx, path, |content| Ok(content)).await?;
-        drop(resolved);
-        Ok(content)
+        self.read_recorded(cx, path, Ok).await
     }
 
     /// The content of a text file, in UTF-8.
@@ -58,9 +56,7 @@ impl FilesHandle {
     /// As [`read`](Self::read); [`FileError::NotText`].
     pub async fn read_text(&self, cx: &ToolContext, path: &str) -> Result<String, ToolError> {
         let written = path.to_owned();
-        let (text, _) =
-            self.read_recorded(cx, path, move |content| text_of(content.bytes, &written)).await?;
-        Ok(text)
+        self.read_recorded(cx, path, move |content| text_of(content.bytes, &written)).await
     }
 
     /// At most `count` lines of a text file, from the line `first`, counted from 1. The whole file is
@@ -79,7 +75,7 @@ impl FilesHandle {
         let lines = move |content: FileContent| {
             lines_of(&text_of(content.bytes, &written)?, &written, first, count)
         };
-        Ok(self.read_recorded(cx, path, lines).await?.0)
+        self.read_recorded(cx, path, lines).await
     }
 
     /// Reads, converts and records, outside the async runtime. What cannot be converted is not
@@ -89,7 +85,7 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         convert: impl FnOnce(FileContent) -> Result<T, FileError> + Send + 'static,
-    ) -> Result<(T, PathBuf), ToolError> {
+    ) -> Result<T, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, cx, _| {
             let located = handle.top().locate(&path, Purpose::Read)?;
@@ -103,9 +99,9 @@ impl FilesHandle {
             let read = record_of(cx, &content);
             let converted = convert(content)?;
             if let Some(reads) = cx.reads() {
-                reads.record(located.path.clone(), read);
+                reads.record(located.path, read);
             }
-            Ok((converted, located.path))
+            Ok(converted)
         })
         .await
     }

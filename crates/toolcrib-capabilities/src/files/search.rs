@@ -21,8 +21,15 @@ use super::{
 /// The longest pattern, in bytes.
 const LONGEST_PATTERN: usize = 1_000;
 
-/// The limit of a compiled pattern, in bytes.
-const COMPILED_BYTES: usize = 1 << 20;
+/// The limit of a compiled pattern, in bytes. The time for a line is at most the product of the pattern
+/// and the line.
+const COMPILED_BYTES: usize = 256 * 1024;
+
+/// The bytes of a line that are matched, as the other factor.
+const MATCHED_BYTES: usize = 16 * 1024;
+
+/// The memory of a search for states of the pattern, in bytes.
+const STATES_BYTES: usize = 1 << 20;
 
 /// The time of one search; what was found until then is returned.
 const LONGEST_SEARCH: Duration = Duration::from_secs(20);
@@ -120,7 +127,7 @@ impl Search {
         }
         let mut builder = RegexBuilder::new(&self.pattern);
         builder.case_insensitive(self.ignore_case);
-        builder.size_limit(COMPILED_BYTES).dfa_size_limit(COMPILED_BYTES);
+        builder.size_limit(COMPILED_BYTES).dfa_size_limit(STATES_BYTES);
         builder.build().map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => invalid("it is too large".to_owned()),
             // The last line says what is wrong; the others quote the pattern.
@@ -135,8 +142,8 @@ impl Search {
 
 impl FilesHandle {
     /// Searches the lines of the text files below a folder. Links are not followed. Files larger
-    /// than the limit of the folder, and those that are not UTF-8 text, are left out. What it finds
-    /// is not recorded as read.
+    /// than the limit of the folder, and those that are not UTF-8 text, are left out. Of a line, the
+    /// first 16 KiB are matched. What it finds is not recorded as read.
     ///
     /// # Errors
     /// A [`ToolError`] with a [`FileError`] as its cause.
@@ -166,8 +173,16 @@ impl FilesHandle {
                     return Ok(ControlFlow::Continue(()));
                 };
                 found.files += 1;
-                for (at, line) in text.lines().enumerate().filter(|(_, line)| regex.is_match(line))
-                {
+                for (at, line) in text.lines().enumerate() {
+                    if cancel.is_cancelled() {
+                        return Err(FileError::Cancelled);
+                    }
+                    if Instant::now() > deadline {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    if !regex.is_match(beginning(line)) {
+                        continue;
+                    }
                     if found.matches.len() == search.max_matches {
                         return Ok(ControlFlow::Break(()));
                     }
@@ -181,6 +196,11 @@ impl FilesHandle {
         })
         .await
     }
+}
+
+/// The part of a line that is matched.
+fn beginning(line: &str) -> &str {
+    line.get(..line.floor_char_boundary(MATCHED_BYTES)).unwrap_or(line)
 }
 
 /// The text of a file in an open folder; `None` if it is not text, or gone.

@@ -79,6 +79,23 @@ async fn paths_that_are_not_below_the_folder_are_refused() {
 }
 
 #[tokio::test]
+async fn a_refused_path_is_shown_without_control_characters() {
+    let disk = disk();
+    let refused = disk.files().read(&conversation(), "a\u{1b}[2J\nb").await;
+    assert_eq!(text(&refused), "`a\\u{1b}[2J\\nb` contains a control character");
+}
+
+#[tokio::test]
+async fn a_pattern_that_multiplies_with_a_long_line_ends() {
+    let disk = disk();
+    disk.put("long", "a".repeat(4 * 1024 * 1024));
+    let (files, cx) = (disk.files(), conversation());
+    // Without the limits, it takes minutes.
+    let found = files.search(&cx, Search::new("(a{1,10}){1,10}[ab]{20}b")).await;
+    assert!(found.is_ok_and(|found| found.matches.is_empty()));
+}
+
+#[tokio::test]
 async fn links_that_leave_are_not_followed_and_reveal_nothing() {
     let disk = disk();
     let notes = disk.notes();

@@ -117,7 +117,7 @@ async fn a_folder_that_may_not_be_read_does_not_end_a_listing() {
     use std::os::unix::fs::PermissionsExt as _;
     let disk = Disk::new();
     disk.put("a/x", "").put("b", "");
-    fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0o000)).unwrap();
     let listing = disk.files().list(&conversation(), "", 9).await.unwrap();
     fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0o700)).unwrap();
     assert!(listing.entries.iter().any(|entry| entry.path == "b"));

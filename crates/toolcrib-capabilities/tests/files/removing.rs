@@ -19,7 +19,7 @@ async fn a_removed_file_is_in_the_trash() {
     let (files, cx) = (disk.files(), conversation());
     let kept = files.remove(&cx, "a/b.md").await.unwrap();
     assert!(kept.ends_with("-b.md"), "{kept}");
-    assert_eq!(trashed(&disk), [kept.clone()]);
+    assert_eq!(trashed(&disk), std::slice::from_ref(&kept));
     assert_eq!(fs::read_to_string(disk.trash().join(kept)).unwrap(), "one");
     assert!(disk.notes().join("a").is_dir() && !disk.notes().join("a/b.md").exists());
     assert!(matches!(cause(&files.remove(&cx, "a/b.md").await), FileError::NotFound { .. }));
