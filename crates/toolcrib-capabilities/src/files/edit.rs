@@ -17,7 +17,7 @@ const HINT_LINES: usize = 10;
 /// The most places that are listed.
 const LISTED_PLACES: usize = 10;
 
-/// Similarity below this, from 0 to 1, is no hint.
+/// The least similarity of a hint, from 0 to 1.
 const LEAST_ALIKE: f64 = 0.4;
 
 /// Why a text is not replaced.
@@ -94,7 +94,8 @@ pub(super) fn replace_once(
         return Err(EditProblem::NotFound { with_other_line_ends, nearest: nearest(text, old) });
     };
     // Overlapping places count too: either could be meant.
-    let overlapping = text.get(at + 1..).and_then(|rest| rest.find(old)).map(|next| at + 1 + next);
+    let after = at + old.chars().next().map_or(1, char::len_utf8);
+    let overlapping = text.get(after..).and_then(|rest| rest.find(old)).map(|next| after + next);
     let others: Vec<_> = places.collect();
     if overlapping.is_some() || !others.is_empty() {
         let all = std::iter::once(at).chain(others.iter().copied());

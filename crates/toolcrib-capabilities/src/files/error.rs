@@ -49,7 +49,7 @@ pub enum FileError {
     Protected {
         /// The path.
         path: String,
-        /// What it is.
+        /// The reason.
         reason: &'static str,
     },
     /// It is not a file.
@@ -57,7 +57,7 @@ pub enum FileError {
     NotAFile {
         /// The path.
         path: String,
-        /// What it is instead.
+        /// The kind of the found name, with its article.
         found: &'static str,
     },
     /// It is not a folder.
@@ -216,7 +216,7 @@ pub enum OpenFilesError {
     Protected {
         /// The folder.
         folder: PathBuf,
-        /// What it is.
+        /// The reason.
         reason: &'static str,
     },
 }

@@ -23,7 +23,7 @@ const MOST_VISITED: usize = 100_000;
 /// The longest pattern of paths, in bytes.
 const LONGEST_GLOB: usize = 1_000;
 
-/// What a name in a folder is.
+/// The kind of a name in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -43,7 +43,7 @@ pub enum EntryKind {
 pub struct Entry {
     /// The path from the top of the folder, with `/` between names.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// The size of a file in bytes; else 0.
     pub size: u64,

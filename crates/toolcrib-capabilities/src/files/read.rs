@@ -78,8 +78,8 @@ impl FilesHandle {
         self.read_recorded(cx, path, lines).await
     }
 
-    /// Reads, converts and records, outside the async runtime. What cannot be converted is not
-    /// recorded: its reader does not know it.
+    /// Reads, converts and records, outside the async runtime. A content that cannot be converted
+    /// is not recorded: its reader does not know it.
     async fn read_recorded<T: Send + 'static>(
         &self,
         cx: &ToolContext,

@@ -143,7 +143,7 @@ impl Search {
 impl FilesHandle {
     /// Searches the lines of the text files below a folder. Links are not followed. Files larger
     /// than the limit of the folder, and those that are not UTF-8 text, are left out. Of a line, the
-    /// first 16 KiB are matched. What it finds is not recorded as read.
+    /// first 16 KiB are matched. The found files are not recorded as read.
     ///
     /// # Errors
     /// A [`ToolError`] with a [`FileError`] as its cause.

@@ -135,21 +135,25 @@ async fn the_mode_is_kept_without_bits_that_run_as_another_user() {
 #[tokio::test]
 async fn an_edit_is_literal_and_replaces_one_place() {
     let disk = Disk::new();
-    disk.put("a.md", "price: x\n").put("b.md", "aaa");
+    disk.put("a.md", "price: x\n").put("b.md", "aaa").put("c.md", "ééé");
     let (files, cx) = (disk.files(), conversation());
     files.read(&cx, "a.md").await.unwrap();
     let edited = files.edit(&cx, "a.md", "x", "$& $1 \\0 ${x}").await.unwrap();
     assert_eq!((edited.line, disk.get("a.md")), (1, "price: $& $1 \\0 ${x}\n".to_owned()));
     // Overlapping places are two places.
     files.read(&cx, "b.md").await.unwrap();
-    let several = files.edit(&cx, "b.md", "aa", "b").await;
-    assert!(
-        matches!(
-            cause(&several),
-            FileError::Edit { problem: EditProblem::Several { count: 2, .. }, .. }
-        ),
-        "{several:?}"
-    );
+    files.read(&cx, "c.md").await.unwrap();
+    for several in
+        [files.edit(&cx, "b.md", "aa", "b").await, files.edit(&cx, "c.md", "éé", "e").await]
+    {
+        assert!(
+            matches!(
+                cause(&several),
+                FileError::Edit { problem: EditProblem::Several { count: 2, .. }, .. }
+            ),
+            "{several:?}"
+        );
+    }
 }
 
 #[tokio::test]
