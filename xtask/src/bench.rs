@@ -13,7 +13,7 @@ use crate::{
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 9] = [
+const PROGRAMS: [&[&str]; 10] = [
     &["bench", "--bench", "loop"],
     &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
@@ -22,6 +22,7 @@ const PROGRAMS: [&[&str]; 9] = [
     &["bench", "--bench", "registry"],
     &["bench", "--bench", "artifacts"],
     &["bench", "--bench", "sandbox"],
+    &["bench", "--bench", "files"],
     &["run", "--release", "--bin", "counts"],
 ];
 

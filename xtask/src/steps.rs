@@ -201,7 +201,7 @@ fn crate_by_crate(workspace: &Workspace) -> Result<(), Problem> {
 
 /// The features of `toolcrib` that need no Unix-only calls.
 const PORTABLE_FEATURES: &str =
-    "agent,artifacts,command,gateway,http,hub,lint,macros,mcp,models,testing,vendors";
+    "agent,artifacts,command,files,gateway,http,hub,lint,macros,mcp,models,testing,vendors";
 
 /// Builds the library, the agent and the gateway without Unix-only calls, and runs their tests. The
 /// separate target folder keeps the other builds.

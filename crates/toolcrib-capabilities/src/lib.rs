@@ -18,6 +18,7 @@
 //! | module | what it hands out |
 //! |---|---|
 //! | `database` | a declared SQLite database: `Database` for the host, `DatabaseHandle` for bodies |
+//! | `files` | a declared folder that paths cannot leave: `Files` for the host, `FilesHandle` for bodies |
 //! | `http` | a client that asks only where it may: `HttpClient`, which a host narrows |
 //! | `process` | programs, run to their end or talked with, that end with all that they start: `Processes` |
 //!
@@ -32,15 +33,17 @@ compile_error!(
 );
 #[cfg(all(feature = "database", not(portable)))]
 pub mod database;
+#[cfg(feature = "files")]
+pub mod files;
 mod framing;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "process")]
 pub mod process;
-#[cfg(any(feature = "http", feature = "process"))]
+#[cfg(any(feature = "files", feature = "http", feature = "process"))]
 mod reach;
 
-#[cfg(any(feature = "http", feature = "process"))]
+#[cfg(any(feature = "files", feature = "http", feature = "process"))]
 pub use self::reach::HostCapabilities;
 
 /// Helpers that the crates of this workspace share. Not part of the public API: they may change in

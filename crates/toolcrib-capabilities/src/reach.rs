@@ -1,7 +1,11 @@
 //! The capabilities that a host grants to tools written in Rust, call by call.
 
+#[cfg(feature = "files")]
+use toolcrib_core::Capabilities;
 use toolcrib_core::{CapabilityGranter, PendingCall, ToolContext, ToolError};
 
+#[cfg(feature = "files")]
+use crate::files::{FileFolders, Files};
 #[cfg(feature = "http")]
 use crate::http::{HostPattern, HttpClient};
 #[cfg(feature = "process")]
@@ -13,6 +17,7 @@ use crate::process::{Processes, find_program};
 ///
 /// | declared in `Capabilities` | handle in the body |
 /// |---|---|
+/// | `files`, `write_files` | `cx.handle::<FileFolders>()?.get("notes")?` |
 /// | `network` | `cx.handle::<HttpClient>()?` |
 /// | `process` | `cx.handle::<Processes>()?` |
 ///
@@ -20,6 +25,8 @@ use crate::process::{Processes, find_program};
 /// are granted by the engine itself.
 #[derive(Debug, Clone, Default)]
 pub struct HostCapabilities {
+    #[cfg(feature = "files")]
+    files: Vec<Files>,
     #[cfg(feature = "http")]
     http: Option<HttpClient>,
     #[cfg(feature = "process")]
@@ -30,6 +37,14 @@ impl HostCapabilities {
     /// No capabilities.
     pub fn nothing() -> Self {
         Self::default()
+    }
+
+    /// Adds a folder. Tools declare it by its name; of two with the same name, the first counts.
+    #[cfg(feature = "files")]
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.files.push(files);
+        self
     }
 
     /// Adds the network, with the restrictions of this client.
@@ -46,6 +61,14 @@ impl HostCapabilities {
     pub fn processes(mut self, processes: Processes) -> Self {
         self.processes = Some(processes);
         self
+    }
+
+    #[cfg(feature = "files")]
+    fn grant_files(&self, declared: &Capabilities, cx: ToolContext) -> Granted {
+        match FileFolders::grant(&self.files, declared, &cx) {
+            None => Ok(cx),
+            Some(folders) => Ok(cx.with_handle(folders?)),
+        }
     }
 
     #[cfg(feature = "http")]
@@ -93,12 +116,18 @@ impl CapabilityGranter for HostCapabilities {
         let granted = granted.and_then(|cx| self.grant_processes(&declared.process, cx));
         #[cfg(not(feature = "process"))]
         let granted = granted.and_then(|cx| none_of(&declared.process, "process", cx));
+        #[cfg(feature = "files")]
+        let granted = granted.and_then(|cx| self.grant_files(declared, cx));
+        #[cfg(not(feature = "files"))]
+        let granted = granted
+            .and_then(|cx| none_of(&declared.files, "files", cx))
+            .and_then(|cx| none_of(&declared.write_files, "files", cx));
         granted.map_err(|cause| ToolError::not_set_up("something").caused_by(cause))
     }
 }
 
 /// Capabilities that this build cannot grant must not be declared.
-#[cfg(not(all(feature = "http", feature = "process")))]
+#[cfg(not(all(feature = "files", feature = "http", feature = "process")))]
 fn none_of(declared: &[impl AsRef<str>], capability: &str, cx: ToolContext) -> Granted {
     if declared.is_empty() {
         Ok(cx)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_capabilities::{
     HostCapabilities,
+    files::{FileFolders, Files, FilesSpec},
     http::{HttpClient, HttpError, HttpRequest, Method, parse_url},
     process::{ProcessError, ProcessSpec, Processes, find_program},
 };
@@ -120,4 +121,31 @@ async fn a_tool_gets_no_more_than_the_host_has() {
     let other = ProcessSpec::new(find_program("false", std::path::Path::new("/")).unwrap(), "/");
     let outcome = cx.handle::<Processes>().unwrap().run(other, cx.cancellation(), |_, _| {}).await;
     assert!(matches!(outcome, Err(ProcessError::NotAllowed { .. })));
+}
+
+#[tokio::test]
+async fn folders_are_granted_as_they_are_declared() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str| Files::open(FilesSpec::new(name, dir.path())).unwrap();
+    let writable = Files::open(FilesSpec::new("notes", dir.path()).writable()).unwrap();
+    let host = HostCapabilities::nothing().files(writable).files(open("docs"));
+    let cx = grant(&host, Capabilities::none().files(["docs"]).write_files(["notes"])).unwrap();
+    let folders = cx.handle::<FileFolders>().unwrap();
+    assert!(folders.get("docs").unwrap().is_read_only());
+    folders.get("notes").unwrap().write(&cx, "a.md", "x").await.unwrap();
+    assert_eq!(folders.get("docs").unwrap().read_text(&cx, "a.md").await.unwrap(), "x");
+    assert_eq!(folders.get("other").map(drop).unwrap_err().code, ErrorCode::NotAvailable);
+
+    let only =
+        ToolContextParts { files: Some(["docs".into()].into()), ..ToolContextParts::detached() };
+    for (declared, parts, cause) in [
+        (Capabilities::none().files(["more"]), ToolContextParts::detached(), "no folder `more`"),
+        (Capabilities::none().write_files(["docs"]), ToolContextParts::detached(), "is read-only"),
+        (Capabilities::none().files(["notes"]), only, "the personality does not reach"),
+    ] {
+        let error = grant_in(&host, declared, parts).map(drop).unwrap_err();
+        assert!(error.cause_chain().unwrap().contains(cause), "{error:?}");
+    }
+    let none = grant(&host, Capabilities::none()).unwrap();
+    assert!(none.handle::<FileFolders>().is_err());
 }

@@ -24,6 +24,12 @@ pub struct Capabilities {
     pub process: Vec<Arc<str>>,
     /// Secrets that it may read, by name.
     pub secrets: Vec<Arc<str>>,
+    /// Folders that it may read, by the names that the host gave them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Arc<str>>,
+    /// Folders that it may read and write, by the names that the host gave them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write_files: Vec<Arc<str>>,
 }
 
 impl Capabilities {
@@ -53,9 +59,33 @@ impl Capabilities {
         self
     }
 
+    /// Adds folders that it may read.
+    #[must_use]
+    pub fn files<F: Into<Arc<str>>>(mut self, folders: impl IntoIterator<Item = F>) -> Self {
+        self.files.extend(folders.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds folders that it may read and write.
+    #[must_use]
+    pub fn write_files<F: Into<Arc<str>>>(mut self, folders: impl IntoIterator<Item = F>) -> Self {
+        self.write_files.extend(folders.into_iter().map(Into::into));
+        self
+    }
+
+    /// All folders that it reaches, to read or also to write.
+    pub fn all_files(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.files.iter().chain(&self.write_files)
+    }
+
+    /// Whether a call may pass its arguments on to a host or a program.
+    pub(crate) fn reach_others(&self) -> bool {
+        !self.network.is_empty() || !self.process.is_empty()
+    }
+
     /// Whether some of them require a [`CapabilityGranter`](crate::CapabilityGranter); secrets are
     /// granted by the engine.
     pub fn requires_granter(&self) -> bool {
-        !self.network.is_empty() || !self.process.is_empty()
+        self.reach_others() || self.all_files().next().is_some()
     }
 }

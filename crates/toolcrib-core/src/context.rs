@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    file_reads::FileReads,
     identity::Identity,
     name::SkillId,
     network_rules::NetworkRules,
@@ -87,6 +88,12 @@ pub struct ToolContextParts {
     pub personality: Arc<str>,
     /// Limits on the hosts that the call may reach, besides the tool's declaration.
     pub network: Arc<NetworkRules>,
+    /// The folders that the call may reach, by name, of those that the tool declares; if absent,
+    /// all of them.
+    pub files: Option<Arc<[Arc<str>]>>,
+    /// The files that the conversation has read; if absent, none, and a write over an existing file
+    /// is refused.
+    pub reads: Option<Arc<FileReads>>,
     /// The base of relative paths.
     pub working_dir: Arc<Path>,
     /// The guaranteed number of characters of this call's text.
@@ -115,6 +122,8 @@ impl ToolContextParts {
             active_skills: Arc::default(),
             personality: "default".into(),
             network: Arc::default(),
+            files: None,
+            reads: None,
             working_dir: Arc::from(Path::new(".")),
             result_budget_chars: 80_000,
             cancellation: CancellationToken::new(),
@@ -174,6 +183,20 @@ impl ToolContext {
     /// [`CapabilityGranter`](crate::CapabilityGranter) already do.
     pub fn network_rules(&self) -> &NetworkRules {
         &self.0.network
+    }
+
+    /// Whether the turn's personality lets the call reach a folder of the files capability, by name.
+    /// The handles of the capability apply it.
+    pub fn reaches_files(&self, name: &str) -> bool {
+        self.0.files.as_ref().is_none_or(|names| names.iter().any(|known| **known == *name))
+    }
+
+    /// The files that the conversation has read, for the refusal of
+    /// [stale writes](crate::ErrorCode::StaleWrite). The handles of the files capability record and
+    /// compare; code with its own access to files may do the same. `None` outside an engine, and in
+    /// a tool that declares no files.
+    pub fn reads(&self) -> Option<&FileReads> {
+        self.0.reads.as_deref()
     }
 
     /// The base of relative paths.

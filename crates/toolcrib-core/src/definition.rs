@@ -105,6 +105,7 @@ pub struct ToolDefinition {
     pub(crate) on_collision: OnCollision,
     pub(crate) ephemeral: Option<Lifetime>,
     pub(crate) capabilities: Arc<Capabilities>,
+    pub(crate) has_own_handles: bool,
     pub(crate) origin: Arc<str>,
     pub(crate) mcp_server: Option<Arc<str>>,
     pub(crate) open_world: bool,
@@ -188,6 +189,7 @@ impl ToolDefinition {
             on_collision: OnCollision::default(),
             ephemeral: None,
             capabilities: Arc::default(),
+            has_own_handles: false,
             origin: UNDECLARED_ORIGIN.into(),
             mcp_server: None,
             open_world: false,
@@ -331,6 +333,17 @@ impl ToolDefinition {
         &self.capabilities
     }
 
+    /// Whether a call needs handles of a [`CapabilityGranter`](crate::CapabilityGranter). False for
+    /// a tool whose body [has its handles already](crate::ToolBuilder::own_handles).
+    pub fn requires_granter(&self) -> bool {
+        !self.has_own_handles && self.capabilities.requires_granter()
+    }
+
+    /// Whether the body was made with the handles of its [capabilities](Self::capabilities).
+    pub fn has_own_handles(&self) -> bool {
+        self.has_own_handles
+    }
+
     /// Whether a call runs alone: earlier calls of the batch have ended, and later ones have not
     /// begun.
     pub fn sequential(&self) -> bool {
@@ -362,7 +375,7 @@ impl ToolDefinition {
     /// [capabilities](Self::capabilities). Calls whose arguments contain a known secret that the
     /// tool does not declare are denied.
     pub fn open_world(&self) -> bool {
-        self.open_world || self.mcp_server.is_some() || self.capabilities.requires_granter()
+        self.open_world || self.mcp_server.is_some() || self.capabilities.reach_others()
     }
 
     /// The reason, if the tool's name, toolset or origin wrongly claims that it belongs to an MCP

@@ -28,6 +28,7 @@ mod digest;
 mod event;
 mod extract;
 mod fence;
+mod file_reads;
 mod fitted_name;
 mod hidden;
 mod identity;
@@ -85,6 +86,7 @@ pub use self::{
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, unfence},
+    file_reads::{FileRead, FileReads},
     identity::Identity,
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},

@@ -63,7 +63,7 @@ pub enum BuildError {
         tool: ToolName,
         /// The tool's origin.
         origin: Arc<str>,
-        /// The capability: `network` or `process`.
+        /// The capability: `network`, `process` or `files`.
         capability: &'static str,
     },
     /// A middleware has no name for events and messages.
@@ -352,6 +352,7 @@ impl EngineBuilder {
             plugins: Vec::new(),
             registry: Arc::default(),
             sessions: Arc::default(),
+            file_reads: Arc::default(),
             sources: self.sources.into_iter().map(Brought::by_host).collect(),
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,
@@ -532,12 +533,15 @@ impl EngineParts {
                 secret: Arc::clone(secret),
             });
         }
-        if self.capability_granter.is_none() && capabilities.requires_granter() {
-            let is_network = !capabilities.network.is_empty();
+        if self.capability_granter.is_none() && tool.requires_granter() {
             return Err(BuildError::NoCapabilityGranter {
                 tool: tool.name().clone(),
                 origin: tool.origin_label().into(),
-                capability: if is_network { "network" } else { "process" },
+                capability: match capabilities {
+                    granted if !granted.network.is_empty() => "network",
+                    granted if !granted.process.is_empty() => "process",
+                    _ => "files",
+                },
             });
         }
         Ok(())

@@ -25,6 +25,7 @@ mod redactor;
 mod reliability;
 mod runner;
 mod secrets;
+mod session_reads;
 mod sessions;
 mod skills;
 mod sources;

@@ -13,6 +13,7 @@ use crate::{
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
     reliability::Reliability,
+    session_reads::SessionReads,
     sessions::SessionTools,
     skills::{SkillSources, Skills},
     sources::Source,
@@ -26,6 +27,7 @@ pub(crate) struct EngineParts {
     pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) sessions: Arc<SessionTools>,
+    pub(crate) file_reads: Arc<SessionReads>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
     /// Results of composing these parts, and no others.

@@ -49,6 +49,10 @@ pub struct Personality {
     /// The hosts that calls reach over HTTP, of those that their tools declare. It does not limit
     /// connections that an MCP server or a program makes by itself.
     pub network: Arc<NetworkRules>,
+    /// The folders of the files capability that are reached, by name. Tools that declare another
+    /// one are not offered, and every handle refuses it. It does not limit the file access that an
+    /// MCP server or a program has by itself.
+    pub files: Option<Arc<[Arc<str>]>>,
 }
 
 impl Default for Personality {
@@ -62,6 +66,7 @@ impl Default for Personality {
             mcp_servers: None,
             plugins: None,
             network: Arc::default(),
+            files: None,
         }
     }
 }
@@ -121,6 +126,13 @@ impl Personality {
         self
     }
 
+    /// Narrows it to these folders of the files capability.
+    #[must_use]
+    pub fn files<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.files = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// The name.
     pub fn id(&self) -> &str {
         &self.id
@@ -160,6 +172,10 @@ impl Personality {
         {
             return Some(WhyNot::Plugin(plugin));
         }
+        let mut folders = tool.capabilities().all_files();
+        if let Some(folder) = folders.find(|name| !lists(self.files.as_deref(), name)) {
+            return Some(WhyNot::Files(folder));
+        }
         let is_own = tool.mcp_server().is_none() && tool.plugin().is_none();
         let is_listed = || {
             let toolset = self.toolset.as_deref();
@@ -186,6 +202,7 @@ enum WhyNot<'a> {
     Excluded,
     McpServer(&'a str),
     Plugin(&'a str),
+    Files(&'a str),
     Toolset(Option<&'a str>),
 }
 
@@ -204,6 +221,10 @@ impl fmt::Display for Objection<'_> {
                     "personality `{personality}` does not list plugin `{plugin}` in `plugins`"
                 )
             }
+            WhyNot::Files(folder) => write!(
+                f,
+                "personality `{personality}` does not list the folder `{folder}` in `files`"
+            ),
             WhyNot::Toolset(None) => {
                 write!(f, "personality `{personality}` does not list it in `toolset`")
             }

@@ -27,7 +27,7 @@ const KNOWN: [&str; 16] = [
 ];
 
 /// All keys of `capabilities(…)`.
-const CAPABILITIES: [&str; 3] = ["network", "process", "secrets"];
+const CAPABILITIES: [&str; 5] = ["network", "process", "secrets", "files", "write_files"];
 
 /// The options of one tool.
 pub(crate) struct Options {
@@ -176,7 +176,7 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
         return Err(syn::Error::new_spanned(
             meta,
             "write `capabilities(network = [\"api.example.com\"])`; besides `network` there are \
-             `process` and `secrets`",
+             `process`, `secrets`, `files` and `write_files`",
         ));
     };
     let mut mistakes = Mistakes::default();
@@ -190,6 +190,8 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
             "network" => "network = [\"api.example.com\"]",
             "process" => "process = [\"git\"]",
             "secrets" => "secrets = [\"WEATHER_KEY\"]",
+            "files" => "files = [\"notes\"]",
+            "write_files" => "write_files = [\"notes\"]",
             _ => {
                 mistakes.add(unknown(path, "a capability", &CAPABILITIES));
                 continue;

@@ -25,6 +25,8 @@ pub trait DeclaredKind {
 pub enum Reach<'a> {
     /// A declared database; the only one where no name is given.
     Database(Option<&'a Located<Arc<str>>>),
+    /// Declared folders; the only one where no name is given.
+    Files(&'a [Located<Arc<str>>]),
     /// A program on this machine.
     Program {
         /// The program, then its arguments, as written.

@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `http` | a tool from an HTTP endpoint |
 //! | `command` | a tool from a program that is run |
+//! | `files` | tools that read, search and write the files of declared folders |
 //! | `hub` | tools from a catalog that an HTTP server keeps |
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
@@ -36,33 +37,35 @@
 // No links above: they would be broken wherever a feature is off.
 
 #![cfg_attr(
-    not(all(feature = "command", feature = "hub", feature = "sql")),
+    not(all(feature = "command", feature = "files", feature = "hub", feature = "sql")),
     allow(dead_code, reason = "some helpers serve one kind")
 )]
 
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod arguments;
 #[cfg(feature = "command")]
 pub mod command;
 mod declaration;
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(feature = "files")]
+pub mod files;
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod findings;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kind;
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod making;
 mod source;
 #[cfg(feature = "sql")]
 pub mod sql;
 #[cfg(feature = "sql")]
 pub mod sql_explore;
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod template;
 
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 pub use self::findings::{FieldError, ToolErrors};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},

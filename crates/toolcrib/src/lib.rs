@@ -25,7 +25,7 @@
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
 //! | `models` | the scripted model, in `models` |
 //! | `vendors` | models of the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `capabilities::http`, the guarded HTTP client |
-//! | `command`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `command`, `files`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `hub` | `tools::hub`: tools from a catalog that an HTTP server keeps |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
@@ -70,7 +70,13 @@ pub mod untrusted;
 pub use schemars;
 #[cfg(feature = "agent")]
 pub use toolcrib_agent as agent;
-#[cfg(any(feature = "command", feature = "http", feature = "sql", feature = "vendors"))]
+#[cfg(any(
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql",
+    feature = "vendors"
+))]
 pub use toolcrib_capabilities as capabilities;
 #[doc(inline)]
 pub use toolcrib_core::{
@@ -88,5 +94,5 @@ pub use toolcrib_macros::tool;
 pub use toolcrib_project as project;
 #[cfg(feature = "testing")]
 pub use toolcrib_testing as testing;
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 pub use toolcrib_tools as tools;

@@ -6,6 +6,8 @@ struct Readme;
 struct WhichProvider;
 #[doc = include_str!("../../../docs/executors.md")]
 struct Executors;
+#[doc = include_str!("../../../docs/files.md")]
+struct Files;
 #[doc = include_str!("../../../docs/discovery.md")]
 struct Discovery;
 #[doc = include_str!("../../../docs/events.md")]

@@ -15,6 +15,7 @@ mod claims;
 mod command;
 mod desk;
 mod explain;
+mod files;
 mod harm;
 mod http;
 mod hub;

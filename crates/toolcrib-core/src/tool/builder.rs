@@ -40,6 +40,7 @@ pub struct ToolBuilder {
     on_collision: OnCollision,
     ephemeral: Option<Lifetime>,
     capabilities: Capabilities,
+    own_handles: bool,
     sequential: bool,
     origin: Option<Arc<str>>,
     mcp_server: Option<Arc<str>>,
@@ -68,6 +69,7 @@ impl ToolBuilder {
             on_collision: OnCollision::default(),
             ephemeral: None,
             capabilities: Capabilities::default(),
+            own_handles: false,
             sequential: false,
             origin: None,
             mcp_server: None,
@@ -181,6 +183,15 @@ impl ToolBuilder {
     /// Declares the capabilities that the tool needs. Default: none.
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
+        self
+    }
+
+    /// Declares that the body was made with the handles of its capabilities, as those of declared
+    /// tools are. The capabilities then only say what the tool reaches, for personalities; no
+    /// [`CapabilityGranter`](crate::CapabilityGranter) is asked. Default: the granter adds handles to
+    /// each call.
+    pub fn own_handles(mut self) -> Self {
+        self.own_handles = true;
         self
     }
 
@@ -321,6 +332,7 @@ impl ToolBuilder {
         definition.on_collision = self.on_collision;
         definition.ephemeral = self.ephemeral;
         definition.capabilities = Arc::new(self.capabilities);
+        definition.has_own_handles = self.own_handles;
         definition.sequential = self.sequential;
         definition.availability = self.availability;
         definition.artifact_policy = self.artifact_policy;

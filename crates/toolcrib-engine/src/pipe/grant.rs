@@ -11,9 +11,12 @@ pub(super) fn grant(
     call: PendingCall<'_>,
     context: ToolContext,
 ) -> Result<ToolContext, Failure> {
+    if call.tool.has_own_handles() {
+        return Ok(context);
+    }
     let name = call.tool.name().clone();
     let Some(capability_granter) = &batch.engine.capability_granter else {
-        if call.tool.capabilities().requires_granter() {
+        if call.tool.requires_granter() {
             return Err(cannot_be_bounded(
                 &name,
                 "the tool declares capabilities, and the engine has no capability granter",

@@ -251,6 +251,8 @@ impl Batch<'_> {
             active_skills: Arc::clone(&self.situation.active_skills),
             personality: Arc::clone(&self.situation.personality.id),
             network: Arc::clone(&self.situation.personality.network),
+            files: self.situation.personality.files.clone(),
+            reads: self.engine.file_reads.of_call(tool, self.events.identity()),
             working_dir: Arc::clone(self.working_dir),
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),

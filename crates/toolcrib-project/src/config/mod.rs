@@ -4,6 +4,7 @@
 mod arguments;
 mod artifacts;
 mod database;
+mod files;
 mod hub;
 mod mcp;
 mod model;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     arguments::ArgumentSection,
     artifacts::ArtifactsSection,
     database::{DatabaseSection, DatabaseSource},
+    files::FilesSection,
     hub::HubSection,
     mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
@@ -62,6 +64,7 @@ pub(crate) struct ProjectFile {
     pub(crate) sessions: SessionsSection,
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
+    pub(crate) files: Vec<FilesSection>,
     pub(crate) models: Vec<ModelSection>,
     /// The imported `mcpServers` files.
     pub(crate) mcp_files: Vec<Located<Arc<str>>>,
@@ -105,6 +108,7 @@ impl ProjectFile {
             sessions: file.table("sessions", SessionsSection::read).unwrap_or_default(),
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
+            files: FilesSection::read_all(file),
             models: ModelSection::read_all(file),
             mcp_files: file.texts("mcp_files"),
             declared: Declared::read(file),

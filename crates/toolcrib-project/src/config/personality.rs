@@ -18,6 +18,7 @@ pub(crate) struct PersonalitySection {
     pub(crate) mcp_servers: Option<Names>,
     pub(crate) plugins: Option<Names>,
     pub(crate) network: NetworkSection,
+    pub(crate) files: Option<Names>,
 }
 
 /// `network = { allow, deny }`.
@@ -53,6 +54,7 @@ impl PersonalitySection {
                     })
                 })
                 .unwrap_or_default(),
+            files: names(table, "files"),
         }
     }
 }

@@ -9,11 +9,12 @@ use super::Declared;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 18] = [
+const OF_THE_PROJECT: [&str; 19] = [
     "agent",
     "artifacts",
     "breaker",
     "database",
+    "files",
     "limits",
     "model",
     "name",
@@ -38,6 +39,7 @@ pub(crate) struct PluginSection {
     pub(crate) programs: bool,
     pub(crate) secrets: Vec<Located<Arc<str>>>,
     pub(crate) databases: Vec<Located<Arc<str>>>,
+    pub(crate) files: Vec<Located<Arc<str>>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
 }
 
@@ -73,6 +75,7 @@ impl PluginSection {
             programs: table.boolean("programs").unwrap_or_default(),
             secrets: table.texts("secrets"),
             databases: table.texts("databases"),
+            files: table.texts("files"),
             allow_addresses: table.texts("allow_addresses"),
             name,
         })

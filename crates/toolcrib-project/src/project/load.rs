@@ -18,13 +18,13 @@ use crate::{
     mcp::McpServer,
     plugin::FolderPlugin,
     resolve::{
-        DatabaseSpecs, Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources,
-        NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults, build_artifacts,
-        build_models, build_policy, build_reliability, build_secrets, build_skills, build_tokens,
-        build_tools, check_alternatives, check_plugins, for_all_skills, offered_with_secrets,
-        read_schemas, report_captured_names, report_duplicate_tools, report_false_origins,
-        report_taken_names, report_unreachable_hosts, report_unreachable_hubs,
-        warn_of_unknown_costs,
+        DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
+        ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults,
+        build_artifacts, build_models, build_policy, build_reliability, build_secrets,
+        build_skills, build_tokens, build_tools, check_alternatives, check_plugins, for_all_skills,
+        keep_usable_tools, offered_with_secrets, read_schemas, report_captured_names,
+        report_duplicate_tools, report_false_origins, report_taken_names, report_unreachable_hosts,
+        report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
     secrets::EnvironmentSecrets,
@@ -161,6 +161,7 @@ impl Project {
     ) -> Result<Self, LoadError> {
         let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
         let mut parts = Part::all(&mut file, skills, root, &problems);
+        keep_usable_tools(&mut parts, &file.files);
         let mut names = Names::of(&file, &parts, &mcp_files);
         check_plugins(&file, &options.plugins, &names, &problems);
         names.plugins.extend(options.plugins.iter().cloned());
@@ -191,6 +192,7 @@ impl Project {
                 .build(&file.personalities);
 
         let databases = DatabaseSpecs::read(&file.databases, root, &state, &names, &problems);
+        let folders = FolderSpecs::read(&file.files, root, &state, &problems);
         read_schemas(&parts);
         // The remaining problems are still reported, but nothing is created.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
@@ -198,7 +200,7 @@ impl Project {
         let held = if problems.has_errors() {
             Held::default()
         } else {
-            held(&file, &parts, &mcp_files, &databases, root, &state, options)?
+            held(&file, &parts, &mcp_files, (&databases, &folders), root, &state, options)?
         };
         if let Some(reason) = &held.reason {
             mcp.iter_mut().for_each(|server| server.hold(reason));
@@ -206,8 +208,11 @@ impl Project {
         }
         let artifacts = file.artifacts.as_ref();
         let artifacts = artifacts.map(|section| build_artifacts(section, &state));
+        let writes_files = folders.has_writable();
+        let folders = folders.open(mode, &held, (root, &parts, &state), &problems);
         let tools_over = |databases: &Databases, problems: &Problems| {
-            let tools = build_tools(&parts, databases, artifacts.as_ref(), &names, problems);
+            let over = (databases, &folders);
+            let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             tools
@@ -230,7 +235,7 @@ impl Project {
                 return Err(LoadError::NotReplaced);
             }
         }
-        if runs && databases.has_seeded() {
+        if runs && (databases.has_seeded() || writes_files) {
             state.make().map_err(cannot_make(state.path()))?;
         }
         let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
@@ -285,6 +290,7 @@ impl Project {
             tokens,
             databases,
             database_servers,
+            files: folders.into_usable(),
             warnings: problems.into_diagnostics(),
         })
     }

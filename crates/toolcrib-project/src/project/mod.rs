@@ -11,7 +11,10 @@ use std::{
 use futures_util::future::join_all;
 use toolcrib_agent::{Agent, AgentBuilder};
 use toolcrib_artifacts::Artifacts;
-use toolcrib_capabilities::database::{Database, postgres::PostgresDatabase};
+use toolcrib_capabilities::{
+    database::{Database, postgres::PostgresDatabase},
+    files::Files,
+};
 use toolcrib_config::Diagnostics;
 use toolcrib_core::{Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
@@ -65,6 +68,7 @@ pub struct Project {
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
     database_servers: Vec<PostgresDatabase>,
+    files: Vec<Files>,
     warnings: Diagnostics,
 }
 
@@ -266,6 +270,12 @@ impl Project {
     /// The declared databases on servers, in the order of the project file.
     pub fn database_servers(&self) -> &[PostgresDatabase] {
         &self.database_servers
+    }
+
+    /// The declared folders, in the order of the project file. A program adds them to its
+    /// `HostCapabilities`, so that its own tools may declare them.
+    pub fn files(&self) -> &[Files] {
+        &self.files
     }
 
     /// Warnings about programs that others may change: those that fetch packages without a fixed

@@ -15,6 +15,7 @@ pub(crate) struct Grant {
     programs: bool,
     secrets: Vec<Arc<str>>,
     databases: Vec<Arc<str>>,
+    files: Vec<Arc<str>>,
     addresses: Vec<AllowedAddress>,
 }
 
@@ -25,6 +26,7 @@ impl Grant {
             programs: section.programs,
             secrets: values(&section.secrets),
             databases: values(&section.databases),
+            files: values(&section.files),
             addresses: section
                 .allow_addresses
                 .iter()
@@ -39,6 +41,10 @@ impl Grant {
 
     pub(crate) fn has_database(&self, name: &str) -> bool {
         self.databases.iter().any(|granted| **granted == *name)
+    }
+
+    pub(crate) fn has_files(&self, name: &str) -> bool {
+        self.files.iter().any(|granted| **granted == *name)
     }
 
     /// Whether the exact address is granted. A network does not cover its addresses here, since

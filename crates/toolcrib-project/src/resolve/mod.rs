@@ -5,6 +5,7 @@ mod addresses;
 mod alternatives;
 mod artifacts;
 mod databases;
+mod files;
 mod grant;
 mod hub;
 mod lint;
@@ -31,6 +32,7 @@ pub(crate) use self::{
     alternatives::{Remote, WithAlternatives, check_alternatives, sources},
     artifacts::build_artifacts,
     databases::{DatabaseSpecs, Databases, Entry as DatabaseEntry},
+    files::{Entry as FolderEntry, FolderSpecs, keep_usable_tools},
     hub::HubSources,
     mcp::{McpSources, files::McpFiles},
     model::ModelSources,

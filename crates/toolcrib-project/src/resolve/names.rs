@@ -41,6 +41,8 @@ pub(crate) struct Names {
     hub_prefixes: Vec<(Arc<str>, Option<Arc<str>>)>,
     /// The MCP servers and hubs that replace others on failure.
     pub(super) alternatives: Alternatives,
+    /// The declared folders.
+    pub(crate) folders: Vec<Arc<str>>,
     /// The models with a project name.
     pub(crate) models: Vec<Arc<str>>,
     /// The plugins, including those added in code.
@@ -85,6 +87,7 @@ impl Names {
             hubs: hubs().map(|(_, hub)| Arc::clone(&hub.name.value)).collect(),
             hub_prefixes: hubs().map(|(plugin, hub)| (hub.prefix(), plugin.cloned())).collect(),
             alternatives: Alternatives::of(parts),
+            folders: file.files.iter().map(|files| Arc::clone(&files.name.value)).collect(),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
             plugins: parts.iter().filter_map(Part::plugin_id).cloned().collect(),
             sandboxes: SandboxDefaults::default(),

@@ -31,6 +31,9 @@ pub(crate) fn check_plugins(
         for database in &section.databases {
             is_declared(database, "database", &databases, problems);
         }
+        for folder in &section.files {
+            is_declared(folder, "folder", &names.folders, problems);
+        }
         if of_code.contains(&section.name.value) {
             let message = format!("a plugin `{}` is already added in code", section.name.value);
             problems.push(Diagnostic::error(&section.name.at, message).help("rename one of them"));

@@ -80,6 +80,7 @@ impl PersonalitySources<'_> {
         personality.mcp_servers = known(&section.mcp_servers, "MCP server", &names.servers);
         personality.plugins = known(&section.plugins, "plugin", &names.plugins);
         personality.network = Arc::new(network_rules(&section.network, problems));
+        personality.files = known(&section.files, "folder", &names.folders).map(Into::into);
         personality.system =
             section.system.as_ref().and_then(|text| system_text(text, self.root, problems));
         let named = section.model.as_ref().zip(self.models);
@@ -206,7 +207,7 @@ pub(crate) fn report_unreachable_hosts(
             let reaches = section.kind.declared()?.reaches();
             let host = reaches.into_iter().find_map(|reach| match reach {
                 Reach::Host { url, .. } => host_of(url),
-                Reach::Database(_) | Reach::Program { .. } => None,
+                Reach::Database(_) | Reach::Files(_) | Reach::Program { .. } => None,
             });
             Some((section.name.as_ref()?, host?))
         })

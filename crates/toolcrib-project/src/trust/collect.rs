@@ -15,7 +15,9 @@ use crate::{
         HubSection, McpSection, McpSettings, ModelSection, Pair, ProjectFile, Reach, Text,
         ToolSection,
     },
-    resolve::{DatabaseEntry, DatabaseSpecs, McpFiles, Part, references_in},
+    resolve::{
+        DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, McpFiles, Part, references_in,
+    },
     root::Root,
 };
 
@@ -25,7 +27,7 @@ pub(crate) fn powers(
     file: &ProjectFile,
     parts: &[Part],
     mcp_files: &McpFiles,
-    databases: &DatabaseSpecs,
+    (databases, folders): (&DatabaseSpecs, &FolderSpecs),
     root: &Root,
 ) -> Vec<Power> {
     let collector = Collector { file, project: root.path(), reads: root.reads() };
@@ -42,6 +44,7 @@ pub(crate) fn powers(
         collector.of_file(name, at, transport, section.map(|section| &section.settings))
     }));
     powers.extend(databases.entries().iter().filter_map(|database| collector.database(database)));
+    powers.extend(folders.entries().iter().filter_map(folder));
     powers.extend(file.models.iter().filter_map(|model| collector.model(model)));
     powers.extend(collector.named_models());
     powers.extend(file.serve.tokens.iter().filter_map(|token| {
@@ -182,8 +185,8 @@ impl Collector<'_> {
         let mut powers = Vec::new();
         for reach in kind.reaches() {
             let (action, foreign) = match reach {
-                // A declared database has its own power.
-                tools::Reach::Database(_) => continue,
+                // A declared database or folder has its own power.
+                tools::Reach::Database(_) | tools::Reach::Files(_) => continue,
                 tools::Reach::Program { command, working_dir, env, inherit_env } => {
                     let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
                     let dir = working_dir
@@ -260,6 +263,13 @@ impl Collector<'_> {
         };
         secrets.into_iter().filter_map(of).collect()
     }
+}
+
+/// A folder in the project has no authority of the user's.
+fn folder(folder: &FolderEntry) -> Option<Power> {
+    let (path, writable) = folder.outside()?;
+    let action = Action::Files { folder: path.to_string_lossy().into_owned(), writable };
+    Some(power(&folder.at, format!("folder `{}`", folder.name), action, BTreeSet::new()))
 }
 
 fn of_vendor(vendor: Vendor) -> BTreeSet<String> {

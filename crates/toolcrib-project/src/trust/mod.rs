@@ -34,7 +34,7 @@ pub(crate) use self::{
 use crate::{
     LoadError, LoadOptions, PROJECT_FILE,
     config::ProjectFile,
-    resolve::{DatabaseSpecs, McpFiles, Part},
+    resolve::{DatabaseSpecs, FolderSpecs, McpFiles, Part},
     root::Root,
     state::StateFolder,
 };
@@ -98,16 +98,20 @@ pub(crate) fn held(
     file: &ProjectFile,
     parts: &[Part],
     mcp_files: &McpFiles,
-    databases: &DatabaseSpecs,
+    (databases, folders): (&DatabaseSpecs, &FolderSpecs),
     root: &Root,
     state: &StateFolder,
     options: &LoadOptions,
 ) -> Result<Held, LoadError> {
     let offline = options.offline.then(|| OFFLINE.into());
     let Some(consent) = &options.consent else {
+        if folders.has_writable() {
+            // Records the programs of the project, which the floor of folders protects.
+            powers(file, parts, mcp_files, (databases, folders), root);
+        }
         return Ok(Held { reason: offline, ..Held::default() });
     };
-    let powers = powers(file, parts, mcp_files, databases, root);
+    let powers = powers(file, parts, mcp_files, (databases, folders), root);
     // A load of imported files alone reads nothing of the current folder.
     let is_project = parts.first().is_some_and(|own| own.skills.has_folder());
     let folder = is_project.then(|| root.path().to_owned());

@@ -56,6 +56,13 @@ pub enum Action {
         /// Whether it may also write it.
         writable: bool,
     },
+    /// It opens a folder outside the project.
+    Files {
+        /// The folder, resolved.
+        folder: String,
+        /// Whether it may also write there.
+        writable: bool,
+    },
     /// It connects to the database server of a URL in a variable.
     Connect {
         /// Whether it may also write.
@@ -117,6 +124,10 @@ impl fmt::Display for Power {
             Action::Open { file, writable } => {
                 let does = if *writable { "reads and writes" } else { "reads" };
                 write!(f, "\n  {does} the database: {}", word(file))?;
+            }
+            Action::Files { folder, writable } => {
+                let does = if *writable { "reads and writes" } else { "reads" };
+                write!(f, "\n  {does} the files of the folder: {}", word(folder))?;
             }
             Action::Connect { writable } => {
                 let does = if *writable { "reads and writes" } else { "reads" };

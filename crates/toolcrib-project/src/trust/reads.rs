@@ -99,6 +99,11 @@ impl Reads {
         })
     }
 
+    /// The files, programs and links that were read.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.with(|files| files.by_path.keys().cloned().collect())
+    }
+
     /// Clears everything, and stores nothing from now on.
     pub(crate) fn close(&self) {
         self.with(|files| *files = Files { closed: true, by_path: BTreeMap::new() });

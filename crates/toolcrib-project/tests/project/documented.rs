@@ -5,8 +5,9 @@ use toolcrib_core::Annotations;
 use crate::folder::Folder;
 
 /// The pages that say how a project file is written.
-pub(crate) const PAGES: [&str; 3] = [
+pub(crate) const PAGES: [&str; 4] = [
     include_str!("../../../../docs/project-file.md"),
+    include_str!("../../../../docs/files.md"),
     include_str!("../../../../docs/mcp.md"),
     include_str!("../../../../docs/reliability.md"),
 ];

@@ -20,6 +20,8 @@ retry_budget = { 0 = 0 }
 secrets = { A = { 0 = 0 } }
 [database.NAME]
 0 = 0
+[files.NAME]
+0 = 0
 [model.NAME]
 0 = 0
 [mcp.NAME]
@@ -43,6 +45,9 @@ kind = "sql_explore"
 kind = "command"
 0 = 0
 [[tool]]
+kind = "files"
+0 = 0
+[[tool]]
 kind = "http"
 0 = 0
 [[personality]]
@@ -64,7 +69,7 @@ when = { 0 = 0 }
 
 /// The name of a probed table, as an author writes it.
 fn title(found: &str, position: usize) -> String {
-    let kinds = ["sql", "sql_explore", "command", "http"];
+    let kinds = ["sql", "sql_explore", "command", "files", "http"];
     match found {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
@@ -88,7 +93,9 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
             if let Some(header) = line.strip_prefix('[') {
                 let header = header.trim_start_matches('[').split(']').next().unwrap();
                 let mut names: Vec<&str> = header.split('.').collect();
-                if let ["database" | "model" | "mcp" | "hub" | "plugin", name, ..] = &mut *names {
+                if let ["database" | "files" | "model" | "mcp" | "hub" | "plugin", name, ..] =
+                    &mut *names
+                {
                     *name = "NAME";
                 }
                 let name = names.join(".");
@@ -136,7 +143,7 @@ fn the_reference_of_keys_is_current() {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [MCP servers](mcp.md) and\n[reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md),\n[MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

@@ -16,6 +16,7 @@ mod broken_kinds;
 mod broken_secrets;
 mod broken_tools;
 mod documented;
+mod files;
 mod folder;
 mod harm;
 mod hub;

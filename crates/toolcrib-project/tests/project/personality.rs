@@ -58,7 +58,8 @@ fn the_documented_one_loads_and_the_default_one_can_be_declared() {
         format!("{}{}", asks("forecast", "api.example.com"), asks("billing_info", "x.test"))
             .replace("toolset = \"web\"", "toolset = \"billing\"");
     let documented = block("## Personalities").replace("refund*", "billing_*");
-    let project = Folder::with(&format!("{weather}{documented}")).load();
+    let notes = "[files.notes]\nfolder = 'notes'\n";
+    let project = Folder::with(&format!("{weather}{documented}{notes}")).file("notes/x", "").load();
     let [support] = &project.personalities().collect::<Vec<_>>()[..] else { panic!() };
     assert_eq!(support.id(), "support");
     assert_eq!(support.system.as_deref(), Some("You help customers."));
@@ -130,7 +131,7 @@ KEY = {{ env = 'PATH' }}
     toolcrib.toml:25:15: `system` and `system_file` both give the system text
         help: keep one of them
     toolcrib.toml:26:1: unknown key `memory` in `[[personality]]`
-        help: the keys here are `name`, `system`, `system_file`, `model`, `exclude`, `toolset`, `mcp_servers`, `plugins`, `network`
+        help: the keys here are `name`, `system`, `system_file`, `model`, `exclude`, `toolset`, `mcp_servers`, `plugins`, `network`, `files`
     toolcrib.toml:29:22: `https://a.test` is not a valid host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
     toolcrib.toml:29:48: `a.test:1` is not a valid host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
     toolcrib.toml:29:60: unknown key `ports` in `network`

@@ -211,13 +211,17 @@ fn two_plugins_have_two_folders() {
 #[test]
 fn what_stands_in_the_documentation_loads() {
     let secrets = "[secrets]\nCRM_KEY = { env = \"TOOLCRIB_TEST_NOT_SET\" }\n";
-    let project = format!("{}{secrets}{DATABASE}{TOOL}", block("## Plugins"));
+    let project = format!(
+        "{}{secrets}{DATABASE}{TOOL}[files.notes]\nfolder = 'notes'\n",
+        block("## Plugins")
+    );
     let plugin = {
         let page = include_str!("../../../../docs/project-file.md");
         let section = page.split_once("\n## Plugins\n").unwrap().1;
         section.split("```toml\n").nth(2).unwrap().split_once("```").unwrap().0
     };
     let folder = Folder::with(&project)
+        .file("notes/a.md", "")
         .file("plugins/crm/plugin.toml", plugin)
         .file("plugins/crm/skills/customers/SKILL.md", SKILL.replace("billing", "customers"));
     let project = folder.load();

@@ -8,6 +8,7 @@ use toolcrib_core::{Annotations, ArtifactPolicy, ToolBuilder, ToolName};
 use toolcrib_tools::{
     Declaration, DeclaredKind, MAX_RESULT_CHARS, Source,
     command::{self, DeclaredCommand},
+    files::{self, DeclaredFiles},
     http::{self, DeclaredHttp},
     sql::{self, DeclaredSql},
     sql_explore::DeclaredExplore,
@@ -41,6 +42,7 @@ pub(crate) enum Kind {
     Sql(DeclaredSql),
     SqlExplore(DeclaredExplore),
     Command(DeclaredCommand),
+    Files(DeclaredFiles),
     Http(DeclaredHttp),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
@@ -68,14 +70,16 @@ enum Word {
     Sql,
     SqlExplore,
     Command,
+    Files,
     Http,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 4] = [
+    const ALL: [(&'static str, Self); 5] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
+        ("files", Self::Files),
         ("http", Self::Http),
     ];
 
@@ -86,6 +90,7 @@ impl Word {
             // Its keys are some of those of `sql`.
             Self::SqlExplore => &[],
             Self::Command => command::KEYS,
+            Self::Files => files::KEYS,
             Self::Http => http::KEYS,
         }
     }
@@ -101,7 +106,7 @@ impl Word {
         let guess = Self::guess(table);
         let example = match guess {
             Some((word, _)) => format!("\"{word}\""),
-            None => "\"sql\", \"sql_explore\", \"command\" or \"http\"".to_owned(),
+            None => "\"sql\", \"sql_explore\", \"command\", \"files\" or \"http\"".to_owned(),
         };
         let kind = match table.required("kind", &example) {
             Some(kind) => kind.word(&Self::ALL)?.value,
@@ -136,6 +141,7 @@ impl ToolSection {
         };
         match word {
             Some(Word::SqlExplore) => return tool.read_explore(table),
+            Some(Word::Files) => return tool.read_files(table),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -146,32 +152,60 @@ impl ToolSection {
         vec![tool]
     }
 
-    /// The tools that explore a database. The name of the table is their prefix.
+    /// The tools that explore a database.
     fn read_explore(mut self, table: &Table<'_>) -> Vec<Self> {
         table.explain("read_only", "a tool of the kind `sql_explore` always is");
+        self.read_of_toolset(table);
+        let of = |kind: DeclaredExplore| {
+            self.of_toolset(table, Kind::SqlExplore(kind.clone()), |base, prefix| {
+                kind.tool().declaration(base, prefix)
+            })
+        };
+        DeclaredExplore::read_all(table).map(of).into()
+    }
+
+    /// The tools over folders.
+    fn read_files(mut self, table: &Table<'_>) -> Vec<Self> {
+        self.read_of_toolset(table);
+        let of = |kind: DeclaredFiles| {
+            self.of_toolset(table, Kind::Files(kind.clone()), |base, prefix| {
+                kind.declaration(base, prefix)
+            })
+        };
+        DeclaredFiles::read_all(table).into_iter().map(of).collect()
+    }
+
+    /// The keys of a table that declares a toolset.
+    fn read_of_toolset(&mut self, table: &Table<'_>) {
         let about = table.text("description").map(|about| about.value.to_string());
         self.declaration.description = about.unwrap_or_default();
         self.read_common(table);
-        let of = |kind: DeclaredExplore| {
-            let base = &self.declaration;
-            let (name, declaration) = match &self.name {
-                Some(Located { value: prefix, at }) => {
-                    let declaration = kind.tool().declaration(base, prefix.as_str());
-                    let name = named(&declaration.name, at, table.problems());
-                    (name, declaration)
-                }
-                None => (None, base.clone()),
-            };
-            Self {
-                at: self.at.clone(),
-                is_complete: name.is_some(),
-                name,
-                declaration,
-                input: Input::OfKind,
-                kind: Kind::SqlExplore(kind),
+    }
+
+    /// One tool of a toolset. The name of the table is its prefix.
+    fn of_toolset(
+        &self,
+        table: &Table<'_>,
+        kind: Kind,
+        declare: impl FnOnce(&Declaration, &str) -> Declaration,
+    ) -> Self {
+        let base = &self.declaration;
+        let (name, declaration) = match &self.name {
+            Some(Located { value: prefix, at }) => {
+                let declaration = declare(base, prefix.as_str());
+                let name = named(&declaration.name, at, table.problems());
+                (name, declaration)
             }
+            None => (None, base.clone()),
         };
-        DeclaredExplore::read_all(table).map(of).into()
+        Self {
+            at: self.at.clone(),
+            is_complete: name.is_some(),
+            name,
+            declaration,
+            input: Input::OfKind,
+            kind,
+        }
     }
 
     /// A table that declares one tool.
@@ -221,6 +255,7 @@ impl Kind {
             Self::Sql(sql) => Some(sql),
             Self::SqlExplore(explore) => Some(explore),
             Self::Command(command) => Some(command),
+            Self::Files(files) => Some(files),
             Self::Http(http) => Some(http),
             Self::Unknown => None,
         }

@@ -12,7 +12,7 @@ use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, sql::SqlDatabase};
 
-use super::{databases::Databases, names::Names, part::Part};
+use super::{databases::Databases, files::Folders, names::Names, part::Part};
 use crate::{
     config::{Input, Kind, ToolSection},
     root::Root,
@@ -73,7 +73,7 @@ pub(crate) fn read_schemas(parts: &[Part]) {
 /// every problem is recorded.
 pub(crate) fn build_tools(
     parts: &[Part],
-    databases: &Databases,
+    (databases, folders): (&Databases, &Folders),
     artifacts: Option<&Artifacts>,
     names: &Names,
     problems: &Problems,
@@ -96,6 +96,12 @@ pub(crate) fn build_tools(
                 let source = source(section);
                 let database = source.database(explore, databases)?;
                 source.built(explore.build(source.declaration.clone(), database))
+            }
+            Kind::Files(files) => {
+                let source = source(section);
+                let Source { names, problems, .. } = &source;
+                let used = folders.of_tool(files, &section.at, names.grant.as_deref(), problems)?;
+                source.built(files.build(source.declaration.clone(), &used))
             }
             Kind::Command(command) => command::build(command, &source(section)),
             Kind::Http(http) => http::build(http, &source(section), &mut clients),

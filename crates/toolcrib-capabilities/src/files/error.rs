@@ -1,0 +1,222 @@
+//! Errors of files, for models and for operators.
+
+use std::{io, path::PathBuf, sync::Arc};
+
+use toolcrib_core::{ErrorCode, ToolError};
+
+use super::edit::EditProblem;
+
+/// Why an operation on a file was refused or failed. It is the cause of the [`ToolError`] that a
+/// [`FilesHandle`](super::FilesHandle) returns; its text is the model's text. Paths are those that
+/// the model wrote, and never targets of links.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The text is not a path below the folder.
+    #[error("`{path}` {problem}")]
+    Path {
+        /// The text, shortened and without control characters.
+        path: String,
+        /// The problem; ends a sentence about the path.
+        problem: &'static str,
+    },
+    /// There is no such file or folder.
+    #[error("`{path}` does not exist; list the folder for its names")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// It exists and must not.
+    #[error("`{path}` exists; read it and edit it, or choose another name")]
+    Exists {
+        /// The path.
+        path: String,
+    },
+    /// A link leads out of the folder, or in a circle.
+    #[error("`{path}` is not accessible: a link in it leads out of the folder or in a circle")]
+    Link {
+        /// The path.
+        path: String,
+    },
+    /// The last name is a link, which is not written through or removed.
+    #[error("`{path}` is a link, which is not written or removed; use the file that it names")]
+    WritesLink {
+        /// The path.
+        path: String,
+    },
+    /// The floor, which no grant lifts, protects it.
+    #[error("`{path}` is protected: {reason}; no permission changes that")]
+    Protected {
+        /// The path.
+        path: String,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// It is not a file.
+    #[error("`{path}` is {found}, not a file")]
+    NotAFile {
+        /// The path.
+        path: String,
+        /// The kind of the found name, with its article.
+        found: &'static str,
+    },
+    /// It is not a folder.
+    #[error("`{path}` is not a folder")]
+    NotAFolder {
+        /// The path.
+        path: String,
+    },
+    /// The file has other names, possibly outside the folder.
+    #[error("`{path}` has several names (hard links) and is not written; write a copy of it")]
+    HardLink {
+        /// The path.
+        path: String,
+    },
+    /// The folder is granted for reading only.
+    #[error("the folder `{name}` is read-only")]
+    ReadOnly {
+        /// The folder's name.
+        name: Arc<str>,
+    },
+    /// The turn's personality does not reach the folder.
+    #[error("the folder `{name}` is not available here")]
+    NotReached {
+        /// The folder's name.
+        name: Arc<str>,
+    },
+    /// A file or a content is larger than the limit.
+    #[error("`{path}` has more than {limit} bytes, the limit of this folder")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The file was never read in this conversation, changed since, or was removed.
+    #[error("`{path}` {problem}")]
+    Stale {
+        /// The path.
+        path: String,
+        /// The problem and the next step; ends a sentence about the file.
+        problem: &'static str,
+    },
+    /// The file is not UTF-8 text.
+    #[error("`{path}` is not UTF-8 text ({size} bytes)")]
+    NotText {
+        /// The path.
+        path: String,
+        /// The size in bytes.
+        size: u64,
+    },
+    /// A line is beyond the end.
+    #[error("`{path}` has {lines} lines; there is no line {line}")]
+    NoLine {
+        /// The path.
+        path: String,
+        /// The requested line.
+        line: usize,
+        /// The number of lines.
+        lines: usize,
+    },
+    /// The text to replace is not there exactly once.
+    #[error("`{path}`: {problem}")]
+    Edit {
+        /// The path.
+        path: String,
+        /// The problem, with the nearest lines.
+        problem: EditProblem,
+    },
+    /// A pattern is not valid.
+    #[error("the pattern is not valid: {problem}")]
+    Pattern {
+        /// The problem.
+        problem: String,
+    },
+    /// No folder for removed files is set up.
+    #[error("files of the folder `{name}` cannot be removed: it has no trash folder")]
+    NoTrash {
+        /// The folder's name.
+        name: Arc<str>,
+    },
+    /// It changed during the operation.
+    #[error("`{path}` changed meanwhile; try again")]
+    Unsettled {
+        /// The path.
+        path: String,
+    },
+    /// The system refused.
+    #[error("`{path}` cannot be used: {}", plain(.source))]
+    Io {
+        /// The path.
+        path: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The call was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl FileError {
+    /// The cause of an error of a handle.
+    pub fn of(error: &ToolError) -> Option<&Self> {
+        error.source.as_deref()?.downcast_ref()
+    }
+
+    pub(super) fn io(path: &str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::NotADirectory => Self::NotAFolder { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Stale { .. } => ErrorCode::StaleWrite,
+            Self::Protected { .. } | Self::Link { .. } | Self::ReadOnly { .. } => ErrorCode::Denied,
+            Self::NotReached { .. } | Self::NoTrash { .. } => ErrorCode::NotAvailable,
+            Self::Cancelled => ErrorCode::Cancelled,
+            Self::Unsettled { .. } | Self::Io { .. } => ErrorCode::ExecutionFailed,
+            _ => ErrorCode::InputInvalid,
+        }
+    }
+
+    pub(super) fn into_tool_error(self) -> ToolError {
+        ToolError::new(self.code(), self.to_string()).caused_by(self)
+    }
+}
+
+/// The kind of an error of the system, without paths and numbers.
+fn plain(error: &io::Error) -> String {
+    error.kind().to_string()
+}
+
+/// Why a folder cannot be used for files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenFilesError {
+    /// It does not exist or cannot be opened.
+    #[error("the folder {} cannot be opened: {source}", .folder.display())]
+    Io {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// It is not a folder.
+    #[error("{} is not a folder", .folder.display())]
+    NotAFolder {
+        /// The path.
+        folder: PathBuf,
+    },
+    /// The floor protects it.
+    #[error("{} is protected: {reason}; no permission changes that", .folder.display())]
+    Protected {
+        /// The folder.
+        folder: PathBuf,
+        /// The reason.
+        reason: &'static str,
+    },
+}

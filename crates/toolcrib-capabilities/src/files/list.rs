@@ -1,0 +1,245 @@
+//! Lists folders and finds files by patterns of their paths.
+
+use std::{ops::ControlFlow, time::SystemTime};
+
+use cap_fs_ext::DirExt as _;
+use cap_std::fs::{Dir, Metadata};
+use globset::{GlobBuilder, GlobMatcher};
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::{ToolContext, ToolError};
+
+use super::{
+    FilesHandle,
+    error::FileError,
+    floor::Access,
+    locate::{Purpose, Top},
+    path::RelativePath,
+    read::modified,
+};
+
+/// The most entries that one call looks at, whatever it returns.
+const MOST_VISITED: usize = 100_000;
+
+/// The longest pattern of paths, in bytes.
+const LONGEST_GLOB: usize = 1_000;
+
+/// The kind of a name in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link. Listings do not follow it.
+    Link,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+/// One name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The path from the top of the folder, with `/` between names.
+    pub path: String,
+    /// Its kind.
+    pub kind: EntryKind,
+    /// The size of a file in bytes; else 0.
+    pub size: u64,
+    /// The time of the last change, where the file system has one.
+    pub modified: Option<SystemTime>,
+}
+
+/// The names in a folder, sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The names.
+    pub entries: Vec<Entry>,
+    /// Whether a limit ended the listing.
+    pub is_cut: bool,
+}
+
+impl FilesHandle {
+    /// The names in a folder, and in its subfolders down to `depth` levels: 1 lists the folder alone.
+    /// Links are listed and not followed. Protected names are left out.
+    ///
+    /// # Errors
+    /// A [`ToolError`] with a [`FileError`] as its cause.
+    pub async fn list(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        depth: usize,
+    ) -> Result<Listing, ToolError> {
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, _, cancel| {
+            let depth = depth.clamp(1, handle.limits().max_depth);
+            let most = handle.limits().max_entries;
+            collect(handle.top(), &path, depth, most, cancel, |_| true)
+        })
+        .await
+    }
+
+    /// The files below a folder whose path, from the top of the folder, matches a pattern: `*` and
+    /// `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. A pattern without `/` is one of names.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list); [`FileError::Pattern`].
+    pub async fn find(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        pattern: &str,
+    ) -> Result<Listing, ToolError> {
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        let pattern = glob(pattern).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, _, cancel| {
+            let (depth, most) = (handle.limits().max_depth, handle.limits().max_entries);
+            collect(handle.top(), &path, depth, most, cancel, |entry| {
+                entry.kind == EntryKind::File && pattern.is_match(&entry.path)
+            })
+        })
+        .await
+    }
+}
+
+fn collect(
+    top: &Top,
+    path: &RelativePath,
+    depth: usize,
+    most: usize,
+    cancel: &CancellationToken,
+    is_wanted: impl Fn(&Entry) -> bool,
+) -> Result<Listing, FileError> {
+    let mut listing = Listing::default();
+    let is_whole = walk(top, path, depth, cancel, |_, entry| {
+        if !is_wanted(&entry) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if listing.entries.len() == most {
+            return Ok(ControlFlow::Break(()));
+        }
+        listing.entries.push(entry);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    listing.is_cut = !is_whole;
+    Ok(listing)
+}
+
+/// A pattern of paths. One without `/` is one of names.
+pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, FileError> {
+    if pattern.len() > LONGEST_GLOB {
+        let problem = format!("it is longer than {LONGEST_GLOB} bytes");
+        return Err(FileError::Pattern { problem });
+    }
+    let whole = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+    let whole = whole.strip_prefix("./").unwrap_or(&whole);
+    let built = GlobBuilder::new(whole).literal_separator(true).build();
+    let invalid = |error: globset::Error| FileError::Pattern { problem: error.kind().to_string() };
+    built.map(|glob| glob.compile_matcher()).map_err(invalid)
+}
+
+/// A folder that is walked: its path for the model, and the names that follow, the next one last.
+struct Level {
+    dir: Dir,
+    prefix: String,
+    names: Vec<(String, Metadata)>,
+}
+
+/// Visits the names below a folder, in order, each with its open folder. Returns whether all were
+/// visited: `false` after a limit or a break.
+pub(super) fn walk(
+    top: &Top,
+    path: &RelativePath,
+    depth: usize,
+    cancel: &CancellationToken,
+    mut visit: impl FnMut(&Dir, Entry) -> Result<ControlFlow<()>, FileError>,
+) -> Result<bool, FileError> {
+    let (dir, resolved) = top.locate(path, Purpose::Read)?.into_folder()?;
+    let mut prefix = path.names().join("/");
+    if !prefix.is_empty() {
+        prefix.push('/');
+    }
+    let mut room = MOST_VISITED;
+    let mut is_whole = true;
+    let first = Level::read(top, dir, &resolved, prefix, &mut room, &mut is_whole);
+    let mut levels = vec![(first.map_err(|error| FileError::io(path.written(), error))?, resolved)];
+    while let Some((level, resolved)) = levels.last_mut() {
+        if cancel.is_cancelled() {
+            return Err(FileError::Cancelled);
+        }
+        let Some((name, found)) = level.names.pop() else {
+            levels.pop();
+            continue;
+        };
+        let entry = Entry::of(format!("{}{name}", level.prefix), &found);
+        let (is_folder, prefix) = (entry.kind == EntryKind::Folder, format!("{}/", entry.path));
+        if visit(&level.dir, entry)?.is_break() {
+            return Ok(false);
+        }
+        if !is_folder {
+            continue;
+        }
+        let below = resolved.join(&name);
+        if levels.len() >= depth {
+            continue;
+        }
+        let Some((level, _)) = levels.last() else { continue };
+        // A folder that is gone or may not be read is listed without its names.
+        let read = level
+            .dir
+            .open_dir_nofollow(&name)
+            .and_then(|dir| Level::read(top, dir, &below, prefix, &mut room, &mut is_whole));
+        if let Ok(level) = read {
+            levels.push((level, below));
+        }
+    }
+    Ok(is_whole)
+}
+
+impl Level {
+    fn read(
+        top: &Top,
+        dir: Dir,
+        resolved: &std::path::Path,
+        prefix: String,
+        room: &mut usize,
+        is_whole: &mut bool,
+    ) -> std::io::Result<Self> {
+        let mut names = Vec::new();
+        for entry in dir.entries()? {
+            let Ok(entry) = entry else { continue };
+            let Some(left) = room.checked_sub(1) else {
+                *is_whole = false;
+                break;
+            };
+            *room = left;
+            // Names that a path cannot contain cannot be read either.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_protected = top.floor.objection(&resolved.join(&name), Access::Read).is_some();
+            if is_protected || RelativePath::parse(&name).is_err() {
+                continue;
+            }
+            if let Ok(found) = dir.symlink_metadata(&name) {
+                names.push((name, found));
+            }
+        }
+        names.sort_unstable_by(|one, other| other.0.cmp(&one.0));
+        Ok(Self { dir, prefix, names })
+    }
+}
+
+impl Entry {
+    fn of(path: String, found: &Metadata) -> Self {
+        let kind = match found.file_type() {
+            kind if kind.is_file() => EntryKind::File,
+            kind if kind.is_dir() => EntryKind::Folder,
+            kind if kind.is_symlink() => EntryKind::Link,
+            _ => EntryKind::Other,
+        };
+        let size = if kind == EntryKind::File { found.len() } else { 0 };
+        Self { path, kind, size, modified: modified(found) }
+    }
+}

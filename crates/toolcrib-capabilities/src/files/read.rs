@@ -1,0 +1,174 @@
+//! Reads files, and records what was read.
+
+use std::{io::Read as _, time::SystemTime};
+
+use cap_std::fs::Metadata;
+use toolcrib_core::{Digest, FileRead, ToolContext, ToolError};
+
+use super::{
+    FilesHandle,
+    error::FileError,
+    locate::{Located, Purpose},
+    path::RelativePath,
+};
+
+/// A file that another program writes is read again this often before the read fails.
+const ATTEMPTS: usize = 3;
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileContent {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Their SHA-256 digest.
+    pub digest: Digest,
+    /// The time of the last change, where the file system has one.
+    pub modified: Option<SystemTime>,
+}
+
+/// Some lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileLines {
+    /// The lines, with their line ends.
+    pub text: String,
+    /// The number of the first line, from 1.
+    pub first: usize,
+    /// The number of lines in `text`.
+    pub count: usize,
+    /// The number of lines in the file.
+    pub total: usize,
+}
+
+impl FilesHandle {
+    /// The content of a file. It is recorded in [`ToolContext::reads`], so that it can be written.
+    ///
+    /// # Errors
+    /// A [`ToolError`] with a [`FileError`] as its cause.
+    pub async fn read(&self, cx: &ToolContext, path: &str) -> Result<FileContent, ToolError> {
+        self.read_recorded(cx, path, Ok).await
+    }
+
+    /// The content of a text file, in UTF-8.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`FileError::NotText`].
+    pub async fn read_text(&self, cx: &ToolContext, path: &str) -> Result<String, ToolError> {
+        let written = path.to_owned();
+        self.read_recorded(cx, path, move |content| text_of(content.bytes, &written)).await
+    }
+
+    /// At most `count` lines of a text file, from the line `first`, counted from 1. The whole file is
+    /// read and recorded. An empty file has no lines, and its first line may be requested.
+    ///
+    /// # Errors
+    /// As [`read_text`](Self::read_text); [`FileError::NoLine`].
+    pub async fn read_lines(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        first: usize,
+        count: usize,
+    ) -> Result<FileLines, ToolError> {
+        let written = path.to_owned();
+        let lines = move |content: FileContent| {
+            lines_of(&text_of(content.bytes, &written)?, &written, first, count)
+        };
+        self.read_recorded(cx, path, lines).await
+    }
+
+    /// Reads, converts and records, outside the async runtime. A content that cannot be converted
+    /// is not recorded: its reader does not know it.
+    async fn read_recorded<T: Send + 'static>(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        convert: impl FnOnce(FileContent) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, cx, _| {
+            let located = handle.top().locate(&path, Purpose::Read)?;
+            if located.found.is_none()
+                && let Some(reads) = cx.reads()
+            {
+                // It may be created from now on.
+                reads.forget(&located.path);
+            }
+            let content = read_file(&located, handle.limits().max_file_bytes)?;
+            let read = record_of(cx, &content);
+            let converted = convert(content)?;
+            if let Some(reads) = cx.reads() {
+                reads.record(located.path, read);
+            }
+            Ok(converted)
+        })
+        .await
+    }
+}
+
+/// The record of a content that the call knows.
+pub(super) fn record_of(cx: &ToolContext, content: &FileContent) -> FileRead {
+    FileRead {
+        digest: content.digest,
+        size: content.bytes.len() as u64,
+        modified: content.modified,
+        turn_id: cx.turn_id().into(),
+        iteration: cx.iteration(),
+    }
+}
+
+/// The content of a located file. One that changes while it is read is read again.
+pub(super) fn read_file(located: &Located, limit: u64) -> Result<FileContent, FileError> {
+    for _ in 0..ATTEMPTS {
+        let (file, before) = located.open_file()?;
+        let too_large = || FileError::TooLarge { path: located.written.clone(), limit };
+        if before.len() > limit {
+            return Err(too_large());
+        }
+        // One byte more than expected shows the end without another allocation.
+        let mut bytes = Vec::with_capacity(usize::try_from(before.len() + 1).unwrap_or_default());
+        let mut limited = (&file).take(limit + 1);
+        limited.read_to_end(&mut bytes).map_err(|error| located.failed(error))?;
+        if bytes.len() as u64 > limit {
+            return Err(too_large());
+        }
+        let after = file.metadata().map_err(|error| located.failed(error))?;
+        if stamp(&before) == stamp(&after) {
+            let modified = modified(&after);
+            return Ok(FileContent { digest: Digest::of(&bytes), bytes, modified });
+        }
+    }
+    Err(FileError::Unsettled { path: located.written.clone() })
+}
+
+fn stamp(found: &Metadata) -> (u64, Option<SystemTime>) {
+    (found.len(), modified(found))
+}
+
+pub(super) fn modified(found: &Metadata) -> Option<SystemTime> {
+    found.modified().ok().map(cap_std::time::SystemTime::into_std)
+}
+
+pub(super) fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, FileError> {
+    let not_text = |size: usize| FileError::NotText { path: path.to_owned(), size: size as u64 };
+    String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes().len()))
+}
+
+fn lines_of(text: &str, path: &str, first: usize, count: usize) -> Result<FileLines, FileError> {
+    let bytes = text.as_bytes();
+    let ends = || memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let has_open_end = !bytes.is_empty() && bytes.last() != Some(&b'\n');
+    let total = memchr::memchr_iter(b'\n', bytes).count() + usize::from(has_open_end);
+    let first = first.max(1);
+    if first > total.max(1) {
+        return Err(FileError::NoLine { path: path.to_owned(), line: first, lines: total });
+    }
+    let start = if first == 1 { 0 } else { ends().nth(first - 2).unwrap_or(bytes.len()) };
+    let count = count.min(total.saturating_sub(first - 1));
+    let end = match count {
+        0 => start,
+        _ => ends().nth(first + count - 2).unwrap_or(bytes.len()),
+    };
+    Ok(FileLines { text: text.get(start..end).unwrap_or_default().to_owned(), first, count, total })
+}

@@ -1,0 +1,363 @@
+//! Writes files: compares with what was read, then replaces the whole file at once.
+
+use std::{
+    ffi::{OsStr, OsString},
+    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
+    io::{self, Write as _},
+    path::Path,
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use cap_fs_ext::MetadataExt as _;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
+use parking_lot::{Mutex, MutexGuard};
+use toolcrib_core::{Digest, ToolContext, ToolError, harmless};
+
+use super::{
+    FilesHandle,
+    edit::replace_once,
+    error::FileError,
+    locate::{Located, Purpose},
+    path::RelativePath,
+    read::{FileContent, modified, read_file, record_of, text_of},
+};
+
+/// A result of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// The number of bytes of the file.
+    pub bytes: u64,
+    /// Whether the file is new.
+    pub created: bool,
+    /// The line of an edit, from 1; 0 for other writes.
+    pub line: usize,
+}
+
+/// Locks for the comparison and the write after it, of all folders of the process. Two paths may
+/// share a lock; one path always has the same.
+static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+
+/// Distinguishes temporary files of one process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The names that are tried for a temporary file, since an earlier process may have left some.
+const ATTEMPTS: usize = 16;
+
+impl FilesHandle {
+    /// Writes a file: a new one, or over one that the conversation has read and that has not changed
+    /// since. Missing folders are created. The file is replaced at once: readers see the old or the
+    /// new content. Its mode is kept; further attributes are not.
+    ///
+    /// # Errors
+    /// A [`ToolError`] with a [`FileError`] as its cause; nothing has changed then.
+    /// [`FileError::Stale`] has the code [`StaleWrite`](toolcrib_core::ErrorCode::StaleWrite).
+    pub async fn write(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        content: impl Into<Vec<u8>>,
+    ) -> Result<Written, ToolError> {
+        self.change(cx, path, Purpose::Create, Change::Write(content.into())).await
+    }
+
+    /// Writes a text that a model composed from what it read. Besides [`write`](Self::write), it
+    /// refuses to replace a file that the model saw altered, with secrets redacted or tokens defused:
+    /// the altered text would replace the real one. Such a file can be [edited](Self::edit).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_of_model(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        text: String,
+    ) -> Result<Written, ToolError> {
+        self.change(cx, path, Purpose::Create, Change::WriteOfModel(text)).await
+    }
+
+    /// Creates a file. Missing folders are created.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`FileError::Exists`].
+    pub async fn create(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        content: impl Into<Vec<u8>>,
+    ) -> Result<Written, ToolError> {
+        self.change(cx, path, Purpose::Create, Change::Create(content.into())).await
+    }
+
+    /// Replaces a text that occurs exactly once in a text file that the conversation has read. Both
+    /// texts are taken literally.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`FileError::Edit`], with the nearest lines as a hint.
+    pub async fn edit(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        old: impl Into<String>,
+        new: impl Into<String>,
+    ) -> Result<Written, ToolError> {
+        let change = Change::Edit { old: old.into(), new: new.into() };
+        self.change(cx, path, Purpose::Replace, change).await
+    }
+
+    async fn change(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        purpose: Purpose,
+        change: Change,
+    ) -> Result<Written, ToolError> {
+        self.check_writable().map_err(FileError::into_tool_error)?;
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, cx, _| {
+            let limit = handle.limits().max_file_bytes;
+            change.check_size(&path, limit)?;
+            let located = handle.top().locate(&path, purpose)?;
+            let _locked = lock(&located.path);
+            // Again, since another call may have changed it before the lock.
+            let located = handle.top().locate(&path, purpose)?;
+            let old = compare(cx, &located, limit)?;
+            let (content, line) = change.apply(cx, old.as_ref(), &located, limit)?;
+            let found = located.found.as_ref().filter(|_| old.is_some());
+            let modified = replace(&located, found, &content)?;
+            let written = Written { bytes: content.len() as u64, created: old.is_none(), line };
+            if let Some(reads) = cx.reads() {
+                let digest = Digest::of(&content);
+                let content = FileContent { bytes: content, digest, modified };
+                reads.record(located.path.clone(), record_of(cx, &content));
+            }
+            Ok(written)
+        })
+        .await
+    }
+}
+
+enum Change {
+    Write(Vec<u8>),
+    WriteOfModel(String),
+    Create(Vec<u8>),
+    Edit { old: String, new: String },
+}
+
+impl Change {
+    /// Before anything is created.
+    fn check_size(&self, path: &RelativePath, limit: u64) -> Result<(), FileError> {
+        let size = match self {
+            Self::Write(content) | Self::Create(content) => content.len(),
+            Self::WriteOfModel(text) => text.len(),
+            Self::Edit { new, .. } => new.len(),
+        };
+        check_size(size, path.written(), limit)
+    }
+
+    /// The new content, and the line of an edit.
+    fn apply(
+        self,
+        cx: &ToolContext,
+        old: Option<&FileContent>,
+        located: &Located,
+        limit: u64,
+    ) -> Result<(Vec<u8>, usize), FileError> {
+        let path = || located.written.clone();
+        match (self, old) {
+            (Self::Write(content), _) | (Self::Create(content), None) => Ok((content, 0)),
+            (Self::Create(_), Some(_)) => Err(FileError::Exists { path: path() }),
+            (Self::WriteOfModel(text), old) => {
+                let is_altered = old.is_some_and(|old| is_shown_altered(cx, &old.bytes));
+                if is_altered {
+                    return Err(FileError::Path { path: path(), problem: SHOWN_ALTERED });
+                }
+                Ok((text.into_bytes(), 0))
+            }
+            (Self::Edit { .. }, None) => Err(FileError::NotFound { path: path() }),
+            (Self::Edit { old: text, new }, Some(old)) => {
+                let before = text_of(old.bytes.clone(), &located.written)?;
+                let (edited, line) = replace_once(&before, &text, &new)
+                    .map_err(|problem| FileError::Edit { path: path(), problem })?;
+                check_size(edited.len(), &located.written, limit)?;
+                Ok((edited.into_bytes(), line))
+            }
+        }
+    }
+}
+
+const SHOWN_ALTERED: &str = "contains text that is not shown to you as it is, such as a secret; \
+                             change parts of it with an edit instead of replacing it";
+
+/// Whether a model sees other bytes than the file has.
+fn is_shown_altered(cx: &ToolContext, bytes: &[u8]) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => cx.redacted(text) != text || harmless(text) != text,
+        Err(_) => true,
+    }
+}
+
+fn check_size(size: usize, path: &str, limit: u64) -> Result<(), FileError> {
+    if size as u64 > limit {
+        return Err(FileError::TooLarge { path: path.to_owned(), limit });
+    }
+    Ok(())
+}
+
+/// The lock of a resolved path.
+pub(super) fn lock(path: &Path) -> MutexGuard<'static, ()> {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
+    let [first, ..] = &LOCKS;
+    let at = usize::try_from(hash % LOCKS.len() as u64).unwrap_or_default();
+    LOCKS.get(at).unwrap_or(first).lock()
+}
+
+/// The present content, which is the one that the conversation has read; `None` for a new file.
+fn compare(
+    cx: &ToolContext,
+    located: &Located,
+    limit: u64,
+) -> Result<Option<FileContent>, FileError> {
+    let stale = |problem| Err(FileError::Stale { path: located.written.clone(), problem });
+    let known = cx.reads().and_then(|reads| reads.get(&located.path));
+    let Some(found) = &located.found else {
+        return match known {
+            None if located.name.is_some() => Ok(None),
+            None => Err(located.file().err().unwrap_or(FileError::Cancelled)),
+            Some(_) => stale(
+                "was removed since it was read; nothing was written; read it again, then write it anew",
+            ),
+        };
+    };
+    located.file()?;
+    // Only one name: others may be outside the folder, and would keep the old content.
+    if found.nlink() > 1 {
+        return Err(FileError::HardLink { path: located.written.clone() });
+    }
+    let Some(known) = known else {
+        return stale("was not read in this conversation; nothing was written; read it first");
+    };
+    let content = read_file(located, limit)?;
+    if content.digest != known.digest {
+        return stale("changed since it was read; nothing was written; read it again");
+    }
+    Ok(Some(content))
+}
+
+/// Writes a temporary file next to the target, and gives it the target's name.
+fn replace(
+    located: &Located,
+    old: Option<&Metadata>,
+    content: &[u8],
+) -> Result<Option<std::time::SystemTime>, FileError> {
+    let failed = |error| located.failed(error);
+    let Some(name) = &located.name else {
+        return Err(located.file().err().unwrap_or(FileError::Cancelled));
+    };
+    let (file, temporary) = temporary(&located.dir, old.is_some()).map_err(failed)?;
+    let removed = Remove { dir: &located.dir, name: &temporary };
+    let written = (&file).write_all(content);
+    written.and_then(|()| keep_mode(&file, old)).and_then(|()| file.sync_all()).map_err(failed)?;
+    let modified = file.metadata().ok().and_then(|found| modified(&found));
+    match old {
+        Some(_) => located.dir.rename(&temporary, &located.dir, name).map_err(failed)?,
+        None => publish(&located.dir, &temporary, name).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => FileError::Stale {
+                path: located.written.clone(),
+                problem: "was created meanwhile; nothing was written; read it first",
+            },
+            _ => failed(error),
+        })?,
+    }
+    drop(removed);
+    sync_folder(&located.dir);
+    Ok(modified)
+}
+
+/// Gives a temporary file its name, which must not be taken.
+#[cfg(not(portable))]
+fn publish(dir: &Dir, temporary: &OsStr, name: &OsStr) -> io::Result<()> {
+    use rustix::{
+        fs::{RenameFlags, renameat_with},
+        io::Errno,
+    };
+    match renameat_with(dir, temporary, dir, name, RenameFlags::NOREPLACE) {
+        // The file system or the kernel lacks it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => publish_checked(dir, temporary, name),
+        renamed => Ok(renamed?),
+    }
+}
+
+#[cfg(portable)]
+use publish_checked as publish;
+
+/// The same without help of the system: another program may take the name in the moment between the
+/// check and the renaming.
+fn publish_checked(dir: &Dir, temporary: &OsStr, name: &OsStr) -> io::Result<()> {
+    match dir.symlink_metadata(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => dir.rename(temporary, dir, name),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// A new file. One that replaces another is at first its owner's alone, since the other may be.
+fn temporary(dir: &Dir, is_private: bool) -> io::Result<(File, OsString)> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if is_private {
+        make_private(&mut options);
+    }
+    for _ in 0..ATTEMPTS {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = OsString::from(format!(".toolcrib-{}-{number}.tmp", process::id()));
+        match dir.open_with(&name, &options) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, name)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(not(portable))]
+fn make_private(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt as _;
+    options.mode(0o600);
+}
+
+#[cfg(portable)]
+fn make_private(_: &mut OpenOptions) {}
+
+/// The mode of the old file, without the bits that run it as another user.
+#[cfg(not(portable))]
+fn keep_mode(file: &File, old: Option<&Metadata>) -> io::Result<()> {
+    use cap_std::fs::PermissionsExt as _;
+    let Some(old) = old else { return Ok(()) };
+    file.set_permissions(Permissions::from_mode(old.permissions().mode() & 0o777))
+}
+
+#[cfg(portable)]
+fn keep_mode(file: &File, old: Option<&Metadata>) -> io::Result<()> {
+    let permissions: Option<Permissions> = old.map(Metadata::permissions);
+    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))
+}
+
+/// Makes the new name last through a power failure, where folders can be synchronized.
+pub(super) fn sync_folder(dir: &Dir) {
+    if let Ok(folder) = dir.open(".") {
+        let _ = folder.sync_all();
+    }
+}
+
+/// Removes a temporary file, also one that was not renamed because of an error.
+struct Remove<'a> {
+    dir: &'a Dir,
+    name: &'a OsStr,
+}
+
+impl Drop for Remove<'_> {
+    fn drop(&mut self) {
+        let _ = self.dir.remove_file(self.name);
+    }
+}

@@ -1,0 +1,124 @@
+use std::{fs, os::unix::fs::symlink};
+
+use toolcrib_capabilities::files::{EntryKind, FileError, FileLimits, Files, Search};
+
+use crate::support::{Disk, cause, conversation, text};
+
+fn tree() -> Disk {
+    let disk = Disk::new();
+    disk.put("b.md", "beta\nTODO one\n").put("a/x.rs", "// TODO two\n").put("a/deep/y.rs", "y");
+    disk.put("raw.bin", b"TODO\0").put(".git/config", "TODO").put(".env", "TODO");
+    disk.put("latin", b"TODO \xe9");
+    symlink("b.md", disk.notes().join("link")).unwrap();
+    symlink("/etc", disk.notes().join("out")).unwrap();
+    disk
+}
+
+#[tokio::test]
+async fn a_folder_is_listed_in_order_without_protected_names() {
+    let disk = tree();
+    let (files, cx) = (disk.files(), conversation());
+    let listing = files.list(&cx, "", 9).await.unwrap();
+    let shown: Vec<_> =
+        listing.entries.iter().map(|entry| (&*entry.path, entry.kind, entry.size)).collect();
+    use EntryKind::{File, Folder, Link};
+    assert_eq!(
+        shown,
+        [
+            ("a", Folder, 0),
+            ("a/deep", Folder, 0),
+            ("a/deep/y.rs", File, 1),
+            ("a/x.rs", File, 12),
+            ("b.md", File, 14),
+            ("latin", File, 6),
+            ("link", Link, 0),
+            ("out", Link, 0),
+            ("raw.bin", File, 5),
+        ]
+    );
+    assert!(!listing.is_cut);
+    let listing = files.list(&cx, "a", 1).await.unwrap();
+    let shown: Vec<_> = listing.entries.iter().map(|entry| &*entry.path).collect();
+    assert_eq!(shown, ["a/deep", "a/x.rs"]);
+    assert!(matches!(cause(&files.list(&cx, "b.md", 1).await), FileError::NotAFolder { .. }));
+    assert!(matches!(cause(&files.list(&cx, "c", 1).await), FileError::NotFound { .. }));
+    assert!(matches!(cause(&files.list(&cx, "out", 1).await), FileError::Link { .. }));
+}
+
+#[tokio::test]
+async fn files_are_found_by_patterns() {
+    let disk = tree();
+    let (files, cx) = (disk.files(), conversation());
+    for (pattern, expected) in [
+        ("*.rs", vec!["a/deep/y.rs", "a/x.rs"]),
+        ("a/*.rs", vec!["a/x.rs"]),
+        ("**/deep/*", vec!["a/deep/y.rs"]),
+        ("*.{md,bin}", vec!["b.md", "raw.bin"]),
+        ("config", vec![]),
+    ] {
+        let found = files.find(&cx, "", pattern).await.unwrap();
+        let paths: Vec<_> = found.entries.iter().map(|entry| &*entry.path).collect();
+        assert_eq!(paths, expected, "{pattern}");
+    }
+    assert!(matches!(cause(&files.find(&cx, "", "[").await), FileError::Pattern { .. }));
+}
+
+#[tokio::test]
+async fn lines_are_searched_in_text_files_only() {
+    let disk = tree();
+    let (files, cx) = (disk.files(), conversation());
+    let found = files.search(&cx, Search::new("todo \\w+").ignore_case()).await.unwrap();
+    let shown: Vec<_> =
+        found.matches.iter().map(|one| (&*one.path, one.line, &*one.text)).collect();
+    assert_eq!(shown, [("a/x.rs", 1, "// TODO two"), ("b.md", 2, "TODO one")]);
+    assert!(!found.is_cut);
+    let found = files.search(&cx, Search::new("TODO").glob("*.md").max_matches(9)).await.unwrap();
+    assert_eq!((found.matches.len(), found.files), (1, 1));
+    let found = files.search(&cx, Search::new("TODO").path("a")).await.unwrap();
+    assert_eq!(found.matches.len(), 1);
+    let found = files.search(&cx, Search::new("TODO").max_matches(1)).await.unwrap();
+    assert_eq!((found.matches.len(), found.is_cut), (1, true));
+    let invalid = files.search(&cx, Search::new("(")).await;
+    assert_eq!(text(&invalid), "the pattern is not valid: unclosed group");
+    let large = files.search(&cx, Search::new("\\w{1000}{1000}")).await;
+    assert!(matches!(cause(&large), FileError::Pattern { .. }));
+}
+
+#[tokio::test]
+async fn a_search_does_not_make_a_file_known() {
+    let disk = tree();
+    let (files, cx) = (disk.files(), conversation());
+    files.search(&cx, Search::new("beta")).await.unwrap();
+    let stale = files.write(&cx, "b.md", "x").await;
+    assert!(matches!(cause(&stale), FileError::Stale { .. }));
+}
+
+#[tokio::test]
+async fn the_limits_of_names_levels_and_bytes_cut_with_a_notice() {
+    let disk = Disk::new();
+    for number in 0..20 {
+        disk.put(&format!("f{number:02}"), "12345");
+    }
+    disk.put("x/y/z/deep", "12345");
+    let mut limits = FileLimits::default();
+    (limits.max_entries, limits.max_depth, limits.max_total_bytes) = (5, 2, 12);
+    let files = Files::open(disk.spec().limits(limits)).unwrap().read_only();
+    let cx = conversation();
+    let listing = files.list(&cx, "", 64).await.unwrap();
+    assert_eq!((listing.entries.len(), listing.is_cut), (5, true));
+    let found = files.find(&cx, "", "deep").await.unwrap();
+    assert!(found.entries.is_empty());
+    let found = files.search(&cx, Search::new("5")).await.unwrap();
+    assert_eq!((found.matches.len(), found.is_cut), (2, true));
+}
+
+#[tokio::test]
+async fn a_folder_that_may_not_be_read_does_not_end_a_listing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let disk = Disk::new();
+    disk.put("a/x", "").put("b", "");
+    fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0o000)).unwrap();
+    let listing = disk.files().list(&conversation(), "", 9).await.unwrap();
+    fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(listing.entries.iter().any(|entry| entry.path == "b"));
+}

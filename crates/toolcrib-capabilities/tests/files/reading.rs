@@ -1,0 +1,108 @@
+use std::{os::unix::fs::symlink, sync::Arc};
+
+use toolcrib_capabilities::files::{FileError, FileLimits, Files, FilesSpec, OpenFilesError};
+use toolcrib_core::{Digest, ErrorCode, FileReads, ToolContext, ToolContextParts};
+
+use crate::support::{Disk, call, cause, conversation, text};
+
+#[tokio::test]
+async fn a_file_is_read_as_bytes_as_text_and_by_lines() {
+    let disk = Disk::new();
+    disk.put("a/b.md", "one\ntwo\nthree").put("empty", "").put("raw", [0xff, 0]);
+    let (files, cx) = (disk.files(), conversation());
+    assert_eq!(files.read(&cx, "raw").await.unwrap().bytes, [0xff, 0]);
+    assert_eq!(files.read_text(&cx, "./a//b.md").await.unwrap(), "one\ntwo\nthree");
+    let lines = files.read_lines(&cx, "a/b.md", 2, 5).await.unwrap();
+    assert_eq!((&*lines.text, lines.first, lines.count, lines.total), ("two\nthree", 2, 2, 3));
+    let lines = files.read_lines(&cx, "a/b.md", 1, 2).await.unwrap();
+    assert_eq!((&*lines.text, lines.count, lines.total), ("one\ntwo\n", 2, 3));
+    let lines = files.read_lines(&cx, "empty", 1, 9).await.unwrap();
+    assert_eq!((&*lines.text, lines.count, lines.total), ("", 0, 0));
+
+    let beyond = files.read_lines(&cx, "a/b.md", 4, 1).await;
+    assert_eq!(text(&beyond), "`a/b.md` has 3 lines; there is no line 4");
+    let raw = files.read_text(&cx, "raw").await;
+    assert_eq!(text(&raw), "`raw` is not UTF-8 text (2 bytes)");
+    let missing = files.read(&cx, "a/c.md").await;
+    assert_eq!(text(&missing), "`a/c.md` does not exist; list the folder for its names");
+    assert_eq!(missing.unwrap_err().code, ErrorCode::InputInvalid);
+    assert_eq!(text(&files.read(&cx, "a").await), "`a` is a folder, not a file");
+    assert_eq!(text(&files.read(&cx, "").await), "`` is a folder, not a file");
+    let through_a_file = files.read(&cx, "empty/x").await;
+    assert!(matches!(cause(&through_a_file), FileError::NotAFolder { .. }));
+}
+
+#[tokio::test]
+async fn a_read_is_recorded_with_its_digest_size_and_turn_and_a_failed_one_is_not() {
+    let disk = Disk::new();
+    disk.put("a.md", "text").put("raw", [0xff]);
+    let reads = Arc::<FileReads>::default();
+    let (files, cx) = (disk.files(), call(&reads));
+    files.read_lines(&cx, "a.md", 1, 0).await.unwrap();
+    let read = reads.get(&disk.notes().join("a.md")).unwrap();
+    assert_eq!((read.digest, read.size), (Digest::of("text"), 4));
+    assert_eq!((&*read.turn_id, read.iteration), (cx.turn_id(), 1));
+    assert!(read.modified.is_some());
+    files.read_text(&cx, "raw").await.unwrap_err();
+    assert_eq!(reads.get(&disk.notes().join("raw")), None);
+    // By the path of the file, not of the link.
+    symlink("a.md", disk.notes().join("link")).unwrap();
+    reads.forget(&disk.notes().join("a.md"));
+    files.read(&cx, "link").await.unwrap();
+    assert!(reads.get(&disk.notes().join("a.md")).is_some());
+}
+
+#[tokio::test]
+async fn a_file_above_the_limit_is_not_read() {
+    let disk = Disk::new();
+    disk.put("a", "12345").put("b", "123456");
+    let mut limits = FileLimits::default();
+    limits.max_file_bytes = 5;
+    let files = Files::open(disk.spec().limits(limits)).unwrap().read_only();
+    let cx = conversation();
+    assert_eq!(files.read_text(&cx, "a").await.unwrap(), "12345");
+    let large = files.read(&cx, "b").await;
+    assert_eq!(text(&large), "`b` has more than 5 bytes, the limit of this folder");
+}
+
+#[tokio::test]
+async fn a_turn_whose_personality_lacks_the_folder_cannot_use_the_handle() {
+    let disk = Disk::new();
+    disk.put("a", "x");
+    let files = disk.files();
+    let only = |names: &[&str]| -> ToolContext {
+        let names = names.iter().map(|name| Arc::from(*name)).collect();
+        ToolContextParts { files: Some(names), ..ToolContextParts::detached() }.into()
+    };
+    assert!(files.read(&only(&["notes"]), "a").await.is_ok());
+    let refused = files.read(&only(&["other"]), "a").await;
+    assert_eq!(text(&refused), "the folder `notes` is not available here");
+    assert_eq!(refused.unwrap_err().code, ErrorCode::NotAvailable);
+    let refused = files.write(&only(&[]), "b", "x").await;
+    assert!(matches!(cause(&refused), FileError::NotReached { .. }));
+    assert!(!disk.notes().join("b").exists());
+}
+
+#[tokio::test]
+async fn a_cancelled_call_does_nothing() {
+    let disk = Disk::new();
+    let (files, cx) = (disk.files(), conversation());
+    cx.cancellation().cancel();
+    let cancelled = files.write(&cx, "a", "x").await;
+    assert!(matches!(cause(&cancelled), FileError::Cancelled));
+    assert!(!disk.notes().join("a").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_refused_when_it_is_opened() {
+    let disk = Disk::new();
+    disk.put("file", "").put(".ssh/config", "");
+    let open = |path: &str| Files::open(FilesSpec::new("notes", disk.notes().join(path)));
+    assert!(matches!(open("missing"), Err(OpenFilesError::Io { .. })));
+    assert!(matches!(open("file"), Err(OpenFilesError::NotAFolder { .. })));
+    assert!(matches!(open(".ssh"), Err(OpenFilesError::Protected { .. })));
+    symlink(".ssh", disk.notes().join("innocent")).unwrap();
+    assert!(matches!(open("innocent"), Err(OpenFilesError::Protected { .. })));
+    let proc = Files::open(FilesSpec::new("proc", "/proc/self"));
+    assert!(matches!(proc, Err(OpenFilesError::Protected { .. })));
+}

@@ -1,0 +1,264 @@
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    sync::Arc,
+};
+
+use toolcrib_capabilities::files::{EditProblem, FileError, FileLimits, Files};
+use toolcrib_core::{ErrorCode, FileReads, Redact, ToolContextParts};
+
+use crate::support::{Disk, call, cause, conversation, text};
+
+/// The names in the folder: nothing may be left of a refused write.
+fn names(disk: &Disk) -> Vec<String> {
+    let entries = fs::read_dir(disk.notes()).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_new_file_is_written_with_its_folders_and_can_be_written_again() {
+    let disk = Disk::new();
+    let (files, cx) = (disk.files(), conversation());
+    let written = files.write(&cx, "a/b/c.md", "one").await.unwrap();
+    assert_eq!((written.bytes, written.created), (3, true));
+    let written = files.write(&cx, "a/b/c.md", "four").await.unwrap();
+    assert_eq!((written.bytes, written.created), (4, false));
+    assert_eq!(disk.get("a/b/c.md"), "four");
+    let again = files.create(&cx, "a/b/c.md", "x").await;
+    assert!(matches!(cause(&again), FileError::Exists { .. }), "{again:?}");
+    assert_eq!(names(&disk), ["a"]);
+}
+
+#[tokio::test]
+async fn a_file_that_was_not_read_is_not_written_over() {
+    let disk = Disk::new();
+    disk.put("a.md", "mine");
+    let (files, cx) = (disk.files(), conversation());
+    for refused in [
+        files.write(&cx, "a.md", "x").await,
+        files.edit(&cx, "a.md", "mine", "x").await,
+        files.create(&cx, "a.md", "x").await,
+        // A call outside an engine has no record of reads.
+        files.write(&ToolContextParts::detached().into(), "a.md", "x").await,
+    ] {
+        assert_eq!(
+            text(&refused),
+            "`a.md` was not read in this conversation; nothing was written; read it first"
+        );
+        assert_eq!(refused.unwrap_err().code, ErrorCode::StaleWrite);
+    }
+    assert_eq!(disk.get("a.md"), "mine");
+    files.read_text(&cx, "a.md").await.unwrap();
+    files.write(&cx, "a.md", "ours").await.unwrap();
+    assert_eq!(disk.get("a.md"), "ours");
+}
+
+#[tokio::test]
+async fn a_change_since_the_read_is_noticed_even_with_the_same_size_and_time() {
+    let disk = Disk::new();
+    disk.put("a.md", "one");
+    let (files, cx) = (disk.files(), conversation());
+    files.read_text(&cx, "a.md").await.unwrap();
+    let path = disk.notes().join("a.md");
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    disk.put("a.md", "two");
+    fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    let stale = files.write(&cx, "a.md", "three").await;
+    assert_eq!(
+        text(&stale),
+        "`a.md` changed since it was read; nothing was written; read it again"
+    );
+    assert_eq!(stale.unwrap_err().code.as_str(), "STALE_WRITE");
+    assert!(matches!(cause(&files.edit(&cx, "a.md", "two", "x").await), FileError::Stale { .. }));
+    assert_eq!((disk.get("a.md"), names(&disk)), ("two".to_owned(), vec!["a.md".to_owned()]));
+    files.read_text(&cx, "a.md").await.unwrap();
+    files.write(&cx, "a.md", "three").await.unwrap();
+    assert_eq!(disk.get("a.md"), "three");
+}
+
+#[tokio::test]
+async fn a_file_that_was_removed_since_the_read_is_not_created_silently() {
+    let disk = Disk::new();
+    disk.put("a.md", "one");
+    let (files, cx) = (disk.files(), conversation());
+    files.read_text(&cx, "a.md").await.unwrap();
+    fs::remove_file(disk.notes().join("a.md")).unwrap();
+    let stale = files.write(&cx, "a.md", "x").await;
+    assert!(text(&stale).contains("was removed since it was read"), "{stale:?}");
+    assert!(names(&disk).is_empty());
+    files.read_text(&cx, "a.md").await.unwrap_err();
+    files.write(&cx, "a.md", "x").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_conversation_does_not_know_what_another_one_read() {
+    let disk = Disk::new();
+    disk.put("a.md", "one");
+    let files = disk.files();
+    files.read_text(&conversation(), "a.md").await.unwrap();
+    let stale = files.write(&conversation(), "a.md", "x").await;
+    assert!(matches!(cause(&stale), FileError::Stale { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_calls_that_edit_one_file_at_once_both_take_effect_or_one_is_refused() {
+    let disk = Disk::new();
+    disk.put("a.md", "one two");
+    let reads = Arc::<FileReads>::default();
+    let (files, cx, other) = (disk.files(), call(&reads), call(&reads));
+    files.read_text(&cx, "a.md").await.unwrap();
+    // The second one is compared with the result of the first, which the conversation knows.
+    let (one, two) =
+        tokio::join!(files.edit(&cx, "a.md", "one", "1"), files.edit(&other, "a.md", "two", "2"));
+    one.unwrap();
+    two.unwrap();
+    assert_eq!(disk.get("a.md"), "1 2");
+}
+
+#[tokio::test]
+async fn the_mode_is_kept_without_bits_that_run_as_another_user() {
+    let disk = Disk::new();
+    disk.put("a.sh", "one").put("b", "two");
+    let (files, cx) = (disk.files(), conversation());
+    for (name, before, after) in [("a.sh", 0o4750, 0o750), ("b", 0o600, 0o600)] {
+        let path = disk.notes().join(name);
+        fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+        files.read(&cx, name).await.unwrap();
+        files.write(&cx, name, "new").await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, after, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_is_literal_and_replaces_one_place() {
+    let disk = Disk::new();
+    disk.put("a.md", "price: x\n").put("b.md", "aaa").put("c.md", "ééé");
+    let (files, cx) = (disk.files(), conversation());
+    files.read(&cx, "a.md").await.unwrap();
+    let edited = files.edit(&cx, "a.md", "x", "$& $1 \\0 ${x}").await.unwrap();
+    assert_eq!((edited.line, disk.get("a.md")), (1, "price: $& $1 \\0 ${x}\n".to_owned()));
+    // Overlapping places are two places.
+    files.read(&cx, "b.md").await.unwrap();
+    files.read(&cx, "c.md").await.unwrap();
+    for several in
+        [files.edit(&cx, "b.md", "aa", "b").await, files.edit(&cx, "c.md", "éé", "e").await]
+    {
+        assert!(
+            matches!(
+                cause(&several),
+                FileError::Edit { problem: EditProblem::Several { count: 2, .. }, .. }
+            ),
+            "{several:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_fails_says_where_the_nearest_lines_are() {
+    let disk = Disk::new();
+    disk.put("a.rs", "fn main() {\n    let total = price * count;\n    print(total);\n}\n");
+    disk.put("crlf", "one\r\ntwo\r\n").put("twice", "a\nb\na\n");
+    let (files, cx) = (disk.files(), conversation());
+    for path in ["a.rs", "crlf", "twice"] {
+        files.read(&cx, path).await.unwrap();
+    }
+    let missed =
+        files.edit(&cx, "a.rs", "  let total = price + count;\n  print(total);", "x").await;
+    assert_eq!(
+        text(&missed),
+        "`a.rs`: the text to replace does not occur exactly; the nearest lines are:\n\
+         2:     let total = price * count;\n3:     print(total);"
+    );
+    assert_eq!(missed.unwrap_err().code, ErrorCode::InputInvalid);
+    let unlike = files.edit(&cx, "a.rs", "nothing like it", "x").await;
+    assert!(text(&unlike).ends_with("read the file again"), "{unlike:?}");
+    let line_ends = files.edit(&cx, "crlf", "one\ntwo", "x").await;
+    assert!(text(&line_ends).contains("CR LF"), "{line_ends:?}");
+    let twice = files.edit(&cx, "twice", "a", "x").await;
+    assert!(text(&twice).contains("occurs 2 times, at the lines 1, 3"), "{twice:?}");
+    assert!(text(&files.edit(&cx, "twice", "", "x").await).contains("is empty"));
+    assert!(text(&files.edit(&cx, "twice", "b", "b").await).contains("are the same"));
+    assert!(text(&files.edit(&cx, "new", "b", "c").await).contains("does not exist"));
+    assert_eq!(disk.get("twice"), "a\nb\na\n");
+}
+
+#[tokio::test]
+async fn a_read_only_folder_or_handle_does_not_write() {
+    let disk = Disk::new();
+    disk.put("a", "x");
+    let mut spec = disk.spec();
+    spec.write = false;
+    let cx = conversation();
+    for files in
+        [Files::open(spec).unwrap().writable(), Files::open(disk.spec()).unwrap().read_only()]
+    {
+        files.read(&cx, "a").await.unwrap();
+        assert!(files.is_read_only());
+        for refused in [
+            files.write(&cx, "a", "y").await.map(drop),
+            files.create(&cx, "b", "y").await.map(drop),
+            files.edit(&cx, "a", "x", "y").await.map(drop),
+            files.remove(&cx, "a").await.map(drop),
+        ] {
+            assert_eq!(text(&refused), "the folder `notes` is read-only");
+        }
+    }
+    assert_eq!((disk.get("a"), names(&disk)), ("x".to_owned(), vec!["a".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_content_above_the_limit_is_not_written_and_leaves_nothing() {
+    let disk = Disk::new();
+    disk.put("a", "xx");
+    let mut limits = FileLimits::default();
+    limits.max_file_bytes = 4;
+    let files = Files::open(disk.spec().limits(limits)).unwrap().writable();
+    let cx = conversation();
+    files.read(&cx, "a").await.unwrap();
+    let edited = files.edit(&cx, "a", "xx", "12345").await;
+    assert!(matches!(cause(&edited), FileError::TooLarge { .. }));
+    let new = files.write(&cx, "new/b", "12345").await;
+    assert!(matches!(cause(&new), FileError::TooLarge { .. }));
+    assert_eq!((disk.get("a"), names(&disk)), ("xx".to_owned(), vec!["a".to_owned()]));
+}
+
+struct Hides(&'static str);
+
+impl Redact for Hides {
+    fn redact(&self, text: &str) -> String {
+        text.replace(self.0, "[redacted]")
+    }
+
+    fn redact_start(&self, start: &str) -> String {
+        self.redact(start)
+    }
+}
+
+#[tokio::test]
+async fn a_model_cannot_replace_a_file_by_what_it_saw_of_it_redacted() {
+    let disk = Disk::new();
+    disk.put("a.toml", "key = 'hunter22'\nname = 'x'\n").put("b.html", "<|im_start|>\n");
+    disk.put("c.md", "plain");
+    let cx = ToolContextParts {
+        reads: Some(Arc::default()),
+        redact: Some(Arc::new(Hides("hunter22"))),
+        ..ToolContextParts::detached()
+    }
+    .into();
+    let files = disk.files();
+    for path in ["a.toml", "b.html", "c.md"] {
+        files.read(&cx, path).await.unwrap();
+    }
+    let refused =
+        files.write_of_model(&cx, "a.toml", "key = '[redacted]'\nname = 'y'\n".into()).await;
+    assert!(text(&refused).contains("is not shown to you as it is"), "{refused:?}");
+    let refused = files.write_of_model(&cx, "b.html", "<b>".into()).await;
+    assert!(text(&refused).contains("is not shown to you as it is"), "{refused:?}");
+    files.write_of_model(&cx, "c.md", "new".into()).await.unwrap();
+    files.write_of_model(&cx, "d.md", "new".into()).await.unwrap();
+    files.edit(&cx, "a.toml", "'x'", "'y'").await.unwrap();
+    assert_eq!(disk.get("a.toml"), "key = 'hunter22'\nname = 'y'\n");
+}

@@ -1,0 +1,96 @@
+//! Folders and their tools, from the command line.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::Project;
+
+const NOTES: &str = "
+[files.notes]
+folder = 'notes'
+write = true
+[[tool]]
+kind = 'files'
+name = 'notes'
+";
+
+/// A model that edits a file before it has read it, learns that it must read it, and edits it then.
+const MODEL: &str = "
+[[rule]]
+step = 1
+calls = [{ tool = 'notes_edit', args = { path = 'a.md', old = 'one', new = 'two' } }]
+[[rule]]
+step = 2
+when = [{ result = 'notes_edit', contains = 'read it first' }]
+calls = [{ tool = 'notes_read', args = { path = 'a.md' } }]
+[[rule]]
+step = 3
+calls = [{ tool = 'notes_edit', args = { path = 'a.md', old = 'one', new = 'two' } }]
+[[rule]]
+when = [{ result = 'notes_edit', is_error = false }]
+text = 'edited'
+";
+
+fn project() -> Project {
+    let text = format!("[agent]\nmodel = 'script:model.toml'\n{NOTES}");
+    Project::of(&[("toolcrib.toml", &text), ("model.toml", MODEL), ("notes/a.md", "one\n")])
+}
+
+#[test]
+fn a_folder_is_read_listed_searched_and_written() {
+    let project = project();
+    let call = |args: &[&str]| project.toolcrib(&[&["call"], args].concat());
+    assert_eq!(call(&["notes_list"]).stdout, "a.md (4 bytes)\n\n");
+    assert_eq!(call(&["notes_read", "path=a.md"]).stdout, "a.md: lines 1 to 1 of 1\none\n\n");
+    assert_eq!(call(&["notes_search", "pattern=O", "ignore_case=true"]).stdout, "a.md:1: one\n\n");
+    assert_eq!(call(&["notes_write", "path=b/c.md", "content=x"]).code, Some(0));
+    assert_eq!(fs::read_to_string(project.path().join("notes/b/c.md")).unwrap(), "x");
+    assert_eq!(call(&["notes_remove", "path=b/c.md"]).code, Some(0));
+    assert_eq!(fs::read_dir(project.state().join("trash/notes")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_model_that_is_refused_a_stale_write_reads_and_then_writes() {
+    let project = project();
+    let outcome = project.toolcrib(&["run", "change it"]);
+    assert!(outcome.stdout.contains("edited"), "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(fs::read_to_string(project.path().join("notes/a.md")).unwrap(), "two\n");
+}
+
+mod attacks {
+    use super::*;
+
+    #[test]
+    fn paths_that_leave_and_protected_files_are_refused_with_their_codes() {
+        let project = project();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "the secret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), project.path().join("notes/out")).unwrap();
+        project.write("notes/.env", "KEY=the secret");
+        for (path, code) in [
+            ("../toolcrib.toml", "input_invalid"),
+            ("/etc/hosts", "input_invalid"),
+            ("out/secret", "denied"),
+            (".env", "denied"),
+        ] {
+            let argument = format!("path={path}");
+            let (_, result) = project.json(&["call", "notes_read", &argument]);
+            assert!(result.to_string().contains(code), "{path}: {result}");
+            assert!(!result.to_string().contains("the secret"), "{path}: {result}");
+            let written = project.toolcrib(&["call", "notes_write", &argument, "content=x"]);
+            assert_ne!(written.code, Some(0), "{path}");
+        }
+        assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "the secret");
+    }
+
+    #[test]
+    fn a_file_that_the_call_has_not_read_is_not_written_over() {
+        let project = project();
+        let write = ["call", "notes_write", "path=a.md", "content=x"];
+        let (code, result) = project.json(&write);
+        assert_ne!(code, Some(0));
+        assert_eq!(result["code"], json!("STALE_WRITE"), "{result}");
+        assert_eq!(fs::read_to_string(project.path().join("notes/a.md")).unwrap(), "one\n");
+    }
+}

@@ -1,0 +1,188 @@
+//! The body: one call, one operation on a folder.
+
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
+
+use serde_json::Value;
+use toolcrib_capabilities::files::{Entry, EntryKind, FileLines, FilesHandle, Listing, Search};
+use toolcrib_core::{ToolContext, ToolError, ToolOutput};
+
+use super::{
+    CONTENT, DEPTH, FIRST_LINE, FOLDER, FilesTool, GLOB, IGNORE_CASE, LINES, MATCHES, MAX_MATCHES,
+    MOST_LEVELS, MOST_LINES, MOST_MATCHES, NEW, NUMBERED, OLD, PATH, PATTERN,
+};
+use crate::arguments::{present, refused, text};
+
+/// The characters of a result that are kept for the line about the file and for the fence.
+const RESERVED_CHARS: usize = 500;
+
+/// The handler of a tool.
+#[derive(Clone)]
+pub(super) struct Body {
+    pub(super) tool: FilesTool,
+    pub(super) folders: Arc<[FilesHandle]>,
+}
+
+impl Body {
+    pub(super) async fn call(self, args: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
+        let files = self.folder(&args)?;
+        let (args, cx) = (&args, &cx);
+        let result = match self.tool {
+            FilesTool::Read => read(files, args, cx).await,
+            FilesTool::List => list(files, args, cx).await,
+            FilesTool::Search => search(files, args, cx).await,
+            FilesTool::Write => {
+                let (path, content) = (string(args, PATH), string(args, CONTENT).into_owned());
+                let written = files.write_of_model(cx, &path, content).await?;
+                let does = if written.created { "created" } else { "replaced" };
+                Ok(format!("{does} {path} ({} bytes)", written.bytes))
+            }
+            FilesTool::Edit => {
+                let path = string(args, PATH);
+                let edited = files.edit(cx, &path, string(args, OLD), string(args, NEW)).await?;
+                Ok(format!("replaced the text at line {} of {path}", edited.line))
+            }
+            FilesTool::Remove => {
+                let path = string(args, PATH);
+                files.remove(cx, &path).await?;
+                Ok(format!("removed {path}"))
+            }
+        };
+        result.map(ToolOutput::text)
+    }
+
+    /// The folder that the call names, or the only one.
+    fn folder(&self, args: &Value) -> Result<&FilesHandle, ToolError> {
+        let named = text(args, FOLDER);
+        let mut folders = self.folders.iter();
+        let folder = match &named {
+            Some(name) => folders.find(|folder| folder.name() == name),
+            None => folders.next(),
+        };
+        folder.ok_or_else(|| refused(FOLDER, "is not one of the folders"))
+    }
+}
+
+fn string<'a>(args: &'a Value, name: &str) -> Cow<'a, str> {
+    text(args, name).unwrap_or_default()
+}
+
+/// An argument as a number within its limits; the schema has checked it before.
+fn number(args: &Value, name: &str, default: usize, most: usize) -> usize {
+    let number = present(args, name).and_then(Value::as_u64);
+    number.map_or(default, |number| usize::try_from(number).unwrap_or(most)).clamp(1, most)
+}
+
+fn flag(args: &Value, name: &str) -> bool {
+    present(args, name).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn room(cx: &ToolContext) -> usize {
+    cx.result_budget_chars().saturating_sub(RESERVED_CHARS).max(RESERVED_CHARS)
+}
+
+async fn read(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+    let path = string(args, PATH);
+    let first = number(args, FIRST_LINE, 1, usize::MAX);
+    let count = number(args, LINES, MOST_LINES, MOST_LINES);
+    let lines = files.read_lines(cx, &path, first, count).await?;
+    Ok(shown(&path, &lines, flag(args, NUMBERED), room(cx)))
+}
+
+/// A line about the lines, then as many whole lines as there is room for.
+fn shown(path: &str, lines: &FileLines, is_numbered: bool, room: usize) -> String {
+    let FileLines { text, first, total, .. } = lines;
+    if *total == 0 {
+        return format!("{path} is empty");
+    }
+    let (mut body, mut chars, mut count) = (String::new(), 0, 0);
+    for line in text.split_inclusive('\n') {
+        let number = first + count;
+        let line = match is_numbered {
+            true => Cow::Owned(format!("{number}\t{line}")),
+            false => Cow::Borrowed(line),
+        };
+        let length = line.chars().count();
+        if chars + length > room {
+            if count == 0 {
+                let start: String = line.chars().take(room).collect();
+                let about =
+                    format!("{path}: the first {room} characters of line {number} of {total}");
+                return format!("{about}; the line has {length} characters\n{start}");
+            }
+            break;
+        }
+        body.push_str(&line);
+        (chars, count) = (chars + length, count + 1);
+    }
+    let last = first + count - 1;
+    let next = if last < *total {
+        format!("; continue with {FIRST_LINE} {}", last + 1)
+    } else {
+        String::new()
+    };
+    format!("{path}: lines {first} to {last} of {total}{next}\n{body}")
+}
+
+async fn list(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+    let path = string(args, PATH);
+    let listing = match text(args, GLOB) {
+        Some(glob) => files.find(cx, &path, &glob).await?,
+        None => files.list(cx, &path, number(args, DEPTH, 1, MOST_LEVELS)).await?,
+    };
+    Ok(listed(&listing, room(cx)))
+}
+
+/// One entry in each line.
+fn listed(listing: &Listing, room: usize) -> String {
+    let mut lines = String::new();
+    let mut chars = 0;
+    let mut is_cut = listing.is_cut;
+    for Entry { path, kind, size, .. } in &listing.entries {
+        let line = match kind {
+            EntryKind::File => format!("{path} ({size} bytes)\n"),
+            EntryKind::Folder => format!("{path}/\n"),
+            EntryKind::Link => format!("{path} (a link)\n"),
+            _ => format!("{path} (not a file)\n"),
+        };
+        chars += line.chars().count();
+        if chars > room {
+            is_cut = true;
+            break;
+        }
+        lines.push_str(&line);
+    }
+    if is_cut {
+        lines.push_str("there is more; list a subfolder, or use a narrower pattern\n");
+    } else if lines.is_empty() {
+        lines.push_str("no files\n");
+    }
+    lines
+}
+
+async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+    let mut search = Search::new(string(args, PATTERN))
+        .path(string(args, PATH))
+        .max_matches(number(args, MAX_MATCHES, MATCHES, MOST_MATCHES));
+    search.glob = text(args, GLOB).map(Cow::into_owned);
+    search.ignore_case = flag(args, IGNORE_CASE);
+    let found = files.search(cx, search).await?;
+    let room = room(cx);
+    let mut lines = String::new();
+    let mut is_cut = found.is_cut;
+    for one in &found.matches {
+        let start = lines.len();
+        let _ = writeln!(lines, "{}:{}: {}", one.path, one.line, one.text);
+        if lines.chars().count() > room {
+            lines.truncate(start);
+            is_cut = true;
+            break;
+        }
+    }
+    if lines.is_empty() {
+        lines = format!("no line matches in {} text files\n", found.files);
+    }
+    if is_cut {
+        lines.push_str("there is more; use a narrower pattern, path or glob\n");
+    }
+    Ok(lines)
+}
