@@ -11,7 +11,7 @@ use crate::{
     session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
 };
 
-/// What a write survives.
+/// The failure that a write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
     /// The death of the process.
