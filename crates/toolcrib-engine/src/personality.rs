@@ -11,10 +11,10 @@ pub const DEFAULT_PERSONALITY: &str = "default";
 ///
 /// An absent list admits everything of its kind, an empty one nothing. The lists apply in this
 /// order: [`exclude`](Self::exclude); tools of MCP servers by [`mcp_servers`](Self::mcp_servers),
-/// those of plugins by [`plugins`](Self::plugins), all others by [`toolset`](Self::toolset). Policy
-/// comes after it, so that it can only narrow further. Neighbor: a
-/// [`Policy`](toolcrib_core::Policy) says which principals may do what; a personality is the acting
-/// role.
+/// those of plugins by [`plugins`](Self::plugins), all others by [`toolset`](Self::toolset); tools
+/// over folders also by [`files`](Self::files). Policy comes after it, so that it can only narrow
+/// further. Neighbor: a [`Policy`](toolcrib_core::Policy) says which principals may do what; a
+/// personality is the acting role.
 ///
 /// ```
 /// use toolcrib_engine::Personality;

@@ -73,7 +73,7 @@ impl FilesHandle {
     ) -> Result<FileLines, ToolError> {
         let written = path.to_owned();
         let lines = move |content: FileContent| {
-            lines_of(&text_of(content.bytes, &written)?, &written, first, count)
+            lines_of(text_of(content.bytes, &written)?, &written, first, count)
         };
         self.read_recorded(cx, path, lines).await
     }
@@ -122,19 +122,16 @@ pub(super) fn record_of(cx: &ToolContext, content: &FileContent) -> FileRead {
 pub(super) fn read_file(located: &Located, limit: u64) -> Result<FileContent, FileError> {
     for _ in 0..ATTEMPTS {
         let (file, before) = located.open_file()?;
-        let too_large = || FileError::TooLarge { path: located.written.clone(), limit };
         if before.len() > limit {
-            return Err(too_large());
+            return Err(FileError::TooLarge { path: located.written.clone(), limit });
         }
-        // One byte more than expected shows the end without another allocation.
-        let mut bytes = Vec::with_capacity(usize::try_from(before.len() + 1).unwrap_or_default());
-        let mut limited = (&file).take(limit + 1);
-        limited.read_to_end(&mut bytes).map_err(|error| located.failed(error))?;
-        if bytes.len() as u64 > limit {
-            return Err(too_large());
-        }
+        // One byte more than expected shows that it grew, without another allocation.
+        let most = before.len() + 1;
+        let mut bytes = Vec::with_capacity(usize::try_from(most).unwrap_or_default());
+        let read = (&file).take(most).read_to_end(&mut bytes);
+        let size = read.map_err(|error| located.failed(error))?;
         let after = file.metadata().map_err(|error| located.failed(error))?;
-        if stamp(&before) == stamp(&after) {
+        if stamp(&before) == stamp(&after) && size as u64 == after.len() {
             let modified = modified(&after);
             return Ok(FileContent { digest: Digest::of(&bytes), bytes, modified });
         }
@@ -155,20 +152,39 @@ pub(super) fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes().len()))
 }
 
-fn lines_of(text: &str, path: &str, first: usize, count: usize) -> Result<FileLines, FileError> {
+fn lines_of(
+    mut text: String,
+    path: &str,
+    first: usize,
+    count: usize,
+) -> Result<FileLines, FileError> {
     let bytes = text.as_bytes();
-    let ends = || memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
-    let has_open_end = !bytes.is_empty() && bytes.last() != Some(&b'\n');
-    let total = memchr::memchr_iter(b'\n', bytes).count() + usize::from(has_open_end);
+    let breaks = memchr::memchr_iter(b'\n', bytes).count();
+    let total = breaks + usize::from(!matches!(bytes.last(), None | Some(b'\n')));
     let first = first.max(1);
     if first > total.max(1) {
         return Err(FileError::NoLine { path: path.to_owned(), line: first, lines: total });
     }
-    let start = if first == 1 { 0 } else { ends().nth(first - 2).unwrap_or(bytes.len()) };
-    let count = count.min(total.saturating_sub(first - 1));
+    // The byte after a line break, from 0, from whichever end is nearer.
+    let after = |at: usize| {
+        let found = if at < breaks / 2 {
+            memchr::memchr_iter(b'\n', bytes).nth(at)
+        } else {
+            memchr::memrchr_iter(b'\n', bytes).nth(breaks.saturating_sub(at + 1))
+        };
+        found.map_or(bytes.len(), |found| found + 1)
+    };
+    let left = total.saturating_sub(first - 1);
+    let count = count.min(left);
+    let start = if first == 1 { 0 } else { after(first - 2) };
     let end = match count {
         0 => start,
-        _ => ends().nth(first + count - 2).unwrap_or(bytes.len()),
+        _ if count == left => bytes.len(),
+        _ => after(first + count - 2),
     };
-    Ok(FileLines { text: text.get(start..end).unwrap_or_default().to_owned(), first, count, total })
+    // In place, since it may be the whole file.
+    text.truncate(end);
+    drop(text.drain(..start));
+    text.shrink_to_fit();
+    Ok(FileLines { text, first, count, total })
 }

@@ -33,6 +33,25 @@ async fn a_file_is_read_as_bytes_as_text_and_by_lines() {
 }
 
 #[tokio::test]
+async fn every_range_of_lines_is_that_of_the_text() {
+    for text in ["", "\n", "a", "a\n", "a\nb\nc\nd\ne", "a\n\nb\r\n\nc\n", "é\nü\n"] {
+        let disk = Disk::new();
+        disk.put("t", text);
+        let (files, cx) = (disk.files(), conversation());
+        let all: Vec<_> = text.split_inclusive('\n').collect();
+        for first in 1..=all.len() {
+            for count in 0..=all.len() + 1 {
+                let lines = files.read_lines(&cx, "t", first, count).await.unwrap();
+                let expected: Vec<_> = all.iter().skip(first - 1).take(count).copied().collect();
+                assert_eq!((lines.text, lines.count), (expected.concat(), expected.len()));
+                assert_eq!((lines.first, lines.total), (first, all.len()));
+            }
+        }
+        assert!(files.read_lines(&cx, "t", all.len().max(1) + 1, 1).await.is_err());
+    }
+}
+
+#[tokio::test]
 async fn a_read_is_recorded_with_its_digest_size_and_turn_and_a_failed_one_is_not() {
     let disk = Disk::new();
     disk.put("a.md", "text").put("raw", [0xff]);
