@@ -27,11 +27,13 @@ use std::{
 use libc::{c_char, c_int, pid_t};
 
 pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
+#[cfg(all(target_os = "linux", feature = "http"))]
+pub(super) use self::network::receive;
 #[cfg(target_os = "linux")]
 pub(super) use self::{
     acts::{Act, Targets},
     confine::{Confinement, Isolation, landlock_version},
-    network::{PROXY_PORT, receive},
+    network::PROXY_PORT,
 };
 use super::{ProcessLimits, stage::Stage};
 

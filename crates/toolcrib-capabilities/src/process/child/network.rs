@@ -4,14 +4,14 @@
 //! A socket belongs to the namespace in which it was created. So the program's side creates it and
 //! sends it to the host: no process forwards anything.
 
+use std::{io, os::fd::RawFd, ptr};
+#[cfg(feature = "http")]
 use std::{
-    io,
     net::TcpListener,
     os::{
-        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+        fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
         unix::net::UnixStream,
     },
-    ptr,
 };
 
 use libc::c_int;
@@ -90,6 +90,7 @@ fn send(to: RawFd, sent: RawFd) -> io::Result<()> {
 
 /// Receives the listener of a started program. Does not wait: it was sent before the program was
 /// executed.
+#[cfg(feature = "http")]
 pub(in crate::process) fn receive(from: &UnixStream) -> io::Result<TcpListener> {
     let mut message = Message { control: [0; 32], byte: 0 };
     // SAFETY: as above; the received descriptor is owned by nothing else.

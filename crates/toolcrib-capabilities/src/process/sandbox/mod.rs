@@ -36,7 +36,7 @@ pub use self::{
 #[cfg(feature = "http")]
 use crate::http::EgressProxy;
 
-/// The sandbox of a program. Begin with [`SandboxTier::into`] or the default, the tier
+/// The sandbox of a program. Begin with a [`SandboxTier`], by `into`, or the default, the tier
 /// [`Tree`](SandboxTier::Tree), and set fields.
 ///
 /// Folders are absolute and contain no symlink: a folder that became a symlink is refused at the
