@@ -293,11 +293,8 @@ fn the_gateway_example_is_three_servers_behind_one_door() {
     let path = format!("PATH={}:{}", launchers.path().display(), env::var("PATH").unwrap());
     let repository = format!("REPOSITORY={}/../..", env!("CARGO_MANIFEST_DIR"));
     // A call waits for its server, however long it starts; a list waits for five seconds.
-    let started = [
-        "mcp__files__list_directory",
-        "mcp__git__git_log",
-        "mcp__time__get_current_time",
-    ];
+    let started =
+        ["mcp__files__list_directory", "mcp__git__git_log", "mcp__time__get_current_time"];
     let started = started.map(|name| json!({"do": "call", "name": name, "arguments": {}}));
     let client = |more: &[&str], steps: Vec<Value>| {
         let steps = [started.to_vec(), steps].concat();
