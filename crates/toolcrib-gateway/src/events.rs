@@ -180,7 +180,7 @@ struct Reader {
     _guard: Option<DropGuard>,
 }
 
-/// What a reader does next.
+/// The next action of a reader.
 enum Next {
     Event(Bytes),
     Wait,

@@ -116,7 +116,7 @@ impl Exchange {
 pub(super) enum Era {
     /// A request of a session.
     Session(Arc<Session>),
-    /// A request that stands alone, with its own metadata.
+    /// An independent request, with its own metadata.
     Stateless(ProtocolVersion),
 }
 

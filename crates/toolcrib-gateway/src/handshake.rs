@@ -24,7 +24,7 @@ use super::{
     session::Session,
 };
 
-/// What the server declares to clients of both eras.
+/// The declaration of the server to clients of both eras.
 pub(super) fn server_config() -> ServerConfig {
     let mut tools = ToolsCapability::default();
     tools.list_changed = Some(true);

@@ -47,7 +47,7 @@ pub(super) struct Notification {
 pub(super) struct InvalidMessage {
     /// The request's id, if a response can contain it.
     pub(super) id: Option<RequestId>,
-    pub(super) error: ErrorData,
+    pub(super) error: Box<ErrorData>,
     /// False for a response and a notification: an error for one could be answered in turn, without
     /// end.
     pub(super) needs_response: bool,
@@ -115,8 +115,9 @@ impl Request {
 }
 
 impl InvalidMessage {
-    fn new(id: Option<RequestId>, error: ErrorData) -> Self {
-        Self { id, error, needs_response: true }
+    /// A message that is answered with this error.
+    pub(super) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self { id, error: error.into(), needs_response: true }
     }
 
     /// A request with the id of another one in progress. Their responses could not be
@@ -153,12 +154,12 @@ impl InvalidMessage {
         } else {
             ErrorData::parse_error(format!("this is not valid JSON: {error}"), None)
         };
-        Self { id: FindId::of(bytes).and_then(valid_id), error, needs_response }
+        Self { needs_response, ..Self::new(FindId::of(bytes).and_then(valid_id), error) }
     }
 
     /// The response. Without an id it has no `id`, as the protocol requires.
     pub(super) fn response(self) -> ServerJsonRpcMessage {
-        ServerJsonRpcMessage::error(bounded(self.error), self.id)
+        ServerJsonRpcMessage::error(bounded(*self.error), self.id)
     }
 }
 

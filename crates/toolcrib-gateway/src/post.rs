@@ -115,12 +115,12 @@ impl Post<'_> {
         Ok(response)
     }
 
-    /// Answers a request of a session, or one that stands alone.
+    /// Answers a request, of a session or independent.
     async fn request(self, request: Request) -> Result<Response<Body>, Refusal> {
         let declares_version = request.meta.protocol_version().is_some();
-        let stands_alone = request.declares_stateless()
+        let is_independent = request.declares_stateless()
             || (declares_version && !self.headers.contains_key(SESSION));
-        let session = if stands_alone { None } else { Some(self.session(Some(&request))?) };
+        let session = if is_independent { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());
         let era = Era::of(&request, begun)
@@ -146,18 +146,18 @@ impl Post<'_> {
             connection,
             client: Outgoing::Events(events.clone()),
             progress: request.meta.get_progress_token(),
-            headers: stands_alone.then(|| ParamHeaders::of(self.headers)),
+            headers: is_independent.then(|| ParamHeaders::of(self.headers)),
             unwanted: unwanted.clone(),
         };
         // In a session, a client that requests progress receives it in a stream from the start.
-        let streams_at_once = !stands_alone && exchange.progress.is_some();
+        let streams_at_once = !is_independent && exchange.progress.is_some();
         let mut running = Running::new(self.serving, async move {
             let answer = exchange.answer(request).await;
             drop(registered);
             answer
         });
         // A client without a session that disconnects ends its request.
-        let guard = stands_alone.then(|| unwanted.drop_guard());
+        let guard = is_independent.then(|| unwanted.drop_guard());
         let patience = async {
             match &stream {
                 _ if streams_at_once => {}
@@ -172,7 +172,7 @@ impl Post<'_> {
             () = patience => None,
         };
         match early {
-            Some(answer) if events.is_empty() => return whole_answer(answer, stands_alone),
+            Some(answer) if events.is_empty() => return whole_answer(answer, is_independent),
             Some(answer) => answer.send(|json| events.send_last(json)),
             None => {
                 let events = events.clone();
@@ -187,9 +187,9 @@ impl Post<'_> {
 }
 
 /// A response as JSON. In the stateless era, some errors have a status, and are logged as refusals.
-fn whole_answer(answer: Answer, stands_alone: bool) -> Result<Response<Body>, Refusal> {
+fn whole_answer(answer: Answer, is_independent: bool) -> Result<Response<Body>, Refusal> {
     match &answer.outcome {
-        Err(error) if stands_alone && has_status(error.code) => {
+        Err(error) if is_independent && has_status(error.code) => {
             Err(Refusal::of(Some(answer.id), error.clone()))
         }
         _ => Ok(answer.send(|json| reply::json(StatusCode::OK, json))),

@@ -29,14 +29,14 @@ pub(super) struct Refusal {
     reason: Reason,
     /// The cause, for the operator, if the client does not receive it.
     cause: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 enum Reason {
     /// Outside of the protocol.
     Http(String),
     /// An error of the protocol, with the id of the request, if it is known.
-    Protocol(Option<RequestId>, ErrorData),
+    Protocol(Option<RequestId>, Box<ErrorData>),
 }
 
 impl Refusal {
@@ -51,7 +51,7 @@ impl Refusal {
             ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
         };
-        let reason = Reason::Protocol(id, bounded(error));
+        let reason = Reason::Protocol(id, bounded(error).into());
         Self { status, reason, cause: None, header: None }
     }
 
@@ -69,7 +69,7 @@ impl Refusal {
 
     /// The same with a response header.
     pub(super) fn header(mut self, header: (HeaderName, HeaderValue)) -> Self {
-        self.header = Some(header);
+        self.header = Some(header.into());
         self
     }
 
@@ -89,17 +89,17 @@ impl Refusal {
     pub(super) fn response(self) -> Response<Body> {
         let body = match self.reason {
             Reason::Http(message) => json_value!({ "error": message }).to_string().into(),
-            Reason::Protocol(id, error) => exchange::json(&ServerJsonRpcMessage::error(error, id)),
+            Reason::Protocol(id, error) => exchange::json(&ServerJsonRpcMessage::error(*error, id)),
         };
         let mut response = json(self.status, body);
-        response.headers_mut().extend(self.header);
+        response.headers_mut().extend(self.header.map(|header| *header));
         response
     }
 }
 
 impl From<InvalidMessage> for Refusal {
     fn from(invalid: InvalidMessage) -> Self {
-        Self::of(invalid.id, invalid.error)
+        Self::of(invalid.id, *invalid.error)
     }
 }
 

@@ -135,8 +135,7 @@ impl Client {
         let era = match Era::of(&request, self.connection.session()) {
             Ok(era) => era,
             Err(error) => {
-                let invalid = InvalidMessage { id: Some(id), error, needs_response: true };
-                return self.refuse(invalid, place);
+                return self.refuse(InvalidMessage::new(Some(id), error), place);
             }
         };
         let unwanted = CancellationToken::new();

@@ -292,7 +292,12 @@ fn the_gateway_example_is_three_servers_behind_one_door() {
     let launchers = peers.launchers();
     let path = format!("PATH={}:{}", launchers.path().display(), env::var("PATH").unwrap());
     let repository = format!("REPOSITORY={}/../..", env!("CARGO_MANIFEST_DIR"));
+    // A call waits for its server, however long it starts; a list waits for five seconds.
+    let started =
+        ["mcp__files__list_directory", "mcp__git__git_log", "mcp__time__get_current_time"];
+    let started = started.map(|name| json!({"do": "call", "name": name, "arguments": {}}));
     let client = |more: &[&str], steps: Vec<Value>| {
+        let steps = [started.to_vec(), steps].concat();
         let toolcrib = example.command(&[&["serve", "--quiet"], more].concat());
         let mut command = vec![
             "env".to_owned(),
@@ -302,7 +307,7 @@ fn the_gateway_example_is_three_servers_behind_one_door() {
         ];
         command.extend(toolcrib.get_args().map(|arg| arg.to_str().unwrap().to_owned()));
         let job = json!({"mode": "legacy", "command": command, "steps": steps});
-        peers.drive(Sdk::Python, &job)["steps"].as_array().unwrap().clone()
+        peers.drive(Sdk::Python, &job)["steps"].as_array().unwrap()[started.len()..].to_vec()
     };
     let file = json!({"path": "releases/0.2.md", "content": "# 0.2"});
     let write = json!({"do": "call", "name": "mcp__files__write_file", "arguments": file});
