@@ -40,7 +40,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Problem> {
         println!("{printed}\n");
         found.push_str(&format!("\n{printed}\n"));
     }
-    write(workspace, "bench", &found)
+    write(workspace, PAGE, "bench", &found)
 }
 
 /// The release profile: everything that is compared is built with it.
@@ -67,7 +67,7 @@ pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
         .stderr(Stdio::inherit());
     let printed = output(&mut cargo, "fix the error above")?;
     println!("{printed}\n");
-    write(workspace, "bench gateway", &format!("{}\n{printed}\n", circumstances(workspace)?))
+    write(workspace, PAGE, "bench gateway", &format!("{}\n{printed}\n", circumstances(workspace)?))
 }
 
 /// Date, machine and versions.
@@ -89,21 +89,26 @@ fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
 }
 
 /// Writes a command's results between two marker lines; people write the rest of the page.
-fn write(workspace: &Workspace, command: &str, found: &str) -> Result<(), Problem> {
+pub(crate) fn write(
+    workspace: &Workspace,
+    page: &str,
+    command: &str,
+    found: &str,
+) -> Result<(), Problem> {
     let begin = format!("<!-- written by `cargo xtask {command}` -->\n");
     let end = format!("<!-- end of what is written by `cargo xtask {command}` -->\n");
-    let path = workspace.root().join(PAGE);
-    let page = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
-    let parts = page
+    let path = workspace.root().join(page);
+    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    let parts = text
         .split_once(&begin)
         .and_then(|(before, rest)| rest.split_once(&end).map(|(_, after)| (before, after)));
     let Some((before, after)) = parts else {
         return Err(Problem::new(
-            format!("{PAGE} has no place for figures"),
+            format!("{page} has no place for figures"),
             format!("add these two lines at the right place:\n{begin}{end}"),
         ));
     };
     fs::write(&path, format!("{before}{begin}\n{found}\n{end}{after}")).map_err(|error| {
-        Problem::new(format!("{PAGE} cannot be written: {error}"), "make it writable")
+        Problem::new(format!("{page} cannot be written: {error}"), "make it writable")
     })
 }

@@ -24,6 +24,7 @@ mod peers;
 mod postgres;
 mod problem;
 mod prose;
+mod search_bench;
 mod sizes;
 mod small_examples;
 mod steps;
@@ -35,7 +36,8 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, TEST,
+        COUNTS, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, SEARCH_BENCH,
+        SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -66,6 +68,9 @@ Commands:
   bench     times and memory, written into docs/benchmarks.md. Run nothing else meanwhile
   bench gateway
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
+  search-bench
+            recall and speed of the tool search on BFCL, which it installs (2 MB), into
+            docs/tool-search.md; --choose searches the weights instead
   help      this text
 
 Each command covers the whole workspace, stops at the first step that fails, and then exits with 1.
@@ -95,6 +100,8 @@ fn main() -> ExitCode {
         ["portable"] => PORTABLE,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
+        ["search-bench"] => SEARCH_BENCH,
+        ["search-bench", "--choose"] => SEARCH_CHOOSE,
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

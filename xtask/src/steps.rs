@@ -11,7 +11,7 @@ use crate::{
     api, attacks, bench, book, cargo_deny, conformance, counts, example, gateways, harm, links,
     listed, oracle, peers, postgres,
     problem::Problem,
-    prose, sizes, small_examples, unsafe_code,
+    prose, search_bench, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
 };
 
@@ -60,6 +60,10 @@ const FIGURES: Step = Step { name: "benches", check: bench::run };
 const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
 const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
 
+const SEARCH_DATA: Step = Step { name: "BFCL", check: search_bench::install };
+const SEARCH_FIGURES: Step = Step { name: "search", check: search_bench::measure };
+const SEARCH_WEIGHTS: Step = Step { name: "weights", check: search_bench::choose };
+
 pub(crate) const TEST: &[Step] = &[
     FORMAT,
     SIZES,
@@ -98,6 +102,8 @@ pub(crate) const FULL: &[Step] =
     &[SDKS, OTHERS, POSTGRES, LONG_TESTS, PORTABLE_BUILD, ALONE, COUNTED];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
+pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];
+pub(crate) const SEARCH_CHOOSE: &[Step] = &[SEARCH_DATA, SEARCH_WEIGHTS];
 
 /// Runs steps until one fails; returns whether none did.
 pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {

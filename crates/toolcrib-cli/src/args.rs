@@ -42,6 +42,7 @@ Sessions of `run`:
 Inspect it:
   menu     Show the tools that the model would see, and the withheld ones
   explain  Explain why a tool is offered or withheld, and what would reverse it
+  find     Search the tools as a model would, and explain why one is not found
   tools    List all tools of a project, declared and remote, also withheld ones
   lint     Find tools that a model may confuse or misread, or that cost too much
   skills   List the skills of a project, install or remove one
@@ -62,7 +63,8 @@ Exit codes:
      SIGTERM, or its input was closed
   1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was not
      ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings,
-     `doctor` finds a sandbox that is not enforced
+     `find` does not find the expected tool, `doctor` finds a sandbox that is not
+     enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
 
@@ -222,6 +224,15 @@ Examples:
 
 It lists each decision in order, and the smallest change that would reverse the outcome.")]
     Explain(ExplainArgs),
+    /// Search the tools as a model would, and explain why one is not found
+    #[command(after_help = "\
+Examples:
+  toolcrib find \"return the money of a charge\" -p examples/support-desk
+  toolcrib find \"refund a charge\" --expect refund_duplicate_charge --as intern
+
+Searched are the deferred tools; if none is deferred, all offered ones. The exit code is 1 if the
+expected tool is not among those that a search of a model names.")]
+    Find(FindArgs),
     /// List all tools of a project, declared and remote, also withheld ones
     #[command(after_help = "\
 Examples:
@@ -448,6 +459,19 @@ pub(crate) struct MenuArgs {
 pub(crate) struct ExplainArgs {
     /// The tool's name
     pub(crate) tool: String,
+    #[command(flatten)]
+    pub(crate) situation: Situation,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FindArgs {
+    /// The need, in words
+    pub(crate) need: String,
+    /// A tool that should be found
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) expect: Option<String>,
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]

@@ -102,6 +102,7 @@ pub struct ToolDefinition {
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) untrusted: bool,
     pub(crate) always_include: bool,
+    pub(crate) deferred: Option<bool>,
     pub(crate) on_collision: OnCollision,
     pub(crate) ephemeral: Option<Lifetime>,
     pub(crate) capabilities: Arc<Capabilities>,
@@ -186,6 +187,7 @@ impl ToolDefinition {
             max_result_chars: None,
             untrusted: false,
             always_include: false,
+            deferred: None,
             on_collision: OnCollision::default(),
             ephemeral: None,
             capabilities: Arc::default(),
@@ -311,6 +313,12 @@ impl ToolDefinition {
     /// Whether the tool stays in the menu while a skill narrows it. The policy still applies.
     pub fn always_include(&self) -> bool {
         self.always_include
+    }
+
+    /// Whether the tool is deferred: callable, and absent from the definitions that a model reads
+    /// until it finds the tool with `search_tools`. `None` leaves it to the engine.
+    pub fn deferred(&self) -> Option<bool> {
+        self.deferred
     }
 
     /// The behavior if an earlier source offers the same name.

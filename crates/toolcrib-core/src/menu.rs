@@ -10,11 +10,15 @@ use crate::{digest::Digest, name::ToolName, registry::AlreadyRegisteredError, to
 /// The offered tools of one iteration: immutable, ordered, unique by name. Calls run only against a
 /// menu; a tool outside the menu cannot be called by any name.
 ///
+/// [Deferred](Self::deferred) tools can be called, and are not part of the definitions: a model
+/// finds them with `search_tools`.
+///
 /// Menus with the same content have the same fingerprint and the same rendering, byte for byte, so
 /// that a model provider's prompt cache stays valid.
 #[derive(Debug)]
 pub struct Menu {
     tools: Vec<Tool>,
+    deferred: Vec<Tool>,
     by_name: HashMap<ToolName, usize>,
     fingerprint: Digest,
     rendering: OnceLock<Arc<str>>,
@@ -26,11 +30,22 @@ impl Menu {
     /// # Errors
     /// [`AlreadyRegisteredError`] if two tools have the same name.
     pub fn new(tools: Vec<Tool>) -> Result<Self, AlreadyRegisteredError> {
-        let mut by_name = HashMap::with_capacity(tools.len());
-        for (position, tool) in tools.iter().enumerate() {
+        Self::with_deferred(tools, Vec::new())
+    }
+
+    /// A menu of these tools, in this order, and of deferred ones.
+    ///
+    /// # Errors
+    /// [`AlreadyRegisteredError`] if two tools have the same name.
+    pub fn with_deferred(
+        tools: Vec<Tool>,
+        deferred: Vec<Tool>,
+    ) -> Result<Self, AlreadyRegisteredError> {
+        let mut by_name = HashMap::with_capacity(tools.len() + deferred.len());
+        for (position, tool) in tools.iter().chain(&deferred).enumerate() {
             if let Some(first) = by_name.insert(tool.name().clone(), position) {
                 // The position is an earlier one.
-                let first = tools.get(first).unwrap_or(tool);
+                let first = at(&tools, &deferred, first).unwrap_or(tool);
                 return Err(AlreadyRegisteredError::between(first, tool));
             }
         }
@@ -38,32 +53,40 @@ impl Menu {
         Ok(Self {
             fingerprint: Digest::of_all(&digests),
             tools,
+            deferred,
             by_name,
             rendering: OnceLock::new(),
         })
     }
 
-    /// The offered tools, in order.
+    /// The offered tools that a model reads, in order.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The offered tool with exactly this name.
-    pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.by_name.get(name).and_then(|position| self.tools.get(*position))
+    /// The deferred tools: offered, and absent from [`tools`](Self::tools), the
+    /// [names](Self::names), the fingerprint and the rendering.
+    pub fn deferred(&self) -> &[Tool] {
+        &self.deferred
     }
 
-    /// The names, in order.
+    /// The offered tool with exactly this name, deferred or not.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        let position = self.by_name.get(name)?;
+        at(&self.tools, &self.deferred, *position)
+    }
+
+    /// The names of the tools that a model reads, in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &ToolName> {
         self.tools.iter().map(|tool| tool.name())
     }
 
-    /// The number of offered tools.
+    /// The number of tools that a model reads.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether no tool is offered.
+    /// Whether a model reads no tool.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
@@ -97,11 +120,19 @@ impl Menu {
     }
 }
 
+fn at<'a>(tools: &'a [Tool], deferred: &'a [Tool], position: usize) -> Option<&'a Tool> {
+    match position.checked_sub(tools.len()) {
+        None => tools.get(position),
+        Some(position) => deferred.get(position),
+    }
+}
+
 impl Default for Menu {
     /// An empty menu.
     fn default() -> Self {
         Self {
             tools: Vec::new(),
+            deferred: Vec::new(),
             by_name: HashMap::new(),
             fingerprint: Digest::of_all([]),
             rendering: OnceLock::new(),

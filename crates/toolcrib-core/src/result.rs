@@ -12,8 +12,10 @@ use crate::{block::ContentBlock, message::Message, output::ErrorCode};
 pub struct ToolResult {
     /// The call's id, given by the model.
     pub call_id: Arc<str>,
-    /// The name, as called by the model.
+    /// The name of the tool.
     pub name: Arc<str>,
+    /// The name that the model called, if it is another: `call_tool`.
+    pub called: Option<Arc<str>>,
     /// The arguments, with known secrets redacted. Text if they were not JSON.
     pub args: Value,
     /// The error code; `None` is success.
@@ -53,6 +55,7 @@ impl ToolResult {
         Self {
             call_id,
             name,
+            called: None,
             args: Value::Null,
             code: None,
             value: Arc::default(),
@@ -78,7 +81,7 @@ impl ToolResult {
     pub fn message(&self) -> Message {
         Message::Tool {
             call_id: Arc::clone(&self.call_id),
-            name: Arc::clone(&self.name),
+            name: Arc::clone(self.called.as_ref().unwrap_or(&self.name)),
             text: Arc::clone(&self.text),
             blocks: Arc::clone(&self.blocks),
             is_error: !self.is_ok(),

@@ -15,6 +15,7 @@ use toolcrib_core::{
 
 use crate::{
     compose::Visibility,
+    deferral::Deferral,
     engine::Engine,
     parts::{EngineParts, Limits},
     personality::{DuplicatePersonalityError, Personalities, Personality},
@@ -154,6 +155,7 @@ pub struct EngineBuilder {
     skill_source: Option<Arc<dyn SkillSource>>,
     personalities: Vec<Personality>,
     policy: Policy,
+    deferral: Deferral,
     plugins: Vec<Box<dyn Plugin>>,
     middleware: Vec<Arc<dyn Middleware>>,
     reducers: Vec<Arc<dyn Reducer>>,
@@ -251,6 +253,15 @@ impl EngineBuilder {
     /// added here, it reaches everything.
     pub fn personality(mut self, personality: Personality) -> Self {
         self.personalities.push(personality);
+        self
+    }
+
+    /// Sets which permitted tools are deferred: callable, and absent from the definitions that a
+    /// model reads. While there are any, `search_tools` and `call_tool` are offered; tools of these
+    /// names from other sources are withheld. Default: tools that
+    /// [declare](toolcrib_core::ToolBuilder::deferred) it.
+    pub fn defer(mut self, deferral: Deferral) -> Self {
+        self.deferral = deferral;
         self
     }
 
@@ -357,10 +368,12 @@ impl EngineBuilder {
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,
                 policy: self.policy,
+                deferral: self.deferral,
                 redactor: redactor.clone(),
                 skills: skill_sources.load()?,
             }),
             recent: Arc::default(),
+            indexes: Arc::default(),
             skill_sources: Arc::new(skill_sources),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),

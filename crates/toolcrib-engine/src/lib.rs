@@ -11,6 +11,7 @@
 mod asked;
 mod builder;
 mod compose;
+mod deferral;
 mod discover;
 mod engine;
 mod halt;
@@ -35,6 +36,7 @@ mod validators;
 pub use self::{
     builder::{BuildError, EngineBuilder},
     compose::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld},
+    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, SEARCH_TOOLS},
     engine::Engine,
     halt::HaltedByRule,
     parts::Limits,

@@ -9,6 +9,7 @@ use toolcrib_core::{
 
 use crate::{
     compose::{Recent, Visibility},
+    deferral::Indexes,
     personality::Personality,
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
@@ -32,6 +33,8 @@ pub(crate) struct EngineParts {
     pub(crate) visibility: Arc<Visibility>,
     /// Results of composing these parts, and no others.
     pub(crate) recent: Arc<Recent>,
+    /// Of deferred tools.
+    pub(crate) indexes: Arc<Indexes>,
     /// The sources of the skills.
     pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,

@@ -30,6 +30,8 @@ pub struct Declaration {
     pub timeout: Option<Duration>,
     /// Whether it stays in the menu while a skill narrows it.
     pub always_include: bool,
+    /// Whether it is deferred; the engine decides when absent.
+    pub deferred: Option<bool>,
     /// Whether results are sanitized and fenced; `true` unless set, since others wrote their
     /// content.
     pub untrusted: bool,
@@ -55,6 +57,7 @@ impl Declaration {
             max_result_chars: None,
             timeout: None,
             always_include: false,
+            deferred: None,
             untrusted: true,
             artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,

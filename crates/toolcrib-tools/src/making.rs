@@ -35,6 +35,9 @@ impl Declaration {
         if self.always_include {
             builder = builder.always_include();
         }
+        if let Some(deferred) = self.deferred {
+            builder = builder.deferred(deferred);
+        }
         if self.untrusted {
             builder = builder.untrusted();
         }

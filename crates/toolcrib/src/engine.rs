@@ -15,6 +15,7 @@
 
 #[doc(inline)]
 pub use toolcrib_engine::{
-    BuildError, DEFAULT_PERSONALITY, DuplicatePersonalityError, Engine, EngineBuilder, Limits,
-    Personality, Plugin, PluginError, PluginRegistrar,
+    BuildError, CALL_TOOL, DEFAULT_PERSONALITY, Deferral, DuplicatePersonalityError, Engine,
+    EngineBuilder, FOUND_PER_NEED, Limits, Personality, Plugin, PluginError, PluginRegistrar,
+    SEARCH_TOOLS,
 };

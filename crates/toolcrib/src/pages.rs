@@ -16,3 +16,5 @@ struct Events;
 struct Sessions;
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
+#[doc = include_str!("../../../docs/tool-search.md")]
+struct ToolSearch;

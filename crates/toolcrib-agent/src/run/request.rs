@@ -131,7 +131,7 @@ fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
         ToolChoice::Required if menu.is_empty() => {
             "it must call a tool, and none is offered".to_owned()
         }
-        ToolChoice::Tool(name) if menu.get(name).is_none() => {
+        ToolChoice::Tool(name) if !menu.names().any(|offered| offered == name) => {
             let offered: Vec<_> = menu.names().map(ToolName::as_str).collect();
             format!(
                 "it must call `{name}`, which is not offered in this iteration; offered: {}",

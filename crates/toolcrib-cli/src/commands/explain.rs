@@ -43,7 +43,7 @@ async fn show(
 }
 
 /// For an unknown name: why the source is unavailable that may have the tool.
-fn why(iteration: &Iteration, tool: &str) -> Option<Why> {
+pub(super) fn why(iteration: &Iteration, tool: &str) -> Option<Why> {
     iteration.why(tool).or_else(|| iteration.why(withheld_name(iteration.withheld(), tool)?))
 }
 
@@ -54,9 +54,10 @@ pub(super) fn withheld_name<'a>(withheld: &'a Withheld, tool: &str) -> Option<&'
 }
 
 /// An operator may see all known names, unlike a model.
-fn unknown(iteration: &Iteration, tool: &str) -> Problem {
-    let offered = iteration.menu().names().map(ToolName::as_str);
-    let known = offered.chain(iteration.withheld().names());
+pub(super) fn unknown(iteration: &Iteration, tool: &str) -> Problem {
+    let menu = iteration.menu();
+    let offered = menu.names().chain(menu.deferred().iter().map(|tool| tool.name()));
+    let known = offered.map(ToolName::as_str).chain(iteration.withheld().names());
     let help = suggest::help(tool, "tools", known);
     Problem::usage(format!("unknown tool {}; {help}", suggest::quoted([tool])))
 }

@@ -7,6 +7,7 @@ mod check;
 mod consent;
 mod doctor;
 mod explain;
+mod find;
 mod fresh;
 mod init;
 mod json_lines;
@@ -52,6 +53,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Export(args) => sessions::export(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
+        Command::Find(args) => find::find(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
         Command::Serve(args) => serve::serve(&global, args, cancellation).await,
         Command::Mcp { command } => mcp::mcp(&global, command, cancellation).await,

@@ -212,6 +212,9 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
 #[derive(Serialize)]
 pub(crate) struct MenuJson<'a> {
     offered: Vec<ToolJson<'a>>,
+    /// The names of the deferred tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deferred: Vec<&'a ToolName>,
     withheld: Vec<WithheldTool>,
     /// One list of decisions for each known tool, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,6 +231,7 @@ impl<'a> MenuJson<'a> {
         let menu = iteration.menu();
         Self {
             offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
+            deferred: menu.deferred().iter().map(|tool| tool.name()).collect(),
             withheld: iteration.withheld().tools().collect(),
             why: why.then(|| iteration.whys().collect()),
             notices: iteration.notices(),

@@ -3,6 +3,7 @@
 
 mod doctor;
 mod explain;
+mod find;
 mod json;
 mod lint;
 mod mcp;
@@ -29,6 +30,7 @@ use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_l
 pub(crate) use self::{
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
+    find::{Expected, FindJson, Found, found},
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, parsed, withheld},
     mcp::{
@@ -138,6 +140,12 @@ pub(crate) fn menu(iteration: &Iteration, why: bool) {
         if why && let Some(why) = iteration.why(tool.name()) {
             explain::in_short(&why);
         }
+    }
+    let deferred = menu.deferred();
+    if !deferred.is_empty() {
+        say!("{STRONG}deferred{STRONG:#} ({})", count(deferred.len(), "tool"));
+        let names: Vec<_> = deferred.iter().map(|tool| tool.name().as_str()).collect();
+        say!("  {DIM}{}{DIM:#}", names.join(", "));
     }
     let withheld = iteration.withheld();
     // An unavailable server is listed as a pattern.

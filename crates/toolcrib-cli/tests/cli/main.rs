@@ -16,6 +16,7 @@ mod command;
 mod desk;
 mod explain;
 mod files;
+mod find;
 mod harm;
 mod http;
 mod hub;

@@ -159,6 +159,10 @@ pub enum EventKind {
         tools: Vec<ToolName>,
         /// The origin of each offered tool, in the same order.
         origins: Vec<Arc<str>>,
+        /// The number of deferred tools: offered, and not listed here. Omitted in JSON if there
+        /// are none.
+        #[serde(skip_serializing_if = "is_zero")]
+        deferred: usize,
         /// The number of withheld known tools; an omitted source counts as one.
         withheld: usize,
         /// The withheld tools, listed only when they were computed anew, not in every iteration.
@@ -171,6 +175,24 @@ pub enum EventKind {
         changed: bool,
         /// The time to compose the menu, or to detect that the previous one is still valid.
         duration_ms: u64,
+    },
+    /// A model searched the deferred tools.
+    #[serde(rename = "tools.searched")]
+    ToolsSearched {
+        /// The needs, redacted.
+        needs: Vec<String>,
+        /// The tools that were found for each need, the best first.
+        found: Vec<Vec<ToolName>>,
+        /// The number of tools that were searched.
+        among: usize,
+        /// Duration.
+        duration_ms: u64,
+    },
+    /// A search named deferred tools that no search of this turn had named before.
+    #[serde(rename = "tools.revealed")]
+    ToolsRevealed {
+        /// The tools, in the order in which they were found.
+        tools: Vec<ToolName>,
     },
     /// Two sources offer the same name, and a declared policy decided.
     #[serde(rename = "tools.collision")]
@@ -599,6 +621,11 @@ pub enum EventKind {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 fn is_first(attempt: &u32) -> bool {
     *attempt == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The facts known of a call when the policy is evaluated.

@@ -4,7 +4,7 @@ use super::EventKind;
 
 impl EventKind {
     /// The names of all events, grouped by domain.
-    pub const NAMES: [&'static str; 42] = [
+    pub const NAMES: [&'static str; 44] = [
         "agent.turn_start",
         "agent.iteration_start",
         "agent.iteration_end",
@@ -16,6 +16,8 @@ impl EventKind {
         "tools.provider_stale",
         "tools.provider_omitted",
         "tools.offered",
+        "tools.searched",
+        "tools.revealed",
         "tools.collision",
         "model.start",
         "model.text",
@@ -61,6 +63,8 @@ impl EventKind {
             Self::ProviderStale { .. } => "tools.provider_stale",
             Self::ProviderOmitted { .. } => "tools.provider_omitted",
             Self::ToolsOffered { .. } => "tools.offered",
+            Self::ToolsSearched { .. } => "tools.searched",
+            Self::ToolsRevealed { .. } => "tools.revealed",
             Self::Collision { .. } => "tools.collision",
             Self::ModelStart { .. } => "model.start",
             Self::ModelText { .. } => "model.text",

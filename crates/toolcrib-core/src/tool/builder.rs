@@ -37,6 +37,7 @@ pub struct ToolBuilder {
     max_result_chars: Option<usize>,
     untrusted: bool,
     always_include: bool,
+    deferred: Option<bool>,
     on_collision: OnCollision,
     ephemeral: Option<Lifetime>,
     capabilities: Capabilities,
@@ -66,6 +67,7 @@ impl ToolBuilder {
             max_result_chars: None,
             untrusted: false,
             always_include: false,
+            deferred: None,
             on_collision: OnCollision::default(),
             ephemeral: None,
             capabilities: Capabilities::default(),
@@ -260,6 +262,13 @@ impl ToolBuilder {
         self
     }
 
+    /// Sets whether the tool is deferred; see [`ToolDefinition::deferred`]. Default: the engine
+    /// decides.
+    pub fn deferred(mut self, deferred: bool) -> Self {
+        self.deferred = Some(deferred);
+        self
+    }
+
     /// Declares that calls pass their arguments on to others; see [`ToolDefinition::open_world`].
     pub fn open_world(mut self) -> Self {
         self.open_world = true;
@@ -329,6 +338,7 @@ impl ToolBuilder {
         definition.max_result_chars = self.max_result_chars;
         definition.untrusted = self.untrusted;
         definition.always_include = self.always_include;
+        definition.deferred = self.deferred;
         definition.on_collision = self.on_collision;
         definition.ephemeral = self.ephemeral;
         definition.capabilities = Arc::new(self.capabilities);

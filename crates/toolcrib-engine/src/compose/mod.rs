@@ -27,6 +27,7 @@ pub use self::{
     withheld::Withheld,
 };
 use crate::{
+    deferral::{Deferral, call_tool, search_tools},
     personality::{Personalities, Personality},
     policy::{Facts, RuleFacts},
     redactor::Redactor,
@@ -40,6 +41,7 @@ use crate::{
 pub(crate) struct Visibility {
     pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
+    pub(crate) deferral: Deferral,
     /// The skills of all personalities. A skill of a plugin decides on that plugin's tools, and on
     /// others only while it is active; a personality that does not list the plugin can reach
     /// neither its skills nor its tools.
@@ -273,13 +275,30 @@ pub(crate) fn compose(
         hidden.push(Hidden::Collision { tool: dropped, kept });
     }
 
+    let is_of_active_skill = |tool: &Tool| {
+        visibility.skills.offering(tool).any(|skill| situation.active_skills.contains(&skill.id))
+    };
+    let mut deferred = visibility.deferral.take(&mut tools, is_of_active_skill);
+    if !deferred.is_empty() {
+        for own in [search_tools(), call_tool()].into_iter().flatten() {
+            for list in [&mut tools, &mut deferred] {
+                let others = list.extract_if(.., |tool| tool.name() == own.name());
+                hidden.extend(others.map(|tool| Hidden::Collision { tool, kept: own.clone() }));
+            }
+            match offers(own) {
+                true => tools.push(own.clone()),
+                false => hidden.push(Hidden::Rules(own.clone())),
+            }
+        }
+    }
+
     for notice in notices.iter().filter(|notice| notice.omits()) {
         hidden.extend(Hidden::of_omitted(notice));
     }
 
     let withheld = Withheld::new(Arc::clone(visibility), situation.clone(), hidden, notices);
     Ok(Composed {
-        menu: Arc::new(Menu::new(tools)?),
+        menu: Arc::new(Menu::with_deferred(tools, deferred)?),
         withheld: Arc::new(withheld),
         collisions,
         availability,

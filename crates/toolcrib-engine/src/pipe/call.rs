@@ -1,12 +1,13 @@
 //! The data of a call on its way through the pipe, until its text is cut.
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput, ToolResult,
-    TurnEvents,
+    CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolName, ToolOutput,
+    ToolResult, TurnEvents,
 };
 
 use super::{arguments::NotJson, made::CallsMade};
@@ -21,8 +22,8 @@ use crate::{
 /// The data that every call of a batch shares.
 pub(crate) struct Batch<'a> {
     pub(crate) engine: &'a EngineParts,
-    pub(crate) events: &'a TurnEvents,
-    pub(crate) menu: &'a Menu,
+    pub(crate) events: &'a Arc<TurnEvents>,
+    pub(crate) menu: &'a Arc<Menu>,
     pub(crate) withheld: &'a Withheld,
     pub(crate) situation: &'a Situation,
     pub(crate) iteration: u32,
@@ -32,6 +33,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,
+    /// The deferred tools that searches of the turn have named.
+    pub(crate) revealed: &'a Arc<Mutex<HashSet<ToolName>>>,
     pub(crate) questions: Option<&'a Questions>,
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
@@ -42,6 +45,8 @@ pub(crate) struct Batch<'a> {
 pub(super) struct Call {
     pub(super) id: Arc<str>,
     pub(super) name: Arc<str>,
+    /// The name that the model called, if it is another.
+    pub(super) called: Option<Arc<str>>,
     pub(super) args: Result<Value, NotJson>,
     pub(super) args_digest: Digest,
     pub(super) began: Instant,

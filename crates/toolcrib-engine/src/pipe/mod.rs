@@ -1,11 +1,11 @@
 //! The one pipe that every call passes, through the library, the agent loop, the command line or
 //! the gateway. Stages, each with a file, in this order:
 //!
-//! `resolve → policy(name) → available → validate → policy(arguments) → secret arguments →
+//! `(call_tool) → resolve → policy(name) → available → validate → policy(arguments) → secret arguments →
 //! middleware → approve → grant → intent → run → output → reduce → redact → artifact_store → budget
 //! → sanitize → fence → record`
 //!
-//! A stage either passes the call on or refuses it. The text of a refusal is cleaned like a result,
+//! A call of `call_tool` becomes a call of its target first. A stage either passes the call on or refuses it. The text of a refusal is cleaned like a result,
 //! from `redact` on; a call that a middleware rewrote returns to `validate`. Calls of a batch run at
 //! the same time, except those of `sequential` tools; results are in call order. The other files
 //! are parts of stages and the data that flows between them.
@@ -20,6 +20,7 @@ mod call;
 mod cut;
 mod fence;
 mod grant;
+mod indirect;
 mod intent;
 mod kept;
 mod made;
@@ -38,7 +39,7 @@ mod secret_arguments;
 mod structured;
 mod validate;
 
-use std::{sync::Arc, time::Instant};
+use std::{any::Any, sync::Arc, time::Instant};
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -47,10 +48,16 @@ use toolcrib_core::{
     args_digest,
 };
 
-use self::call::{Call, Ended, Failure, Large, Settled};
 pub use self::structured::is_data_note;
 pub(crate) use self::{call::Batch, made::CallsMade};
-use crate::secrets::DeclaredSecrets;
+use self::{
+    call::{Call, Ended, Failure, Large, Settled},
+    indirect::Directed,
+};
+use crate::{
+    deferral::{SEARCH_TOOLS, Search},
+    secrets::DeclaredSecrets,
+};
 
 impl Batch<'_> {
     /// Passes the calls of one model message through the pipe.
@@ -58,6 +65,7 @@ impl Batch<'_> {
         let limits = &self.engine.limits;
         let too_many = calls.split_off(calls.len().min(limits.batch_calls));
         let shares = budget::Shares::of(limits.batch_result_chars, calls.len());
+        let calls = self.directed(calls).await;
         let settled = self.settle_all(calls, shares).await;
         let mut results = Vec::with_capacity(settled.len() + too_many.len());
         for (settled, cap) in budget::spend_the_rest(shares, settled) {
@@ -72,17 +80,26 @@ impl Batch<'_> {
                 }
             });
         }
-        for call in too_many {
+        for call in self.directed(too_many).await {
             results.push(self.refuse(call).await);
         }
         results
     }
 
+    /// The calls with their targets.
+    async fn directed(&self, calls: Vec<ToolCall>) -> Vec<Directed> {
+        let mut directed = Vec::with_capacity(calls.len());
+        for call in calls {
+            directed.push(indirect::direct(self, call).await);
+        }
+        directed
+    }
+
     /// Runs each call up to the budget: at the same time, but a sequential tool runs alone, after
     /// the calls before it and before the calls after it.
-    async fn settle_all(&self, calls: Vec<ToolCall>, shares: budget::Shares) -> Vec<Settled> {
+    async fn settle_all(&self, calls: Vec<Directed>, shares: budget::Shares) -> Vec<Settled> {
         let is_sequential =
-            |call: &ToolCall| self.menu.get(&call.name).is_some_and(|tool| tool.sequential());
+            |call: &Directed| self.menu.get(&call.call.name).is_some_and(|tool| tool.sequential());
         let mut settled = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
         while let Some(first) = calls.next() {
@@ -102,7 +119,7 @@ impl Batch<'_> {
     }
 
     /// Refuses a call beyond the batch limit.
-    async fn refuse(&self, call: ToolCall) -> ToolResult {
+    async fn refuse(&self, call: Directed) -> ToolResult {
         let call = record::begin(self, call).await;
         let refusal = Failure::refused(ErrorCode::Denied, "not made: too many calls at once")
             .caused_by(format!("one batch makes {} calls", self.engine.limits.batch_calls));
@@ -111,7 +128,7 @@ impl Batch<'_> {
     }
 
     /// Runs one call up to the budget: to the end if its result is within its share.
-    async fn settle(&self, call: ToolCall, shares: budget::Shares) -> Settled {
+    async fn settle(&self, call: Directed, shares: budget::Shares) -> Settled {
         let mut call = record::begin(self, call).await;
         let mut ended = self.attempt(&mut call, shares).await;
         // Read first: secrets that another call adds from here on may come too late.
@@ -212,7 +229,8 @@ impl Batch<'_> {
         let name = Arc::<str>::from(tool.name().as_str());
         let args_digest = args_digest(&name, &args);
         let (id, began) = (id.into(), Instant::now());
-        let mut call = Call { id, name, args: Ok(args), args_digest, began, kept: None };
+        let args = Ok(args);
+        let mut call = Call { id, name, called: None, args, args_digest, began, kept: None };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::Consulted::Proceed) => Ok(()),
             Ok(_) => Err("a middleware replaces it".to_owned()),
@@ -259,9 +277,23 @@ impl Batch<'_> {
             progress: Some(sink),
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
-            handles: artifact::handles(self, tool, call),
+            handles: self.handles(tool, call),
         };
         (parts.into(), progress)
+    }
+
+    /// The handles that the engine gives to a body, beside the granter's.
+    fn handles(&self, tool: &Tool, call: &Call) -> Vec<Arc<dyn Any + Send + Sync>> {
+        if tool.is_framework() && *tool.name() == *SEARCH_TOOLS {
+            return vec![Arc::new(Search {
+                menu: Arc::clone(self.menu),
+                indexes: Arc::clone(&self.engine.indexes),
+                events: Arc::clone(self.events),
+                iteration: self.iteration,
+                revealed: Arc::clone(self.revealed),
+            })];
+        }
+        artifact::handles(self, tool, call)
     }
 
     /// From `budget` to `record`.

@@ -5,20 +5,22 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, millis, shortened},
-    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, ToolCall, ToolResult, args_digest,
+    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, ToolResult, args_digest,
 };
 
 use super::{
     arguments::{self, NotJson},
     call::{Batch, Call},
     fence::Fenced,
+    indirect::Directed,
     redact,
 };
 
 /// In bytes. A longer name cannot be a tool's; it is shortened before any other stage sees it.
 const LONGEST_NAME: usize = 1_024;
 
-pub(super) async fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
+pub(super) async fn begin(batch: &Batch<'_>, directed: Directed) -> Call {
+    let Directed { mut call, called } = directed;
     // A name that no tool has may be any text that the model has read.
     if call.name.len() > LONGEST_NAME {
         call.name = shortened(&call.name).into();
@@ -36,6 +38,7 @@ pub(super) async fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
         },
         id: call.id,
         name: call.name,
+        called,
         args,
         began: Instant::now(),
         kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
@@ -55,7 +58,11 @@ pub(super) async fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
 }
 
 /// Parses arguments, long ones off the async workers.
-async fn read(batch: &Batch<'_>, name: &str, arguments: Arguments) -> Result<Value, NotJson> {
+pub(super) async fn read(
+    batch: &Batch<'_>,
+    name: &str,
+    arguments: Arguments,
+) -> Result<Value, NotJson> {
     let Arguments::Text(text) = arguments else {
         return arguments::read(arguments, batch.menu.get(name));
     };
@@ -67,6 +74,7 @@ async fn read(batch: &Batch<'_>, name: &str, arguments: Arguments) -> Result<Val
 
 pub(super) async fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
+    result.called = call.called;
     result.args = redact::arguments(batch, &call.args).await;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();

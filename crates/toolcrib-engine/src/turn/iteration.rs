@@ -112,7 +112,9 @@ impl Iteration {
     /// then the withheld ones. Each has exactly one chain. Computed lazily; with many tools and
     /// rules it takes time.
     pub fn whys(&self) -> impl Iterator<Item = Why> + '_ {
-        let offered = self.menu().tools().iter().map(|tool| self.withheld().why_offered(tool));
+        let menu = self.menu();
+        let offered = menu.tools().iter().chain(menu.deferred());
+        let offered = offered.map(|tool| self.withheld().why_offered(tool));
         offered.chain(self.withheld().whys())
     }
 
@@ -209,6 +211,7 @@ impl Iteration {
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
             made: &self.turn.made,
+            revealed: &self.turn.revealed,
             questions: self.turn.questions.as_ref(),
             journal: self.turn.journal.as_ref(),
             recovery: self.turn.recovery.as_ref(),

@@ -38,6 +38,7 @@ pub use self::{
 };
 use crate::{
     compose::{Composed, Situation, compose},
+    deferral::{CALL_TOOL, SEARCH_TOOLS},
     discover::{Discovered, Needs, Pending, Undiscovered, ask},
     halt::{HaltedByRule, Halting},
     parts::EngineParts,
@@ -161,6 +162,7 @@ impl Turn {
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
+            revealed: Arc::default(),
             offered: Mutex::default(),
             questions: options.questions,
             journal: options.journal,
@@ -307,6 +309,8 @@ impl Turn {
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
             .chain(self.own.as_ref().map(OwnTools::source));
         let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
+        // These two reach the tools of all sources.
+        let tool = tool.filter(|tool| ![SEARCH_TOOLS, CALL_TOOL].contains(tool));
         let recovery = self.state.recovery.as_ref();
         let needs = Needs { tool, within: self.source_timeout };
         let last = self.composed.as_ref().map(|composed| composed.catalog().clone());

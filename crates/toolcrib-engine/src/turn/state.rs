@@ -1,4 +1,5 @@
 use std::{
+    collections::HashSet,
     path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -7,8 +8,8 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, CancellationToken, Digest, EventKind, Identity, Journal, ToolRegistry,
-    TurnEvents, TurnSignals,
+    __internal::millis, CancellationToken, Digest, EventKind, Identity, Journal, ToolName,
+    ToolRegistry, TurnEvents, TurnSignals,
 };
 
 use crate::{
@@ -39,6 +40,8 @@ pub(super) struct TurnState {
     /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
     pub(super) made: CallsMade,
+    /// The deferred tools that searches have named.
+    pub(super) revealed: Arc<Mutex<HashSet<ToolName>>>,
     /// The fingerprint of the last offered menu.
     pub(super) offered: Mutex<Option<Digest>>,
     /// `None` if the turn has no questions.
@@ -98,6 +101,7 @@ impl TurnState {
         self.events.emit(Some(iteration), || EventKind::ToolsOffered {
             tools: menu.names().cloned().collect(),
             origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
+            deferred: menu.deferred().len(),
             withheld: withheld.len(),
             withheld_tools: if is_new { withheld.tools_without_change() } else { Vec::new() },
             fingerprint,

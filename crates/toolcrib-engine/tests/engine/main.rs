@@ -11,6 +11,7 @@ mod availability;
 mod blocks;
 mod budget;
 mod compose;
+mod deferral;
 mod discovery;
 mod events;
 mod harm;

@@ -14,6 +14,8 @@ pub(crate) struct HubSection {
     pub(crate) name: Located<Arc<str>>,
     pub(crate) hub: HubTable,
     pub(crate) on_failure: OnFailure,
+    /// Whether its tools are deferred.
+    pub(crate) defer: bool,
     /// The hubs that rules may list instead, in order.
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     /// The rules of the lint whose findings withhold no tool.
@@ -38,11 +40,12 @@ impl HubSection {
         value.table(&what, |table| {
             let others = |table: &Table<'_>| {
                 let on_failure = read_on_failure(table).unwrap_or(REMOTE_ON_FAILURE);
-                (on_failure, table.texts("alternatives"), table.texts("lint_allow"))
+                let defer = table.boolean("defer").unwrap_or_default();
+                (on_failure, defer, table.texts("alternatives"), table.texts("lint_allow"))
             };
-            let (hub, (on_failure, alternatives, lint_allow)) =
+            let (hub, (on_failure, defer, alternatives, lint_allow)) =
                 HubTable::read(&name.value, table, others);
-            Self { name, hub, on_failure, alternatives, lint_allow }
+            Self { name, hub, on_failure, defer, alternatives, lint_allow }
         })
     }
 

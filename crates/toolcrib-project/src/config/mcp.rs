@@ -72,6 +72,8 @@ pub(crate) struct Pair {
 pub(crate) struct McpSettings {
     pub(crate) trusted: Option<bool>,
     pub(crate) on_failure: Option<OnFailure>,
+    /// Whether its tools are deferred.
+    pub(crate) defer: bool,
     /// The alternative servers that rules may query, in order.
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
@@ -207,6 +209,7 @@ impl McpSettings {
             alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
+            defer: table.boolean("defer").unwrap_or_default(),
             order: read_order(table),
             lint_allow: table.texts("lint_allow"),
             timeout: table.duration("timeout"),

@@ -22,6 +22,7 @@ mod sessions;
 mod settings;
 mod text;
 mod tool;
+mod tool_search;
 
 pub(crate) use self::{
     arguments::ArgumentSection,
@@ -44,6 +45,7 @@ pub(crate) use self::{
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,
     tool::{Input, Kind, ToolSection},
+    tool_search::ToolSearchSection,
 };
 
 use std::sync::Arc;
@@ -72,6 +74,7 @@ pub(crate) struct ProjectFile {
     pub(crate) plugins: Vec<PluginSection>,
     pub(crate) serve: ServeSection,
     pub(crate) policy: PolicySection,
+    pub(crate) tool_search: ToolSearchSection,
     pub(crate) reliability: ReliabilitySection,
     pub(crate) personalities: Vec<PersonalitySection>,
 }
@@ -115,6 +118,7 @@ impl ProjectFile {
             plugins: PluginSection::read_all(file),
             serve: file.table("serve", ServeSection::read).unwrap_or_default(),
             policy: PolicySection::read(file),
+            tool_search: file.table("tool_search", ToolSearchSection::read).unwrap_or_default(),
             reliability: ReliabilitySection::read(file),
             personalities: file.tables("personality", PersonalitySection::read),
         })

@@ -9,7 +9,7 @@ use super::Declared;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 19] = [
+const OF_THE_PROJECT: [&str; 20] = [
     "agent",
     "artifacts",
     "breaker",
@@ -29,6 +29,7 @@ const OF_THE_PROJECT: [&str; 19] = [
     "secrets",
     "serve",
     "sessions",
+    "tool_search",
 ];
 
 /// A section: the folder of a plugin, and its access outside the folder.

@@ -173,6 +173,7 @@ impl Project {
         report_false_origins(&parts, &problems);
         let rules = &file.reliability.rules;
         parts.iter().for_each(|part| check_alternatives(part, &mcp_files, rules, &problems));
+        let deferral = file.tool_search.deferral(parts.iter().map(|part| &part.declared));
         let policy = build_policy(&file.policy, &names, &problems);
         let skills: Vec<_> =
             parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
@@ -270,6 +271,7 @@ impl Project {
             watched,
             skills: all,
             policy,
+            deferral,
             personalities,
             model,
             fallback_models,

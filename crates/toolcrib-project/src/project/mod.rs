@@ -17,7 +17,7 @@ use toolcrib_capabilities::{
 };
 use toolcrib_config::Diagnostics;
 use toolcrib_core::{Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
-use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
+use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 
 pub use self::load::{LoadOptions, Mode};
@@ -48,6 +48,7 @@ pub struct Project {
     /// The skills while the project is in use; `None` without a skills folder.
     watched: Option<WatchedSkills>,
     policy: Policy,
+    deferral: Deferral,
     personalities: Vec<DeclaredPersonality>,
     model: Option<Arc<dyn Model>>,
     fallback_models: Vec<Arc<dyn Model>>,
@@ -299,6 +300,7 @@ impl Project {
         let engine = Engine::builder()
             .tools(of(&self.tools, |tool| tool.plugin().is_none()))
             .policy(self.policy.clone())
+            .defer(self.deferral.clone())
             .secrets(self.secrets.clone())
             .redactor(redactor)
             .limits(self.limits);

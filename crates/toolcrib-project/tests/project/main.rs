@@ -35,3 +35,4 @@ mod slips;
 mod sound;
 mod state;
 mod template;
+mod tool_search;

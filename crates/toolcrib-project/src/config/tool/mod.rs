@@ -235,6 +235,7 @@ impl ToolSection {
         let declaration = &mut self.declaration;
         declaration.untrusted = table.boolean("untrusted").unwrap_or(true);
         declaration.always_include = table.boolean("always_include").unwrap_or_default();
+        declaration.deferred = table.boolean("defer");
         declaration.timeout = table.duration("timeout");
         declaration.max_result_chars =
             table.integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_RESULT_CHARS);

@@ -1,0 +1,88 @@
+//! `toolcrib find`: the tools that a model's search finds, and the reason why one is missing.
+
+use toolcrib_core::CancellationToken;
+use toolcrib_engine::{FOUND_PER_NEED, Iteration};
+use toolcrib_project::Project;
+use toolcrib_search::Index;
+
+use super::{
+    ChosenModel, Problem, Purpose,
+    explain::{unknown, why},
+    menu, with_project,
+};
+use crate::{
+    args::{FindArgs, Global},
+    exit::{self, Exit},
+    output::{self, Expected, FindJson, Found},
+};
+
+pub(super) async fn find(
+    global: &Global,
+    args: FindArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let model = ChosenModel::default();
+    let token = cancellation.clone();
+    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
+        show(global, &args, project, cancellation).await
+    })
+    .await
+}
+
+async fn show(
+    global: &Global,
+    args: &FindArgs,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let mut turn = menu::turn(project, &args.situation, cancellation)?;
+    let iteration = menu::look(&mut turn).await?;
+    let (deferred, offered) = (iteration.menu().deferred(), iteration.menu().tools());
+    let tools = if deferred.is_empty() { offered } else { deferred };
+    let index = Index::new(tools);
+    let hits = index.search(&args.need, FOUND_PER_NEED);
+    let found = hits.iter().enumerate().map(|(place, hit)| {
+        let matched = index.standing(&args.need, &hit.tool).map(|standing| standing.matched);
+        Found { rank: place + 1, tool: hit.tool.clone(), matched: matched.unwrap_or_default() }
+    });
+    let expected = match &args.expect {
+        Some(name) => Some(expected(&iteration, &index, &args.need, name)?),
+        None => None,
+    };
+    let is_found = expected.as_ref().is_none_or(Expected::is_found);
+    let result = FindJson {
+        need: &args.need,
+        deferred: !deferred.is_empty(),
+        among: tools.len(),
+        found: found.collect(),
+        expected,
+    };
+    if global.json {
+        output::json(&result);
+    } else {
+        output::found(&result);
+    }
+    Ok(if is_found { exit::FINE } else { exit::FAILED })
+}
+
+/// Where the expected tool is.
+fn expected(
+    iteration: &Iteration,
+    index: &Index,
+    need: &str,
+    name: &str,
+) -> Result<Expected, Problem> {
+    let Some(tool) = iteration.menu().get(name) else {
+        let why = why(iteration, name).ok_or_else(|| unknown(iteration, name))?;
+        return Ok(Expected::Withheld { why });
+    };
+    Ok(match index.standing(need, tool) {
+        Some(standing) => Expected::Ranked {
+            rank: standing.rank,
+            is_found: standing.rank.is_some_and(|rank| rank <= FOUND_PER_NEED),
+            matched: standing.matched,
+            missing: standing.missing,
+        },
+        None => Expected::Defined,
+    })
+}

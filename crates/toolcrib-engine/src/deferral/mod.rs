@@ -1,0 +1,111 @@
+//! Deferred tools: permitted, and absent from the definitions that a model reads. A model finds them
+//! with `search_tools` and calls them with `call_tool`.
+
+mod call_tool;
+mod indexes;
+mod search_tools;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_core::{Glob, Tool, ToolBuilder, ToolMatch};
+
+pub use self::{
+    call_tool::CALL_TOOL,
+    search_tools::{FOUND_PER_NEED, SEARCH_TOOLS},
+};
+pub(crate) use self::{
+    call_tool::call_tool,
+    indexes::Indexes,
+    search_tools::{Search, search_tools},
+};
+
+/// Which permitted tools are deferred: see [`EngineBuilder::defer`](crate::EngineBuilder::defer).
+///
+/// Personality, skills, gates and policy decide first. A tool that they withhold is not deferred:
+/// no search finds it.
+#[derive(Debug, Clone, Default)]
+pub struct Deferral {
+    matches: Vec<ToolMatch>,
+    above: Option<usize>,
+}
+
+impl Deferral {
+    /// Defers only tools that [declare](toolcrib_core::ToolDefinition::deferred) it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Defers all tools of an iteration that has more than this many.
+    #[must_use]
+    pub fn above(mut self, tools: usize) -> Self {
+        self.above = Some(tools);
+        self
+    }
+
+    /// Defers tools whose names match one of these patterns.
+    #[must_use]
+    pub fn tools<G: Into<Arc<str>>>(self, patterns: impl IntoIterator<Item = G>) -> Self {
+        self.matching(ToolMatch { names: globs(patterns), ..ToolMatch::default() })
+    }
+
+    /// Defers tools of the toolsets that match one of these patterns.
+    #[must_use]
+    pub fn toolsets<G: Into<Arc<str>>>(self, patterns: impl IntoIterator<Item = G>) -> Self {
+        self.matching(ToolMatch { toolsets: globs(patterns), ..ToolMatch::default() })
+    }
+
+    /// Defers tools of MCP servers whose names match one of these patterns.
+    #[must_use]
+    pub fn mcp_servers<G: Into<Arc<str>>>(self, patterns: impl IntoIterator<Item = G>) -> Self {
+        self.matching(ToolMatch { mcp_servers: globs(patterns), ..ToolMatch::default() })
+    }
+
+    /// Defers tools whose [origin](toolcrib_core::ToolDefinition::origin) matches one of these
+    /// patterns.
+    #[must_use]
+    pub fn origins<G: Into<Arc<str>>>(self, patterns: impl IntoIterator<Item = G>) -> Self {
+        self.matching(ToolMatch { origins: globs(patterns), ..ToolMatch::default() })
+    }
+
+    fn matching(mut self, tools: ToolMatch) -> Self {
+        self.matches.push(tools);
+        self
+    }
+
+    /// Takes the deferred ones out of the permitted tools of an iteration, in order. A tool that
+    /// `stays` for another reason is not deferred.
+    pub(crate) fn take(&self, tools: &mut Vec<Tool>, stays: impl Fn(&Tool) -> bool) -> Vec<Tool> {
+        let counted = tools.iter().filter(|tool| !tool.is_framework()).count();
+        let are_many = self.above.is_some_and(|above| counted > above);
+        let declares = |tool: &Tool| tool.deferred() == Some(true);
+        if !are_many && self.matches.is_empty() && !tools.iter().any(declares) {
+            return Vec::new();
+        }
+        let is_deferred = |tool: &mut Tool| {
+            let by_default =
+                || are_many || self.matches.iter().any(|matches| matches.matches(tool));
+            !tool.is_framework() && tool.deferred().unwrap_or_else(by_default) && !stays(tool)
+        };
+        tools.extract_if(.., is_deferred).collect()
+    }
+}
+
+fn globs<G: Into<Arc<str>>>(patterns: impl IntoIterator<Item = G>) -> Vec<Glob> {
+    patterns.into_iter().map(Glob::new).collect()
+}
+
+/// Begins a built-in tool, without description, schema and body.
+fn framework_tool(name: &str) -> ToolBuilder {
+    Tool::builder(name).origin("tool search").framework()
+}
+
+/// A schema with only these properties, of which `required` must be present.
+fn closed(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}

@@ -1,0 +1,49 @@
+//! `[tool_search]`: the tools that a model searches instead of reading their definitions.
+
+use std::{ops::RangeInclusive, sync::Arc};
+
+use toolcrib_config::{Located, Table};
+use toolcrib_engine::Deferral;
+
+use super::Declared;
+
+/// More tools than a catalog may have.
+const TOOLS: RangeInclusive<usize> = 0..=1_000_000;
+
+/// `[tool_search]`.
+#[derive(Debug, Default)]
+pub(crate) struct ToolSearchSection {
+    defer_above: Option<usize>,
+    defer_toolsets: Vec<Located<Arc<str>>>,
+}
+
+impl ToolSearchSection {
+    pub(super) fn read(table: &Table<'_>) -> Self {
+        Self {
+            defer_above: table.integer("defer_above", TOOLS),
+            defer_toolsets: table.texts("defer_toolsets"),
+        }
+    }
+
+    /// The deferral of the section, and of the servers and hubs of each part.
+    pub(crate) fn deferral<'a>(&self, parts: impl IntoIterator<Item = &'a Declared>) -> Deferral {
+        let mut deferral = match self.defer_above {
+            Some(tools) => Deferral::new().above(tools),
+            None => Deferral::new(),
+        };
+        let toolsets: Vec<_> =
+            self.defer_toolsets.iter().map(|toolset| Arc::clone(&toolset.value)).collect();
+        if !toolsets.is_empty() {
+            deferral = deferral.toolsets(toolsets);
+        }
+        for part in parts {
+            for server in part.mcp.iter().filter(|server| server.settings.defer) {
+                deferral = deferral.mcp_servers([Arc::clone(&server.name.value)]);
+            }
+            for hub in part.hubs.iter().filter(|hub| hub.defer) {
+                deferral = deferral.origins([format!("hub:{}", hub.name.value)]);
+            }
+        }
+        deferral
+    }
+}
