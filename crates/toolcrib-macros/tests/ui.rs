@@ -2,7 +2,7 @@
 //!
 //! `TOOLCRIB_FULL=1 TRYBUILD=overwrite cargo test -p toolcrib-macros` records the current messages.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr, reason = "tests")]
 
 use std::{env, process::Command};
 

@@ -186,7 +186,8 @@ async fn on_a_full_disk(at: fn(&SessionRecord) -> bool) -> (RunError, usize, usi
 async fn a_store_that_fails_ends_the_run_before_the_next_effect() {
     let is_response = |record: &SessionRecord| matches!(record, SessionRecord::Message(Message::Assistant { calls, .. }) if !calls.is_empty());
     let is_answer = |record: &SessionRecord| matches!(record, SessionRecord::Message(Message::Assistant { calls, .. }) if calls.is_empty());
-    let cases: [(fn(&SessionRecord) -> bool, usize, usize); 6] = [
+    type Fails = fn(&SessionRecord) -> bool;
+    let cases: [(Fails, usize, usize); 6] = [
         (|record| matches!(record, SessionRecord::TurnBegan { .. }), 0, 0),
         (is_response, 0, 1),
         (|record| matches!(record, SessionRecord::Intent(_)), 0, 1),
