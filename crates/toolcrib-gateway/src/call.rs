@@ -8,7 +8,7 @@ use rmcp::{ErrorData, model::CallToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult};
-use toolcrib_engine::{SKILL_TOOLS, TurnError};
+use toolcrib_engine::{CALL_TOOL, SKILL_TOOLS, TurnError};
 
 use super::{
     access_log::AccessEntry,
@@ -79,17 +79,24 @@ async fn answer(
     let tool = step.iteration.menu().get(&name).cloned();
     // A model that called it before should read this as the result of its call.
     let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
+    let arguments = Value::Object(arguments.unwrap_or_default());
+    // The tool that runs: `call_tool` calls a deferred one.
+    let runs = match &tool {
+        Some(tool) if *name == *CALL_TOOL && tool.is_framework() => {
+            let target = arguments.get("tool").and_then(Value::as_str);
+            target.and_then(|target| step.iteration.menu().get(target)).cloned()
+        }
+        tool => tool.clone(),
+    };
     if let Some(entry) = &mut entry {
         entry.turn_id = Some(Arc::clone(&step.turn_id));
-        entry.origin = tool.as_ref().map(|tool| tool.origin().into());
+        entry.origin = runs.as_ref().map(|tool| tool.origin().into());
     }
-
-    let arguments = Value::Object(arguments.unwrap_or_default());
     if let (Some(headers), Some(tool)) = (&exchange.headers, &tool) {
         headers.check(tool.input_schema(), &arguments)?;
     }
 
-    let alone = tool.as_ref().is_some_and(|tool| tool.sequential());
+    let alone = runs.as_ref().is_some_and(|tool| tool.sequential());
     let _share = match &exchange.connection {
         None => None,
         Some(connection) => tokio::select! {
@@ -105,7 +112,7 @@ async fn answer(
     let call = ToolCall::new(exchange.id.to_string(), Arc::clone(&name), arguments);
     // A finished skill step, or a change of a skill, changes the menu.
     let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name);
-    let is_remote = tool.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
+    let is_remote = runs.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
     let audience = if is_remote { Audience::Dashboard } else { Audience::User };
     let result = run(step, call, audience, exchange).await?;
 
@@ -121,7 +128,7 @@ async fn answer(
         *recheck = Some(Recheck(Arc::clone(&session.recheck)));
     }
     match tool {
-        Some(tool) => Ok(result::wire(result, output_schema(&tool).is_some())),
+        Some(_) => Ok(result::wire(result, runs.as_ref().and_then(output_schema).is_some())),
         None if is_away => Ok(result::wire(result, false)),
         None => Err(ErrorData::invalid_params(
             result.text.to_string(),

@@ -12,8 +12,10 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
-use toolcrib_core::{ContentBlock, Policy, Progress, Rule, ToolContext, ToolError, ToolOutput};
-use toolcrib_engine::Limits;
+use toolcrib_core::{
+    ContentBlock, Policy, Progress, Rule, Tool, ToolContext, ToolError, ToolOutput,
+};
+use toolcrib_engine::{Deferral, Limits};
 use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, ERAS, Era, builder, code, engine, text, tool, waits};
@@ -223,6 +225,26 @@ async fn calls_of_one_client_run_at_the_same_time() {
         let (one, two) =
             tokio::join!(client.call("meets", json!({})), client.call("meets", json!({})));
         assert_eq!((text(&one).as_str(), text(&two).as_str()), ("met", "met"));
+    }
+}
+
+#[tokio::test]
+async fn a_deferred_tool_is_found_and_called_and_keeps_its_data() {
+    let refund = Tool::builder("refund_payment")
+        .description("Returns the money of a charge.")
+        .deferred(true)
+        .output_schema(json!({ "type": "object" }))
+        .handler(|_: Value, _| async { ToolOutput::text("done").structured(json!({ "n": 2 })) })
+        .unwrap();
+    for era in ERAS {
+        let engine = engine().tools([tool("plain"), refund.clone()]).defer(Deferral::new());
+        let client = Client::to(engine, era).await;
+        assert_eq!(client.names().await, ["plain", "search_tools", "call_tool"]);
+        let found = client.call("search_tools", json!({ "needs": ["refund a charge"] })).await;
+        assert!(text(&found).contains("refund_payment"), "{found:?}");
+        let args = json!({ "tool": "refund_payment", "arguments": {} });
+        let called = client.call("call_tool", args).await;
+        assert_eq!(called.structured_content, Some(json!({ "n": 2 })), "{called:?}");
     }
 }
 
