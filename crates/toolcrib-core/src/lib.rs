@@ -81,7 +81,7 @@ pub use self::{
     },
     digest::{Digest, DigestHasher, InvalidDigestError, args_digest},
     event::{
-        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, PolicyStage,
+        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, PolicyStage, StageBytes,
         Subscription, TurnEvents, UnknownEventError,
     },
     extract::{Args, Json, State},
@@ -126,7 +126,8 @@ pub use self::{
     session::{
         CallIntent, CallOutcome, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease,
         SessionOwner, SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall,
-        StoredMessage, StoredSession, StoredTurn, TurnState, is_session_id, is_session_name,
+        StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, is_session_id,
+        is_session_name,
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},

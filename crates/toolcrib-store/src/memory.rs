@@ -1,12 +1,17 @@
 //! A store in memory.
 
-use std::{cmp::Ordering, collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::HashMap,
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use toolcrib_core::{
     __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage, StoredSession,
-    StoredTurn, TurnState, Usage,
+    SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage, StoredRun,
+    StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
 use crate::{
@@ -27,6 +32,8 @@ pub struct MemoryStore(Arc<Mutex<HashMap<Arc<str>, Held>>>);
 #[derive(Debug, Clone)]
 struct Held {
     session: StoredSession,
+    /// The events, with the number of their turn.
+    events: Vec<(u32, TracedEvent)>,
     lease: Option<Lease>,
 }
 
@@ -68,7 +75,7 @@ impl SessionStore for MemoryStore {
             messages: Vec::new(),
             calls: Vec::new(),
         };
-        sessions.insert(id, Held { session, lease: None });
+        sessions.insert(id, Held { session, events: Vec::new(), lease: None });
         Ok(info)
     }
 
@@ -100,6 +107,32 @@ impl SessionStore for MemoryStore {
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
         self.with(owner, id, |held| Ok(held.session.clone()))
+    }
+
+    fn runs(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<StoredRun>, SessionStoreError> {
+        let sessions = self.0.lock();
+        let of_owner = sessions.values().filter(|held| held.session.info.owner == *owner);
+        let mut runs: Vec<_> = of_owner.flat_map(|held| runs_of(&held.session)).collect();
+        let key = |run: &StoredRun| (run.turn.began_ms, Arc::clone(&run.session), run.turn.number);
+        runs.sort_by_key(|run| Reverse(key(run)));
+        runs.truncate(limit);
+        Ok(runs)
+    }
+
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError> {
+        self.with(owner, id, |held| {
+            let of_turn = held.events.iter().filter(|(of, _)| *of == turn);
+            Ok(of_turn.map(|(_, event)| event.clone()).collect())
+        })
     }
 
     fn acquire(
@@ -141,9 +174,11 @@ impl SessionStore for MemoryStore {
     ) -> Result<(), SessionStoreError> {
         self.with_lease(lease, |held| {
             let mut session = held.session.clone();
+            let mut events = Vec::new();
             for record in records {
-                write(&mut session, record)?;
+                write(&mut session, &mut events, record)?;
             }
+            held.events.append(&mut events);
             session.info.used_ms = now_ms();
             session.info.last_turn = session.turns.last().map(|turn| turn.state.clone());
             held.session = session;
@@ -230,7 +265,18 @@ fn unknown(session: &str) -> SessionStoreError {
     SessionStoreError::Unknown { session: session.into() }
 }
 
-fn write(session: &mut StoredSession, record: &SessionRecord) -> Result<(), SessionStoreError> {
+fn runs_of(session: &StoredSession) -> impl Iterator<Item = StoredRun> {
+    session.turns.iter().map(|turn| {
+        let calls = session.calls.iter().filter(|call| call.turn == turn.number).count();
+        StoredRun::new(&session.info, turn.clone(), u32::try_from(calls).unwrap_or(u32::MAX))
+    })
+}
+
+fn write(
+    session: &mut StoredSession,
+    events: &mut Vec<(u32, TracedEvent)>,
+    record: &SessionRecord,
+) -> Result<(), SessionStoreError> {
     let StoredSession { info, turns, messages, calls } = session;
     let running = turns.last_mut().filter(|turn| turn.state == TurnState::Running);
     if let SessionRecord::TurnBegan { model, title } = record {
@@ -244,6 +290,7 @@ fn write(session: &mut StoredSession, record: &SessionRecord) -> Result<(), Sess
         turns.push(StoredTurn {
             number: info.turns,
             model: Arc::clone(model),
+            title: Arc::clone(title),
             began_ms: now_ms(),
             ended_ms: None,
             state: TurnState::Running,
@@ -287,6 +334,10 @@ fn write(session: &mut StoredSession, record: &SessionRecord) -> Result<(), Sess
             if let Some(call) = call.filter(|call| call.outcome.is_none()) {
                 call.outcome = Some(*outcome);
             }
+        }
+        SessionRecord::Event(event) => {
+            info.bytes += serde_json::to_string(&event.fields).map_or(0, |json| json.len() as u64);
+            events.push((turn.number, event.clone()));
         }
         SessionRecord::TurnEnded { stopped, error, usage } => {
             turn.ended_ms = Some(now_ms());

@@ -9,6 +9,7 @@ mod recover;
 mod report;
 mod request;
 mod sanitize;
+mod trace;
 mod transcript;
 
 use std::{collections::HashMap, future::IntoFuture, sync::Arc, time::Instant};

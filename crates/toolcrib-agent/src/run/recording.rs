@@ -11,7 +11,7 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
 
-use super::sanitize::without_new_secrets;
+use super::{sanitize::without_new_secrets, trace::Trace};
 use crate::{
     outcome::{RunEnd, RunError},
     session::{History, Session},
@@ -57,6 +57,7 @@ impl Recording {
         let calls = Arc::new(CallRecorder {
             session: session.clone(),
             redactor: redactor.clone(),
+            trace: Trace::of(&turn.events, redactor.clone()),
             failure: Mutex::default(),
         });
         turn.journal = Some(Arc::clone(&calls) as Arc<dyn Journal>);
@@ -118,13 +119,16 @@ impl Recording {
         if let Some(failure) = self.calls.failure() {
             return Err(failed(&*failure));
         }
+        let ahead = mem::take(&mut self.ahead).into_iter();
         let new = messages.iter().skip(self.written);
         let new = new.map(|new| SessionRecord::Message(without_new_secrets(new, &self.redactor)));
-        let records: Vec<_> =
-            mem::take(&mut self.ahead).into_iter().chain(new).chain(last).collect();
-        if records.is_empty() {
+        let mut records: Vec<_> = ahead.chain(new).collect();
+        if records.is_empty() && last.is_none() {
             return Ok(());
         }
+        // Events cause no write.
+        records.extend(self.calls.trace.take());
+        records.extend(last);
         self.session.write(records).await.map_err(|error| {
             self.calls.fail(&error);
             failed(error.to_string())
@@ -171,6 +175,7 @@ fn failed(message: impl Into<String>) -> RunError {
 struct CallRecorder {
     session: Session,
     redactor: Redactor,
+    trace: Trace,
     /// The first failed write.
     failure: Mutex<Option<Arc<str>>>,
 }
@@ -188,7 +193,9 @@ impl CallRecorder {
         if let Some(failure) = self.failure() {
             return Err(failure);
         }
-        self.session.write(vec![record]).await.map_err(|error| {
+        let mut records = self.trace.take();
+        records.push(record);
+        self.session.write(records).await.map_err(|error| {
             self.fail(&error);
             Arc::from(error.to_string())
         })

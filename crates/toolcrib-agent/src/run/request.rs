@@ -6,8 +6,8 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::yield_now;
 use toolcrib_core::{
     __internal::{millis, panic_text},
-    EventKind, Menu, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ToolCall, ToolChoice, ToolName, Usage,
+    Arguments, EventKind, Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass,
+    ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, Usage,
 };
 
 use super::{AgentParts, report::Report};
@@ -23,6 +23,8 @@ pub(super) struct PartialResponse {
     /// The response, if it was complete but unusable.
     pub(super) whole: Option<ModelResponse>,
     pub(super) usage: Usage,
+    /// When its first piece arrived.
+    pub(super) first: Option<Instant>,
 }
 
 /// Sends a request and reads the response to its end, or to the model's error. Cancellation drops
@@ -39,6 +41,7 @@ pub(super) async fn ask(
         messages: request.messages.len(),
         tools: request.menu.len(),
         tool_choice: request.tool_choice.clone(),
+        bytes: request_bytes(&request),
     });
     let began = Instant::now();
     let cancellation = report.cancellation.clone();
@@ -64,11 +67,15 @@ pub(super) async fn ask(
     }
     received.usage = usage;
     report.usage += usage;
+    let first = received.first.map(|first| millis(first.duration_since(began)));
     report.emit(|| EventKind::ModelEnd {
+        model: model.name().into(),
         calls: response.map_or(0, |response| response.calls.len()),
         stop: response.map(|response| response.stop),
         usage,
+        bytes: response.map_or(0, response_bytes),
         duration_ms: millis(began.elapsed()),
+        first_ms: first,
         error: match &answer {
             None => Some("the run was cancelled".to_owned()),
             Some(_) => {
@@ -79,6 +86,30 @@ pub(super) async fn ask(
         retry_after_ms: error.and_then(|error| error.retry_after).map(millis),
     });
     answer.ok_or_else(RunEnd::cancelled)
+}
+
+/// The size of a request, without images and the vendor's own JSON.
+fn request_bytes(request: &ModelRequest) -> u64 {
+    let of_message = |message: &Message| match message {
+        Message::User { text } | Message::Tool { text, .. } => text.len(),
+        Message::Assistant { text, calls, .. } => text.len() + calls_bytes(calls),
+        _ => 0,
+    };
+    let messages: usize = request.messages.iter().map(of_message).sum();
+    let tools: usize = request.menu.tools().iter().map(|tool| tool.rendering().len()).sum();
+    (request.system.len() + messages + tools) as u64
+}
+
+fn response_bytes(response: &ModelResponse) -> u64 {
+    (response.text.len() + calls_bytes(&response.calls)) as u64
+}
+
+fn calls_bytes(calls: &[ToolCall]) -> usize {
+    let bytes = |call: &ToolCall| match &call.arguments {
+        Arguments::Text(text) => text.len(),
+        Arguments::Json(json) => json.to_string().len(),
+    };
+    calls.iter().map(|call| call.name.len() + bytes(call)).sum()
 }
 
 /// The error of a model whose code panicked.
@@ -100,7 +131,11 @@ async fn listen(
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
     while let Some(chunk) = stream.next().await {
-        match chunk? {
+        let chunk = chunk?;
+        if matches!(chunk, ModelChunk::Text(_) | ModelChunk::Reasoning(_)) {
+            received.first.get_or_insert_with(Instant::now);
+        }
+        match chunk {
             ModelChunk::Text(piece) => {
                 if let Some(kept) = &mut received.text {
                     kept.push_str(&piece);

@@ -18,4 +18,5 @@ mod personality;
 mod reliability;
 mod sessions;
 mod support;
+mod trace;
 mod turns;

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use toolcrib_agent::{RunError, RunOptions, Session, Stopped};
 use toolcrib_core::{
     CallOutcome, ErrorCode, Message, NewSession, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredSession, ToolContext,
-    TurnState,
+    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
+    ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Personality, Redactor, TurnOptions};
 use toolcrib_store::MemoryStore;
@@ -118,6 +118,23 @@ impl SessionStore for Full {
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
         self.store.read(owner, id)
+    }
+
+    fn runs(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<StoredRun>, SessionStoreError> {
+        self.store.runs(owner, limit)
+    }
+
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError> {
+        self.store.events(owner, id, turn)
     }
 
     fn acquire(

@@ -165,7 +165,7 @@ pub enum EventKind {
         deferred: usize,
         /// The number of withheld known tools; an omitted source counts as one.
         withheld: usize,
-        /// The withheld tools, listed only when they were computed anew, not in every iteration.
+        /// The withheld tools, listed only in the first iteration and when they were computed anew.
         /// Their reasons do not include the change that would offer them.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         withheld_tools: Vec<WithheldTool>,
@@ -215,6 +215,9 @@ pub enum EventKind {
         tools: usize,
         /// Whether the model may call tools.
         tool_choice: ToolChoice,
+        /// The size of the request in bytes: system text, tool definitions, texts and arguments of
+        /// the messages. Without images and the vendor's own JSON.
+        bytes: u64,
     },
     /// A piece of the model's text.
     #[serde(rename = "model.text")]
@@ -267,6 +270,8 @@ pub enum EventKind {
     /// A model has responded, or failed.
     #[serde(rename = "model.end")]
     ModelEnd {
+        /// The model's name.
+        model: Arc<str>,
         /// The number of tool calls in the response.
         calls: usize,
         /// The finish reason, if it responded.
@@ -274,8 +279,13 @@ pub enum EventKind {
         stop: Option<StopReason>,
         /// Token usage.
         usage: Usage,
+        /// The size of the response in bytes: its text, and the names and arguments of its calls.
+        bytes: u64,
         /// Duration.
         duration_ms: u64,
+        /// The time until the first piece of text or reasoning, if there was one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_ms: Option<u64>,
         /// The error.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -358,6 +368,12 @@ pub enum EventKind {
         /// The cost.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The size in bytes of the text before the first stage that may change it: the output of
+        /// the tool, or the error message.
+        produced_bytes: u64,
+        /// The stages that changed the text, in order.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<StageBytes>,
         /// Whether the body ignored cancellation and was abandoned.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         abandoned: bool,
@@ -637,6 +653,15 @@ pub enum PolicyStage {
     Name,
     /// Also the arguments, which are valid.
     Arguments,
+}
+
+/// A stage of the pipe that changed the text of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StageBytes {
+    /// The stage: `reduce`, `redact`, `artifact_store`, `budget`, `sanitize` or `fence`.
+    pub stage: &'static str,
+    /// The size of the text after it, in bytes.
+    pub bytes: u64,
 }
 
 /// The source of a skill's activation.

@@ -7,8 +7,8 @@ mod store;
 pub use self::{
     error::SessionStoreError,
     record::{
-        CallIntent, CallOutcome, SessionRecord, StoredCall, StoredMessage, StoredSession,
-        StoredTurn, TurnState,
+        CallIntent, CallOutcome, SessionRecord, StoredCall, StoredMessage, StoredRun,
+        StoredSession, StoredTurn, TracedEvent, TurnState,
     },
     store::{
         MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRetention,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::SessionInfo;
+use super::{SessionInfo, SessionOwner};
 use crate::{
     message::{Message, Usage},
     output::ErrorCode,
@@ -19,7 +19,7 @@ pub enum SessionRecord {
     TurnBegan {
         /// The name of the first model.
         model: Arc<str>,
-        /// The first words of the user's message.
+        /// The first words of the user's message. Those of the first turn are the session's title.
         title: Arc<str>,
     },
     /// The next message of the conversation.
@@ -33,6 +33,8 @@ pub enum SessionRecord {
         /// Its outcome.
         outcome: CallOutcome,
     },
+    /// An event of the turn.
+    Event(TracedEvent),
     /// The turn ends.
     TurnEnded {
         /// How, as one word: `answered`, `failed`, `interrupted`.
@@ -104,6 +106,53 @@ impl Serialize for CallOutcome {
     }
 }
 
+/// An event of a turn, as it is stored. It lacks the texts that the messages and calls of the turn
+/// contain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TracedEvent {
+    /// The event's [name](crate::EventKind::name).
+    #[serde(rename = "type")]
+    pub name: Arc<str>,
+    /// The iteration, from 1; `None` outside of iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+    /// Milliseconds since the turn began.
+    pub at_ms: u64,
+    /// The fields of the event: a JSON object.
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+}
+
+/// A turn with its session, without contents.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoredRun {
+    /// The session's id.
+    pub session: Arc<str>,
+    /// The session's name, if it has one.
+    pub name: Option<Arc<str>>,
+    /// The session's owner.
+    pub owner: SessionOwner,
+    /// The turn.
+    #[serde(flatten)]
+    pub turn: StoredTurn,
+    /// The number of calls whose intent was written.
+    pub calls: u32,
+}
+
+impl StoredRun {
+    /// A turn of a session.
+    pub fn new(info: &SessionInfo, turn: StoredTurn, calls: u32) -> Self {
+        Self {
+            session: Arc::clone(&info.id),
+            name: info.name.clone(),
+            owner: info.owner.clone(),
+            turn,
+            calls,
+        }
+    }
+}
+
 /// The state of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -140,6 +189,8 @@ pub struct StoredTurn {
     pub number: u32,
     /// The name of its first model.
     pub model: Arc<str>,
+    /// The first words of the user's message; empty in a session of an older program.
+    pub title: Arc<str>,
     /// Its beginning, in milliseconds since 1970.
     pub began_ms: u64,
     /// Its end, in milliseconds since 1970.

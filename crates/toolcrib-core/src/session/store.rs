@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use super::{SessionRecord, SessionStoreError, StoredSession, TurnState};
+use super::{SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent, TurnState};
 use crate::identity::Identity;
 
 /// The maximum length of a session's name, in characters.
@@ -66,6 +66,25 @@ pub trait SessionStore: Send + Sync + 'static {
     /// # Errors
     /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError>;
+
+    /// The turns of all of the owner's sessions, the last begun first, at most `limit`.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    fn runs(&self, owner: &SessionOwner, limit: usize)
+    -> Result<Vec<StoredRun>, SessionStoreError>;
+
+    /// The events of a turn of the owner's session of an id, in the order in which they were
+    /// written; none for a turn that does not exist.
+    ///
+    /// # Errors
+    /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError>;
 
     /// Leases the owner's session of an id for a time. Fails while another lease has not expired.
     ///
@@ -167,7 +186,7 @@ pub struct SessionInfo {
     pub title: Arc<str>,
     /// The state of the last turn; `None` without turns.
     pub last_turn: Option<TurnState>,
-    /// The size of its messages and arguments, in bytes.
+    /// The size of its messages, arguments and events, in bytes.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Keeps results as artifacts, redacted and whole: those that will be cut, and those whose tools
 //! request it.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{any::Any, borrow::Cow, sync::Arc, time::Duration};
 
 use tokio::{task::JoinError, time::sleep};
 
@@ -126,7 +126,10 @@ async fn keep_what_is_cut(
             let work = move || redact::bytes(&redactor, cleaned, &bytes);
             batch.engine.validators.aside(&source, length, work).await.ok()
         }
-        _ => Some(readable(ended).into_bytes()),
+        _ => Some(match &ended.outcome {
+            Ok(output) => readable(output).into_owned().into_bytes(),
+            Err(failure) => failure.message.clone().into_bytes(),
+        }),
     };
     let never =
         ended.tool.as_ref().is_some_and(|tool| tool.artifact_policy() == ArtifactPolicy::Never);
@@ -188,20 +191,18 @@ fn tell<'a>(
 }
 
 /// The whole text that a model would read.
-fn readable(ended: &Ended) -> String {
-    match &ended.outcome {
-        Err(failure) => failure.message.clone(),
-        Ok(output) => {
-            let mut text = output.value.clone();
-            for block in &output.blocks {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(&block.as_read());
-            }
-            text
-        }
+pub(super) fn readable(output: &ToolOutput) -> Cow<'_, str> {
+    if output.blocks.is_empty() {
+        return Cow::Borrowed(&output.value);
     }
+    let mut text = output.value.clone();
+    for block in &output.blocks {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&block.as_read());
+    }
+    Cow::Owned(text)
 }
 
 /// Stores text and data, once if they are equal; also returns the text's handle.

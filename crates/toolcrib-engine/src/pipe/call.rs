@@ -10,7 +10,7 @@ use toolcrib_core::{
     ToolResult, TurnEvents,
 };
 
-use super::{arguments::NotJson, made::CallsMade};
+use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
 use crate::{
     compose::{Situation, Withheld},
     halt::Halting,
@@ -52,6 +52,7 @@ pub(super) struct Call {
     pub(super) began: Instant,
     /// The artifacts that the tool's body makes, if there is an artifact store.
     pub(super) kept: Option<ArtifactLog>,
+    pub(super) sizes: Sizes,
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.

@@ -36,10 +36,11 @@ mod resolve;
 mod run;
 mod sanitize;
 mod secret_arguments;
+mod sizes;
 mod structured;
 mod validate;
 
-use std::{any::Any, sync::Arc, time::Instant};
+use std::{any::Any, mem, sync::Arc, time::Instant};
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -53,6 +54,7 @@ pub(crate) use self::{call::Batch, made::CallsMade};
 use self::{
     call::{Call, Ended, Failure, Large, Settled},
     indirect::Directed,
+    sizes::Sizes,
 };
 use crate::{
     deferral::{SEARCH_TOOLS, Search},
@@ -71,9 +73,10 @@ impl Batch<'_> {
         for (settled, cap) in budget::spend_the_rest(shares, settled) {
             results.push(match settled {
                 Settled::Done(result) => result,
-                Settled::Large(Large { call, mut ended, known }) => {
+                Settled::Large(Large { mut call, mut ended, known }) => {
                     if self.engine.redactor.extent() > known {
                         redact::redact(self, &mut ended).await;
+                        call.sizes.outcome("redact", &ended);
                     }
                     let kept = artifact::artifact_store(self, &call, &mut ended, cap).await;
                     self.finish(call, ended, cap, kept).await
@@ -131,9 +134,11 @@ impl Batch<'_> {
     async fn settle(&self, call: Directed, shares: budget::Shares) -> Settled {
         let mut call = record::begin(self, call).await;
         let mut ended = self.attempt(&mut call, shares).await;
+        call.sizes.outcome("reduce", &ended);
         // Read first: secrets that another call adds from here on may come too late.
         let known = self.engine.redactor.extent();
         redact::redact(self, &mut ended).await;
+        call.sizes.outcome("redact", &ended);
         match budget::within(shares, &ended) {
             Some(cap) => {
                 let kept = artifact::artifact_store(self, &call, &mut ended, cap).await;
@@ -175,7 +180,21 @@ impl Batch<'_> {
                 middleware::Consulted::Answered(output) => return Ok(output),
             }
         };
-        let call = &*call;
+        let mut sizes = mem::take(&mut call.sizes);
+        let made = self.admitted(tool, call, ruled, shares, &mut sizes).await;
+        call.sizes = sizes;
+        made
+    }
+
+    /// Makes a call that passed all checks of its arguments, from `approve` to `reduce`.
+    async fn admitted(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        ruled: policy::Ruled<'_>,
+        shares: budget::Shares,
+        sizes: &mut Sizes,
+    ) -> Result<ToolOutput, Failure> {
         let args = validate::as_json(tool, call)?;
         let pending = || PendingCall {
             tool,
@@ -197,7 +216,10 @@ impl Batch<'_> {
                 Box::pin(repeat::repeat(self, recovery, tool, call, args, &pending, shares)).await
             }
         };
-        outcome.map(|output| reduce::reduce(self, tool, args, output))
+        outcome.map(|output| {
+            sizes.output("run", &output);
+            reduce::reduce(self, tool, args, output)
+        })
     }
 
     /// Makes a call once, from `grant` to `run`. The error of the outer result is a refusal.
@@ -230,7 +252,16 @@ impl Batch<'_> {
         let args_digest = args_digest(&name, &args);
         let (id, began) = (id.into(), Instant::now());
         let args = Ok(args);
-        let mut call = Call { id, name, called: None, args, args_digest, began, kept: None };
+        let mut call = Call {
+            id,
+            name,
+            called: None,
+            args,
+            args_digest,
+            began,
+            kept: None,
+            sizes: Sizes::default(),
+        };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::Consulted::Proceed) => Ok(()),
             Ok(_) => Err("a middleware replaces it".to_owned()),
@@ -297,14 +328,24 @@ impl Batch<'_> {
     }
 
     /// From `budget` to `record`.
-    async fn finish(&self, call: Call, ended: Ended, cap: usize, kept: kept::Kept) -> ToolResult {
+    async fn finish(
+        &self,
+        mut call: Call,
+        ended: Ended,
+        cap: usize,
+        kept: kept::Kept,
+    ) -> ToolResult {
+        call.sizes.outcome("artifact_store", &ended);
         let shaped = ended.tool.as_ref().filter(|tool| tool.output_schema().is_some()).cloned();
         let cut = budget::fit(ended, cap, &self.engine.limits, kept);
+        call.sizes.cut("budget", &cut);
         let mut clean = sanitize::sanitize(cut);
         if let Some(tool) = shaped {
             output::still_fitting(self, &tool, &mut clean);
         }
+        call.sizes.cut("sanitize", &clean.0);
         let fenced = fence::fence(clean);
+        call.sizes.text("fence", &fenced.text);
         record::end(self, call, fenced).await
     }
 }

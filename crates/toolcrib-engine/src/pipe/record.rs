@@ -14,6 +14,7 @@ use super::{
     fence::Fenced,
     indirect::Directed,
     redact,
+    sizes::Sizes,
 };
 
 /// In bytes. A longer name cannot be a tool's; it is shortened before any other stage sees it.
@@ -42,6 +43,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: Directed) -> Call {
         args,
         began: Instant::now(),
         kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
+        sizes: Sizes::of(batch),
     };
     let shown = match redact::is_large(&call.args) {
         true => Some(redact::arguments(batch, &call.args).await),
@@ -72,7 +74,7 @@ pub(super) async fn read(
     read.unwrap_or_else(|problem| Err(NotJson { text: String::new(), problem }))
 }
 
-pub(super) async fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
+pub(super) async fn end(batch: &Batch<'_>, mut call: Call, fenced: Fenced) -> ToolResult {
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
     result.called = call.called;
     result.args = redact::arguments(batch, &call.args).await;
@@ -91,6 +93,7 @@ pub(super) async fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolRe
     }
     result.produced_chars = cut.produced_chars;
     result.duration = call.began.elapsed();
+    let (produced_bytes, stages) = call.sizes.take();
     batch.made.note(call.args_digest);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {
         call_id: Arc::clone(&result.call_id),
@@ -100,6 +103,8 @@ pub(super) async fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolRe
         value: Arc::clone(&result.value),
         duration_ms: millis(result.duration),
         cost_usd: result.cost_usd,
+        produced_bytes,
+        stages,
         abandoned: result.abandoned,
         cause: result.cause.clone(),
     });

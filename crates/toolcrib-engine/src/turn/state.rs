@@ -103,7 +103,12 @@ impl TurnState {
             origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
             deferred: menu.deferred().len(),
             withheld: withheld.len(),
-            withheld_tools: if is_new { withheld.tools_without_change() } else { Vec::new() },
+            // Each turn lists them once: a reader of its events knows no other turn.
+            withheld_tools: if is_new || before.is_none() {
+                withheld.tools_without_change()
+            } else {
+                Vec::new()
+            },
             fingerprint,
             changed: before != Some(fingerprint),
             duration_ms: millis(took),

@@ -92,7 +92,7 @@ async fn an_event_is_one_flat_object_with_type_run_number_and_identity() {
             "type": "tool.end", "turn_id": "run-1", "seq": 5, "iteration": 1, "at_ms": null,
             "identity": {"principal": "ann", "conversation": "c-1"},
             "call_id": "id-t", "tool": "t", "ok": true, "code": null, "value": "ran",
-            "duration_ms": null,
+            "duration_ms": null, "produced_bytes": 3,
         })
     );
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{
     CallIntent, CallOutcome, ContentBlock, ErrorCode, Message, SessionRecord, SessionStore,
-    SessionStoreError, StoredCall, ToolCall, TurnState, Usage, VendorContent,
+    SessionStoreError, StoredCall, ToolCall, TracedEvent, TurnState, Usage, VendorContent,
 };
 
 use super::{Violations, began, ended, leased, owner};
@@ -17,6 +17,7 @@ pub(super) fn check(
     messages(store, broken)?;
     calls(store, broken)?;
     turns(store, broken)?;
+    events(store, broken)?;
     order(store, broken)
 }
 
@@ -163,16 +164,70 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     Ok(())
 }
 
+fn events(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    let event = |at_ms: u64, iteration| TracedEvent {
+        name: "tool.end".into(),
+        iteration,
+        at_ms,
+        fields: [("value".to_owned(), json!({"z": [at_ms, "\u{1f600}"], "a": null}))]
+            .into_iter()
+            .collect(),
+    };
+    let written = [event(0, None), event(7, Some(1)), event(u64::from(u32::MAX) + 1, Some(2))];
+    let record = |event: &TracedEvent| SessionRecord::Event(event.clone());
+    let (first, rest) = (event(0, None), written.iter().map(record));
+    let intent = SessionRecord::Intent(CallIntent {
+        call_id: "c1".into(),
+        tool: "refund".into(),
+        arguments: json!({}),
+        read_only: true,
+        idempotent: true,
+    });
+    store.write(&lease, &[began(), intent, record(&first), ended(), began()])?;
+    let size = store.find(&owner, &info.id)?.bytes;
+    let rest: Vec<_> = rest.collect();
+    store.write(&lease, &rest[..1])?;
+    store.write(&lease, &rest[1..])?;
+    let read = |turn| store.events(&owner, &info.id, turn);
+    let same = read(1)? == [first] && read(2)? == written && read(3)?.is_empty();
+    broken.unless(same, "events must be read as they were written, in order, by turn");
+    let grown = store.find(&owner, &info.id)?.bytes > size;
+    broken.unless(grown, "the size of a session must count its events");
+    let runs = store.runs(&owner, 10)?;
+    let read: Vec<_> = runs
+        .iter()
+        .map(|run| (Arc::clone(&run.session), run.turn.number, run.calls, run.turn.state.clone()))
+        .collect();
+    let over = TurnState::Ended { stopped: "answered".into(), error: None };
+    let id = || Arc::clone(&info.id);
+    let expected = [(id(), 2, 0, TurnState::Running), (id(), 1, 1, over)];
+    broken.unless(read == expected, "runs must be the turns with their calls, the last one first");
+    let titled = runs.iter().all(|run| *run.turn.title == *"first words");
+    broken.unless(titled, "a turn must have its title");
+    let limited = store.runs(&owner, 1)?.len() == 1;
+    broken.unless(limited, "no more runs than the limit must be listed");
+    Ok(())
+}
+
 /// Records that do not fit are refused, with all records of the write.
 fn order(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let message = || SessionRecord::Message(Message::user("hello"));
+    let event = TracedEvent {
+        name: "model.start".into(),
+        iteration: Some(1),
+        at_ms: 1,
+        fields: Map::new(),
+    };
     let refused = [
         vec![message()],
         vec![ended()],
         vec![began(), began()],
         vec![began(), message(), ended(), message()],
+        vec![SessionRecord::Event(event)],
     ];
     for records in &refused {
         let result = store.write(&lease, records);

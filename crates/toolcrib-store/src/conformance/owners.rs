@@ -32,9 +32,11 @@ fn isolation(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Se
         let all_unknown = is_unknown(store.find(other, &info.id).map(drop))
             && is_unknown(store.find(other, "mine").map(drop))
             && is_unknown(store.read(other, &info.id).map(drop))
+            && is_unknown(store.events(other, &info.id, 1).map(drop))
             && is_unknown(store.acquire(other, &info.id, LONG).map(drop))
             && is_unknown(store.remove(other, &info.id))
-            && store.list(other, 1_000)?.iter().all(|listed| listed.id != info.id);
+            && store.list(other, 1_000)?.iter().all(|listed| listed.id != info.id)
+            && store.runs(other, 1_000)?.iter().all(|run| run.session != info.id);
         broken.unless(all_unknown, &format!("a session of one owner must be unknown to {other:?}"));
     }
     broken.unless(

@@ -24,7 +24,7 @@ use rusqlite::{
 use serde_json::json;
 use toolcrib_core::{
     __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionStore, SessionStoreError, StoredSession,
+    SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
 
 use self::{unsigned::Unsigned, write::Sync};
@@ -256,6 +256,23 @@ impl SessionStore for SqliteStore {
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
         self.reading(|transaction| read::session(transaction, owner, id))
+    }
+
+    fn runs(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<StoredRun>, SessionStoreError> {
+        self.reading(|transaction| read::runs(transaction, owner, limit))
+    }
+
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError> {
+        self.reading(|transaction| read::events(transaction, owner, id, turn))
     }
 
     fn acquire(

@@ -23,7 +23,8 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
         owner TEXT NOT NULL,
@@ -74,7 +75,21 @@ const MIGRATIONS: [&str; 1] = ["
         outcome TEXT,
         PRIMARY KEY (session, call_id)
     ) STRICT;
-"];
+",
+    "
+    ALTER TABLE turns ADD COLUMN title TEXT NOT NULL DEFAULT '';
+    CREATE TABLE events (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        turn INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        iteration INTEGER,
+        at_ms INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        fields TEXT NOT NULL,
+        PRIMARY KEY (session, turn, position)
+    ) STRICT, WITHOUT ROWID;
+",
+];
 
 /// The present format: the number of migrations, which the file contains as its `user_version`.
 const FORMAT: i64 = MIGRATIONS.len() as i64;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Params, Row, Transaction, params};
 use toolcrib_core::{
-    CallOutcome, NewSession, SessionInfo, SessionOwner, StoredCall, StoredMessage, StoredSession,
-    StoredTurn, TurnState, Usage,
+    CallOutcome, NewSession, SessionInfo, SessionOwner, StoredCall, StoredMessage, StoredRun,
+    StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
 use super::{Failure, owner_key, unknown, unsigned::Unsigned};
@@ -15,9 +15,22 @@ use crate::frozen::{FrozenError, FrozenJson, thaw};
 macro_rules! info_of {
     ($condition:literal) => {
         concat!(
-            "SELECT id, name, personality, created_ms, used_ms, sessions.turns, title, bytes,
+            "SELECT id, name, personality, created_ms, used_ms, sessions.turns, sessions.title, bytes,
                 ended_ms, stopped, error
                 FROM sessions LEFT JOIN turns ON session = id AND number = sessions.turns ",
+            $condition
+        )
+    };
+}
+
+/// The columns of [`to_turn`], and others after them.
+macro_rules! turns_of {
+    ($others:literal, $condition:literal) => {
+        concat!(
+            "SELECT number, model, began_ms, ended_ms, stopped, error, input_tokens,
+                cached_input_tokens, output_tokens, cost_usd, turns.title",
+            $others,
+            " FROM turns ",
             $condition
         )
     };
@@ -56,8 +69,7 @@ pub(super) fn session(
         true => Ok(info),
         false => Err(unknown(id)),
     })?;
-    let turns = "SELECT number, model, began_ms, ended_ms, stopped, error, input_tokens,
-        cached_input_tokens, output_tokens, cost_usd FROM turns WHERE session = ?1 ORDER BY number";
+    let turns = turns_of!("", "WHERE session = ?1 ORDER BY number");
     let messages = "SELECT turn, body FROM messages WHERE session = ?1 ORDER BY position";
     let calls = "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
         outcome FROM calls WHERE session = ?1 ORDER BY position";
@@ -66,6 +78,47 @@ pub(super) fn session(
         turns: all(transaction, turns, [id], to_turn)?,
         messages: all(transaction, messages, [id], to_message)?,
         calls: all(transaction, calls, [id], to_call)?,
+    })
+}
+
+pub(super) fn runs(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    limit: usize,
+) -> Result<Vec<StoredRun>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let runs = turns_of!(
+        ", id, name, (SELECT count(*) FROM calls WHERE calls.session = id AND turn = number)",
+        "JOIN sessions ON id = session WHERE owner = ?1
+            ORDER BY began_ms DESC, id DESC, number DESC LIMIT ?2"
+    );
+    all(transaction, runs, params![owner_key(owner), limit], |row| {
+        let new = NewSession { owner: owner.clone(), name: row.get(12)?, personality: "".into() };
+        let info = SessionInfo::new(row.get(11)?, &new, 0);
+        Ok(StoredRun::new(&info, to_turn(row)?, row.get(13)?))
+    })
+}
+
+pub(super) fn events(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+    turn: u32,
+) -> Result<Vec<TracedEvent>, Failure> {
+    let is_theirs = "SELECT 1 FROM sessions WHERE id = ?1 AND owner = ?2";
+    let is_theirs =
+        transaction.query_row(is_theirs, params![id, owner_key(owner)], |_| Ok(())).optional()?;
+    is_theirs.ok_or_else(|| unknown(id))?;
+    let events = "SELECT name, iteration, at_ms, fields FROM events
+        WHERE session = ?1 AND turn = ?2 ORDER BY position";
+    all(transaction, events, params![id, turn], |row| {
+        let fields: String = row.get(3)?;
+        Ok(TracedEvent {
+            name: row.get(0)?,
+            iteration: row.get(1)?,
+            at_ms: unsigned(row, 2)?,
+            fields: serde_json::from_str(&fields).map_err(FrozenError::from)?,
+        })
     })
 }
 
@@ -117,6 +170,7 @@ fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
     Ok(StoredTurn {
         number: row.get(0)?,
         model: row.get(1)?,
+        title: row.get(10)?,
         began_ms: unsigned(row, 2)?,
         ended_ms,
         state: state(ended_ms, row.get(4)?, row.get(5)?),

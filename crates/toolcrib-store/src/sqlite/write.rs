@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
-use toolcrib_core::{CallIntent, Message, SessionRecord, Usage};
+use toolcrib_core::{CallIntent, Message, SessionRecord, TracedEvent, Usage};
 
 use super::{Failure, unsigned::Unsigned};
 use crate::{
@@ -85,6 +85,7 @@ impl Writer<'_> {
                     .execute(update, params![self.session, call_id, outcome.as_str()])?;
                 Ok(())
             }
+            SessionRecord::Event(event) => self.event(event),
             SessionRecord::TurnEnded { stopped, error, usage } => {
                 self.turn_ended(stopped, error.as_deref(), usage)
             }
@@ -103,8 +104,9 @@ impl Writer<'_> {
         self.turn += 1;
         self.is_running = true;
         self.transaction.execute(
-            "INSERT INTO turns (session, number, model, began_ms, cost_usd) VALUES (?1, ?2, ?3, ?4, 0)",
-            params![self.session, self.turn, model, Unsigned(now_ms())],
+            "INSERT INTO turns (session, number, model, title, began_ms, cost_usd)
+                VALUES (?1, ?2, ?3, ?4, ?5, 0)",
+            params![self.session, self.turn, model, title, Unsigned(now_ms())],
         )?;
         Ok(())
     }
@@ -118,6 +120,20 @@ impl Writer<'_> {
                 (SELECT coalesce(max(position), 0) + 1 FROM messages WHERE session = ?1), ?2, ?3",
             )?
             .execute(params![self.session, self.turn, body])?;
+        Ok(())
+    }
+
+    fn event(&mut self, event: &TracedEvent) -> Result<(), Failure> {
+        let TracedEvent { name, iteration, at_ms, fields } = event;
+        let fields = serde_json::to_string(fields).map_err(FrozenError::from)?;
+        self.bytes += fields.len() as u64;
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO events (session, turn, position, iteration, at_ms, name, fields)
+                SELECT ?1, ?2, (SELECT coalesce(max(position), 0) + 1 FROM events
+                WHERE session = ?1 AND turn = ?2), ?3, ?4, ?5, ?6",
+            )?
+            .execute(params![self.session, self.turn, iteration, Unsigned(*at_ms), name, fields])?;
         Ok(())
     }
 

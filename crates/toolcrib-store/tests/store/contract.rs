@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
-    SessionStore, SessionStoreError, StoredSession,
+    SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::{MemoryStore, SqliteStore, conformance::check_session_store};
 
@@ -24,6 +24,7 @@ enum Fault {
     OneOwner,
     NoLease,
     EmptyMessages,
+    NoEvents,
     KeepsAll,
 }
 
@@ -59,6 +60,24 @@ impl SessionStore for Faulty {
             session.messages.clear();
         }
         Ok(session)
+    }
+
+    fn runs(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<StoredRun>, SessionStoreError> {
+        self.store.runs(&self.owner(owner), limit)
+    }
+
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError> {
+        let events = self.store.events(&self.owner(owner), id, turn)?;
+        Ok(if self.fault == Fault::NoEvents { Vec::new() } else { events })
     }
 
     fn acquire(
@@ -105,6 +124,7 @@ fn the_suite_finds_each_fault() {
         (Fault::OneOwner, "a session of one owner must be unknown to"),
         (Fault::NoLease, "a leased session must not be leased again"),
         (Fault::EmptyMessages, "messages must be read as they were written"),
+        (Fault::NoEvents, "events must be read as they were written"),
         (Fault::KeepsAll, "expired sessions must be removed"),
     ] {
         let faulty = Faulty { store: MemoryStore::new(), fault };

@@ -1,0 +1,155 @@
+//! The events of a run, as its session keeps them.
+
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use toolcrib_core::{Digest, Event, EventKind, Events, SessionRecord, Subscription, TracedEvent};
+use toolcrib_engine::Redactor;
+
+/// The limit of the events of a run, in bytes. Beyond it only the end of each model request and of
+/// each call is kept: a sum of the usage stays right.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The limit of a list of tools in one event.
+const MAX_TOOLS: usize = 512;
+
+/// The limit of a text in an event, in bytes.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// A listener that collects the events of a run until they are written with the next records of its
+/// session. It costs no write, and no wait for the disk.
+///
+/// Texts that the session contains anyway are left out: the model's text, the arguments and results
+/// of calls.
+pub(super) struct Trace {
+    waiting: Arc<Mutex<Waiting>>,
+    redactor: Redactor,
+    /// The size of the written events.
+    written: AtomicU64,
+    subscription: Option<Subscription>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: Vec<TracedEvent>,
+    /// The menus whose tools were listed.
+    listed: HashSet<Digest>,
+}
+
+impl Trace {
+    /// Begins to listen.
+    pub(super) fn of(events: &Events, redactor: Redactor) -> Self {
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let heard = Arc::clone(&waiting);
+        // Every hub has the pattern `*`.
+        let subscription = events.on("*", move |event| heard.lock().note(event)).ok();
+        Self { waiting, redactor, written: AtomicU64::new(0), subscription }
+    }
+
+    /// The events since the last time, as records.
+    pub(super) fn take(&self) -> Vec<SessionRecord> {
+        let events = mem::take(&mut self.waiting.lock().events);
+        events.into_iter().filter_map(|event| self.record(event)).collect()
+    }
+
+    fn record(&self, event: TracedEvent) -> Option<SessionRecord> {
+        let TracedEvent { name, iteration, at_ms, fields } = event;
+        let mut fields = match self.redactor.json(Value::Object(fields)) {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        fields.values_mut().for_each(shorten);
+        let bytes = serde_json::to_string(&fields).map_or(0, |json| json.len() as u64);
+        let is_full = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES;
+        if is_full {
+            if !matches!(&*name, "model.end" | "tool.end") {
+                return None;
+            }
+            fields.remove("cause");
+            fields.remove("error");
+            fields.remove("stages");
+            fields.insert("trace_is_full".to_owned(), Value::Bool(true));
+        }
+        Some(SessionRecord::Event(TracedEvent { name, iteration, at_ms, fields }))
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        if let Some(subscription) = &self.subscription {
+            subscription.unsubscribe();
+        }
+    }
+}
+
+impl Waiting {
+    fn note(&mut self, event: &Event) {
+        let mut kind = event.kind.clone();
+        match &mut kind {
+            // Pieces of the model's message, and a message that is not one of the turn's.
+            EventKind::ModelText { .. }
+            | EventKind::ModelReasoning { .. }
+            | EventKind::ToolProgress { .. }
+            | EventKind::IterationStart
+            | EventKind::IterationEnd { .. }
+            | EventKind::DiscoveryStarted { .. }
+            | EventKind::TurnEnd { .. } => return,
+            EventKind::TurnStart { message, .. } => *message = Arc::default(),
+            EventKind::ToolStart { args, .. } => *args = Value::Null,
+            EventKind::ToolEnd { value, .. } => *value = Arc::default(),
+            EventKind::ToolsOffered { tools, origins, fingerprint, .. }
+                if !self.listed.insert(*fingerprint) =>
+            {
+                tools.clear();
+                origins.clear();
+            }
+            _ => {}
+        }
+        // Every event is an object.
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(&kind) else { return };
+        let of_content = match &kind {
+            EventKind::TurnStart { .. } => "message",
+            EventKind::ToolStart { .. } => "args",
+            EventKind::ToolEnd { .. } => "value",
+            _ => "type",
+        };
+        fields.remove(of_content);
+        fields.remove("type");
+        self.events.push(TracedEvent {
+            name: kind.name().into(),
+            iteration: event.iteration,
+            at_ms: event.at_ms,
+            fields,
+        });
+    }
+}
+
+/// Limits the length of lists and texts.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > MAX_TEXT => {
+            let end = text.floor_char_boundary(MAX_TEXT);
+            let missing = text.len() - end;
+            text.truncate(end);
+            text.push_str(&format!("… ({missing} more bytes)"));
+        }
+        Value::Array(items) => {
+            let missing = items.len().saturating_sub(MAX_TOOLS);
+            items.truncate(MAX_TOOLS);
+            items.iter_mut().for_each(shorten);
+            if missing > 0 && items.first().is_some_and(Value::is_object) {
+                items.push(json!({ "more": missing }));
+            }
+        }
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
