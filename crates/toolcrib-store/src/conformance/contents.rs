@@ -187,9 +187,9 @@ fn events(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessi
     });
     store.write(&lease, &[began(), intent, record(&first), ended(), began()])?;
     let size = store.find(&owner, &info.id)?.bytes;
-    let rest: Vec<_> = rest.collect();
-    store.write(&lease, &rest[..1])?;
-    store.write(&lease, &rest[1..])?;
+    for record in rest {
+        store.write(&lease, &[record])?;
+    }
     let read = |turn| store.events(&owner, &info.id, turn);
     let same = read(1)? == [first] && read(2)? == written && read(3)?.is_empty();
     broken.unless(same, "events must be read as they were written, in order, by turn");
