@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::LintCatalog,
-    report::{Findings, Report},
+    report::{Findings, Report, Severity},
     rules::{self, Rule},
     tool::{LintTool, SourceFacts},
 };
@@ -74,6 +74,13 @@ impl Linter {
             return Err(UnknownRuleError { id: id.to_owned() });
         }
         Ok(self)
+    }
+
+    /// Disables the rules that report [warnings only](Rule::warns).
+    #[must_use]
+    pub fn errors_only(mut self) -> Self {
+        self.rules.retain(|rule| rule.severity() == Severity::Error);
+        self
     }
 
     /// Adds facts about the sources of the tools.

@@ -12,13 +12,13 @@ use crate::{
     text::{folded, name, quoted},
 };
 
-/// The meaning of a pattern, and the pattern, for folded text.
+/// The meaning of a pattern, and the pattern, for folded text. `{word}` is a [`WORD`].
 type Pattern = (&'static str, &'static str);
 
 const TO_MODEL: [Pattern; 5] = [
     (
         "tells the model to ignore its instructions",
-        r"\b(?:ignore|disregard|forget)(?: [\w']+){0,4} (?:instructions?|prompts?|guidelines|guardrails|directives|(?:you (?:were|have been) told))\b",
+        r"\b(?:ignore|disregard|forget)(?: {word}){0,4} (?:instructions?|prompts?|guidelines|guardrails|directives|(?:you (?:were|have been) told))\b",
     ),
     (
         "gives the model another role or other orders",
@@ -26,7 +26,7 @@ const TO_MODEL: [Pattern; 5] = [
     ),
     (
         "tells the model to hide something from the user",
-        r"\b(?:do not|don't|never|must not|without) (?:[\w']+ ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting) (?:[\w']+ ){0,5}?(?:users?|humans?|operator|anyone|anybody)\b|\b(?:do not|don't|never) mention (?:that|this|these|it)\b|\bhide (?:this|it) from the user\b",
+        r"\b(?:do not|don't|never|must not|without) (?:{word} ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting) (?:{word} ){0,5}?(?:users?|humans?|operator|anyone|anybody)\b|\b(?:do not|don't|never) mention (?:that|this|these|it)\b|\bhide (?:this|it) from the user\b",
     ),
     (
         "requests a file that contains secrets",
@@ -41,15 +41,15 @@ const TO_MODEL: [Pattern; 5] = [
 const PRECEDENCE: [Pattern; 4] = [
     (
         "claims precedence over all other tools",
-        r"\balways (?:call|use|run|invoke) this (?:tool|function)?(?: ?[\w']+){0,3} ?\b(?:first|before)\b|\bbefore (?:using|calling|running|invoking) (?:any|all|every|each)\b|\bbefore (?:any|all|every)(?: other)? (?:tools?|functions?|actions?|tool calls?)\b|\b(?:must|has to) (?:always )?be (?:called|used|run|invoked) (?:first|before (?:any|all|every|each))\b|\bhighest priority\b",
+        r"\balways (?:call|use|run|invoke) this (?:tool|function)?(?: ?{word}){0,3} ?\b(?:first|before)\b|\bbefore (?:using|calling|running|invoking) (?:any|all|every|each)\b|\bbefore (?:any|all|every)(?: other)? (?:tools?|functions?|actions?|tool calls?)\b|\b(?:must|has to) (?:always )?be (?:called|used|run|invoked) (?:first|before (?:any|all|every|each))\b|\bhighest priority\b",
     ),
     (
         "discourages the use of other tools",
-        r"\binstead of (?:any|all|every|the) other (?:\w+ )?(?:tools?|functions?)\b|\b(?:do not|don't|never) (?:call|use|run|invoke) (?:any |the )?other (?:\w+ )?(?:tools?|functions?)\b|\bthe (?:other|original|old) (?:\w+ )?(?:tool|function)s? (?:is|are) (?:deprecated|broken|unsafe|obsolete)\b",
+        r"\binstead of (?:any|all|every|the) other (?:{word} )?(?:tools?|functions?)\b|\b(?:do not|don't|never) (?:call|use|run|invoke) (?:any |the )?other (?:{word} )?(?:tools?|functions?)\b|\bthe (?:other|original|old) (?:{word} )?(?:tool|function)s? (?:is|are) (?:deprecated|broken|unsafe|obsolete)\b",
     ),
     (
         "requests the whole conversation",
-        r"\b(?:include|pass|send|attach|provide|put|copy|append|forward)(?:s|ing)?\b[^.!?]{0,60}\b(?:entire|full|complete|whole)(?: \w+){0,2} (?:conversation|chat)\b|\b(?:include|pass|send|attach|provide|put|copy|append|forward|repeat|reveal)\b[^.!?]{0,40}\bsystem prompt\b",
+        r"\b(?:include|pass|send|attach|provide|put|copy|append|forward)(?:s|ing)?\b[^.!?]{0,60}\b(?:entire|full|complete|whole)(?: {word}){0,2} (?:conversation|chat)\b|\b(?:include|pass|send|attach|provide|put|copy|append|forward|repeat|reveal)\b[^.!?]{0,40}\bsystem prompt\b",
     ),
     (
         "threatens the model",
@@ -59,8 +59,15 @@ const PRECEDENCE: [Pattern; 4] = [
 
 type Compiled = Vec<(&'static str, Regex)>;
 
+/// The characters of a word in any script, roughly. The exact classes `\w` and `\b` of Unicode have
+/// hundreds of ranges: with them, the compiled patterns take megabytes.
+const WORD: &str = r"[a-z0-9_'\u{80}-\u{10ffff}]+";
+
 fn compiled(patterns: &[Pattern]) -> Compiled {
-    let compile = |(what, pattern): &Pattern| Some((*what, Regex::new(pattern).ok()?));
+    let compile = |(what, pattern): &Pattern| {
+        let pattern = pattern.replace("{word}", WORD).replace(r"\b", r"(?-u:\b)");
+        Some((*what, Regex::new(&pattern).ok()?))
+    };
     patterns.iter().filter_map(compile).collect()
 }
 

@@ -13,7 +13,10 @@ mod sources;
 
 use std::{fmt, sync::Arc};
 
-use crate::{catalog::LintCatalog, report::Findings};
+use crate::{
+    catalog::LintCatalog,
+    report::{Findings, Severity},
+};
 
 type Check = dyn Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync;
 
@@ -22,6 +25,7 @@ type Check = dyn Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync;
 pub struct Rule {
     id: Arc<str>,
     about: Arc<str>,
+    severity: Severity,
     check: Arc<Check>,
 }
 
@@ -33,7 +37,15 @@ impl Rule {
         about: impl Into<Arc<str>>,
         check: impl Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync + 'static,
     ) -> Self {
-        Self { id: id.into(), about: about.into(), check: Arc::new(check) }
+        let severity = Severity::Error;
+        Self { id: id.into(), about: about.into(), severity, check: Arc::new(check) }
+    }
+
+    /// Declares that the rule reports warnings and no errors.
+    #[must_use]
+    pub fn warns(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
     }
 
     /// Its id.
@@ -44,6 +56,11 @@ impl Rule {
     /// A description of the check, in one line.
     pub fn about(&self) -> &str {
         &self.about
+    }
+
+    /// The highest severity that it may report: errors, unless it [declares](Self::warns) otherwise.
+    pub fn severity(&self) -> Severity {
+        self.severity
     }
 
     pub(crate) fn check(&self, catalog: &LintCatalog<'_>, findings: &mut Findings) {
@@ -62,43 +79,50 @@ pub(crate) fn all() -> Vec<Rule> {
     vec![
         Rule::new("duplicate-name", "Two tools with the same name", names::duplicate),
         Rule::new("invalid-name", "A name that model APIs refuse", names::invalid),
-        Rule::new("confusable-name", "Names that are easily mixed up", names::confusable),
+        Rule::new("confusable-name", "Names that are easily mixed up", names::confusable).warns(),
         Rule::new("missing-description", "No description", descriptions::missing),
-        Rule::new("vague-description", "A description without information", descriptions::vague),
+        Rule::new("vague-description", "A description without information", descriptions::vague)
+            .warns(),
         Rule::new(
             "long-description",
             "A description that is refused or truncated",
             descriptions::long,
-        ),
+        )
+        .warns(),
         Rule::new(
             "says-what-not-when",
             "A description that does not say when to use the tool",
             descriptions::what_not_when,
-        ),
+        )
+        .warns(),
         Rule::new(
             "confusable-description",
             "Descriptions with the same meaning",
             similar::confusable,
-        ),
+        )
+        .warns(),
         Rule::new(
             "undescribed-parameter",
             "A parameter without a description",
             parameters::undescribed,
-        ),
+        )
+        .warns(),
         Rule::new(
             "unclear-default",
             "An optional parameter without a documented default",
             parameters::unclear_default,
-        ),
-        Rule::new("enum-in-prose", "Values that are listed in prose only", prose_enums::in_prose),
+        )
+        .warns(),
+        Rule::new("enum-in-prose", "Values that are listed in prose only", prose_enums::in_prose)
+            .warns(),
         Rule::new("invalid-schema", "A schema that cannot be enforced", schemas::invalid),
         Rule::new(
             "unknown-required",
             "A required parameter that is not described",
             schemas::unknown_required,
         ),
-        Rule::new("large-tool", "A tool that costs much in every request", sizes::tool),
-        Rule::new("large-catalog", "All tools cost much in every request", sizes::catalog),
+        Rule::new("large-tool", "A tool that costs much in every request", sizes::tool).warns(),
+        Rule::new("large-catalog", "All tools cost much in every request", sizes::catalog).warns(),
         Rule::new("hidden-characters", "Invisible characters", hidden_text::characters),
         Rule::new("hidden-markup", "Invisible markup", hidden_text::markup),
         Rule::new("padded-text", "Text pushed out of sight by blanks", hidden_text::padding),
@@ -111,13 +135,15 @@ pub(crate) fn all() -> Vec<Rule> {
             "claims-precedence",
             "Text that discourages the use of other tools",
             instructions::precedence,
-        ),
+        )
+        .warns(),
         Rule::new(
             "speaks-of-foreign-tool",
             "Text about a tool of another source",
             instructions::foreign_tool,
-        ),
+        )
+        .warns(),
         Rule::new("source-failed", "A source that could not be listed", sources::failed),
-        Rule::new("endless-ttl", "A remote list that never expires", sources::endless_ttl),
+        Rule::new("endless-ttl", "A remote list that never expires", sources::endless_ttl).warns(),
     ]
 }

@@ -1,7 +1,7 @@
 //! Tools to check, and readable findings.
 
 use serde_json::{Value, json};
-use toolcrib_lint::{LintTool, Linter, Report, Severity, lint};
+use toolcrib_lint::{Finding, LintTool, Linter, Report, Severity, lint};
 
 /// A description without problems, about a subject.
 pub(crate) fn sound(about: &str) -> String {
@@ -33,7 +33,19 @@ pub(crate) fn of_parameter(parameter: Value, required: bool) -> LintTool {
 
 /// The findings in readable form.
 pub(crate) fn found(tools: &[LintTool]) -> String {
-    shown(&lint(tools))
+    let report = lint(tools);
+    // Sources' definitions are checked without the rules that warn.
+    let errors = |report: Report| report.findings.into_iter().filter(is_error).collect::<Vec<_>>();
+    assert_eq!(
+        errors(Linter::new().errors_only().lint(tools)),
+        errors(report.clone()),
+        "a rule that is declared to warn reports errors"
+    );
+    shown(&report)
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.severity == Severity::Error
 }
 
 pub(crate) fn found_with(linter: &Linter, tools: &[LintTool]) -> String {

@@ -29,6 +29,7 @@ pub(super) fn definition_check(
             problems.push(Diagnostic::error(&rule.at, message).help(help));
         }
     }
+    let linter = linter.errors_only();
     (!is_off).then(|| DefinitionCheck::new(move |tool| refusal(&linter, tool)))
 }
 
