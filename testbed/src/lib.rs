@@ -35,7 +35,7 @@ pub use axum::{
 };
 
 pub use self::{
-    canned::{CannedServer, Reply},
+    canned::{CannedServer, Gate, Reply},
     model_server::{ModelServer, ModelServerBuilder},
     postgres::PostgresServer,
     recorder::{Recorded, Recorder},

@@ -59,12 +59,11 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or
-     SIGTERM, or its input was closed
-  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was not
-     ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings,
-     `find` does not find the expected tool, `doctor` finds a sandbox that is not
-     enforced
+  0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or \
+SIGTERM, or its input was closed
+  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was \
+not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
+`find` does not find the expected tool, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
 
@@ -72,7 +71,6 @@ Exit codes:
 /// cleans what comes back.
 #[derive(Debug, Parser)]
 #[command(name = "toolcrib", version, help_template = HELP, after_help = EXIT_CODES)]
-#[command(max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -124,7 +122,8 @@ pub(crate) enum Command {
     /// Create a small project that runs at once
     #[command(after_help = "\
 Examples:
-  toolcrib init my-agent && toolcrib run -p my-agent \"what do we know about the printer?\"")]
+  toolcrib init my-agent
+  toolcrib run -p my-agent \"what do we know about the printer?\"")]
     Init(InitArgs),
     /// Trust the project of this folder, as it is now, to do what it declares
     #[command(after_help = "\
@@ -134,9 +133,9 @@ Examples:
   toolcrib trust --owner /mnt/work
   toolcrib trust --list
 
-A trusted project may start the programs, send the requests and read the environment variables that
-it declares. A project named with `-p` and a file named with `--import` need no trust if they belong
-to you or to root. A project found in this folder or above it must be trusted once, and again after
+A trusted project may start the programs, send the requests and read the environment variables that \
+it declares. A project named with `-p` and a file named with `--import` need no trust if they belong \
+to you or to root. A project found in this folder or above it must be trusted once, and again after \
 its files change. See docs/project-file.md.")]
     Trust(TrustArgs),
     /// Load the project and report its contents, or all its errors
@@ -151,12 +150,12 @@ Examples:
   toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
   tail -n 50 error.log | toolcrib run
   toolcrib run --as intern --json \"Refund order 1042\"
-  toolcrib run --model anthropic:claude-sonnet-5-5 --record refund.toml \"Refund order 1042\"
+  toolcrib run --model anthropic --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"
   toolcrib run -c \"And the order before?\"
   toolcrib run --session refunds @message.txt
 
-Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session
+Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
 belongs to the principal of `--as` and the tenant of `--tenant`. See docs/sessions.md.")]
     Run(RunArgs),
     /// Call one tool, through the same pipe as a model's call
@@ -176,9 +175,10 @@ Examples:
   toolcrib serve -p my-agent --http --access-log access.jsonl
 
 In the configuration of an MCP client:
-  { \"mcpServers\": { \"toolcrib\": { \"command\": \"toolcrib\", \"args\": [\"serve\", \"-p\", \"DIR\"] } } }
+  { \"mcpServers\":
+    { \"toolcrib\": { \"command\": \"toolcrib\", \"args\": [\"serve\", \"-p\", \"DIR\"] } } }
 
-It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is
+It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is \
 closed: exit code 0. A second signal ends it at once: exit code 3.")]
     Serve(ServeArgs),
     /// List the sessions of a project, or delete some
@@ -230,7 +230,7 @@ Examples:
   toolcrib find \"return the money of a charge\" -p examples/support-desk
   toolcrib find \"refund a charge\" --expect refund_duplicate_charge --as intern
 
-Searched are the deferred tools; if none is deferred, all offered ones. The exit code is 1 if the
+Searched are the deferred tools; if none is deferred, all offered ones. The exit code is 1 if the \
 expected tool is not among those that a search of a model names.")]
     Find(FindArgs),
     /// List all tools of a project, declared and remote, also withheld ones
@@ -240,7 +240,7 @@ Examples:
   toolcrib tools --toolset billing --json
   toolcrib tools --tenant acme
 
-Hubs are queried with the identity of `--as` and `--tenant`. The exit code is 1 when the tools of a
+Hubs are queried with the identity of `--as` and `--tenant`. The exit code is 1 when the tools of a \
 required source cannot be listed.")]
     Tools(ToolsArgs),
     /// Find tools that a model may confuse or misread, or that cost too much
@@ -252,14 +252,14 @@ Examples:
   toolcrib lint tools.json --json
   my-mcp-client tools/list | toolcrib lint -
 
-It finds tools that a model may confuse or misread, that cost too many tokens, or that try to
+It finds tools that a model may confuse or misread, that cost too many tokens, or that try to \
 manipulate it.
 
-FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as
-`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI). The hubs of a project are
+FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as \
+`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI). The hubs of a project are \
 queried with the identity of `--as` and `--tenant`.
 
-The exit code is 0 without findings, 1 with findings, 2 when there are no tools to check.
+The exit code is 0 without findings, 1 with findings, 2 when there are no tools to check. \
 docs/lint.md lists all rules. Tokens are estimated: one for four characters.")]
     Lint(LintArgs),
     /// List the skills of a project, install or remove one
@@ -295,8 +295,8 @@ Examples:
   toolcrib doctor --json
   setpriv --reuid nobody toolcrib doctor
 
-A child process enters each sandbox and tries what it must not do. It needs no project. The exit code
-is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get
+A child process enters each sandbox and tries what it must not do. It needs no project. The exit code \
+is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
 it. See docs/sandbox.md.")]
     Doctor,
 }

@@ -50,6 +50,7 @@ async fn send(reply: &Reply, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<(
                 to.flush().await?;
             }
             Step::Wait(pause) => tokio::time::sleep(*pause).await,
+            Step::Gate(gate) => gate.wait().await,
         }
     }
     match reply.ending {

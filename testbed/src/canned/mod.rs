@@ -13,7 +13,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-pub use self::reply::Reply;
+pub use self::reply::{Gate, Reply};
 use self::{exchange::converse, reply::Ending};
 use crate::recorder::Recorder;
 

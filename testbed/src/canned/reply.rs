@@ -1,9 +1,10 @@
 //! The parts of a prepared reply.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{body::Bytes, http::StatusCode};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 /// A prepared reply: a head, pieces of a body with pauses between them, and an end.
 ///
@@ -33,6 +34,36 @@ enum Framing {
 pub(super) enum Step {
     Send(Bytes),
     Wait(Duration),
+    Gate(Gate),
+}
+
+/// Pauses in replies that a test ends, one after the other, instead of a time. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    /// Ends the current pause, or else the next.
+    pub fn open(&self) {
+        self.0.add_permits(1);
+    }
+
+    pub(super) async fn wait(&self) {
+        // It is never closed.
+        if let Ok(permit) = self.0.acquire().await {
+            permit.forget();
+        }
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// How a reply ends.
@@ -109,6 +140,12 @@ impl Reply {
     /// Adds a pause.
     pub fn pause(mut self, pause: Duration) -> Self {
         self.steps.push(Step::Wait(pause));
+        self
+    }
+
+    /// Adds a pause until the gate opens.
+    pub fn gate(mut self, gate: &Gate) -> Self {
+        self.steps.push(Step::Gate(gate.clone()));
         self
     }
 

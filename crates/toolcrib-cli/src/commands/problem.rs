@@ -170,13 +170,12 @@ impl From<InstallError> for Problem {
 /// Reports why the command line could not be parsed, or prints the requested help or version.
 pub(crate) fn misread(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
-        output::delivered(error.print());
+        output::help(&error.render().ansi().to_string());
         return exit::FINE;
     }
     let json = env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     if !json {
-        // Clap prints the error with its position and colors. A write error cannot be reported.
-        let _ = error.print();
+        output::misread(&error.render().ansi().to_string());
         return exit::USAGE;
     }
     let text = error.to_string();

@@ -126,8 +126,8 @@ async fn follow(
     options.session.clone_from(&session);
 
     let run = agent.run(message, options);
-    if tells {
-        let narrator = Narrator::new(global.verbose);
+    let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose)));
+    if let Some(narrator) = narrator.clone() {
         run.on("*", move |event| narrator.tell(event))?;
     }
     let outcome = run.await;
@@ -141,7 +141,7 @@ async fn follow(
     if global.json {
         output::json(&RunJson::new(&model, session_id.as_deref(), &outcome));
     } else {
-        output::answer(&outcome);
+        output::answer(&outcome, narrator.as_deref());
         if tells {
             let tools = remote_tools(project, &args.situation).await;
             output::summary(&outcome, project, &tools);

@@ -14,6 +14,7 @@ mod sessions;
 mod skills;
 mod streams;
 mod summary;
+mod terminal;
 mod text;
 mod tools;
 mod trust;
@@ -45,7 +46,7 @@ pub(crate) use self::{
         session_markdown, session_waits, sessions,
     },
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
-    streams::{delivered, lost, settle},
+    streams::{lost, settle},
     summary::{recorded, summary},
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
@@ -70,6 +71,16 @@ pub(crate) fn json(value: &impl Serialize) {
         Ok(text) => streams::print(&safe_json(text)),
         Err(error) => lost("the result as JSON", error.into()),
     }
+}
+
+/// Prints the help of a command, with its escape sequences.
+pub(crate) fn help(text: &str) {
+    terminal::help(text);
+}
+
+/// Prints an error of the command line, with its escape sequences.
+pub(crate) fn misread(text: &str) {
+    note!("{}", text.trim_end());
 }
 
 /// Prints an error.
@@ -111,10 +122,12 @@ fn one_diagnostic(diagnostic: &Diagnostic) {
     }
 }
 
-/// The answer of a run, or why there is none.
-pub(crate) fn answer(outcome: &RunOutcome) {
-    if let Some(answer) = &outcome.answer {
-        say!("{}", safe(answer));
+/// The answer of a run, unless a narrator has shown it, or why there is none.
+pub(crate) fn answer(outcome: &RunOutcome, narrator: Option<&Narrator>) {
+    if let Some(answer) = &outcome.answer
+        && !narrator.is_some_and(|narrator| narrator.shows(answer))
+    {
+        terminal::markdown(&safe(answer));
     }
     if let Some(error) = &outcome.error {
         complain(&error.message);

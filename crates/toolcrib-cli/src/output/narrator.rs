@@ -1,17 +1,22 @@
 //! Prints the progress of a run on the terminal, iteration by iteration.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 
-use serde_json::Value;
-use toolcrib_core::{Audience, Event, EventKind, StopReason, ToolName, WithheldBy, WithheldTool};
+use toolcrib_core::{
+    Audience, ErrorCode, Event, EventKind, StopReason, ToolName, WithheldBy, WithheldTool,
+};
 
 use super::{
     note,
+    terminal::{Call, LiveText, Spinner, Stream, fitted, is_live},
     text::{
         BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, grouped, one_line, safe,
         servers_away,
@@ -24,18 +29,29 @@ const RESULT_CHARS: usize = 160;
 /// Above this limit names are only counted.
 const MOST_NAMES: usize = 8;
 
-/// Prints progress for people, on standard error.
+/// Prints progress for people: the narration on standard error, and the model's text on standard
+/// output while it is written, if both are terminals.
 pub(crate) struct Narrator {
     verbose: bool,
-    /// The arguments of running calls, by call id: a line is printed when the call ends.
-    under_way: Mutex<Vec<(String, Value)>>,
+    spinner: Spinner,
+    text: Mutex<LiveText>,
     /// The number of unavailable sources, as printed last.
     away: AtomicUsize,
 }
 
 impl Narrator {
     pub(crate) fn new(verbose: bool) -> Self {
-        Self { verbose, under_way: Mutex::default(), away: AtomicUsize::new(0) }
+        Self {
+            verbose,
+            spinner: Spinner::new(),
+            text: Mutex::new(LiveText::new(is_live())),
+            away: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether an answer is on the terminal already.
+    pub(crate) fn shows(&self, answer: &str) -> bool {
+        self.text.lock().shows(answer)
     }
 
     pub(crate) fn tell(&self, event: &Event) {
@@ -43,26 +59,46 @@ impl Narrator {
             EventKind::TurnStart { model, .. } => {
                 note!("{DIM}model {}{DIM:#}", safe(model));
             }
+            EventKind::IterationStart => self.begin("listing tools"),
+            EventKind::ModelStart { .. } => {
+                self.text.lock().begin();
+                self.begin("waiting for the model");
+            }
+            EventKind::ModelText { text } => {
+                let is_shown = self.text.lock().push(text);
+                let mut activity = self.spinner.activity();
+                if is_shown {
+                    activity.text_at = Some(Instant::now());
+                } else if let Some((phase, _)) = &mut activity.phase {
+                    *phase = "the model is writing";
+                }
+            }
+            EventKind::ModelEnd { calls, stop, .. } => {
+                self.end_phase();
+                if self.text.lock().end() && *calls > 0 {
+                    note!("");
+                }
+                if *stop == Some(StopReason::MaxTokens) {
+                    note!(
+                        "  {WARN}the model reached its output limit: its text is cut off{WARN:#}"
+                    );
+                }
+            }
+            EventKind::ModelSuperseded { .. } if self.text.lock().end() => {
+                note!("  {WARN}this text is discarded; the model is queried again{WARN:#}");
+            }
             EventKind::ToolsOffered { tools, withheld, withheld_tools, .. } => {
+                self.end_phase();
                 let iteration = event.iteration.unwrap_or_default();
-                let names: Vec<_> = tools.iter().map(ToolName::as_str).collect();
-                let names = match names.len() {
-                    0..=MOST_NAMES => names.join(", "),
-                    n => {
-                        let first: Vec<_> = names.iter().take(MOST_NAMES).copied().collect();
-                        format!("{} and {} more", first.join(", "), n - MOST_NAMES)
-                    }
-                };
                 // An unavailable source appears among the withheld, but is not a tool.
                 let away = self.away(*withheld, withheld_tools);
                 let known = count(tools.len() + withheld - away, "tool");
                 let away = servers_away(away);
-                let colon = if names.is_empty() { "" } else { ": " };
-                note!(
-                    "{STRONG}iteration {iteration}{STRONG:#}  offers {} of \
-                     {known}{away}{colon}{DIM}{names}{DIM:#}",
-                    tools.len()
-                );
+                let colon = if tools.is_empty() { "" } else { ": " };
+                let offers = format!("  offers {} of {known}{away}{colon}", tools.len());
+                let used = format!("iteration {iteration}{offers}").chars().count();
+                let names = names(tools, Stream::Err.columns().map(|all| all.saturating_sub(used)));
+                note!("{STRONG}iteration {iteration}{STRONG:#}{offers}{DIM}{names}{DIM:#}");
             }
             EventKind::DiscoveryFailed { provider, error, .. } => {
                 note!("  {BAD}✗{BAD:#} provider {}: {}", safe(provider), safe(error));
@@ -85,33 +121,37 @@ impl Narrator {
                 };
                 note!("  {WARN}{}: {error_class}; {next}{WARN:#}", safe(provider));
             }
-            EventKind::ToolStart { call_id, args, .. } => {
-                self.under_way().push((call_id.to_string(), args.clone()));
+            EventKind::ToolStart { call_id, tool, args, .. } => {
+                let name = one_line(tool, 64);
+                note!("  {DIM}→{DIM:#} {STRONG}{name}{STRONG:#} {}", arguments(args));
+                self.spinner.activity().calls.push(Call {
+                    id: Arc::clone(call_id),
+                    tool: name,
+                    args: arguments(args),
+                    since: Instant::now(),
+                    progress: String::new(),
+                });
             }
             EventKind::ToolProgress {
-                tool, message, percent, audience: Audience::User, ..
+                call_id,
+                tool,
+                message,
+                percent,
+                audience: Audience::User,
             } => {
-                let percent = percent.map(|p| format!(" {p} %")).unwrap_or_default();
-                note!(
-                    "  {DIM}… {}{percent} {}{DIM:#}",
-                    safe(tool),
-                    one_line(message, RESULT_CHARS)
-                );
+                let percent = percent.map(|p| format!("{p} % ")).unwrap_or_default();
+                let progress = format!("{percent}{}", one_line(message, RESULT_CHARS));
+                if self.spinner.is_drawn() && !self.verbose {
+                    let mut activity = self.spinner.activity();
+                    let call = activity.calls.iter_mut().find(|call| call.id == *call_id);
+                    call.into_iter().for_each(|call| call.progress.clone_from(&progress));
+                } else {
+                    note!("  {DIM}… {} {progress}{DIM:#}", safe(tool));
+                }
             }
             EventKind::ToolEnd { call_id, tool, code, value, duration_ms, cause, .. } => {
-                let args = self.take(call_id);
-                let (mark, style) = if code.is_none() { ("✓", GOOD) } else { ("✗", BAD) };
-                let tool = one_line(tool, 64);
-                note!(
-                    "  {style}{mark}{style:#} {STRONG}{tool}{STRONG:#} {} {DIM}{duration_ms} ms{DIM:#}",
-                    arguments(&args)
-                );
-                let code = code.map(|code| format!("{BAD}{code}{BAD:#} ")).unwrap_or_default();
-                if self.verbose {
-                    note!("    {code}{}", safe(value).replace('\n', "\n    "));
-                } else {
-                    note!("    {code}{}", one_line(value, RESULT_CHARS));
-                }
+                let took = duration(Duration::from_millis(*duration_ms));
+                self.ended(call_id, tool, *code, value, &took);
                 if let Some(cause) = cause {
                     note!("    {DIM}cause: {}{DIM:#}", one_line(cause, RESULT_CHARS));
                 }
@@ -127,9 +167,6 @@ impl Narrator {
             }
             EventKind::ArtifactNotKept { tool, error, .. } => {
                 note!("  {WARN}{}: {}{WARN:#}", one_line(tool, 64), one_line(error, RESULT_CHARS));
-            }
-            EventKind::ModelEnd { stop: Some(StopReason::MaxTokens), .. } => {
-                note!("  {WARN}the model reached its output limit: its text is cut off{WARN:#}");
             }
             EventKind::ModelReasoning { text } if self.verbose => {
                 note!("  {DIM}{}{DIM:#}", safe(text).replace('\n', "\n  "));
@@ -176,9 +213,54 @@ impl Narrator {
                 note!("  {WARN}{} denied by {}{WARN:#}", one_line(tool, 64), safe(rule));
             }
             EventKind::TurnEnd { .. } => {
-                note!("");
+                self.end_phase();
+                // The answer follows, unless it was the last text.
+                if !self.text.lock().end() {
+                    note!("");
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Begins to wait for something.
+    fn begin(&self, phase: &'static str) {
+        self.spinner.activity().phase = Some((phase, Instant::now()));
+    }
+
+    fn end_phase(&self) {
+        let mut activity = self.spinner.activity();
+        (activity.phase, activity.text_at) = (None, None);
+    }
+
+    /// Prints the end of a call: one line, or the whole result.
+    fn ended(&self, id: &str, tool: &str, code: Option<ErrorCode>, value: &str, took: &str) {
+        let args = {
+            let mut activity = self.spinner.activity();
+            let at = activity.calls.iter().position(|call| *call.id == *id);
+            let call = at.map(|at| activity.calls.remove(at));
+            // Of two calls of one tool, the arguments say which has ended.
+            let is_alone = |call: &Call| activity.calls.iter().all(|other| other.tool != call.tool);
+            call.filter(|call| !is_alone(call)).map(|call| format!(" {}", call.args))
+        };
+        let (mark, style) = if code.is_none() { ("✓", GOOD) } else { ("✗", BAD) };
+        let (tool, args) = (one_line(tool, 64), args.unwrap_or_default());
+        let code = code.map(|code| format!("{code} ")).unwrap_or_default();
+        let head = format!("  {mark} {tool}{args}  {took}  {code}");
+        let room = Stream::Err.columns().map_or(RESULT_CHARS, |columns| {
+            let left = columns.saturating_sub(head.chars().count());
+            // Else it has its own line.
+            if left < 20 { columns.saturating_sub(4) } else { left }
+        });
+        let result = if self.verbose { String::new() } else { one_line(value, RESULT_CHARS) };
+        let result = fitted(&result, room);
+        let gap = if code.is_empty() && result.is_empty() { "" } else { "  " };
+        note!(
+            "  {style}{mark}{style:#} {STRONG}{tool}{STRONG:#}{args}  \
+             {DIM}{took}{DIM:#}{gap}{BAD}{code}{BAD:#}{result}"
+        );
+        if self.verbose {
+            note!("    {}", safe(value).replace('\n', "\n    "));
         }
     }
 
@@ -191,14 +273,19 @@ impl Narrator {
         }
         self.away.load(Ordering::Relaxed).min(withheld)
     }
+}
 
-    fn take(&self, call_id: &str) -> Value {
-        let mut calls = self.under_way();
-        let found = calls.iter().position(|(id, _)| id == call_id);
-        found.map(|position| calls.remove(position).1).unwrap_or_default()
-    }
-
-    fn under_way(&self) -> parking_lot::MutexGuard<'_, Vec<(String, Value)>> {
-        self.under_way.lock()
-    }
+/// Some of the names, and the number of the others: at most eight, and what fits these columns.
+fn names(tools: &[ToolName], columns: Option<usize>) -> String {
+    let text = |shown: usize| {
+        let first: Vec<_> = tools.iter().take(shown).map(ToolName::as_str).collect();
+        match tools.len() - first.len() {
+            0 => first.join(", "),
+            more if first.is_empty() => count(more, "tool"),
+            more => format!("{} and {more} more", first.join(", ")),
+        }
+    };
+    let fits = |text: &String| columns.is_none_or(|columns| text.chars().count() <= columns);
+    let most = tools.len().min(MOST_NAMES);
+    (1..=most).rev().map(text).find(fits).unwrap_or_else(|| text(most.min(1)))
 }

@@ -11,6 +11,7 @@ use toolcrib_project::Project;
 use super::{
     mcp::{QueriedServer, slips},
     note,
+    terminal::verbatim,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
 use crate::args::{Claim, Global, ServeArgs};
@@ -33,7 +34,8 @@ pub(crate) fn how_to_start(global: &Global, args: &ServeArgs, project: &Project)
         "{DIM}serving on standard input and output; an MCP client starts it with this \
         command:{DIM:#}"
     );
-    note!("  {}", safe(&entry.to_string()));
+    let entry = serde_json::to_string_pretty(&entry).unwrap_or_default();
+    entry.lines().for_each(|line| note!("  {}", safe(line)));
 }
 
 /// The command line that does the same in any folder, for the configuration of MCP clients.
@@ -90,10 +92,9 @@ pub(crate) fn at(served: &Served<'_>) {
         Some(path) => {
             let word = safe(&shell_word(path));
             note!("  {DIM}token{DIM:#} in {}, which only you can read", shown(path));
-            note!(
-                "  claude mcp add --transport http toolcrib http://{host}/mcp --header \
-                 \"Authorization: Bearer $(cat {word})\""
-            );
+            note!("  claude mcp add --transport http toolcrib http://{host}/mcp \\");
+            // A break within the quotes would be a part of the header.
+            verbatim(&format!("    --header \"Authorization: Bearer $(cat {word})\""));
         }
         None => note!("  {DIM}tokens{DIM:#} are those of the project's [[serve.token]]"),
     }

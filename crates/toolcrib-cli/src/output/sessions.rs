@@ -13,10 +13,11 @@ use toolcrib_core::{
 
 use super::{
     note, say,
+    terminal::Stream,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe, safe_json, shown},
 };
 
-/// The width of text, in characters.
+/// The width of text that is not on a terminal, in characters.
 const WIDTH: usize = 100;
 
 /// The length limit of a title in the list, in characters.
@@ -202,7 +203,8 @@ fn shortened(text: &str, longest: usize) -> String {
 /// A label, and below it a text, wrapped and indented.
 fn block(label: &str, text: &str) {
     say!("  {label}");
-    for line in safe(text).lines().flat_map(|line| wrapped(line, WIDTH - 4)) {
+    let width = Stream::Out.columns().unwrap_or(WIDTH).saturating_sub(4);
+    for line in safe(text).lines().flat_map(|line| wrapped(line, width)) {
         say!("    {line}");
     }
 }

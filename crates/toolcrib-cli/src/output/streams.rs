@@ -7,7 +7,11 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{complain, text::safe};
+use super::{
+    complain,
+    terminal::{self, Stream},
+    text::safe,
+};
 use crate::exit::{self, Exit};
 
 /// The first write error of each destination, reported at the end of the program: until then the
@@ -16,12 +20,12 @@ static LOST: Mutex<Vec<(String, io::Error)>> = Mutex::new(Vec::new());
 
 /// Prints a line to standard output.
 pub(super) fn say(line: fmt::Arguments<'_>) {
-    delivered(writeln!(anstream::stdout(), "{line}"));
+    terminal::line(Stream::Out, line);
 }
 
 /// Prints a line to standard error. A failure there cannot be reported.
 pub(super) fn note(line: fmt::Arguments<'_>) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    terminal::line(Stream::Err, line);
 }
 
 /// Prints text unchanged to standard output.
@@ -30,7 +34,7 @@ pub(super) fn print(text: &str) {
 }
 
 /// Records the result of a write to standard output. A closed pipe is not a failure.
-pub(crate) fn delivered(written: io::Result<()>) {
+pub(super) fn delivered(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {

@@ -48,18 +48,52 @@ pub(super) fn duration(duration: Duration) -> String {
 /// Text that cannot control the terminal and hides nothing: control, bidirectional and invisible
 /// characters are escaped as `\u{…}`.
 pub(super) fn safe(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    let mut last = None;
-    while let Some(c) = chars.next() {
-        if is_hidden(last, c, chars.peek().copied()) {
+    let mut cleaner = Cleaner::default();
+    let mut safe = cleaner.push(text);
+    safe.push_str(&cleaner.finish());
+    safe
+}
+
+/// [`safe`] for text that arrives in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Cleaner {
+    last: Option<char>,
+    /// A character whose meaning depends on the next one.
+    held: Option<char>,
+}
+
+impl Cleaner {
+    pub(super) fn push(&mut self, piece: &str) -> String {
+        let mut safe = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            if let Some(held) = self.held.replace(c) {
+                self.put(held, Some(c), &mut safe);
+            }
+            if !matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}') {
+                self.held = None;
+                self.put(c, None, &mut safe);
+            }
+        }
+        safe
+    }
+
+    pub(super) fn finish(&mut self) -> String {
+        let mut safe = String::new();
+        if let Some(held) = self.held.take() {
+            self.put(held, None, &mut safe);
+        }
+        self.last = None;
+        safe
+    }
+
+    fn put(&mut self, c: char, next: Option<char>, safe: &mut String) {
+        if is_hidden(self.last, c, next) {
             let _ = write!(safe, "{}", c.escape_unicode());
         } else {
             safe.push(c);
         }
-        last = Some(c);
+        self.last = Some(c);
     }
-    safe
 }
 
 /// JSON that cannot control the terminal: the same data, with the characters of [`safe`] as JSON

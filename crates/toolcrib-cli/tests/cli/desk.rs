@@ -37,10 +37,11 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
     assert!(first.stdout.contains(&euro(charged[0])));
     for told in [
         "offers 16 of 26 tools",
-        "✓ read_skill {\"id\":\"billing\"}",
+        "→ read_skill {\"id\":\"billing\"}",
         "skill billing is active",
         "offers 4 of 26 tools: list_charges, list_refunds, refund_duplicate_charge, read_skill",
-        "✓ refund_duplicate_charge {\"order_id\":1042}",
+        "→ refund_duplicate_charge {\"order_id\":1042}",
+        "✓ refund_duplicate_charge  ",
         "changed  refund_duplicate_charge {\"order_id\":1042} (1 row)",
         ".toolcrib",
     ] {

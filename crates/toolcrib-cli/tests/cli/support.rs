@@ -10,6 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolcrib_models::Vendor;
 
+use crate::terminal::Terminal;
+
 /// A project in a temporary folder.
 pub(crate) struct Project {
     dir: TempDir,
@@ -159,45 +161,13 @@ fn copy(from: &Path, to: &Path) {
 /// Runs a command at a terminal, where it is answered once it has written `prompt`: with `answer`,
 /// else with the end of its input. Gives its exit code and all that stood on the terminal.
 pub(crate) fn at_terminal(command: &Command, prompt: &str, answer: &str) -> (Option<i32>, String) {
-    let mut terminal = Command::new("python3");
-    terminal.args(["-c", TERMINAL, prompt, answer]).arg(command.get_program());
-    terminal.args(command.get_args());
-    if let Some(dir) = command.get_current_dir() {
-        terminal.current_dir(dir);
+    let mut terminal = Terminal::start(command, 200);
+    if terminal.wait_or_end(prompt) {
+        terminal.send(if answer.is_empty() { "\u{4}" } else { answer });
     }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => terminal.env(name, value),
-            None => terminal.env_remove(name),
-        };
-    }
-    let outcome = Outcome::from(terminal.output().unwrap());
-    assert_eq!(outcome.stderr, "");
-    (outcome.code, outcome.stdout)
+    let (code, _, said) = terminal.end();
+    (code, said)
 }
-
-/// A terminal with a program at it.
-const TERMINAL: &str = r#"
-import os, pty, sys
-prompt, answer, command = sys.argv[1], sys.argv[2], sys.argv[3:]
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(command[0], command)
-said = b""
-while True:
-    try:
-        piece = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    said += piece
-    if prompt and prompt.encode() in said:
-        os.write(terminal, answer.encode() or b"\x04")
-        prompt = ""
-os.write(1, said)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
 
 /// The files and folders below a folder, with their sizes.
 pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {

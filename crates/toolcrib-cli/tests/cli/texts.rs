@@ -26,7 +26,7 @@ pub(crate) fn steady(text: &str) -> String {
     })
 }
 
-/// Calls of one iteration end in any order: they are sorted here.
+/// Calls of one iteration start and end in any order: they are sorted here.
 fn in_order(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -36,7 +36,8 @@ fn in_order(text: &str) -> String {
             _ => lines.push(line.to_owned()),
         }
     }
-    for calls in lines.chunk_by_mut(|a, b| a.starts_with("  ✓") && b.starts_with("  ✓")) {
+    let is_call = |line: &str| line.starts_with("  →") || line.starts_with("  ✓");
+    for calls in lines.chunk_by_mut(|a, b| is_call(a) && is_call(b)) {
         if calls.len() > 1 {
             calls.sort();
         }
