@@ -94,6 +94,8 @@ pub struct ToolContextParts {
     /// The files that the conversation has read; if absent, none, and a write over an existing file
     /// is refused.
     pub reads: Option<Arc<FileReads>>,
+    /// Fires when the conversation has ended; if absent, the call has none that could end.
+    pub session_end: Option<CancellationToken>,
     /// The base of relative paths.
     pub working_dir: Arc<Path>,
     /// The guaranteed number of characters of this call's text.
@@ -124,6 +126,7 @@ impl ToolContextParts {
             network: Arc::default(),
             files: None,
             reads: None,
+            session_end: None,
             working_dir: Arc::from(Path::new(".")),
             result_budget_chars: 80_000,
             cancellation: CancellationToken::new(),
@@ -197,6 +200,14 @@ impl ToolContext {
     /// a tool that declares no files.
     pub fn reads(&self) -> Option<&FileReads> {
         self.0.reads.as_deref()
+    }
+
+    /// Fires when the conversation has ended: what the body starts and leaves running ends then. That is
+    /// the end of the turn of a conversation without a name, the end of a session of the gateway, and
+    /// the eviction of the least recently used of 1,024 conversations. `None` outside an engine, and
+    /// in a tool that declares neither programs nor files.
+    pub fn session_end(&self) -> Option<&CancellationToken> {
+        self.0.session_end.as_ref()
     }
 
     /// The base of relative paths.

@@ -363,7 +363,7 @@ impl EngineBuilder {
             plugins: Vec::new(),
             registry: Arc::default(),
             sessions: Arc::default(),
-            file_reads: Arc::default(),
+            session_state: Arc::default(),
             sources: self.sources.into_iter().map(Brought::by_host).collect(),
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,

@@ -26,7 +26,7 @@ mod redactor;
 mod reliability;
 mod runner;
 mod secrets;
-mod session_reads;
+mod session_state;
 mod sessions;
 mod skills;
 mod sources;

@@ -14,7 +14,7 @@ use crate::{
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
     reliability::Reliability,
-    session_reads::SessionReads,
+    session_state::SessionState,
     sessions::SessionTools,
     skills::{SkillSources, Skills},
     sources::Source,
@@ -28,7 +28,7 @@ pub(crate) struct EngineParts {
     pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) sessions: Arc<SessionTools>,
-    pub(crate) file_reads: Arc<SessionReads>,
+    pub(crate) session_state: Arc<SessionState>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
     /// Results of composing these parts, and no others.

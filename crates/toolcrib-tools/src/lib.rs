@@ -31,6 +31,7 @@
 //! | `command` | a tool from a program that is run |
 //! | `files` | tools that read, search and write the files of declared folders |
 //! | `hub` | tools from a catalog that an HTTP server keeps |
+//! | `terminal` | tools that run command lines in a sandbox, to their end or in the background |
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
 
@@ -64,6 +65,8 @@ pub mod sql;
 pub mod sql_explore;
 #[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod template;
+#[cfg(feature = "command")]
+pub mod terminal;
 
 #[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 pub use self::findings::{FieldError, ToolErrors};

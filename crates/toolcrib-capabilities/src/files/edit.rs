@@ -1,6 +1,8 @@
-//! The replacement of one exact text, and the nearest lines where it is not found.
+//! Replacements of exact texts, all or none, and the nearest lines where one is not found.
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashSet, fmt, time::Duration};
+
+use similar::{Algorithm, TextDiff};
 
 /// The lines of a file that are compared with a text that was not found. More would take seconds.
 const COMPARED_LINES: usize = 20_000;
@@ -20,6 +22,40 @@ const LISTED_PLACES: usize = 10;
 /// The least similarity of a hint, from 0 to 1.
 const LEAST_ALIKE: f64 = 0.4;
 
+/// The bytes of a new text that does not occur by chance.
+const LEAST_NEW: usize = 8;
+
+/// The time for the smallest difference; after it, the difference is larger than necessary.
+const DIFF_TIME: Duration = Duration::from_secs(1);
+
+/// The unchanged lines around each change of a difference.
+const DIFF_CONTEXT: usize = 3;
+
+/// One replacement of a text in a file. Both texts are taken literally.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The text to replace. Unless `all` is set, it must occur exactly once.
+    pub old: String,
+    /// The new text.
+    pub new: String,
+    /// Whether every occurrence is replaced.
+    pub all: bool,
+}
+
+impl Replacement {
+    /// A replacement of a text that occurs exactly once.
+    pub fn new(old: impl Into<String>, new: impl Into<String>) -> Self {
+        Self { old: old.into(), new: new.into(), all: false }
+    }
+
+    /// Replaces every occurrence.
+    #[must_use]
+    pub fn all(mut self) -> Self {
+        self.all = true;
+        self
+    }
+}
+
 /// Why a text is not replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,7 +68,12 @@ pub enum EditProblem {
     NotFound {
         /// Whether it would occur with the line ends of the file, CR LF.
         with_other_line_ends: bool,
-        /// The nearest lines with their numbers, if some are similar.
+        /// The line where the new text occurs already, if it does: the edit may be done.
+        new_at: Option<usize>,
+        /// The lines of the text to replace, with spaces and tabs made visible, if the nearest lines
+        /// differ in them only; else none.
+        spaces: Vec<String>,
+        /// The nearest lines with their numbers, if some are similar. With `spaces`, made visible too.
         nearest: Vec<(usize, String)>,
     },
     /// The text occurs more than once.
@@ -53,20 +94,30 @@ impl fmt::Display for EditProblem {
                 "the text to replace does not occur, because the lines of the file end with CR LF; \
                  replace single lines",
             ),
-            Self::NotFound { nearest, .. } => {
+            Self::NotFound { new_at, spaces, nearest, .. } => {
                 f.write_str("the text to replace does not occur exactly")?;
+                if let Some(line) = new_at {
+                    write!(f, ", but the new text does, at line {line}: it may be done already")?;
+                }
                 if nearest.is_empty() {
                     return f.write_str("; read the file again");
                 }
-                f.write_str("; the nearest lines are:")?;
-                nearest.iter().try_for_each(|(line, text)| write!(f, "\n{line}: {text}"))
+                f.write_str(match spaces.is_empty() {
+                    true => "; the nearest lines are:",
+                    false => "; only white space differs (`\u{b7}` is a space, `\u{2192}` a tab). The file has:",
+                })?;
+                nearest.iter().try_for_each(|(line, text)| write!(f, "\n{line}: {text}"))?;
+                if !spaces.is_empty() {
+                    f.write_str("\nThe text to replace has:")?;
+                }
+                spaces.iter().try_for_each(|text| write!(f, "\n{text}"))
             }
             Self::Several { count, lines } => {
                 let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 write!(
                     f,
                     "the text to replace occurs {count} times, at the lines {}; add lines around \
-                     it until it is unique",
+                     it until it is unique, or replace all of them",
                     lines.join(", ")
                 )
             }
@@ -74,12 +125,38 @@ impl fmt::Display for EditProblem {
     }
 }
 
-/// The text with `old` replaced by `new`, both taken literally, and the line of the change.
-pub(super) fn replace_once(
+/// A text after replacements.
+pub(super) struct Replaced {
+    pub(super) text: String,
+    /// The line of the first change, from 1.
+    pub(super) line: usize,
+    /// The number of replaced occurrences.
+    pub(super) count: usize,
+}
+
+/// The text with the replacements, one after the other, each in the result of those before it.
+///
+/// # Errors
+/// The number of the first impossible replacement, from 1, and the reason.
+pub(super) fn replace(
     text: &str,
-    old: &str,
-    new: &str,
-) -> Result<(String, usize), EditProblem> {
+    replacements: &[Replacement],
+) -> Result<Replaced, (usize, EditProblem)> {
+    let mut replaced = Replaced { text: text.to_owned(), line: usize::MAX, count: 0 };
+    for (at, replacement) in replacements.iter().enumerate() {
+        let (edited, line, count) =
+            replace_one(&replaced.text, replacement).map_err(|problem| (at + 1, problem))?;
+        let line = replaced.line.min(line);
+        replaced = Replaced { text: edited, line, count: replaced.count + count };
+    }
+    Ok(replaced)
+}
+
+/// The text with one replacement, the line of the first change, and the number of changes.
+fn replace_one(
+    text: &str,
+    Replacement { old, new, all }: &Replacement,
+) -> Result<(String, usize, usize), EditProblem> {
     if old.is_empty() {
         return Err(EditProblem::Empty);
     }
@@ -87,16 +164,15 @@ pub(super) fn replace_once(
         return Err(EditProblem::Same);
     }
     let line_of = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-    let mut places = text.match_indices(old).map(|(at, _)| at);
-    let Some(at) = places.next() else {
-        let with_other_line_ends =
-            !old.contains('\r') && old.contains('\n') && text.contains(&old.replace('\n', "\r\n"));
-        return Err(EditProblem::NotFound { with_other_line_ends, nearest: nearest(text, old) });
-    };
+    let mut places = text.match_indices(&**old).map(|(at, _)| at);
+    let Some(at) = places.next() else { return Err(not_found(text, old, new)) };
+    let others: Vec<_> = places.collect();
+    if *all {
+        return Ok((text.replace(&**old, new), line_of(at), others.len() + 1));
+    }
     // Overlapping places count too: either could be meant.
     let after = at + old.chars().next().map_or(1, char::len_utf8);
-    let overlapping = text.get(after..).and_then(|rest| rest.find(old)).map(|next| after + next);
-    let others: Vec<_> = places.collect();
+    let overlapping = text.get(after..).and_then(|rest| rest.find(&**old)).map(|next| after + next);
     if overlapping.is_some() || !others.is_empty() {
         let all = std::iter::once(at).chain(others.iter().copied());
         let all: Vec<_> =
@@ -106,7 +182,41 @@ pub(super) fn replace_once(
     }
     let (before, after) = (text.get(..at), text.get(at + old.len()..));
     let edited = [before.unwrap_or_default(), new, after.unwrap_or_default()].concat();
-    Ok((edited, line_of(at)))
+    Ok((edited, line_of(at), 1))
+}
+
+fn not_found(text: &str, old: &str, new: &str) -> EditProblem {
+    let with_other_line_ends =
+        !old.contains('\r') && old.contains('\n') && text.contains(&old.replace('\n', "\r\n"));
+    let new_at = (new.trim().len() >= LEAST_NEW).then(|| text.find(new)).flatten();
+    let new_at = new_at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
+    let mut nearest = nearest(text, old);
+    let mut spaces = Vec::new();
+    let differs_in_spaces = !nearest.is_empty()
+        && nearest.len() == old.lines().count()
+        && nearest.iter().zip(old.lines()).all(|((_, line), old)| {
+            let solid = |text: &str| text.split_whitespace().collect::<String>();
+            solid(line) == solid(shortened(old))
+        });
+    if differs_in_spaces {
+        spaces = old.lines().map(|line| visible(shortened(line))).collect();
+        for (_, line) in &mut nearest {
+            *line = visible(line);
+        }
+    }
+    EditProblem::NotFound { with_other_line_ends, new_at, spaces, nearest }
+}
+
+/// A line with visible spaces and tabs.
+fn visible(line: &str) -> String {
+    line.replace(' ', "\u{b7}").replace('\t', "\u{2192}")
+}
+
+/// The difference of two texts in the unified format, without the names of files.
+pub(super) fn diff(old: &str, new: &str) -> String {
+    let mut config = TextDiff::configure();
+    let diff = config.algorithm(Algorithm::Myers).timeout(DIFF_TIME).diff_lines(old, new);
+    diff.unified_diff().context_radius(DIFF_CONTEXT).to_string()
 }
 
 /// The lines of a text that share most words with the lines of another.

@@ -27,7 +27,7 @@ pub enum FileError {
         path: String,
     },
     /// It exists and must not.
-    #[error("`{path}` exists; read it and edit it, or choose another name")]
+    #[error("`{path}` exists; choose another name, or change that file instead")]
     Exists {
         /// The path.
         path: String,
@@ -100,13 +100,24 @@ pub enum FileError {
         /// The problem and the next step; ends a sentence about the file.
         problem: &'static str,
     },
-    /// The file is not UTF-8 text.
-    #[error("`{path}` is not UTF-8 text ({size} bytes)")]
+    /// The file is not text in UTF-8.
+    #[error("`{path}` ({size} bytes) is {kind}")]
     NotText {
         /// The path.
         path: String,
+        /// The kind of the content; ends a sentence about the file.
+        kind: &'static str,
         /// The size in bytes.
         size: u64,
+    },
+    /// An encoding of text is not known.
+    #[error(
+        "there is no encoding {encoding:?}; use a name such as utf-16le, windows-1252, shift_jis or \
+         gb18030"
+    )]
+    Encoding {
+        /// The name, shortened.
+        encoding: String,
     },
     /// A line is beyond the end.
     #[error("`{path}` has {lines} lines; there is no line {line}")]
@@ -119,10 +130,12 @@ pub enum FileError {
         lines: usize,
     },
     /// The text to replace is not there exactly once.
-    #[error("`{path}`: {problem}")]
+    #[error("`{path}`: {}{problem}", numbered(*.of))]
     Edit {
         /// The path.
         path: String,
+        /// Of several edits, the number of the impossible one, from 1, and the number of all.
+        of: Option<(usize, usize)>,
         /// The problem, with the nearest lines.
         problem: EditProblem,
     },
@@ -186,6 +199,10 @@ impl FileError {
     pub(super) fn into_tool_error(self) -> ToolError {
         ToolError::new(self.code(), self.to_string()).caused_by(self)
     }
+}
+
+fn numbered(of: Option<(usize, usize)>) -> String {
+    of.map(|(number, all)| format!("edit {number} of {all}: ")).unwrap_or_default()
 }
 
 /// The kind of an error of the system, without paths and numbers.

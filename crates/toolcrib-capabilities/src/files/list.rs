@@ -1,6 +1,6 @@
 //! Lists folders and finds files by patterns of their paths.
 
-use std::{ops::ControlFlow, time::SystemTime};
+use std::{ops::ControlFlow, sync::Arc, time::SystemTime};
 
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, Metadata};
@@ -12,6 +12,7 @@ use super::{
     FilesHandle,
     error::FileError,
     floor::Access,
+    ignored::Ignored,
     locate::{Purpose, Top},
     path::RelativePath,
     read::modified,
@@ -63,7 +64,8 @@ pub struct Listing {
 
 impl FilesHandle {
     /// The names in a folder, and in its subfolders down to `depth` levels: 1 lists the folder alone.
-    /// Links are listed and not followed. Protected names are left out.
+    /// Links are listed and not followed. Protected names are left out, and, unless `ignored` is set,
+    /// those that `.gitignore` and `.ignore` name.
     ///
     /// # Errors
     /// A [`ToolError`] with a [`FileError`] as its cause.
@@ -72,18 +74,21 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         depth: usize,
+        ignored: bool,
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, _, cancel| {
             let depth = depth.clamp(1, handle.limits().max_depth);
             let most = handle.limits().max_entries;
-            collect(handle.top(), &path, depth, most, cancel, |_| true)
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            collect(&tree, most, cancel, |_| true)
         })
         .await
     }
 
     /// The files below a folder whose path, from the top of the folder, matches a pattern: `*` and
     /// `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. A pattern without `/` is one of names.
+    /// `ignored` is that of [`list`](Self::list).
     ///
     /// # Errors
     /// As [`list`](Self::list); [`FileError::Pattern`].
@@ -92,12 +97,14 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         pattern: &str,
+        ignored: bool,
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         let pattern = glob(pattern).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, _, cancel| {
             let (depth, most) = (handle.limits().max_depth, handle.limits().max_entries);
-            collect(handle.top(), &path, depth, most, cancel, |entry| {
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            collect(&tree, most, cancel, |entry| {
                 entry.kind == EntryKind::File && pattern.is_match(&entry.path)
             })
         })
@@ -105,16 +112,23 @@ impl FilesHandle {
     }
 }
 
+/// The part of a folder that is walked.
+pub(super) struct Tree<'a> {
+    pub(super) top: &'a Top,
+    pub(super) path: &'a RelativePath,
+    pub(super) depth: usize,
+    /// Whether files that `.gitignore` names are visited too.
+    pub(super) ignored: bool,
+}
+
 fn collect(
-    top: &Top,
-    path: &RelativePath,
-    depth: usize,
+    tree: &Tree<'_>,
     most: usize,
     cancel: &CancellationToken,
     is_wanted: impl Fn(&Entry) -> bool,
 ) -> Result<Listing, FileError> {
     let mut listing = Listing::default();
-    let is_whole = walk(top, path, depth, cancel, |_, entry| {
+    let is_whole = walk(tree, cancel, |_, entry| {
         if !is_wanted(&entry) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -141,30 +155,32 @@ pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, FileError> {
     built.map(|glob| glob.compile_matcher()).map_err(invalid)
 }
 
-/// A folder that is walked: its path for the model, and the names that follow, the next one last.
+/// A folder that is walked: its path for the model, its patterns, and the names that follow, the next one
+/// last.
 struct Level {
-    dir: Dir,
+    dir: Arc<Dir>,
     prefix: String,
+    ignored: Option<Ignored>,
     names: Vec<(String, Metadata)>,
 }
 
 /// Visits the names below a folder, in order, each with its open folder. Returns whether all were
 /// visited: `false` after a limit or a break.
 pub(super) fn walk(
-    top: &Top,
-    path: &RelativePath,
-    depth: usize,
+    tree: &Tree<'_>,
     cancel: &CancellationToken,
-    mut visit: impl FnMut(&Dir, Entry) -> Result<ControlFlow<()>, FileError>,
+    mut visit: impl FnMut(&Arc<Dir>, Entry) -> Result<ControlFlow<()>, FileError>,
 ) -> Result<bool, FileError> {
+    let Tree { top, path, depth, .. } = *tree;
     let (dir, resolved) = top.locate(path, Purpose::Read)?.into_folder()?;
     let mut prefix = path.names().join("/");
     if !prefix.is_empty() {
         prefix.push('/');
     }
+    let above = if tree.ignored { Vec::new() } else { above(top, path)? };
     let mut room = MOST_VISITED;
     let mut is_whole = true;
-    let first = Level::read(top, dir, &resolved, prefix, &mut room, &mut is_whole);
+    let first = Level::read(tree, dir, &resolved, prefix, &mut room, &mut is_whole);
     let mut levels = vec![(first.map_err(|error| FileError::io(path.written(), error))?, resolved)];
     while let Some((level, resolved)) = levels.last_mut() {
         if cancel.is_cancelled() {
@@ -176,22 +192,22 @@ pub(super) fn walk(
         };
         let entry = Entry::of(format!("{}{name}", level.prefix), &found);
         let (is_folder, prefix) = (entry.kind == EntryKind::Folder, format!("{}/", entry.path));
-        if visit(&level.dir, entry)?.is_break() {
+        let (dir, below) = (Arc::clone(&level.dir), resolved.join(&name));
+        let patterns = levels.iter().rev().filter_map(|(level, _)| level.ignored.as_ref());
+        let mut patterns = patterns.chain(above.iter().rev());
+        if patterns.find_map(|one| one.decides(&entry.path, is_folder)).unwrap_or_default() {
+            continue;
+        }
+        if visit(&dir, entry)?.is_break() {
             return Ok(false);
         }
-        if !is_folder {
+        if !is_folder || levels.len() >= depth {
             continue;
         }
-        let below = resolved.join(&name);
-        if levels.len() >= depth {
-            continue;
-        }
-        let Some((level, _)) = levels.last() else { continue };
         // A folder that is gone or may not be read is listed without its names.
-        let read = level
-            .dir
+        let read = dir
             .open_dir_nofollow(&name)
-            .and_then(|dir| Level::read(top, dir, &below, prefix, &mut room, &mut is_whole));
+            .and_then(|dir| Level::read(tree, dir, &below, prefix, &mut room, &mut is_whole));
         if let Ok(level) = read {
             levels.push((level, below));
         }
@@ -199,16 +215,30 @@ pub(super) fn walk(
     Ok(is_whole)
 }
 
+/// The patterns of the folders above a folder, from the top.
+fn above(top: &Top, path: &RelativePath) -> Result<Vec<Ignored>, FileError> {
+    let mut above = Vec::new();
+    let mut prefix = String::new();
+    for name in path.names() {
+        let (dir, _) = top.locate(&RelativePath::parse(&prefix)?, Purpose::Read)?.into_folder()?;
+        above.extend(Ignored::of(&dir, &prefix));
+        prefix = format!("{prefix}{name}/");
+    }
+    Ok(above)
+}
+
 impl Level {
     fn read(
-        top: &Top,
+        tree: &Tree<'_>,
         dir: Dir,
         resolved: &std::path::Path,
         prefix: String,
         room: &mut usize,
         is_whole: &mut bool,
     ) -> std::io::Result<Self> {
+        let floor = &tree.top.floor;
         let mut names = Vec::new();
+        let mut has_patterns = false;
         for entry in dir.entries()? {
             let Ok(entry) = entry else { continue };
             let Some(left) = room.checked_sub(1) else {
@@ -218,16 +248,18 @@ impl Level {
             *room = left;
             // Names that a path cannot contain cannot be read either.
             let Ok(name) = entry.file_name().into_string() else { continue };
-            let is_protected = top.floor.objection(&resolved.join(&name), Access::Read).is_some();
+            let is_protected = floor.objection(&resolved.join(&name), Access::Read).is_some();
             if is_protected || RelativePath::parse(&name).is_err() {
                 continue;
             }
+            has_patterns |= Ignored::is_source(&name);
             if let Ok(found) = dir.symlink_metadata(&name) {
                 names.push((name, found));
             }
         }
         names.sort_unstable_by(|one, other| other.0.cmp(&one.0));
-        Ok(Self { dir, prefix, names })
+        let ignored = (has_patterns && !tree.ignored).then(|| Ignored::of(&dir, &prefix)).flatten();
+        Ok(Self { dir: Arc::new(dir), prefix, ignored, names })
     }
 }
 

@@ -28,15 +28,18 @@
 //! See [`FileLimits`]. All work runs on the blocking pool, at most 8 calls per folder at a time, and
 //! ends after cancellation, except for a single write, which is finished.
 
+mod decode;
 mod edit;
 mod error;
 mod floor;
 mod granted;
+mod ignored;
 mod list;
 mod locate;
 mod path;
 mod read;
 mod remove;
+mod rename;
 mod search;
 mod write;
 
@@ -53,13 +56,13 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{ToolContext, ToolError};
 
 pub use self::{
-    edit::EditProblem,
+    edit::{EditProblem, Replacement},
     error::{FileError, OpenFilesError},
     granted::FileFolders,
     list::{Entry, EntryKind, Listing},
-    read::{FileContent, FileLines},
+    read::{FileContent, FileLines, FilePart},
     search::{Found, Match, Search},
-    write::Written,
+    write::{Edited, Written},
 };
 use self::{
     floor::{Access, Floor},

@@ -7,6 +7,7 @@ use toolcrib_core::{Digest, FileRead, ToolContext, ToolError};
 
 use super::{
     FilesHandle,
+    decode::{self, image_type},
     error::FileError,
     locate::{Located, Purpose},
     path::RelativePath,
@@ -41,6 +42,22 @@ pub struct FileLines {
     pub total: usize,
 }
 
+/// What a model reads of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilePart {
+    /// Lines of a text.
+    Lines(FileLines),
+    /// An image.
+    #[non_exhaustive]
+    Image {
+        /// The media type, such as `image/png`.
+        media_type: &'static str,
+        /// The content.
+        bytes: Vec<u8>,
+    },
+}
+
 impl FilesHandle {
     /// The content of a file. It is recorded in [`ToolContext::reads`], so that it can be written.
     ///
@@ -56,7 +73,10 @@ impl FilesHandle {
     /// As [`read`](Self::read); [`FileError::NotText`].
     pub async fn read_text(&self, cx: &ToolContext, path: &str) -> Result<String, ToolError> {
         let written = path.to_owned();
-        self.read_recorded(cx, path, move |content| text_of(content.bytes, &written)).await
+        self.read_recorded(cx, path, move |content| {
+            decode::text(content.bytes, Some("utf-8"), &written)
+        })
+        .await
     }
 
     /// At most `count` lines of a text file, from the line `first`, counted from 1. The whole file is
@@ -73,9 +93,35 @@ impl FilesHandle {
     ) -> Result<FileLines, ToolError> {
         let written = path.to_owned();
         let lines = move |content: FileContent| {
-            lines_of(text_of(content.bytes, &written)?, &written, first, count)
+            lines_of(decode::text(content.bytes, Some("utf-8"), &written)?, &written, first, count)
         };
         self.read_recorded(cx, path, lines).await
+    }
+
+    /// As [`read_lines`](Self::read_lines), or a whole image: PNG, JPEG, GIF or WebP. Text is read in the
+    /// encoding with the name of the WHATWG; without one, in that of its byte order mark, else in UTF-8.
+    ///
+    /// # Errors
+    /// As [`read_lines`](Self::read_lines); [`FileError::Encoding`].
+    pub async fn read_part(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        encoding: Option<&str>,
+        (first, count): (usize, usize),
+    ) -> Result<FilePart, ToolError> {
+        let (written, encoding) = (path.to_owned(), encoding.map(str::to_owned));
+        self.read_recorded(cx, path, move |content| {
+            let bytes = content.bytes;
+            if encoding.is_none()
+                && let Some(media_type) = image_type(&bytes)
+            {
+                return Ok(FilePart::Image { media_type, bytes });
+            }
+            let text = decode::text(bytes, encoding.as_deref(), &written)?;
+            lines_of(text, &written, first, count).map(FilePart::Lines)
+        })
+        .await
     }
 
     /// Reads, converts and records, outside the async runtime. A content that cannot be converted
@@ -147,9 +193,13 @@ pub(super) fn modified(found: &Metadata) -> Option<SystemTime> {
     found.modified().ok().map(cap_std::time::SystemTime::into_std)
 }
 
+/// The text of a content in UTF-8, byte for byte, as an edit needs it.
 pub(super) fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, FileError> {
-    let not_text = |size: usize| FileError::NotText { path: path.to_owned(), size: size as u64 };
-    String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes().len()))
+    String::from_utf8(bytes).map_err(|error| FileError::NotText {
+        path: path.to_owned(),
+        kind: "not text in UTF-8, and so cannot be edited",
+        size: error.as_bytes().len() as u64,
+    })
 }
 
 fn lines_of(

@@ -16,7 +16,7 @@ use toolcrib_core::{Digest, ToolContext, ToolError, harmless};
 
 use super::{
     FilesHandle,
-    edit::replace_once,
+    edit::{Replacement, diff, replace},
     error::FileError,
     locate::{Located, Purpose},
     path::RelativePath,
@@ -31,8 +31,20 @@ pub struct Written {
     pub bytes: u64,
     /// Whether the file is new.
     pub created: bool,
-    /// The line of an edit, from 1; 0 for other writes.
+}
+
+/// A result of an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Edited {
+    /// The number of bytes of the file.
+    pub bytes: u64,
+    /// The line of the first change, from 1.
     pub line: usize,
+    /// The number of replaced occurrences.
+    pub count: usize,
+    /// The difference in the unified format, without the names of files.
+    pub diff: String,
 }
 
 /// Locks for the comparison and the write after it, of all folders of the process. Two paths may
@@ -59,7 +71,8 @@ impl FilesHandle {
         path: &str,
         content: impl Into<Vec<u8>>,
     ) -> Result<Written, ToolError> {
-        self.change(cx, path, Purpose::Create, Change::Write(content.into())).await
+        let change = Change::Write(content.into());
+        Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
 
     /// Writes a text that a model composed from what it read. Besides [`write`](Self::write), it
@@ -74,7 +87,7 @@ impl FilesHandle {
         path: &str,
         text: String,
     ) -> Result<Written, ToolError> {
-        self.change(cx, path, Purpose::Create, Change::WriteOfModel(text)).await
+        Ok(self.change(cx, path, Purpose::Create, Change::WriteOfModel(text)).await?.0)
     }
 
     /// Creates a file. Missing folders are created.
@@ -87,11 +100,12 @@ impl FilesHandle {
         path: &str,
         content: impl Into<Vec<u8>>,
     ) -> Result<Written, ToolError> {
-        self.change(cx, path, Purpose::Create, Change::Create(content.into())).await
+        let change = Change::Create(content.into());
+        Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
 
-    /// Replaces a text that occurs exactly once in a text file that the conversation has read. Both
-    /// texts are taken literally.
+    /// Replaces texts in a text file that the conversation has read: all of them, or none. They are
+    /// taken literally. Each is looked for in the result of those before it.
     ///
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Edit`], with the nearest lines as a hint.
@@ -99,11 +113,12 @@ impl FilesHandle {
         &self,
         cx: &ToolContext,
         path: &str,
-        old: impl Into<String>,
-        new: impl Into<String>,
-    ) -> Result<Written, ToolError> {
-        let change = Change::Edit { old: old.into(), new: new.into() };
-        self.change(cx, path, Purpose::Replace, change).await
+        replacements: impl Into<Vec<Replacement>>,
+    ) -> Result<Edited, ToolError> {
+        let change = Change::Edit(replacements.into());
+        let (written, edit) = self.change(cx, path, Purpose::Replace, change).await?;
+        let Edit { line, count, diff } = edit;
+        Ok(Edited { bytes: written.bytes, line, count, diff })
     }
 
     async fn change(
@@ -112,7 +127,7 @@ impl FilesHandle {
         path: &str,
         purpose: Purpose,
         change: Change,
-    ) -> Result<Written, ToolError> {
+    ) -> Result<(Written, Edit), ToolError> {
         self.check_writable().map_err(FileError::into_tool_error)?;
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, cx, _| {
@@ -123,16 +138,16 @@ impl FilesHandle {
             // Again, since another call may have changed it before the lock.
             let located = handle.top().locate(&path, purpose)?;
             let old = compare(cx, &located, limit)?;
-            let (content, line) = change.apply(cx, old.as_ref(), &located, limit)?;
+            let (content, edit) = change.apply(cx, old.as_ref(), &located, limit)?;
             let found = located.found.as_ref().filter(|_| old.is_some());
-            let modified = replace(&located, found, &content)?;
-            let written = Written { bytes: content.len() as u64, created: old.is_none(), line };
+            let modified = put(&located, found, &content)?;
+            let written = Written { bytes: content.len() as u64, created: old.is_none() };
             if let Some(reads) = cx.reads() {
                 let digest = Digest::of(&content);
                 let content = FileContent { bytes: content, digest, modified };
                 reads.record(located.path.clone(), record_of(cx, &content));
             }
-            Ok(written)
+            Ok((written, edit))
         })
         .await
     }
@@ -142,7 +157,15 @@ enum Change {
     Write(Vec<u8>),
     WriteOfModel(String),
     Create(Vec<u8>),
-    Edit { old: String, new: String },
+    Edit(Vec<Replacement>),
+}
+
+/// What an edit did; empty for other changes.
+#[derive(Default)]
+struct Edit {
+    line: usize,
+    count: usize,
+    diff: String,
 }
 
 impl Change {
@@ -151,37 +174,43 @@ impl Change {
         let size = match self {
             Self::Write(content) | Self::Create(content) => content.len(),
             Self::WriteOfModel(text) => text.len(),
-            Self::Edit { new, .. } => new.len(),
+            Self::Edit(edits) => edits.iter().map(|edit| edit.new.len()).max().unwrap_or_default(),
         };
         check_size(size, path.written(), limit)
     }
 
-    /// The new content, and the line of an edit.
+    /// The new content, and what an edit did.
     fn apply(
         self,
         cx: &ToolContext,
         old: Option<&FileContent>,
         located: &Located,
         limit: u64,
-    ) -> Result<(Vec<u8>, usize), FileError> {
+    ) -> Result<(Vec<u8>, Edit), FileError> {
         let path = || located.written.clone();
         match (self, old) {
-            (Self::Write(content), _) | (Self::Create(content), None) => Ok((content, 0)),
+            (Self::Write(content), _) | (Self::Create(content), None) => {
+                Ok((content, Edit::default()))
+            }
             (Self::Create(_), Some(_)) => Err(FileError::Exists { path: path() }),
             (Self::WriteOfModel(text), old) => {
                 let is_altered = old.is_some_and(|old| is_shown_altered(cx, &old.bytes));
                 if is_altered {
                     return Err(FileError::Path { path: path(), problem: SHOWN_ALTERED });
                 }
-                Ok((text.into_bytes(), 0))
+                Ok((text.into_bytes(), Edit::default()))
             }
-            (Self::Edit { .. }, None) => Err(FileError::NotFound { path: path() }),
-            (Self::Edit { old: text, new }, Some(old)) => {
+            (Self::Edit(_), None) => Err(FileError::NotFound { path: path() }),
+            (Self::Edit(edits), Some(old)) => {
                 let before = text_of(old.bytes.clone(), &located.written)?;
-                let (edited, line) = replace_once(&before, &text, &new)
-                    .map_err(|problem| FileError::Edit { path: path(), problem })?;
-                check_size(edited.len(), &located.written, limit)?;
-                Ok((edited.into_bytes(), line))
+                let edited = replace(&before, &edits).map_err(|(number, problem)| {
+                    let of = (edits.len() > 1).then_some((number, edits.len()));
+                    FileError::Edit { path: path(), of, problem }
+                })?;
+                check_size(edited.text.len(), &located.written, limit)?;
+                let diff = diff(&before, &edited.text);
+                let edit = Edit { line: edited.line, count: edited.count, diff };
+                Ok((edited.text.into_bytes(), edit))
             }
         }
     }
@@ -207,10 +236,26 @@ fn check_size(size: usize, path: &str, limit: u64) -> Result<(), FileError> {
 
 /// The lock of a resolved path.
 pub(super) fn lock(path: &Path) -> MutexGuard<'static, ()> {
+    lock_at(place_of(path))
+}
+
+/// The locks of two resolved paths, in an order that is the same for all callers; one if they share it.
+pub(super) fn lock_both(
+    one: &Path,
+    other: &Path,
+) -> (MutexGuard<'static, ()>, Option<MutexGuard<'static, ()>>) {
+    let (one, other) = (place_of(one), place_of(other));
+    (lock_at(one.min(other)), (one != other).then(|| lock_at(one.max(other))))
+}
+
+fn place_of(path: &Path) -> usize {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
+    usize::try_from(hash % LOCKS.len() as u64).unwrap_or_default()
+}
+
+fn lock_at(place: usize) -> MutexGuard<'static, ()> {
     let [first, ..] = &LOCKS;
-    let at = usize::try_from(hash % LOCKS.len() as u64).unwrap_or_default();
-    LOCKS.get(at).unwrap_or(first).lock()
+    LOCKS.get(place).unwrap_or(first).lock()
 }
 
 /// The present content, which is the one that the conversation has read; `None` for a new file.
@@ -246,7 +291,7 @@ fn compare(
 }
 
 /// Writes a temporary file next to the target, and gives it the target's name.
-fn replace(
+fn put(
     located: &Located,
     old: Option<&Metadata>,
     content: &[u8],
@@ -262,41 +307,45 @@ fn replace(
     let modified = file.metadata().ok().and_then(|found| modified(&found));
     match old {
         Some(_) => located.dir.rename(&temporary, &located.dir, name).map_err(failed)?,
-        None => publish(&located.dir, &temporary, name).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => FileError::Stale {
-                path: located.written.clone(),
-                problem: "was created meanwhile; nothing was written; read it first",
-            },
-            _ => failed(error),
-        })?,
+        None => {
+            publish((&located.dir, &temporary), (&located.dir, name)).map_err(
+                |error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => FileError::Stale {
+                        path: located.written.clone(),
+                        problem: "was created meanwhile; nothing was written; read it first",
+                    },
+                    _ => failed(error),
+                },
+            )?;
+        }
     }
     drop(removed);
     sync_folder(&located.dir);
     Ok(modified)
 }
 
-/// Gives a temporary file its name, which must not be taken.
+/// Gives a file another name, which must not be taken.
 #[cfg(not(portable))]
-fn publish(dir: &Dir, temporary: &OsStr, name: &OsStr) -> io::Result<()> {
+pub(super) fn publish(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
     use rustix::{
         fs::{RenameFlags, renameat_with},
         io::Errno,
     };
-    match renameat_with(dir, temporary, dir, name, RenameFlags::NOREPLACE) {
+    match renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
         // The file system or the kernel lacks it.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => publish_checked(dir, temporary, name),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => publish_checked(from, to),
         renamed => Ok(renamed?),
     }
 }
 
 #[cfg(portable)]
-use publish_checked as publish;
+pub(super) use publish_checked as publish;
 
 /// The same without help of the system: another program may take the name in the moment between the
 /// check and the renaming.
-fn publish_checked(dir: &Dir, temporary: &OsStr, name: &OsStr) -> io::Result<()> {
-    match dir.symlink_metadata(name) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => dir.rename(temporary, dir, name),
+fn publish_checked(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
+    match to.0.symlink_metadata(to.1) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => from.0.rename(from.1, to.0, to.1),
         Err(error) => Err(error),
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
     }

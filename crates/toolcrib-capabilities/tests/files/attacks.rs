@@ -20,7 +20,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use toolcrib_capabilities::files::{FileError, Files, FilesSpec, Search};
 use toolcrib_core::{ErrorCode, FileReads};
 
-use crate::support::{Disk, call, cause, conversation, put, text};
+use crate::support::{Disk, call, cause, conversation, one, put, text};
 
 const SECRET: &str = "the secret outside";
 
@@ -72,7 +72,7 @@ async fn paths_that_are_not_below_the_folder_are_refused() {
         assert_eq!(read.unwrap_err().code, ErrorCode::InputInvalid);
         assert!(files.write(&cx, path, "x").await.is_err(), "{path:?}");
         assert!(files.remove(&cx, path).await.is_err(), "{path:?}");
-        assert!(files.list(&cx, path, 1).await.is_err(), "{path:?}");
+        assert!(files.list(&cx, path, 1, false).await.is_err(), "{path:?}");
         assert!(files.search(&cx, Search::new("x").path(path)).await.is_err(), "{path:?}");
     }
     assert!(is_unharmed(&disk));
@@ -163,9 +163,10 @@ async fn a_hard_link_to_a_file_outside_is_not_written_through() {
     fs::hard_link(disk.outside().join("secret"), disk.notes().join("twin")).unwrap();
     let (files, cx) = (disk.files(), conversation());
     files.read(&cx, "twin").await.unwrap();
-    for written in
-        [files.write(&cx, "twin", "x").await, files.edit(&cx, "twin", "secret", "x").await]
-    {
+    for written in [
+        files.write(&cx, "twin", "x").await.map(drop),
+        files.edit(&cx, "twin", one("secret", "x")).await.map(drop),
+    ] {
         assert!(matches!(cause(&written), FileError::HardLink { .. }), "{written:?}");
     }
     assert!(is_unharmed(&disk));
@@ -206,7 +207,7 @@ async fn the_floor_stays_closed_whatever_the_folder_is_and_however_it_is_spelled
         let _ = files.read(&cx, path).await;
         for written in [
             files.write(&cx, path, "x").await.map(drop),
-            files.edit(&cx, path, "secret", "x").await.map(drop),
+            files.edit(&cx, path, one("secret", "x")).await.map(drop),
             files.remove(&cx, path).await.map(drop),
         ] {
             assert!(matches!(cause(&written), FileError::Protected { .. }), "{path}: {written:?}");
@@ -331,7 +332,7 @@ fn a_file_that_is_swapped_for_a_link_or_a_pipe_is_neither_followed_nor_waited_fo
                 if let Ok(text) = files.read_text(&cx, "a/b.md").await {
                     assert_ne!(text, SECRET);
                 }
-                let _ = files.edit(&cx, "a/b.md", "inside", "inside").await;
+                let _ = files.edit(&cx, "a/b.md", one("inside", "inside")).await;
                 let _ = files.write(&cx, "a/b.md", "inside").await;
             }
         });

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod listing;
+mod moving;
 mod reading;
 mod removing;
 mod support;

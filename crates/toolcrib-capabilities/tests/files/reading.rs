@@ -1,6 +1,8 @@
 use std::{os::unix::fs::symlink, sync::Arc};
 
-use toolcrib_capabilities::files::{FileError, FileLimits, Files, FilesSpec, OpenFilesError};
+use toolcrib_capabilities::files::{
+    FileError, FileLimits, FilePart, Files, FilesSpec, OpenFilesError,
+};
 use toolcrib_core::{Digest, ErrorCode, FileReads, ToolContext, ToolContextParts};
 
 use crate::support::{Disk, call, cause, conversation, text};
@@ -22,7 +24,7 @@ async fn a_file_is_read_as_bytes_as_text_and_by_lines() {
     let beyond = files.read_lines(&cx, "a/b.md", 4, 1).await;
     assert_eq!(text(&beyond), "`a/b.md` has 3 lines; there is no line 4");
     let raw = files.read_text(&cx, "raw").await;
-    assert_eq!(text(&raw), "`raw` is not UTF-8 text (2 bytes)");
+    assert_eq!(text(&raw), "`raw` (2 bytes) is binary data, not text");
     let missing = files.read(&cx, "a/c.md").await;
     assert_eq!(text(&missing), "`a/c.md` does not exist; list the folder for its names");
     assert_eq!(missing.unwrap_err().code, ErrorCode::InputInvalid);
@@ -124,4 +126,41 @@ fn a_folder_that_cannot_be_used_is_refused_when_it_is_opened() {
     assert!(matches!(open("innocent"), Err(OpenFilesError::Protected { .. })));
     let proc = Files::open(FilesSpec::new("proc", "/proc/self"));
     assert!(matches!(proc, Err(OpenFilesError::Protected { .. })));
+}
+
+#[tokio::test]
+async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named() {
+    let disk = Disk::new();
+    let png = b"\x89PNG\r\n\x1a\nrest";
+    disk.put("latin", b"caf\xe9\n").put("wide", b"\xff\xfec\0a\0").put("marked", "\u{feff}one");
+    disk.put("image", png).put("paper.pdf", b"%PDF-1.7 \xff").put("zero", b"a\0\xff");
+    let (files, cx) = (disk.files(), conversation());
+    let read = async |path, encoding| files.read_part(&cx, path, encoding, (1, 9)).await;
+    let line = async |path, encoding| match read(path, encoding).await.unwrap() {
+        FilePart::Lines(lines) => lines.text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(line("latin", Some("windows-1252")).await, "caf\u{e9}\n");
+    assert_eq!(line("wide", None).await, "ca");
+    assert_eq!(line("marked", None).await, "one");
+    match read("image", None).await.unwrap() {
+        FilePart::Image { media_type, bytes, .. } => {
+            assert_eq!((media_type, &bytes[..]), ("image/png", &png[..]));
+        }
+        other => panic!("{other:?}"),
+    }
+    for (path, encoding, expected) in [
+        ("latin", None, "`latin` (5 bytes) is not text in UTF-8; read it with its `encoding`"),
+        ("paper.pdf", None, "`paper.pdf` (10 bytes) is a PDF document, not text"),
+        ("zero", None, "is binary data, not text"),
+        ("latin", Some("utf-16le"), "is not text in this encoding"),
+        ("latin", Some("klingon"), "there is no encoding \"klingon\"; use a name such as"),
+    ] {
+        let refused = read(path, encoding).await;
+        assert!(text(&refused).contains(expected), "{path}: {refused:?}");
+    }
+    // Only bytes that the model saw as they are can be replaced.
+    files.read_part(&cx, "latin", Some("windows-1252"), (1, 9)).await.unwrap();
+    let altered = files.write_of_model(&cx, "latin", "x".to_owned()).await;
+    assert!(text(&altered).contains("not shown to you as it is"), "{altered:?}");
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolcrib_capabilities::files::{FileError, Files, FilesHandle, FilesSpec};
+use toolcrib_capabilities::files::{FileError, Files, FilesHandle, FilesSpec, Replacement};
 use toolcrib_core::{FileReads, ToolContext, ToolContextParts, ToolError};
 
 /// A folder `notes` and a folder `outside` next to it.
@@ -77,4 +77,9 @@ pub(crate) fn cause<T: std::fmt::Debug>(result: &Result<T, ToolError>) -> &FileE
 /// The model's text of an error.
 pub(crate) fn text<T: std::fmt::Debug>(result: &Result<T, ToolError>) -> &str {
     &result.as_ref().unwrap_err().message
+}
+
+/// One replacement of a text that occurs once.
+pub(crate) fn one(old: &str, new: &str) -> [Replacement; 1] {
+    [Replacement::new(old, new)]
 }

@@ -4,10 +4,10 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_capabilities::files::{EditProblem, FileError, FileLimits, Files};
+use toolcrib_capabilities::files::{EditProblem, FileError, FileLimits, Files, Replacement};
 use toolcrib_core::{ErrorCode, FileReads, Redact, ToolContextParts};
 
-use crate::support::{Disk, call, cause, conversation, text};
+use crate::support::{Disk, call, cause, conversation, one, text};
 
 /// The names in the folder: nothing may be left of a refused write.
 fn names(disk: &Disk) -> Vec<String> {
@@ -38,11 +38,11 @@ async fn a_file_that_was_not_read_is_not_written_over() {
     disk.put("a.md", "mine");
     let (files, cx) = (disk.files(), conversation());
     for refused in [
-        files.write(&cx, "a.md", "x").await,
-        files.edit(&cx, "a.md", "mine", "x").await,
-        files.create(&cx, "a.md", "x").await,
+        files.write(&cx, "a.md", "x").await.map(drop),
+        files.edit(&cx, "a.md", one("mine", "x")).await.map(drop),
+        files.create(&cx, "a.md", "x").await.map(drop),
         // A call outside an engine has no record of reads.
-        files.write(&ToolContextParts::detached().into(), "a.md", "x").await,
+        files.write(&ToolContextParts::detached().into(), "a.md", "x").await.map(drop),
     ] {
         assert_eq!(
             text(&refused),
@@ -72,7 +72,10 @@ async fn a_change_since_the_read_is_noticed_even_with_the_same_size_and_time() {
         "`a.md` changed since it was read; nothing was written; read it again"
     );
     assert_eq!(stale.unwrap_err().code.as_str(), "STALE_WRITE");
-    assert!(matches!(cause(&files.edit(&cx, "a.md", "two", "x").await), FileError::Stale { .. }));
+    assert!(matches!(
+        cause(&files.edit(&cx, "a.md", one("two", "x")).await),
+        FileError::Stale { .. }
+    ));
     assert_eq!((disk.get("a.md"), names(&disk)), ("two".to_owned(), vec!["a.md".to_owned()]));
     files.read_text(&cx, "a.md").await.unwrap();
     files.write(&cx, "a.md", "three").await.unwrap();
@@ -111,8 +114,10 @@ async fn two_calls_that_edit_one_file_at_once_both_take_effect_or_one_is_refused
     let (files, cx, other) = (disk.files(), call(&reads), call(&reads));
     files.read_text(&cx, "a.md").await.unwrap();
     // The second one is compared with the result of the first, which the conversation knows.
-    let (one, two) =
-        tokio::join!(files.edit(&cx, "a.md", "one", "1"), files.edit(&other, "a.md", "two", "2"));
+    let (one, two) = tokio::join!(
+        files.edit(&cx, "a.md", one("one", "1")),
+        files.edit(&other, "a.md", one("two", "2"))
+    );
     one.unwrap();
     two.unwrap();
     assert_eq!(disk.get("a.md"), "1 2");
@@ -138,14 +143,15 @@ async fn an_edit_is_literal_and_replaces_one_place() {
     disk.put("a.md", "price: x\n").put("b.md", "aaa").put("c.md", "ééé");
     let (files, cx) = (disk.files(), conversation());
     files.read(&cx, "a.md").await.unwrap();
-    let edited = files.edit(&cx, "a.md", "x", "$& $1 \\0 ${x}").await.unwrap();
+    let edited = files.edit(&cx, "a.md", one("x", "$& $1 \\0 ${x}")).await.unwrap();
     assert_eq!((edited.line, disk.get("a.md")), (1, "price: $& $1 \\0 ${x}\n".to_owned()));
     // Overlapping places are two places.
     files.read(&cx, "b.md").await.unwrap();
     files.read(&cx, "c.md").await.unwrap();
-    for several in
-        [files.edit(&cx, "b.md", "aa", "b").await, files.edit(&cx, "c.md", "éé", "e").await]
-    {
+    for several in [
+        files.edit(&cx, "b.md", one("aa", "b")).await,
+        files.edit(&cx, "c.md", one("éé", "e")).await,
+    ] {
         assert!(
             matches!(
                 cause(&several),
@@ -166,22 +172,22 @@ async fn an_edit_that_fails_says_where_the_nearest_lines_are() {
         files.read(&cx, path).await.unwrap();
     }
     let missed =
-        files.edit(&cx, "a.rs", "  let total = price + count;\n  print(total);", "x").await;
+        files.edit(&cx, "a.rs", one("  let total = price + count;\n  print(total);", "x")).await;
     assert_eq!(
         text(&missed),
         "`a.rs`: the text to replace does not occur exactly; the nearest lines are:\n\
          2:     let total = price * count;\n3:     print(total);"
     );
     assert_eq!(missed.unwrap_err().code, ErrorCode::InputInvalid);
-    let unlike = files.edit(&cx, "a.rs", "nothing like it", "x").await;
+    let unlike = files.edit(&cx, "a.rs", one("nothing like it", "x")).await;
     assert!(text(&unlike).ends_with("read the file again"), "{unlike:?}");
-    let line_ends = files.edit(&cx, "crlf", "one\ntwo", "x").await;
+    let line_ends = files.edit(&cx, "crlf", one("one\ntwo", "x")).await;
     assert!(text(&line_ends).contains("CR LF"), "{line_ends:?}");
-    let twice = files.edit(&cx, "twice", "a", "x").await;
+    let twice = files.edit(&cx, "twice", one("a", "x")).await;
     assert!(text(&twice).contains("occurs 2 times, at the lines 1, 3"), "{twice:?}");
-    assert!(text(&files.edit(&cx, "twice", "", "x").await).contains("is empty"));
-    assert!(text(&files.edit(&cx, "twice", "b", "b").await).contains("are the same"));
-    assert!(text(&files.edit(&cx, "new", "b", "c").await).contains("does not exist"));
+    assert!(text(&files.edit(&cx, "twice", one("", "x")).await).contains("is empty"));
+    assert!(text(&files.edit(&cx, "twice", one("b", "b")).await).contains("are the same"));
+    assert!(text(&files.edit(&cx, "new", one("b", "c")).await).contains("does not exist"));
     assert_eq!(disk.get("twice"), "a\nb\na\n");
 }
 
@@ -200,7 +206,7 @@ async fn a_read_only_folder_or_handle_does_not_write() {
         for refused in [
             files.write(&cx, "a", "y").await.map(drop),
             files.create(&cx, "b", "y").await.map(drop),
-            files.edit(&cx, "a", "x", "y").await.map(drop),
+            files.edit(&cx, "a", one("x", "y")).await.map(drop),
             files.remove(&cx, "a").await.map(drop),
         ] {
             assert_eq!(text(&refused), "the folder `notes` is read-only");
@@ -218,7 +224,7 @@ async fn a_content_above_the_limit_is_not_written_and_leaves_nothing() {
     let files = Files::open(disk.spec().limits(limits)).unwrap().writable();
     let cx = conversation();
     files.read(&cx, "a").await.unwrap();
-    let edited = files.edit(&cx, "a", "xx", "12345").await;
+    let edited = files.edit(&cx, "a", one("xx", "12345")).await;
     assert!(matches!(cause(&edited), FileError::TooLarge { .. }));
     let new = files.write(&cx, "new/b", "12345").await;
     assert!(matches!(cause(&new), FileError::TooLarge { .. }));
@@ -259,6 +265,53 @@ async fn a_model_cannot_replace_a_file_by_what_it_saw_of_it_redacted() {
     assert!(text(&refused).contains("is not shown to you as it is"), "{refused:?}");
     files.write_of_model(&cx, "c.md", "new".into()).await.unwrap();
     files.write_of_model(&cx, "d.md", "new".into()).await.unwrap();
-    files.edit(&cx, "a.toml", "'x'", "'y'").await.unwrap();
+    files.edit(&cx, "a.toml", one("'x'", "'y'")).await.unwrap();
     assert_eq!(disk.get("a.toml"), "key = 'hunter22'\nname = 'y'\n");
+}
+
+#[tokio::test]
+async fn several_edits_take_effect_together_or_not_at_all_and_return_their_difference() {
+    let disk = Disk::new();
+    disk.put("a", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\ntwo more\n");
+    let (files, cx) = (disk.files(), conversation());
+    files.read(&cx, "a").await.unwrap();
+    let refused = files
+        .edit(&cx, "a", [Replacement::new("one", "1"), Replacement::new("twelve", "12")])
+        .await;
+    let about = "`a`: edit 2 of 2: the text to replace does not occur exactly";
+    assert!(text(&refused).starts_with(about), "{refused:?}");
+    assert!(disk.get("a").starts_with("one\n"));
+    // The second one is looked for in the result of the first one.
+    let edits = [
+        Replacement::new("one", "1"),
+        Replacement::new("1\n", "1.\n"),
+        Replacement::new("two", "2").all(),
+    ];
+    let edited = files.edit(&cx, "a", edits).await.unwrap();
+    assert_eq!((edited.line, edited.count), (1, 4));
+    assert_eq!(
+        edited.diff,
+        "@@ -1,5 +1,5 @@\n-one\n-two\n+1.\n+2\n three\n four\n five\n@@ -8,4 +8,4 @@\n eight\n \
+         nine\n ten\n-two more\n+2 more\n"
+    );
+    assert_eq!(edited.bytes as usize, disk.get("a").len());
+}
+
+#[tokio::test]
+async fn an_edit_that_fails_shows_white_space_and_whether_it_is_done() {
+    let disk = Disk::new();
+    disk.put("a", "if x {\n\treturn 1;\n}\n").put("b", "let x = 2;\n");
+    let (files, cx) = (disk.files(), conversation());
+    files.read(&cx, "a").await.unwrap();
+    files.read(&cx, "b").await.unwrap();
+    let missed = files.edit(&cx, "a", one("if x {\n    return 1;", "x")).await;
+    assert_eq!(
+        text(&missed),
+        "`a`: the text to replace does not occur exactly; only white space differs (`·` is a \
+         space, `→` a tab). The file has:\n1: if·x·{\n2: →return·1;\nThe text to replace \
+         has:\nif·x·{\n····return·1;"
+    );
+    let done = files.edit(&cx, "b", one("let x = 1;", "let x = 2;")).await;
+    let about = ", but the new text does, at line 1: it may be done already";
+    assert!(text(&done).contains(about), "{done:?}");
 }

@@ -19,16 +19,16 @@ name = 'notes'
 const MODEL: &str = "
 [[rule]]
 step = 1
-calls = [{ tool = 'notes_edit', args = { path = 'a.md', old = 'one', new = 'two' } }]
+calls = [{ tool = 'notes_patch_file', args = { path = 'a.md', edits = [{ old = 'one', new = 'two' }] } }]
 [[rule]]
 step = 2
-when = [{ result = 'notes_edit', contains = 'read it first' }]
-calls = [{ tool = 'notes_read', args = { path = 'a.md' } }]
+when = [{ result = 'notes_patch_file', contains = 'read it first' }]
+calls = [{ tool = 'notes_read_file', args = { path = 'a.md' } }]
 [[rule]]
 step = 3
-calls = [{ tool = 'notes_edit', args = { path = 'a.md', old = 'one', new = 'two' } }]
+calls = [{ tool = 'notes_patch_file', args = { path = 'a.md', edits = [{ old = 'one', new = 'two' }] } }]
 [[rule]]
-when = [{ result = 'notes_edit', is_error = false }]
+when = [{ result = 'notes_patch_file', is_error = false }]
 text = 'edited'
 ";
 
@@ -41,12 +41,15 @@ fn project() -> Project {
 fn a_folder_is_read_listed_searched_and_written() {
     let project = project();
     let call = |args: &[&str]| project.toolcrib(&[&["call"], args].concat());
-    assert_eq!(call(&["notes_list"]).stdout, "a.md (4 bytes)\n\n");
-    assert_eq!(call(&["notes_read", "path=a.md"]).stdout, "a.md: lines 1 to 1 of 1\none\n\n");
-    assert_eq!(call(&["notes_search", "pattern=O", "ignore_case=true"]).stdout, "a.md:1: one\n\n");
-    assert_eq!(call(&["notes_write", "path=b/c.md", "content=x"]).code, Some(0));
+    assert_eq!(call(&["notes_list_files"]).stdout, "a.md (4 bytes)\n\n");
+    assert_eq!(call(&["notes_read_file", "path=a.md"]).stdout, "a.md: lines 1 to 1 of 1\none\n\n");
+    assert_eq!(
+        call(&["notes_search_files", "pattern=O", "ignore_case=true"]).stdout,
+        "a.md:1: one\n\n"
+    );
+    assert_eq!(call(&["notes_write_file", "path=b/c.md", "content=x"]).code, Some(0));
     assert_eq!(fs::read_to_string(project.path().join("notes/b/c.md")).unwrap(), "x");
-    assert_eq!(call(&["notes_remove", "path=b/c.md"]).code, Some(0));
+    assert_eq!(call(&["notes_delete_file", "path=b/c.md"]).code, Some(0));
     assert_eq!(fs::read_dir(project.state().join("trash/notes")).unwrap().count(), 1);
 }
 
@@ -75,10 +78,10 @@ mod attacks {
             (".env", "denied"),
         ] {
             let argument = format!("path={path}");
-            let (_, result) = project.json(&["call", "notes_read", &argument]);
+            let (_, result) = project.json(&["call", "notes_read_file", &argument]);
             assert!(result.to_string().contains(code), "{path}: {result}");
             assert!(!result.to_string().contains("the secret"), "{path}: {result}");
-            let written = project.toolcrib(&["call", "notes_write", &argument, "content=x"]);
+            let written = project.toolcrib(&["call", "notes_write_file", &argument, "content=x"]);
             assert_ne!(written.code, Some(0), "{path}");
         }
         assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "the secret");
@@ -87,7 +90,7 @@ mod attacks {
     #[test]
     fn a_file_that_the_call_has_not_read_is_not_written_over() {
         let project = project();
-        let write = ["call", "notes_write", "path=a.md", "content=x"];
+        let write = ["call", "notes_write_file", "path=a.md", "content=x"];
         let (code, result) = project.json(&write);
         assert_ne!(code, Some(0));
         assert_eq!(result["code"], json!("STALE_WRITE"), "{result}");

@@ -292,6 +292,7 @@ impl Batch<'_> {
         shares: budget::Shares,
     ) -> (ToolContext, progress::Reports) {
         let (sink, progress) = progress::reports(tool);
+        let session = self.engine.session_state.of_call(tool, self.events.identity());
         let parts = ToolContextParts {
             turn_id: Arc::clone(self.events.turn_id()),
             call_id: Arc::clone(&call.id),
@@ -301,7 +302,8 @@ impl Batch<'_> {
             personality: Arc::clone(&self.situation.personality.id),
             network: Arc::clone(&self.situation.personality.network),
             files: self.situation.personality.files.clone(),
-            reads: self.engine.file_reads.of_call(tool, self.events.identity()),
+            reads: session.reads,
+            session_end: session.end,
             working_dir: Arc::clone(self.working_dir),
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),

@@ -426,7 +426,7 @@ impl Drop for Turn {
         let engine = &self.state.engine;
         if self.ends_conversation {
             engine.sessions.forget(self.identity());
-            engine.file_reads.forget(self.identity());
+            engine.session_state.forget(self.identity());
             if let Some(artifact_port) = &engine.artifact_port {
                 // Here, although it blocks: after a turn no work of it continues.
                 artifact_port.forget(self.identity());

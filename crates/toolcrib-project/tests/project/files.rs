@@ -35,17 +35,47 @@ fn call(project: &Project, tool: &str, args: serde_json::Value) -> String {
 #[test]
 fn a_folder_gives_a_toolset_that_writes_where_it_may() {
     let project = folder(NOTES).load();
-    let all =
-        ["notes_read", "notes_list", "notes_search", "notes_write", "notes_edit", "notes_remove"];
+    let all = [
+        "notes_read_file",
+        "notes_list_files",
+        "notes_search_files",
+        "notes_write_file",
+        "notes_patch_file",
+        "notes_move_file",
+        "notes_delete_file",
+    ];
     assert_eq!(names(&project), all);
     assert!(project.tools().iter().all(|tool| tool.untrusted()));
     for text in
         [NOTES.replace("write = true\n", ""), NOTES.replace("kind =", "read_only = true\nkind =")]
     {
-        assert_eq!(names(&folder(&text).load()), ["notes_read", "notes_list", "notes_search"]);
+        assert_eq!(
+            names(&folder(&text).load()),
+            ["notes_read_file", "notes_list_files", "notes_search_files"]
+        );
     }
     let trusted = folder(&NOTES.replace("kind =", "untrusted = false\nkind =")).load();
     assert!(!trusted.tools().iter().any(|tool| tool.untrusted()));
+}
+
+#[test]
+fn a_toolset_without_a_name_has_the_usual_names() {
+    let project = folder(&NOTES.replace("name = 'notes'\n", "")).load();
+    let all = [
+        "read_file",
+        "list_files",
+        "search_files",
+        "write_file",
+        "patch_file",
+        "move_file",
+        "delete_file",
+    ];
+    assert_eq!(names(&project), all);
+    assert!(project.tools().iter().all(|tool| tool.toolset() == Some("file")));
+    let two = folder(&NOTES.replace("name = 'notes'\n", "[[tool]]\nkind = 'files'\n"));
+    assert!(two.problems().to_string().contains("two tools are called `read_file`"));
+    let invalid = folder(&NOTES.replace("name = 'notes'", "name = 'my notes'"));
+    assert!(invalid.problems().to_string().contains("my notes"));
 }
 
 #[test]
@@ -54,11 +84,11 @@ fn a_project_that_is_only_inspected_writes_nothing() {
     let before = folder.listing();
     let project = folder.load();
     let new = json!({ "path": "b.md", "content": "x" });
-    assert_eq!(call(&project, "notes_write", new.clone()), "the folder `notes` is read-only");
+    assert_eq!(call(&project, "notes_write_file", new.clone()), "the folder `notes` is read-only");
     assert_eq!(folder.listing(), before);
     let project = folder.load_as(RUN).unwrap();
-    assert_eq!(call(&project, "notes_write", new), "created b.md (1 bytes)");
-    assert_eq!(call(&project, "notes_remove", json!({ "path": "b.md" })), "removed b.md");
+    assert_eq!(call(&project, "notes_write_file", new), "created b.md (1 bytes)");
+    assert_eq!(call(&project, "notes_delete_file", json!({ "path": "b.md" })), "deleted b.md");
     let trash = folder.path().join(".toolcrib/trash/notes");
     assert_eq!(fs::read_dir(trash).unwrap().count(), 1);
 }
@@ -96,14 +126,14 @@ programs = true
         "plugins/crm/new.sh",
         ".toolcrib/x",
     ] {
-        let refused = call(&project, "all_write", json!({ "path": path, "content": "x" }));
+        let refused = call(&project, "all_write_file", json!({ "path": path, "content": "x" }));
         assert!(refused.contains("is protected"), "{path}: {refused}");
     }
-    let state = call(&project, "all_read", json!({ "path": ".toolcrib/.gitignore" }));
+    let state = call(&project, "all_read_file", json!({ "path": ".toolcrib/.gitignore" }));
     assert!(state.contains("is protected"), "{state}");
-    let read = call(&project, "all_read", json!({ "path": "toolcrib.toml" }));
+    let read = call(&project, "all_read_file", json!({ "path": "toolcrib.toml" }));
     assert!(read.contains("[files.all]"), "{read}");
-    let created = call(&project, "all_write", json!({ "path": "notes.md", "content": "x" }));
+    let created = call(&project, "all_write_file", json!({ "path": "notes.md", "content": "x" }));
     assert_eq!(created, "created notes.md (1 bytes)");
 }
 
@@ -125,8 +155,8 @@ fn a_personality_narrows_the_folders() {
             menu.menu().names().map(ToString::to_string).collect::<Vec<_>>()
         })
     };
-    assert_eq!(offered("default").len(), 9);
-    assert_eq!(offered("reader"), ["docs_read", "docs_list", "docs_search"]);
+    assert_eq!(offered("default").len(), 10);
+    assert_eq!(offered("reader"), ["docs_read_file", "docs_list_files", "docs_search_files"]);
     assert!(offered("none").is_empty());
 }
 
@@ -209,7 +239,7 @@ fn a_folder_outside_the_project_is_its_users_decision() {
         (project, seen)
     };
     let (project, seen) = load(Verdict::Use);
-    assert_eq!(project.tools().len(), 6);
+    assert_eq!(project.tools().len(), 7);
     let mine = outer.path().canonicalize().unwrap().join("mine").to_string_lossy().into_owned();
     assert_eq!(seen, [Action::Files { folder: mine, writable: true }]);
     let (project, _) = load(Verdict::LookOnly("it is not trusted".into()));

@@ -51,6 +51,9 @@ kind = "files"
 [[tool]]
 kind = "http"
 0 = 0
+[[tool]]
+kind = "terminal"
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }
@@ -70,7 +73,7 @@ when = { 0 = 0 }
 
 /// The name of a probed table, as an author writes it.
 fn title(found: &str, position: usize) -> String {
-    let kinds = ["sql", "sql_explore", "command", "files", "http"];
+    let kinds = ["sql", "sql_explore", "command", "files", "http", "terminal"];
     match found {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
@@ -144,7 +147,7 @@ fn the_reference_of_keys_is_current() {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md),\n[MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md), [terminal](terminal.md),\n[MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

@@ -35,4 +35,5 @@ mod slips;
 mod sound;
 mod state;
 mod template;
+mod terminal;
 mod tool_search;

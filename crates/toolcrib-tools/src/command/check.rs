@@ -18,16 +18,35 @@ use super::{
     table::{OF_A_SHELL, env_field, words},
 };
 use crate::{
-    ToolErrors,
-    findings::{Field, Findings},
+    Declaration, ToolErrors,
+    findings::{Field, Findings, Found},
     making::declare_or_use,
     template::{SECRET, Template, TemplateError},
 };
 
+/// A program that was checked.
+pub(crate) struct Prepared {
+    pub(crate) declaration: Declaration,
+    pub(crate) body: Body,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) found: Found,
+}
+
 pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
+    let Prepared { declaration, body, capabilities, found } = prepare(spec, true);
+    let (name, body) = (declaration.name.clone(), Arc::new(body));
+    let made = declaration
+        .into_builder()
+        .capabilities(capabilities)
+        .open_world()
+        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
+    found.or_tool(name, made)
+}
+
+/// Finds the program and reads all places. `uses_all`: parameters that nothing uses are reported.
+pub(crate) fn prepare(spec: CommandToolSpec, uses_all: bool) -> Prepared {
     let CommandToolSpec { mut declaration, base_dir, working_dir, .. } = spec;
     declaration.close_schema();
-    let name = declaration.name.clone();
     let read_only = declaration.annotations.read_only;
     let mut check = Check(Findings::of(&declaration));
     // The host's working folder may change later.
@@ -38,12 +57,12 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
     let working_dir = working_dir.map(|folder| check.folder(base_dir.join(folder)));
     check.limits(spec.max_output_bytes, &spec.limits);
     check.exit_codes(&spec.ok_exit_codes);
-    if spec.stdin == Stdin::None {
+    if spec.stdin == Stdin::None && uses_all {
         check.unused();
     }
     let found = check.0.finish();
-    let secrets = Capabilities::none().secrets(environment.secrets());
-    let body = Arc::new(Body {
+    let capabilities = Capabilities::none().secrets(environment.secrets());
+    let body = Body {
         processes: Processes::any().only([&program]),
         program,
         args,
@@ -56,13 +75,8 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
         sandbox: spec.sandbox,
         ok_exit_codes: spec.ok_exit_codes,
         read_only,
-    });
-    let made = declaration
-        .into_builder()
-        .capabilities(secrets)
-        .open_world()
-        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    found.or_tool(name, made)
+    };
+    Prepared { declaration, body, capabilities, found }
 }
 
 struct Check<'a>(Findings<'a>);

@@ -55,17 +55,21 @@ mod check;
 mod environment;
 mod limits;
 mod outcome;
-mod progress;
+pub(crate) mod progress;
 mod run;
 mod sandbox;
 mod table;
-mod whole;
+pub(crate) mod whole;
 
 use std::path::PathBuf;
 
 use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits, Sandbox};
 use toolcrib_core::Tool;
 
+pub(crate) use self::{
+    check::{Prepared, prepare},
+    run::Body,
+};
 #[doc(hidden)]
 pub use self::{
     limits::ProcessLimitsSection,

@@ -7,7 +7,7 @@ use toolcrib_core::{Audience, Progress, ToolContext};
 const TOLD_BYTES: usize = 8 * 1024;
 
 /// Tells the lines of stdout, each as it is complete.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     cx: &'a ToolContext,
     /// The beginning of a line that is not complete.
     begun: Vec<u8>,
@@ -15,11 +15,11 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn to(cx: &'a ToolContext) -> Self {
+    pub(crate) fn to(cx: &'a ToolContext) -> Self {
         Self { cx, begun: Vec::new(), left: TOLD_BYTES }
     }
 
-    pub(super) fn push(&mut self, output: Output, piece: &[u8]) {
+    pub(crate) fn push(&mut self, output: Output, piece: &[u8]) {
         let piece = piece.get(..self.left.min(piece.len())).unwrap_or_default();
         if output != Output::Stdout || piece.is_empty() {
             return;

@@ -1,6 +1,7 @@
 //! The body: one call, one run of the program.
 
 use std::{
+    ffi::OsString,
     path::{self, PathBuf},
     sync::Arc,
 };
@@ -22,16 +23,16 @@ use super::{
 };
 
 /// The handler of the tool.
-pub(super) struct Body {
-    pub(super) processes: Processes,
-    pub(super) program: PathBuf,
+pub(crate) struct Body {
+    pub(crate) processes: Processes,
+    pub(crate) program: PathBuf,
     pub(super) args: Vec<ArgTemplate>,
     pub(super) stdin: Stdin,
     pub(super) environment: Environment,
     /// Absolute.
-    pub(super) working_dir: Option<PathBuf>,
-    pub(super) max_output_bytes: usize,
-    pub(super) limits: ProcessLimits,
+    pub(crate) working_dir: Option<PathBuf>,
+    pub(crate) max_output_bytes: usize,
+    pub(crate) limits: ProcessLimits,
     pub(super) allow_stray_children: bool,
     pub(super) sandbox: Sandbox,
     pub(super) ok_exit_codes: Vec<i32>,
@@ -76,16 +77,27 @@ impl Body {
     }
 
     async fn spec(&self, args: &Value, cx: &ToolContext) -> Result<RunSpec, ToolError> {
-        let working_dir = match &self.working_dir {
-            Some(folder) => folder.clone(),
-            None => path::absolute(cx.working_dir())?,
-        };
         let stdin = match self.stdin {
             Stdin::None => None,
             Stdin::Json => Some(format!("{args}\n").into_bytes()),
         };
+        let process = self.process(arguments::fill(&self.args, args)?, cx).await?;
+        let max_output_bytes = self.max_output_bytes;
+        Ok(RunSpec { process, stdin, max_output_bytes, whole_stdout: None })
+    }
+
+    /// The program with these arguments, as a call may run it.
+    pub(crate) async fn process(
+        &self,
+        args: Vec<OsString>,
+        cx: &ToolContext,
+    ) -> Result<ProcessSpec, ToolError> {
+        let working_dir = match &self.working_dir {
+            Some(folder) => folder.clone(),
+            None => path::absolute(cx.working_dir())?,
+        };
         let mut process = ProcessSpec::new(&self.program, working_dir);
-        process.args = arguments::fill(&self.args, args)?;
+        process.args = args;
         process.limits = self.limits;
         process.allow_stray_children = self.allow_stray_children;
         process.sandbox = self.sandbox.within(cx.network_rules()).map_err(|error| {
@@ -95,8 +107,7 @@ impl Body {
         })?;
         // Last, so that no call that cannot be made asks for a secret.
         process.env = self.environment.fill(cx).await?;
-        let max_output_bytes = self.max_output_bytes;
-        Ok(RunSpec { process, stdin, max_output_bytes, whole_stdout: None })
+        Ok(process)
     }
 
     /// The effect of a stopped program is known where it cannot have any.
@@ -104,7 +115,7 @@ impl Body {
         if self.read_only { ErrorCode::Cancelled } else { ErrorCode::OutcomeUnknown }
     }
 
-    fn not_run(&self, error: ProcessError) -> ToolError {
+    pub(crate) fn not_run(&self, error: ProcessError) -> ToolError {
         let failure = match &error {
             ProcessError::TooLong { .. } => {
                 ToolError::input_invalid("the arguments are too long for a program; pass less")

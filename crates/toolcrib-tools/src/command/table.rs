@@ -56,20 +56,29 @@ impl DeclaredCommand {
     pub fn read(table: &Table<'_>) -> Self {
         let program = table.required("program", "\"wc\"").and_then(|program| program.text());
         let program = program.map(|program| program.value.to_string()).unwrap_or_default();
-        let blank = CommandToolSpec::new(Declaration::new("", ""), program, "");
         let args = table.value("args").map(|args| read_args(&args));
         let has_all_args = !matches!(args, Some(None));
         let args = args.flatten().unwrap_or_default();
         let stdin = table
             .value("stdin")
             .map(|stdin| stdin.word(&[("none", Stdin::None), ("json", Stdin::Json)]));
+        let mut read = Self::read_shared(table, program);
+        read.is_partial |=
+            !has_all_args || args.iter().any(Option::is_none) || matches!(stdin, Some(None));
+        read.spec.args = args.into_iter().map(Option::unwrap_or_default).collect();
+        read.spec.stdin = stdin.flatten().map(|stdin| stdin.value).unwrap_or_default();
+        if let Some(codes) = table.value("ok_exit_codes").and_then(|codes| read_codes(&codes)) {
+            read.spec.ok_exit_codes = codes;
+        }
+        read
+    }
+
+    /// Reads the keys of every kind that runs a program.
+    pub(crate) fn read_shared(table: &Table<'_>, program: String) -> Self {
+        let blank = CommandToolSpec::new(Declaration::new("", ""), program, "");
         Self {
-            is_partial: !has_all_args
-                || args.iter().any(Option::is_none)
-                || matches!(stdin, Some(None)),
+            is_partial: false,
             spec: CommandToolSpec {
-                args: args.into_iter().map(Option::unwrap_or_default).collect(),
-                stdin: stdin.flatten().map(|stdin| stdin.value).unwrap_or_default(),
                 env: table.value("env").map(|env| read_env(&env)).unwrap_or_default(),
                 inherit_env: table
                     .value("inherit_env")
@@ -83,14 +92,15 @@ impl DeclaredCommand {
                     .unwrap_or(blank.max_output_bytes),
                 limits: ProcessLimitsSection::read(table).or(blank.limits),
                 allow_stray_children: table.boolean("allow_stray_children").unwrap_or_default(),
-                ok_exit_codes: table
-                    .value("ok_exit_codes")
-                    .and_then(|codes| read_codes(&codes))
-                    .unwrap_or(blank.ok_exit_codes),
                 ..blank
             },
             sandbox: Box::new(SandboxSection::read(table)),
         }
+    }
+
+    /// The spec, and the sandbox as written, to complete them.
+    pub(crate) fn parts(&mut self) -> (&mut CommandToolSpec, &mut SandboxSection) {
+        (&mut self.spec, &mut self.sandbox)
     }
 
     /// The program; empty where it is missing or unreadable.
@@ -114,14 +124,25 @@ impl DeclaredCommand {
     /// All errors in it, not only the first.
     pub fn build(
         &self,
-        mut declaration: Declaration,
+        declaration: Declaration,
         base_dir: &Path,
         working_dir: PathBuf,
         sandbox: Sandbox,
     ) -> Result<Tool, ToolErrors> {
+        self.complete(declaration, base_dir, working_dir, sandbox).build()
+    }
+
+    /// The whole spec.
+    pub(crate) fn complete(
+        &self,
+        mut declaration: Declaration,
+        base_dir: &Path,
+        working_dir: PathBuf,
+        sandbox: Sandbox,
+    ) -> CommandToolSpec {
         declaration.source.mark_partial_if(self.is_partial);
         let (base_dir, working_dir) = (base_dir.to_owned(), Some(working_dir));
-        CommandToolSpec { declaration, base_dir, working_dir, sandbox, ..self.spec.clone() }.build()
+        CommandToolSpec { declaration, base_dir, working_dir, sandbox, ..self.spec.clone() }
     }
 }
 

@@ -12,23 +12,23 @@ const PIECES: usize = 16;
 
 /// The writer of a stdout's pieces and their receiver; neither where nothing is kept of
 /// artifacts.
-pub(super) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
+pub(crate) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
     let Ok(artifacts) = cx.handle::<CallArtifacts>() else { return (None, None) };
     let (sender, pieces) = channel(PIECES);
     (Some(sender), Some(Taker { artifacts: artifacts.clone(), pieces }))
 }
 
-pub(super) struct Taker {
+pub(crate) struct Taker {
     artifacts: CallArtifacts,
     pieces: Receiver<Vec<u8>>,
 }
 
 /// All that was taken. Dropped, nothing of it is kept.
-pub(super) struct Taken(Result<ArtifactWriter, String>);
+pub(crate) struct Taken(Result<ArtifactWriter, String>);
 
 impl Taker {
     /// Takes pieces until there will be no more; nothing if none comes.
-    pub(super) async fn take(self) -> Option<Taken> {
+    pub(crate) async fn take(self) -> Option<Taken> {
         let Self { artifacts, mut pieces } = self;
         let first = pieces.recv().await?;
         let writing = spawn_blocking(move || {
@@ -45,13 +45,13 @@ impl Taker {
 
 impl Taken {
     /// Makes an artifact of it, or says why it could not be kept.
-    pub(super) async fn keep(self) -> Result<Artifact, String> {
+    pub(crate) async fn keep(self) -> Result<Artifact, String> {
         let writer = self.0?;
         joined(spawn_blocking(move || writer.finish().map_err(|unkept| unkept.error)).await)
     }
 
     /// Lets it go. It may be gigabytes of a disk.
-    pub(super) async fn discard(self) {
+    pub(crate) async fn discard(self) {
         let _ = spawn_blocking(move || drop(self)).await;
     }
 }

@@ -1,5 +1,5 @@
 //! A toolset over folders: a model reads, lists and searches files, and, where a folder is writable,
-//! writes, edits and removes them.
+//! writes, patches, moves and deletes them.
 //!
 //! The folder decides what is reachable, and refuses to write over what the conversation has not
 //! seen: see [`Files`]. Results are text for a model: a line about the file, then its content.
@@ -31,10 +31,20 @@ const NUMBERED: &str = "numbered";
 const DEPTH: &str = "depth";
 const GLOB: &str = "glob";
 const IGNORE_CASE: &str = "ignore_case";
+const IGNORED: &str = "ignored";
+const CONTEXT: &str = "context";
 const MAX_MATCHES: &str = "max_matches";
+const ENCODING: &str = "encoding";
 const CONTENT: &str = "content";
+const EDITS: &str = "edits";
 const OLD: &str = "old";
 const NEW: &str = "new";
+const ALL: &str = "all";
+const FROM: &str = "from";
+const TO: &str = "to";
+
+/// The label of the toolset, unless a project gives it another one.
+pub const TOOLSET: &str = "file";
 
 /// The most lines that one call reads; the budget of its result ends earlier for usual lines.
 const MOST_LINES: usize = 20_000;
@@ -43,13 +53,19 @@ const MOST_LINES: usize = 20_000;
 const MATCHES: usize = 50;
 const MOST_MATCHES: usize = 500;
 
+/// The most lines around a match.
+const MOST_CONTEXT: usize = 20;
+
+/// The most replacements of one call.
+const MOST_EDITS: usize = 100;
+
 /// The most levels of a listing, as in the limits of a folder.
 const MOST_LEVELS: usize = 64;
 
 /// A tool of the toolset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesTool {
-    /// Reads lines of a file.
+    /// Reads lines of a text file, or an image.
     Read,
     /// Lists a folder, or finds files by a pattern.
     List,
@@ -57,33 +73,39 @@ pub enum FilesTool {
     Search,
     /// Writes a whole file.
     Write,
-    /// Replaces one exact text in a file.
-    Edit,
+    /// Replaces exact texts in a file, all or none.
+    Patch,
+    /// Gives a file another path.
+    Move,
     /// Moves a file to the trash.
-    Remove,
+    Delete,
 }
 
 impl FilesTool {
     /// All of them; first those that only read.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::List, Self::Search, Self::Write, Self::Edit, Self::Remove];
+    pub const ALL: [Self; 7] =
+        [Self::Read, Self::List, Self::Search, Self::Write, Self::Patch, Self::Move, Self::Delete];
 
     /// Whether it changes files. Such a tool is for writable folders.
     pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Edit | Self::Remove)
+        matches!(self, Self::Write | Self::Patch | Self::Move | Self::Delete)
     }
 
-    /// Its name: the prefix, and what it does.
-    pub fn name(self, prefix: &str) -> String {
-        let does = match self {
-            Self::Read => "read",
-            Self::List => "list",
-            Self::Search => "search",
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Remove => "remove",
+    /// Its name, after the prefix of the toolset, if it has one: `read_file`, `notes_read_file`.
+    pub fn name(self, prefix: Option<&str>) -> String {
+        let name = match self {
+            Self::Read => "read_file",
+            Self::List => "list_files",
+            Self::Search => "search_files",
+            Self::Write => "write_file",
+            Self::Patch => "patch_file",
+            Self::Move => "move_file",
+            Self::Delete => "delete_file",
         };
-        format!("{prefix}_{does}")
+        match prefix {
+            Some(prefix) => format!("{prefix}_{name}"),
+            None => name.to_owned(),
+        }
     }
 
     /// Its declaration: its name, description and parameters, and all else as in `base`. The
@@ -92,7 +114,7 @@ impl FilesTool {
     pub fn declaration(
         self,
         base: &Declaration,
-        prefix: &str,
+        prefix: Option<&str>,
         folders: &[Arc<str>],
     ) -> Declaration {
         let about = &base.description;
@@ -110,8 +132,9 @@ impl FilesTool {
             description,
             annotations: Annotations {
                 read_only: !self.writes(),
-                destructive: self.writes(),
-                idempotent: !self.writes(),
+                // A move replaces nothing, and a patch can be reversed by its difference.
+                destructive: matches!(self, Self::Write | Self::Delete),
+                idempotent: !self.writes() || self == Self::Write,
             },
             input_schema: json!({
                 "type": "object",
@@ -119,14 +142,17 @@ impl FilesTool {
                 "properties": parameters,
                 "additionalProperties": false,
             }),
+            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
             ..base.clone()
         }
     }
 
-    fn does(self, prefix: &str) -> String {
+    fn does(self, prefix: Option<&str>) -> String {
         let read = Self::Read.name(prefix);
         match self {
-            Self::Read => "Reads a text file, whole or from one line on.".to_owned(),
+            Self::Read => {
+                "Reads a text file, whole or from one line on, or shows an image.".to_owned()
+            }
             Self::List => "Lists a folder, or finds files by a pattern of their paths.".to_owned(),
             Self::Search => {
                 "Searches the lines of text files with a regular expression.".to_owned()
@@ -134,13 +160,14 @@ impl FilesTool {
             Self::Write => format!(
                 "Writes a whole text file: a new one, or over one that {read} has read. For a part \
                  of a file use {}.",
-                Self::Edit.name(prefix)
+                Self::Patch.name(prefix)
             ),
-            Self::Edit => format!(
-                "Replaces one text in a file that {read} has read. The text must occur exactly \
-                 once, as it is in the file."
+            Self::Patch => format!(
+                "Replaces texts in a file that {read} has read: all of them, or none. Each must occur \
+                 exactly once, as it is in the file. Returns the difference."
             ),
-            Self::Remove => "Removes a file. Its user can restore it.".to_owned(),
+            Self::Move => "Moves or renames a file. It replaces no other file.".to_owned(),
+            Self::Delete => "Deletes a file. Its user can restore it.".to_owned(),
         }
     }
 
@@ -163,6 +190,7 @@ impl FilesTool {
         };
         let is = |about: &str| json!({ "type": "boolean", "default": false, "description": about });
         let glob = "A pattern of paths, such as *.md or src/**/*.rs.";
+        let ignored = || (IGNORED, is("Whether files that .gitignore names are included."));
         let (required, all) = match self {
             Self::Read => {
                 let lines = json!({
@@ -174,31 +202,60 @@ impl FilesTool {
                     "description": "The first line to read.",
                 });
                 let numbered = is("Whether each line begins with its number.");
-                (
-                    vec![PATH],
-                    vec![file(), (FIRST_LINE, first), (LINES, lines), (NUMBERED, numbered)],
-                )
+                let encoding = text(
+                    "The encoding of a file that is not UTF-8 or UTF-16, such as windows-1252.",
+                );
+                let all = [file(), (FIRST_LINE, first), (LINES, lines), (NUMBERED, numbered)];
+                (vec![PATH], all.into_iter().chain([(ENCODING, encoding)]).collect())
             }
             Self::List => {
                 let depth = number(1, MOST_LEVELS, 1, "The levels of folders to list.");
-                (vec![], vec![folder(), (DEPTH, depth), (GLOB, text(glob))])
+                (vec![], vec![folder(), (DEPTH, depth), (GLOB, text(glob)), ignored()])
             }
             Self::Search => {
                 let pattern =
                     text("A regular expression, without look-around and back-references.");
                 let most = number(1, MOST_MATCHES, MATCHES, "The most matching lines.");
                 let ignore = is("Whether case is ignored.");
-                let all = [(PATTERN, pattern), folder(), (GLOB, text(glob)), (IGNORE_CASE, ignore)];
-                (vec![PATTERN], all.into_iter().chain([(MAX_MATCHES, most)]).collect())
+                let context = json!({
+                    "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "default": 0,
+                    "description": "The lines to show before and after each match.",
+                });
+                let all = vec![
+                    (PATTERN, pattern),
+                    folder(),
+                    (GLOB, text(glob)),
+                    (IGNORE_CASE, ignore),
+                    (CONTEXT, context),
+                    ignored(),
+                    (MAX_MATCHES, most),
+                ];
+                (vec![PATTERN], all)
             }
             Self::Write => {
                 (vec![PATH, CONTENT], vec![file(), (CONTENT, text("The whole new content."))])
             }
-            Self::Edit => {
+            Self::Patch => {
                 let old = text("The text to replace, with its exact spaces and line breaks.");
-                (vec![PATH, OLD, NEW], vec![file(), (OLD, old), (NEW, text("The new text."))])
+                let all = is("Whether every occurrence is replaced; else there must be only one.");
+                let edits = json!({
+                    "type": "array", "minItems": 1, "maxItems": MOST_EDITS,
+                    "description": "The replacements, each in the result of those before it.",
+                    "items": {
+                        "type": "object",
+                        "required": [OLD, NEW],
+                        "properties": { OLD: old, NEW: text("The new text."), ALL: all },
+                        "additionalProperties": false,
+                    },
+                });
+                (vec![PATH, EDITS], vec![file(), (EDITS, edits)])
             }
-            Self::Remove => (vec![PATH], vec![file()]),
+            Self::Move => {
+                let from = text("The path of the file.");
+                let to = text("Its new path, with the file name. Missing folders are created.");
+                (vec![FROM, TO], vec![(FROM, from), (TO, to)])
+            }
+            Self::Delete => (vec![PATH], vec![file()]),
         };
         (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
     }

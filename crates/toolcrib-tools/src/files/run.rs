@@ -3,17 +3,23 @@
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_capabilities::files::{Entry, EntryKind, FileLines, FilesHandle, Listing, Search};
-use toolcrib_core::{ToolContext, ToolError, ToolOutput};
+use toolcrib_capabilities::files::{
+    Edited, Entry, EntryKind, FileLines, FilePart, FilesHandle, Listing, Replacement, Search,
+};
+use toolcrib_core::{ContentBlock, ToolContext, ToolError, ToolOutput};
 
 use super::{
-    CONTENT, DEPTH, FIRST_LINE, FOLDER, FilesTool, GLOB, IGNORE_CASE, LINES, MATCHES, MAX_MATCHES,
-    MOST_LEVELS, MOST_LINES, MOST_MATCHES, NEW, NUMBERED, OLD, PATH, PATTERN,
+    ALL, CONTENT, CONTEXT, DEPTH, EDITS, ENCODING, FIRST_LINE, FOLDER, FROM, FilesTool, GLOB,
+    IGNORE_CASE, IGNORED, LINES, MATCHES, MAX_MATCHES, MOST_CONTEXT, MOST_LEVELS, MOST_LINES,
+    MOST_MATCHES, NEW, NUMBERED, OLD, PATH, PATTERN, TO,
 };
 use crate::arguments::{present, refused, text};
 
 /// The characters of a result that are kept for the line about the file and for the fence.
 const RESERVED_CHARS: usize = 500;
+
+/// The largest image that a result contains, in bytes: larger ones are refused by vendors of models.
+const MOST_IMAGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// The handler of a tool.
 #[derive(Clone)]
@@ -27,7 +33,7 @@ impl Body {
         let files = self.folder(&args)?;
         let (args, cx) = (&args, &cx);
         let result = match self.tool {
-            FilesTool::Read => read(files, args, cx).await,
+            FilesTool::Read => return read(files, args, cx).await,
             FilesTool::List => list(files, args, cx).await,
             FilesTool::Search => search(files, args, cx).await,
             FilesTool::Write => {
@@ -36,15 +42,20 @@ impl Body {
                 let does = if written.created { "created" } else { "replaced" };
                 Ok(format!("{does} {path} ({} bytes)", written.bytes))
             }
-            FilesTool::Edit => {
+            FilesTool::Patch => {
                 let path = string(args, PATH);
-                let edited = files.edit(cx, &path, string(args, OLD), string(args, NEW)).await?;
-                Ok(format!("replaced the text at line {} of {path}", edited.line))
+                let edited = files.edit(cx, &path, replacements(args)?).await?;
+                Ok(patched(&path, &edited, room(cx)))
             }
-            FilesTool::Remove => {
+            FilesTool::Move => {
+                let (from, to) = (string(args, FROM), string(args, TO));
+                files.rename(cx, &from, &to).await?;
+                Ok(format!("moved {from} to {to}"))
+            }
+            FilesTool::Delete => {
                 let path = string(args, PATH);
                 files.remove(cx, &path).await?;
-                Ok(format!("removed {path}"))
+                Ok(format!("deleted {path}"))
             }
         };
         result.map(ToolOutput::text)
@@ -80,12 +91,65 @@ fn room(cx: &ToolContext) -> usize {
     cx.result_budget_chars().saturating_sub(RESERVED_CHARS).max(RESERVED_CHARS)
 }
 
-async fn read(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+async fn read(
+    files: &FilesHandle,
+    args: &Value,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
     let path = string(args, PATH);
     let first = number(args, FIRST_LINE, 1, usize::MAX);
     let count = number(args, LINES, MOST_LINES, MOST_LINES);
-    let lines = files.read_lines(cx, &path, first, count).await?;
-    Ok(shown(&path, &lines, flag(args, NUMBERED), room(cx)))
+    let encoding = text(args, ENCODING);
+    match files.read_part(cx, &path, encoding.as_deref(), (first, count)).await? {
+        FilePart::Lines(lines) => {
+            Ok(ToolOutput::text(shown(&path, &lines, flag(args, NUMBERED), room(cx))))
+        }
+        FilePart::Image { media_type, bytes, .. } if bytes.len() <= MOST_IMAGE_BYTES => {
+            let about = format!("{path}: {media_type}, {} bytes", bytes.len());
+            Ok(ToolOutput::text(about).block(ContentBlock::image(media_type, bytes)))
+        }
+        FilePart::Image { media_type, bytes, .. } => Err(refused(
+            PATH,
+            &format!(
+                "is an image ({media_type}) with {} bytes; at most {MOST_IMAGE_BYTES} can be shown; \
+                 make a smaller copy of it",
+                bytes.len()
+            ),
+        )),
+        _ => Err(refused(PATH, "is neither text nor an image")),
+    }
+}
+
+/// The replacements of a patch; the schema has checked them before.
+fn replacements(args: &Value) -> Result<Vec<Replacement>, ToolError> {
+    let edits = args.get(EDITS).and_then(Value::as_array);
+    let edits = edits.filter(|edits| !edits.is_empty());
+    let edits = edits.ok_or_else(|| refused(EDITS, "contains no replacement"))?;
+    let one = |edit: &Value| Replacement {
+        old: string(edit, OLD).into_owned(),
+        new: string(edit, NEW).into_owned(),
+        all: flag(edit, ALL),
+    };
+    Ok(edits.iter().map(one).collect())
+}
+
+/// A line about the edits, then as many whole lines of the difference as there is room for.
+fn patched(path: &str, edited: &Edited, room: usize) -> String {
+    let Edited { count, line, diff, .. } = edited;
+    let does =
+        if *count == 1 { "1 replacement".to_owned() } else { format!("{count} replacements") };
+    let mut text = format!("{path}: {does}, from line {line}\n");
+    let mut chars = 0;
+    let mut lines = diff.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        chars += line.chars().count();
+        if chars > room {
+            let _ = writeln!(text, "and {} more lines of the difference", lines.count() + 1);
+            break;
+        }
+        text.push_str(line);
+    }
+    text
 }
 
 /// A line about the lines, then as many whole lines as there is room for.
@@ -125,9 +189,10 @@ fn shown(path: &str, lines: &FileLines, is_numbered: bool, room: usize) -> Strin
 
 async fn list(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
     let path = string(args, PATH);
+    let ignored = flag(args, IGNORED);
     let listing = match text(args, GLOB) {
-        Some(glob) => files.find(cx, &path, &glob).await?,
-        None => files.list(cx, &path, number(args, DEPTH, 1, MOST_LEVELS)).await?,
+        Some(glob) => files.find(cx, &path, &glob, ignored).await?,
+        None => files.list(cx, &path, number(args, DEPTH, 1, MOST_LEVELS), ignored).await?,
     };
     Ok(listed(&listing, room(cx)))
 }
@@ -165,18 +230,28 @@ async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<S
         .max_matches(number(args, MAX_MATCHES, MATCHES, MOST_MATCHES));
     search.glob = text(args, GLOB).map(Cow::into_owned);
     search.ignore_case = flag(args, IGNORE_CASE);
+    search.ignored = flag(args, IGNORED);
+    let context = present(args, CONTEXT).and_then(Value::as_u64).unwrap_or_default();
+    search.context = usize::try_from(context).unwrap_or(MOST_CONTEXT);
+    let search_context = search.context;
     let found = files.search(cx, search).await?;
     let room = room(cx);
     let mut lines = String::new();
     let mut is_cut = found.is_cut;
+    let mut chars = 0;
+    let mut last: Option<(&str, usize)> = None;
     for one in &found.matches {
-        let start = lines.len();
-        let _ = writeln!(lines, "{}:{}: {}", one.path, one.line, one.text);
-        if lines.chars().count() > room {
-            lines.truncate(start);
+        let follows = last.is_none_or(|(path, line)| path == one.path && line + 1 == one.line);
+        let gap = if search_context > 0 && !follows { "--\n" } else { "" };
+        let mark = if one.is_context { '-' } else { ':' };
+        let line = format!("{gap}{}{mark}{}{mark} {}\n", one.path, one.line, one.text);
+        chars += line.chars().count();
+        if chars > room {
             is_cut = true;
             break;
         }
+        lines.push_str(&line);
+        last = Some((&one.path, one.line));
     }
     if lines.is_empty() {
         lines = format!("no line matches in {} text files\n", found.files);

@@ -40,7 +40,7 @@ impl DeclaredFiles {
     }
 
     /// Its declaration, as [`FilesTool::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: &str) -> Declaration {
+    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         let names: Vec<_> = self.files.iter().map(|name| Arc::clone(&name.value)).collect();
         self.tool.declaration(base, prefix, &names)
     }

@@ -40,7 +40,7 @@ impl Notes {
 
     fn tool(&self, tool: FilesTool) -> Tool {
         let base = Declaration { untrusted: false, ..Declaration::new("notes", "My notes.") };
-        tool.build(tool.declaration(&base, "notes", &[]), std::slice::from_ref(&self.files))
+        tool.build(tool.declaration(&base, Some("notes"), &[]), std::slice::from_ref(&self.files))
             .unwrap()
     }
 
@@ -79,7 +79,8 @@ fn each_tool_says_what_it_does_and_what_it_reaches() {
         let built = notes.tool(tool);
         assert!(built.description().ends_with("The files: My notes."));
         assert_eq!(built.annotations().read_only, !tool.writes());
-        assert_eq!(built.annotations().destructive, tool.writes());
+        let destroys = matches!(tool, FilesTool::Write | FilesTool::Delete);
+        assert_eq!(built.annotations().destructive, destroys);
         let reach: Vec<_> = built.capabilities().all_files().map(|name| &**name).collect();
         assert_eq!(reach, ["notes"]);
         assert_eq!(built.capabilities().write_files.is_empty(), !tool.writes());
@@ -139,8 +140,8 @@ async fn a_folder_is_listed_and_searched() {
 async fn what_a_conversation_read_lasts_from_turn_to_turn_and_no_further() {
     let notes = Notes::new(&[("a.md", "one\n")]);
     let engine = notes.engine();
-    let write = || ("notes_write", json!({ "path": "a.md", "content": "two\n" }));
-    let read = || ("notes_read", json!({ "path": "a.md" }));
+    let write = || ("notes_write_file", json!({ "path": "a.md", "content": "two\n" }));
+    let read = || ("notes_read_file", json!({ "path": "a.md" }));
     let results = calls(&engine, "s", &[write()]).await;
     assert_eq!(results[0].code, Some(ErrorCode::StaleWrite), "{results:?}");
     assert_eq!(
@@ -162,10 +163,15 @@ async fn calls_of_one_batch_that_edit_one_file_all_take_effect() {
     let words: Vec<_> = (0..8).map(|number| format!("word{number}.")).collect();
     let notes = Notes::new(&[("a.md", &words.join("\n"))]);
     let engine = notes.engine();
-    calls(&engine, "s", &[("notes_read", json!({ "path": "a.md" }))]).await;
+    calls(&engine, "s", &[("notes_read_file", json!({ "path": "a.md" }))]).await;
     let edits: Vec<_> = words
         .iter()
-        .map(|word| ("notes_edit", json!({ "path": "a.md", "old": word, "new": "done" })))
+        .map(|word| {
+            (
+                "notes_patch_file",
+                json!({ "path": "a.md", "edits": [{ "old": word, "new": "done" }] }),
+            )
+        })
         .collect();
     let results = calls(&engine, "s", &edits).await;
     assert!(results.iter().all(|result| result.code.is_none()), "{results:?}");
@@ -181,10 +187,10 @@ mod attacks {
         let notes = Notes::new(&[("a.md", text)]);
         let base = Declaration::new("notes", "");
         let read = FilesTool::Read;
-        let declaration = read.declaration(&base, "notes", &[]);
+        let declaration = read.declaration(&base, Some("notes"), &[]);
         let tool = read.build(declaration, std::slice::from_ref(&notes.files)).unwrap();
         let engine = Engine::builder().tool(tool).build().unwrap();
-        let results = calls(&engine, "s", &[("notes_read", json!({ "path": "a.md" }))]).await;
+        let results = calls(&engine, "s", &[("notes_read_file", json!({ "path": "a.md" }))]).await;
         assert!(results[0].untrusted);
         assert!(!results[0].text.contains("<|im_start|>"), "{}", results[0].text);
         assert!(results[0].text.starts_with('<'), "{}", results[0].text);
@@ -194,8 +200,8 @@ mod attacks {
     async fn a_batch_cannot_read_and_write_around_the_record_of_another_conversation() {
         let notes = Notes::new(&[("a.md", "one")]);
         let engine = notes.engine();
-        calls(&engine, "other", &[("notes_read", json!({ "path": "a.md" }))]).await;
-        let write = ("notes_write", json!({ "path": "a.md", "content": "x" }));
+        calls(&engine, "other", &[("notes_read_file", json!({ "path": "a.md" }))]).await;
+        let write = ("notes_write_file", json!({ "path": "a.md", "content": "x" }));
         let results = calls(&engine, "s", &[write]).await;
         assert_eq!(results[0].code, Some(ErrorCode::StaleWrite));
         assert_eq!(notes.get("a.md"), "one");
@@ -206,8 +212,8 @@ mod attacks {
 async fn a_removed_file_is_in_the_trash() {
     let notes = Notes::new(&[("a.md", "one")]);
     let engine = notes.engine();
-    let results = calls(&engine, "s", &[("notes_remove", json!({ "path": "a.md" }))]).await;
-    assert_eq!(&*results[0].text, "removed a.md");
+    let results = calls(&engine, "s", &[("notes_delete_file", json!({ "path": "a.md" }))]).await;
+    assert_eq!(&*results[0].text, "deleted a.md");
     assert_eq!(fs::read_dir(notes.dir.path().join("trash")).unwrap().count(), 1);
 }
 
@@ -220,7 +226,7 @@ async fn a_personality_without_the_folder_is_offered_no_tool_over_it() {
         let mut turn = engine.turn(options).unwrap();
         turn.iteration().await.unwrap().menu().names().count()
     };
-    assert_eq!((offered("default").await, offered("other").await), (6, 0));
+    assert_eq!((offered("default").await, offered("other").await), (7, 0));
 }
 
 #[tokio::test]
@@ -229,7 +235,7 @@ async fn of_several_folders_a_call_names_one() {
     let spec = FilesSpec::new("more", two.dir.path().join("notes"));
     let folders = [one.files.clone(), Files::open(spec).unwrap()];
     let names = ["notes".into(), "more".into()];
-    let declaration = FilesTool::Read.declaration(&Declaration::new("x", ""), "x", &names);
+    let declaration = FilesTool::Read.declaration(&Declaration::new("x", ""), None, &names);
     assert_eq!(declaration.input_schema["required"], json!(["folder", "path"]));
     let tool = FilesTool::Read.build(declaration, &folders).unwrap();
     for (name, expected) in [("notes", "1"), ("more", "2")] {
@@ -240,4 +246,93 @@ async fn of_several_folders_a_call_names_one() {
     let args = json!({ "folder": "other", "path": "a" });
     let refused = tool.call(args, ToolContextParts::detached().into()).await.unwrap_err();
     assert_eq!(refused.message, "`folder` is not one of the folders");
+}
+
+#[tokio::test]
+async fn a_patch_replaces_several_texts_and_returns_the_difference() {
+    let notes = Notes::new(&[("a.rs", "fn a() {}\nfn b() {}\n// a b\n")]);
+    let engine = notes.engine();
+    let edits =
+        json!([{ "old": "fn a", "new": "fn one" }, { "old": " b", "new": " two", "all": true }]);
+    let patch = || ("notes_patch_file", json!({ "path": "a.rs", "edits": edits.clone() }));
+    let unread = calls(&engine, "s", &[patch()]).await;
+    assert_eq!(unread[0].code, Some(ErrorCode::StaleWrite), "{unread:?}");
+    calls(&engine, "s", &[("notes_read_file", json!({ "path": "a.rs" }))]).await;
+    let patched = calls(&engine, "s", &[patch()]).await;
+    assert_eq!(
+        &*patched[0].text,
+        "a.rs: 3 replacements, from line 1\n@@ -1,3 +1,3 @@\n-fn a() {}\n-fn b() {}\n-// a b\n+fn \
+         one() {}\n+fn two() {}\n+// a two\n"
+    );
+    let invalid = json!({ "path": "a.rs", "edits": [{ "old": "x", "with": "y" }] });
+    let refused = calls(&engine, "s", &[("notes_patch_file", invalid)]).await;
+    assert_eq!(refused[0].code, Some(ErrorCode::InputInvalid));
+    let missing = json!([{ "old": "fn one", "new": "fn x" }, { "old": "fn three", "new": "y" }]);
+    let missing = ("notes_patch_file", json!({ "path": "a.rs", "edits": missing }));
+    let refused = calls(&engine, "s", &[missing]).await;
+    assert!(refused[0].text.contains("edit 2 of 2"), "{refused:?}");
+    assert!(notes.get("a.rs").starts_with("fn one"));
+}
+
+#[tokio::test]
+async fn a_long_difference_ends_at_a_whole_line() {
+    let text: String = (1..=400).map(|line| format!("line {line}\n")).collect();
+    let notes = Notes::new(&[("a", &text)]);
+    let reads = Arc::default();
+    let call = async |tool, args| {
+        let parts = ToolContextParts {
+            reads: Some(Arc::clone(&reads)),
+            result_budget_chars: 2_000,
+            ..ToolContextParts::detached()
+        };
+        notes.tool(tool).call(args, parts.into()).await.unwrap().value
+    };
+    call(FilesTool::Read, json!({ "path": "a" })).await;
+    let edits = json!([{ "old": "line", "new": "row", "all": true }]);
+    let patched = call(FilesTool::Patch, json!({ "path": "a", "edits": edits })).await;
+    let last = patched.lines().last().unwrap();
+    assert!(last.ends_with("more lines of the difference"), "{patched}");
+    assert!(patched.chars().count() < 2_000 && patched.starts_with("a: 400 replacements"));
+    assert!(notes.get("a").ends_with("row 400\n"));
+}
+
+#[tokio::test]
+async fn an_image_is_a_block_and_a_large_one_is_refused() {
+    let notes = Notes::new(&[]);
+    let folder = notes.dir.path().join("notes");
+    let png = |bytes: usize| [b"\x89PNG\r\n\x1a\n".to_vec(), vec![1; bytes]].concat();
+    fs::write(folder.join("small.png"), png(10)).unwrap();
+    fs::write(folder.join("large.png"), png(3 << 20)).unwrap();
+    let engine = notes.engine();
+    let read = |path: &str| ("notes_read_file", json!({ "path": path }));
+    let results = calls(&engine, "s", &[read("small.png"), read("large.png")]).await;
+    assert_eq!(results[0].blocks.len(), 1, "{results:?}");
+    assert!(results[0].text.contains("image/png, 18 bytes"), "{results:?}");
+    assert!(results[1].text.contains("make a smaller copy of it"), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_moved_file_can_be_written_at_its_new_path() {
+    let notes = Notes::new(&[("a.md", "one"), ("b.md", "two")]);
+    let engine = notes.engine();
+    calls(&engine, "s", &[("notes_read_file", json!({ "path": "a.md" }))]).await;
+    let moved = ("notes_move_file", json!({ "from": "a.md", "to": "x/c.md" }));
+    assert_eq!(&*calls(&engine, "s", &[moved]).await[0].text, "moved a.md to x/c.md");
+    let write = ("notes_write_file", json!({ "path": "x/c.md", "content": "new" }));
+    assert!(calls(&engine, "s", &[write]).await[0].code.is_none());
+    let taken = ("notes_move_file", json!({ "from": "x/c.md", "to": "b.md" }));
+    assert_eq!(calls(&engine, "s", &[taken]).await[0].code, Some(ErrorCode::InputInvalid));
+    assert_eq!((notes.get("x/c.md"), notes.get("b.md")), ("new".to_owned(), "two".to_owned()));
+}
+
+#[tokio::test]
+async fn a_search_shows_context_and_leaves_out_ignored_files() {
+    let files = [(".gitignore", "out/\n"), ("a.rs", "1\n2 x\n3\n4\n5\n6 x\n"), ("out/b", "x\n")];
+    let notes = Notes::new(&files);
+    let search = |args| notes.call(FilesTool::Search, args, 80_000);
+    let found = search(json!({ "pattern": "x", "context": 1 })).await.unwrap();
+    let expected = "a.rs-1- 1\na.rs:2: 2 x\na.rs-3- 3\n--\na.rs-5- 5\na.rs:6: 6 x\n";
+    assert_eq!(found, expected);
+    let all = search(json!({ "pattern": "^x", "ignored": true })).await.unwrap();
+    assert_eq!(all, "out/b:1: x\n");
 }

@@ -12,6 +12,7 @@ use toolcrib_tools::{
     http::{self, DeclaredHttp},
     sql::{self, DeclaredSql},
     sql_explore::DeclaredExplore,
+    terminal::{self, DeclaredTerminal},
 };
 
 use super::params::Params;
@@ -44,6 +45,7 @@ pub(crate) enum Kind {
     Command(DeclaredCommand),
     Files(DeclaredFiles),
     Http(DeclaredHttp),
+    Terminal(Box<DeclaredTerminal>),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
@@ -72,15 +74,17 @@ enum Word {
     Command,
     Files,
     Http,
+    Terminal,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 5] = [
+    const ALL: [(&'static str, Self); 6] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
         ("files", Self::Files),
         ("http", Self::Http),
+        ("terminal", Self::Terminal),
     ];
 
     /// The keys that only this kind has.
@@ -92,6 +96,7 @@ impl Word {
             Self::Command => command::KEYS,
             Self::Files => files::KEYS,
             Self::Http => http::KEYS,
+            Self::Terminal => terminal::KEYS,
         }
     }
 
@@ -106,7 +111,11 @@ impl Word {
         let guess = Self::guess(table);
         let example = match guess {
             Some((word, _)) => format!("\"{word}\""),
-            None => "\"sql\", \"sql_explore\", \"command\", \"files\" or \"http\"".to_owned(),
+            None => {
+                let words = Self::ALL.map(|(word, _)| format!("\"{word}\""));
+                let [others @ .., last] = &words;
+                format!("{} or {last}", others.join(", "))
+            }
         };
         let kind = match table.required("kind", &example) {
             Some(kind) => kind.word(&Self::ALL)?.value,
@@ -125,7 +134,13 @@ impl ToolSection {
     /// The tools of one table: a toolset for some kinds, else one.
     pub(super) fn read(table: &Table<'_>) -> Vec<Self> {
         let word = Word::read(table);
-        let name = table.required("name", "\"list_charges\"").and_then(|name| tool_name(&name));
+        // A toolset with usual names needs no prefix.
+        let name = match word {
+            Some(Word::Files | Word::Terminal) => table.value("name"),
+            _ => table.required("name", "\"list_charges\""),
+        };
+        let has_name = name.is_some();
+        let name = name.and_then(|name| tool_name(&name));
         let mut declaration =
             Declaration::new(name.as_ref().map_or("", |name| name.value.as_str()), "");
         declaration.toolset = table.text("toolset").map(|toolset| toolset.value);
@@ -141,7 +156,8 @@ impl ToolSection {
         };
         match word {
             Some(Word::SqlExplore) => return tool.read_explore(table),
-            Some(Word::Files) => return tool.read_files(table),
+            Some(Word::Files) => return tool.read_files(table, has_name),
+            Some(Word::Terminal) => return tool.read_terminal(table, has_name),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -157,22 +173,33 @@ impl ToolSection {
         table.explain("read_only", "a tool of the kind `sql_explore` always is");
         self.read_of_toolset(table);
         let of = |kind: DeclaredExplore| {
-            self.of_toolset(table, Kind::SqlExplore(kind.clone()), |base, prefix| {
-                kind.tool().declaration(base, prefix)
-            })
+            let declare = |base: &_, prefix: Option<&str>| {
+                kind.tool().declaration(base, prefix.unwrap_or_default())
+            };
+            self.of_toolset(table, Kind::SqlExplore(kind.clone()), true, declare)
         };
         DeclaredExplore::read_all(table).map(of).into()
     }
 
-    /// The tools over folders.
-    fn read_files(mut self, table: &Table<'_>) -> Vec<Self> {
+    /// The tools over folders. Without a name, they have their usual names.
+    fn read_files(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
         self.read_of_toolset(table);
         let of = |kind: DeclaredFiles| {
-            self.of_toolset(table, Kind::Files(kind.clone()), |base, prefix| {
-                kind.declaration(base, prefix)
-            })
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Files(kind.clone()), has_name, declare)
         };
         DeclaredFiles::read_all(table).into_iter().map(of).collect()
+    }
+
+    /// The tools of a shell. Without a name, they have their usual names.
+    fn read_terminal(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_toolset(table);
+        let of = |kind: DeclaredTerminal| {
+            let kind = Box::new(kind);
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Terminal(kind.clone()), has_name, declare)
+        };
+        DeclaredTerminal::read_all(table).into_iter().map(of).collect()
     }
 
     /// The keys of a table that declares a toolset.
@@ -182,17 +209,22 @@ impl ToolSection {
         self.read_common(table);
     }
 
-    /// One tool of a toolset. The name of the table is its prefix.
+    /// One tool of a toolset. The name of the table, which some toolsets need not have, is its prefix.
     fn of_toolset(
         &self,
         table: &Table<'_>,
         kind: Kind,
-        declare: impl FnOnce(&Declaration, &str) -> Declaration,
+        has_name: bool,
+        declare: impl FnOnce(&Declaration, Option<&str>) -> Declaration,
     ) -> Self {
         let base = &self.declaration;
-        let (name, declaration) = match &self.name {
-            Some(Located { value: prefix, at }) => {
-                let declaration = declare(base, prefix.as_str());
+        let prefix = match &self.name {
+            Some(Located { value, at }) => Some((Some(value.as_str()), at)),
+            None => (!has_name).then_some((None, &self.at)),
+        };
+        let (name, declaration) = match prefix {
+            Some((prefix, at)) => {
+                let declaration = declare(base, prefix);
                 let name = named(&declaration.name, at, table.problems());
                 (name, declaration)
             }
@@ -258,6 +290,7 @@ impl Kind {
             Self::Command(command) => Some(command),
             Self::Files(files) => Some(files),
             Self::Http(http) => Some(http),
+            Self::Terminal(terminal) => Some(&**terminal),
             Self::Unknown => None,
         }
     }

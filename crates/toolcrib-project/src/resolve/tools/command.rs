@@ -1,15 +1,21 @@
 //! Checks of the programs that tools run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use toolcrib_capabilities::process::{self, SandboxTier};
+use toolcrib_capabilities::process::{self, Sandbox, SandboxTier};
 use toolcrib_core::Tool;
-use toolcrib_tools::{DeclaredKind, Reach, command::DeclaredCommand};
+use toolcrib_tools::{DeclaredKind, Reach, ToolErrors, command::DeclaredCommand};
 
 use super::Source;
 use crate::resolve::{process_limit::report_unlimited_processes, sandbox::Sandboxed};
 
-pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<Tool> {
+/// Checks a program, and makes a tool of it: `finish` receives the folder of relative paths, the working
+/// folder and the sandbox.
+pub(super) fn build(
+    command: &DeclaredCommand,
+    source: &Source<'_>,
+    finish: impl FnOnce((&Path, PathBuf), Sandbox) -> Result<Tool, ToolErrors>,
+) -> Option<Tool> {
     let reaches = command.reaches();
     let [Reach::Program { command: words, working_dir, inherit_env, .. }] = reaches.as_slice()
     else {
@@ -49,8 +55,7 @@ pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<To
         at,
     };
     let sandbox = source.names.sandboxes.resolve(&sandboxed, source.problems);
-    let built = command.build(source.declaration.clone(), source.root.path(), working_dir, sandbox);
-    let built = built.map_err(|mut found| {
+    let built = finish((source.root.path(), working_dir), sandbox).map_err(|mut found| {
         found.errors.retain(|error| stays_inside || error.field != "/program");
         found
     });

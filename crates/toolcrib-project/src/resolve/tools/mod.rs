@@ -3,6 +3,7 @@
 mod command;
 mod http;
 mod schema;
+mod terminal;
 
 use std::collections::HashMap;
 
@@ -103,7 +104,14 @@ pub(crate) fn build_tools(
                 let used = folders.of_tool(files, &section.at, names.grant.as_deref(), problems)?;
                 source.built(files.build(source.declaration.clone(), &used))
             }
-            Kind::Command(command) => command::build(command, &source(section)),
+            Kind::Command(command) => {
+                let source = source(section);
+                command::build(command, &source, |folders, sandbox| {
+                    let (base, working_dir) = folders;
+                    command.build(source.declaration.clone(), base, working_dir, sandbox)
+                })
+            }
+            Kind::Terminal(terminal) => terminal::build(terminal, &source(section)),
             Kind::Http(http) => http::build(http, &source(section), &mut clients),
             Kind::Unknown => None,
         });

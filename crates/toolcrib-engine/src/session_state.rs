@@ -1,0 +1,71 @@
+//! State of conversations that tools share: the files that were read, and the end of the conversation.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use toolcrib_core::{__internal::Bounded, CancellationToken, FileReads, Identity, Tool};
+
+/// The limit of remembered conversations; the least recently used one is evicted. Its next write
+/// over an existing file is refused until the file is read again, and its jobs end.
+const MOST_CONVERSATIONS: usize = 1_024;
+
+/// The state of conversations, by the identity that calls are made for.
+#[derive(Debug)]
+pub(crate) struct SessionState(Mutex<Bounded<Arc<Identity>, Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    reads: Arc<FileReads>,
+    end: CancellationToken,
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+/// The state of a call's conversation; empty for a tool that needs none.
+#[derive(Debug, Default)]
+pub(crate) struct OfCall {
+    pub(crate) reads: Option<Arc<FileReads>>,
+    pub(crate) end: Option<CancellationToken>,
+}
+
+impl Default for SessionState {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(MOST_CONVERSATIONS)))
+    }
+}
+
+impl SessionState {
+    /// The state of a call's conversation, as far as the tool declares files or programs.
+    pub(crate) fn of_call(&self, tool: &Tool, identity: &Arc<Identity>) -> OfCall {
+        let capabilities = tool.capabilities();
+        let has_files = capabilities.all_files().next().is_some();
+        if !has_files && capabilities.process.is_empty() {
+            return OfCall::default();
+        }
+        let of_call = |known: &Known| OfCall {
+            reads: has_files.then(|| Arc::clone(&known.reads)),
+            end: Some(known.end.clone()),
+        };
+        let mut all = self.0.lock();
+        if let Some(known) = all.get(identity) {
+            return of_call(known);
+        }
+        let known = Known::default();
+        let found = of_call(&known);
+        let evicted = all.insert(Arc::clone(identity), known);
+        drop(all);
+        // Without the lock, as it may contain hundreds of paths.
+        drop(evicted);
+        found
+    }
+
+    /// Removes a conversation that has ended.
+    pub(crate) fn forget(&self, identity: &Identity) {
+        let gone = self.0.lock().remove(identity);
+        drop(gone);
+    }
+}

@@ -1,0 +1,295 @@
+//! Programs in the background, each of one conversation.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::{io::AsyncReadExt as _, sync::watch, time::sleep};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolcrib_capabilities::process::{Ended, Process};
+use toolcrib_core::{Identity, ToolContext, ToolError};
+
+use super::{JOB, table::shown_time};
+use crate::arguments::refused;
+
+/// The bytes of a job's output that are kept: the last ones.
+const LOG_BYTES: usize = 1 << 20;
+
+/// The ended jobs of a conversation that are remembered.
+const MOST_ENDED: usize = 16;
+
+/// The most running jobs of all conversations.
+const MOST_OF_ALL: usize = 256;
+
+/// The characters of a command line in a list.
+const SHOWN_CHARS: usize = 200;
+
+/// The size of one read of an output.
+const PIECE: usize = 16 * 1024;
+
+/// The time that a job has to end by itself once its input is closed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The jobs of a toolset. Cheap to clone; clones share them. The jobs end when the last clone is dropped.
+#[derive(Clone)]
+pub struct Jobs(Arc<Shared>);
+
+struct Shared {
+    most: usize,
+    time: Duration,
+    owners: Mutex<HashMap<Arc<Identity>, Owner>>,
+    /// Fires when the toolset is dropped.
+    end: CancellationToken,
+    _end_with_this: DropGuard,
+}
+
+#[derive(Default)]
+struct Owner {
+    jobs: Vec<Arc<Job>>,
+    begun: usize,
+    /// Fires when the conversation has ended.
+    session: CancellationToken,
+}
+
+/// One job.
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) command: String,
+    began: Instant,
+    stop: CancellationToken,
+    log: Mutex<Log>,
+    state: watch::Sender<State>,
+}
+
+/// The state of a job; `version` counts changes of its output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) ended: Option<String>,
+    version: u64,
+}
+
+/// The end of an output.
+#[derive(Default)]
+struct Log {
+    bytes: VecDeque<u8>,
+    /// The bytes before them.
+    gone: u64,
+}
+
+/// A part of an output.
+pub(super) struct Output {
+    pub(super) text: String,
+    /// The bytes before it that were requested and are gone.
+    pub(super) gone: u64,
+    /// The position after it.
+    pub(super) end: u64,
+}
+
+impl Jobs {
+    /// The default of the most running jobs of a conversation.
+    pub const DEFAULT_MOST: usize = 8;
+
+    /// The default of the longest time of a job.
+    pub const DEFAULT_TIME: Duration = Duration::from_secs(60 * 60);
+
+    /// No jobs yet; at most so many run at a time in a conversation, each for at most this time.
+    pub fn new(most: usize, time: Duration) -> Self {
+        let end = CancellationToken::new();
+        let _end_with_this = end.clone().drop_guard();
+        Self(Arc::new(Shared { most, time, owners: Mutex::default(), end, _end_with_this }))
+    }
+
+    /// A place for a job of the call's conversation, before its program is started.
+    pub(super) fn reserve(&self, command: &str, cx: &ToolContext) -> Result<Arc<Job>, ToolError> {
+        let Shared { most, owners, end, .. } = &*self.0;
+        let mut owners = owners.lock();
+        owners.retain(|_, owner| !owner.session.is_cancelled());
+        let running = |owner: &Owner| owner.jobs.iter().filter(|job| job.is_running()).count();
+        let of_all: usize = owners.values().map(running).sum();
+        let owner = owners.entry(Arc::new(cx.identity().clone())).or_default();
+        if running(owner) >= *most {
+            return Err(ToolError::failed(format!(
+                "{most} jobs run already, the limit of a conversation; stop one, or wait for one"
+            )));
+        }
+        if of_all >= MOST_OF_ALL {
+            return Err(ToolError::failed("too many jobs run on this machine; try again later"));
+        }
+        if let Some(session) = cx.session_end() {
+            owner.session = session.clone();
+        }
+        owner.begun += 1;
+        let job = Arc::new(Job {
+            name: format!("job-{}", owner.begun),
+            command: command.chars().take(SHOWN_CHARS).collect(),
+            began: Instant::now(),
+            stop: end.child_token(),
+            log: Mutex::default(),
+            state: watch::Sender::new(State { ended: None, version: 0 }),
+        });
+        owner.jobs.push(Arc::clone(&job));
+        let ended = owner.jobs.iter().filter(|job| !job.is_running()).count();
+        let mut surplus = ended.saturating_sub(MOST_ENDED);
+        owner.jobs.retain(|job| {
+            let is_surplus = surplus > 0 && !job.is_running();
+            surplus -= usize::from(is_surplus);
+            !is_surplus
+        });
+        Ok(job)
+    }
+
+    /// Attends a started job until its end.
+    pub(super) fn attend(&self, job: Arc<Job>, process: Process, cx: &ToolContext) {
+        let time = self.0.time;
+        let session = cx.session_end().cloned().unwrap_or_default();
+        tokio::spawn(async move {
+            let ended = job.run(process, time, &session).await;
+            job.end(ended);
+        });
+    }
+
+    /// The jobs of the call's conversation, in the order of their starts.
+    pub(super) fn of(&self, cx: &ToolContext) -> Vec<Arc<Job>> {
+        let owners = self.0.owners.lock();
+        owners.get(cx.identity()).map(|owner| owner.jobs.clone()).unwrap_or_default()
+    }
+
+    /// A job of the call's conversation. Jobs of others do not exist for it.
+    pub(super) fn get(&self, name: &str, cx: &ToolContext) -> Result<Arc<Job>, ToolError> {
+        let jobs = self.of(cx);
+        let found = jobs.iter().find(|job| job.name == name).cloned();
+        found.ok_or_else(|| {
+            let names: Vec<_> = jobs.iter().map(|job| &*job.name).collect();
+            refused(
+                JOB,
+                &match names.as_slice() {
+                    [] => "is not a job: none was started in this conversation".to_owned(),
+                    names => format!("is not a job; the jobs are {}", names.join(", ")),
+                },
+            )
+        })
+    }
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs").field("most", &self.0.most).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    async fn run(
+        &self,
+        mut process: Process,
+        time: Duration,
+        session: &CancellationToken,
+    ) -> String {
+        drop(process.take_stdin());
+        let mut stdout = process.take_stdout();
+        let mut piece = vec![0; PIECE];
+        let mut over = std::pin::pin!(sleep(time));
+        let why = loop {
+            let Some(pipe) = &mut stdout else { break None };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break Some("stopped".to_owned()),
+                () = session.cancelled() => break Some("stopped with its session".to_owned()),
+                () = &mut over => {
+                    break Some(format!("stopped after {}, the limit of a job", shown_time(time)));
+                }
+                read = pipe.read(&mut piece) => match read {
+                    Ok(count) if count > 0 => self.push(piece.get(..count).unwrap_or_default()),
+                    // The program and all that it started have ended, or closed their output.
+                    _ => stdout = None,
+                }
+            }
+        };
+        if let Some(why) = why {
+            let _ = process.close(Duration::ZERO).await;
+            if let Some(mut pipe) = stdout {
+                self.drain(&mut pipe, &mut piece).await;
+            }
+            return why;
+        }
+        let ended = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return self.close(process, "stopped").await,
+            () = session.cancelled() => return self.close(process, "stopped with its session").await,
+            () = &mut over => return self.close(process, "stopped at the limit of a job").await,
+            ended = process.wait() => ended,
+        };
+        match ended {
+            Ok(Ended::Code(code)) => format!("ended with exit code {code}"),
+            Ok(signal) => format!("was ended by {signal}"),
+            Err(_) => "was lost".to_owned(),
+        }
+    }
+
+    async fn close(&self, mut process: Process, why: &str) -> String {
+        let _ = process.close(GRACE).await;
+        why.to_owned()
+    }
+
+    /// The output that is in the pipe after the end.
+    async fn drain(&self, pipe: &mut (impl tokio::io::AsyncRead + Unpin), piece: &mut [u8]) {
+        let reads = async {
+            while let Ok(count @ 1..) = pipe.read(piece).await {
+                self.push(piece.get(..count).unwrap_or_default());
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(100), reads).await;
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        {
+            let mut log = self.log.lock();
+            log.bytes.extend(bytes);
+            let surplus = log.bytes.len().saturating_sub(LOG_BYTES);
+            log.bytes.drain(..surplus);
+            log.gone += surplus as u64;
+        }
+        self.state.send_modify(|state| state.version += 1);
+    }
+
+    /// Records the end.
+    pub(super) fn end(&self, ended: String) {
+        self.state.send_modify(|state| state.ended = Some(ended));
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.state.borrow().ended.is_none()
+    }
+
+    /// Requests its end.
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Follows its state.
+    pub(super) fn watch(&self) -> watch::Receiver<State> {
+        self.state.subscribe()
+    }
+
+    /// Its output from a position on, as far as it is kept. It ends at a whole character.
+    pub(super) fn output(&self, after: u64) -> Output {
+        let log = self.log.lock();
+        let gone = log.gone.saturating_sub(after);
+        let skipped = usize::try_from(after.saturating_sub(log.gone)).unwrap_or(usize::MAX);
+        let bytes: Vec<u8> = log.bytes.iter().skip(skipped).copied().collect();
+        let end = log.gone.max(after) + bytes.len() as u64;
+        let end = end.min(log.gone + log.bytes.len() as u64);
+        Output { text: String::from_utf8_lossy(&bytes).into_owned(), gone, end }
+    }
+
+    /// One line about it.
+    pub(super) fn about(&self) -> String {
+        match &self.state.borrow().ended {
+            Some(ended) => format!("{} {ended}", self.name),
+            None => format!("{} runs for {}", self.name, shown_time(self.began.elapsed())),
+        }
+    }
+}

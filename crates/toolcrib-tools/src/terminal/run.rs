@@ -1,0 +1,270 @@
+//! The body: one call, one command line or one operation on a job.
+
+use std::{ffi::OsString, sync::Arc, time::Duration};
+
+use futures_util::future::join;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use toolcrib_artifacts::{Artifact, CallArtifacts};
+use toolcrib_capabilities::process::{Captured, Ended, Finished, ProcessSpec, RunSpec};
+use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
+
+use super::{
+    AFTER, COMMAND, DEFAULT_SECONDS, FOLDER, JOB, Jobs, TIMEOUT, TerminalTool, UNTIL, jobs::Job,
+    shown::condensed,
+};
+use crate::{
+    arguments::{present, refused, text},
+    command::{self, progress::Lines, whole},
+};
+
+/// The characters of a result that are kept for the line about the end and for the fence.
+const RESERVED_CHARS: usize = 500;
+
+/// The characters of a result below which nothing is cut.
+const LEAST_CHARS: usize = 1_000;
+
+/// The time in which a job that cannot work usually ends.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+
+/// The handler of a tool.
+#[derive(Clone)]
+pub(super) struct Body {
+    pub(super) tool: TerminalTool,
+    pub(super) program: Arc<command::Body>,
+    pub(super) jobs: Jobs,
+    pub(super) most: Duration,
+}
+
+impl Body {
+    pub(super) async fn call(self, args: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
+        let (args, cx) = (&args, &cx);
+        match self.tool {
+            TerminalTool::Run => self.run(args, cx).await,
+            TerminalTool::Start => self.start(args, cx).await,
+            TerminalTool::List => Ok(self.list(cx)),
+            TerminalTool::Read => Ok(shown(&*self.job(args, cx)?, after(args), cx)),
+            TerminalTool::Wait => self.wait(args, cx).await,
+            TerminalTool::Stop => self.stop(args, cx).await,
+        }
+    }
+
+    async fn process(&self, args: &Value, cx: &ToolContext) -> Result<ProcessSpec, ToolError> {
+        let command = text(args, COMMAND).unwrap_or_default();
+        let folder = text(args, FOLDER).unwrap_or_default();
+        for (name, value) in [(COMMAND, &command), (FOLDER, &folder)] {
+            if value.contains('\0') {
+                return Err(refused(
+                    name,
+                    "contains a NUL character, which no program can be passed",
+                ));
+            }
+        }
+        // One output, in the order of its writes. The shell itself enters the folder, in its sandbox.
+        let enter = match &*folder {
+            "" | "." => String::new(),
+            folder => format!("cd -- {} || exit; ", quoted(folder)),
+        };
+        let line: OsString = format!("exec 2>&1; {enter}{command}").into();
+        self.program.process(vec!["-c".into(), line], cx).await
+    }
+
+    fn seconds(&self, args: &Value) -> Duration {
+        let seconds = present(args, TIMEOUT).and_then(Value::as_u64).unwrap_or(DEFAULT_SECONDS);
+        Duration::from_secs(seconds).min(self.most)
+    }
+
+    async fn run(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let time = self.seconds(args);
+        let process = self.process(args, cx).await?;
+        let (whole_stdout, taker) = whole::places(cx);
+        let max_output_bytes = self.program.max_output_bytes;
+        let spec = RunSpec { process, stdin: None, max_output_bytes, whole_stdout };
+        let stop = cx.cancellation().child_token();
+        let mut lines = Lines::to(cx);
+        let running =
+            self.program.processes.run(spec, &stop, |output, piece| lines.push(output, piece));
+        let taking = async { taker?.take().await };
+        let mut working = std::pin::pin!(join(running, taking));
+        let (finished, taken) = match timeout(time, &mut working).await {
+            Ok(done) => done,
+            Err(_) => {
+                stop.cancel();
+                working.await
+            }
+        };
+        let finished = finished.map_err(|error| self.program.not_run(error))?;
+        let artifact = match taken {
+            Some(taken) => taken.keep().await.ok(),
+            None => kept(&finished.stdout, cx).await,
+        };
+        let output = whole_text(&finished.stdout, artifact.as_ref(), cx);
+        result(&finished, &output, artifact.as_ref(), time, cx)
+    }
+
+    async fn start(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let process = self.process(args, cx).await?;
+        let command = text(args, COMMAND).unwrap_or_default();
+        let job = self.jobs.reserve(&command, cx)?;
+        let started = self.program.processes.start(process).await.map_err(|error| {
+            job.end("could not be started".to_owned());
+            self.program.not_run(error)
+        })?;
+        self.jobs.attend(Arc::clone(&job), started, cx);
+        let mut state = job.watch();
+        let _ = timeout(FIRST_LOOK, state.wait_for(|state| state.ended.is_some())).await;
+        Ok(shown(&job, 0, cx))
+    }
+
+    fn list(&self, cx: &ToolContext) -> ToolOutput {
+        let jobs = self.jobs.of(cx);
+        let lines: Vec<_> =
+            jobs.iter().map(|job| format!("{}: {}", job.about(), job.command)).collect();
+        match lines.is_empty() {
+            true => ToolOutput::text("no jobs were started in this conversation"),
+            false => ToolOutput::text(lines.join("\n")),
+        }
+    }
+
+    fn job(&self, args: &Value, cx: &ToolContext) -> Result<Arc<Job>, ToolError> {
+        self.jobs.get(&text(args, JOB).unwrap_or_default(), cx)
+    }
+
+    async fn wait(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let job = self.job(args, cx)?;
+        let until = text(args, UNTIL);
+        let mut state = job.watch();
+        let waiting = state.wait_for(|state| {
+            let is_there = |until: &str| job.output(0).text.contains(until);
+            state.ended.is_some() || until.as_deref().is_some_and(is_there)
+        });
+        tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => {
+                return Err(ToolError::new(ErrorCode::Cancelled, "the wait was cancelled"));
+            }
+            _ = timeout(self.seconds(args), waiting) => {}
+        }
+        Ok(shown(&job, 0, cx))
+    }
+
+    async fn stop(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let job = self.job(args, cx)?;
+        let mut state = job.watch();
+        job.stop();
+        tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => {
+                return Err(ToolError::new(ErrorCode::Cancelled, "the job is being stopped"));
+            }
+            _ = state.wait_for(|state| state.ended.is_some()) => {}
+        }
+        Ok(ToolOutput::text(job.about()))
+    }
+}
+
+fn after(args: &Value) -> u64 {
+    present(args, AFTER).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn room(cx: &ToolContext) -> usize {
+    cx.result_budget_chars().saturating_sub(RESERVED_CHARS).max(LEAST_CHARS)
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A job and its output after a position.
+fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
+    let about = job.about();
+    let output = job.output(after);
+    let mut notes = vec![about];
+    if output.gone > 0 {
+        notes.push(format!("{} earlier bytes are gone", output.gone));
+    }
+    notes.push(match output.text.is_empty() {
+        true => "no output".to_owned(),
+        false => format!("output up to position {}", output.end),
+    });
+    let text = cx.redacted(&output.text);
+    let text = condensed(text.trim_end(), room(cx), "read on with a later `after`");
+    let about = notes.join("; ");
+    ToolOutput::text(if text.is_empty() { about } else { format!("{about}\n{text}") })
+}
+
+/// The artifact of an output that does not fit, where artifacts are kept.
+async fn kept(output: &Captured, cx: &ToolContext) -> Option<Artifact> {
+    let text = String::from_utf8_lossy(output.head());
+    if text.chars().count() <= room(cx) {
+        return None;
+    }
+    let artifacts = cx.handle::<CallArtifacts>().ok()?.clone();
+    let bytes = output.head().to_vec();
+    let keeping = tokio::task::spawn_blocking(move || {
+        let mut writer = artifacts.writer().ok()?;
+        writer.write(&bytes);
+        writer.finish().ok()
+    });
+    keeping.await.ok().flatten()
+}
+
+/// The output as it is shown: whole, or with its beginning, failures and end.
+fn whole_text(output: &Captured, artifact: Option<&Artifact>, cx: &ToolContext) -> String {
+    let head = String::from_utf8_lossy(output.head());
+    let mut text = match output.is_truncated() {
+        true => cx.redacted_start(&head),
+        false => cx.redacted(&head),
+    };
+    if output.is_truncated() {
+        let last = output.last(usize::MAX);
+        let last = String::from_utf8_lossy(&last);
+        // The first line may be the end of a secret.
+        let last = last.split_once('\n').map_or("", |(_, rest)| rest);
+        text = format!("{text}\n[…]\n{}", cx.redacted(last));
+    }
+    let rest = match artifact {
+        Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
+        None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
+    };
+    condensed(text.trim_end(), room(cx), &rest)
+}
+
+fn result(
+    finished: &Finished,
+    output: &str,
+    artifact: Option<&Artifact>,
+    time: Duration,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let with_output = |about: String| match output.is_empty() {
+        true => format!("{about}, without output"),
+        false => format!("{about}\n{output}"),
+    };
+    if finished.cut_off {
+        let (code, about) = match cx.cancellation().is_cancelled() {
+            true => (ErrorCode::OutcomeUnknown, "the command was cancelled".to_owned()),
+            false => {
+                let seconds = time.as_secs();
+                let next = "set a longer `timeout_seconds`, or start it as a job";
+                (ErrorCode::Timeout, format!("the command was stopped after {seconds} s; {next}"))
+            }
+        };
+        return Err(ToolError::new(code, with_output(about)));
+    }
+    match finished.ended {
+        Ended::Code(0) => {
+            let data = json!({ "exit_code": 0, "artifact": artifact.map(Artifact::id) });
+            let text = if output.is_empty() { "done, without output" } else { output };
+            Ok(ToolOutput::text(text).structured(data))
+        }
+        Ended::Code(code) => Err(ToolError::failed(with_output(format!("exit code {code}")))),
+        signal @ Ended::Signal(_) => {
+            let limit =
+                signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
+            let about = format!("the command was ended by {signal}{}", limit.unwrap_or_default());
+            Err(ToolError::failed(with_output(about)))
+        }
+    }
+}

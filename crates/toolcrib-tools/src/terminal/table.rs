@@ -1,0 +1,163 @@
+//! `[[tool]]` of the kind `terminal`.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use toolcrib_capabilities::process::{Sandbox, SandboxTier, find_program};
+use toolcrib_config::{Located, Table};
+use toolcrib_core::Tool;
+
+use super::{Jobs, TerminalTool};
+use crate::{
+    Declaration, DeclaredKind, Reach, ToolErrors,
+    command::{ArgItem, CommandToolSpec, DeclaredCommand},
+};
+
+/// The keys that only this kind has. It has those of `command` too, except for the program, its
+/// arguments, its input and its exit codes.
+pub const KEYS: &[&str] = &["shell", "max_jobs", "job_timeout"];
+
+/// The shells that are looked for if none is declared.
+pub const DEFAULT_SHELLS: [&str; 2] = ["bash", "sh"];
+
+/// The variables that the shell has from this process if no `inherit_env` is written.
+const INHERITED: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ"];
+
+/// The variables without which programs color and page their output.
+const PLAIN: [(&str, &str); 4] =
+    [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+
+/// The most permitted jobs of a conversation.
+const MOST_JOBS: usize = 64;
+
+/// A tool of the toolset as read from a table.
+#[derive(Debug, Clone)]
+pub struct DeclaredTerminal {
+    tool: TerminalTool,
+    command: DeclaredCommand,
+    jobs: Jobs,
+    /// Whether `inherit_env` is written.
+    inherits: bool,
+}
+
+impl DeclaredTerminal {
+    /// Reads the keys of this kind, for all its tools; problems are recorded. `is_sandboxed`: the
+    /// project declares a sandbox for all programs; without one, the shell's is `files`.
+    pub fn read_all(table: &Table<'_>) -> Vec<Self> {
+        let shell = table.text("shell").map(|shell| shell.value.to_string());
+        let found = || {
+            let is_there = |shell: &&str| find_program(shell, Path::new("/")).is_ok();
+            DEFAULT_SHELLS.into_iter().find(is_there).unwrap_or("sh").to_owned()
+        };
+        let mut command = DeclaredCommand::read_shared(table, shell.unwrap_or_else(found));
+        let inherits = table.has("inherit_env");
+        let (spec, _) = command.parts();
+        if !inherits {
+            spec.inherit_env = INHERITED.map(str::to_owned).into();
+        }
+        let is_set = |spec: &CommandToolSpec, name| {
+            spec.env.iter().any(|(set, _)| set == name)
+                || spec.inherit_env.iter().any(|set| set == name)
+        };
+        for (name, value) in PLAIN {
+            if !is_set(spec, name) {
+                spec.env.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        // A declared variable replaces an inherited one of the default list.
+        let declared: Vec<_> = spec.env.iter().map(|(name, _)| name.clone()).collect();
+        if !inherits {
+            spec.inherit_env.retain(|name| !declared.contains(name));
+        }
+        let most = table.integer("max_jobs", 0..=MOST_JOBS).unwrap_or(Jobs::DEFAULT_MOST);
+        let time = table.duration("job_timeout").unwrap_or(Jobs::DEFAULT_TIME);
+        let jobs = Jobs::new(most, time);
+        let without_jobs = most == 0;
+        let tools = TerminalTool::ALL.into_iter();
+        tools
+            .filter(|tool| !without_jobs || *tool == TerminalTool::Run)
+            .map(|tool| Self { tool, command: command.clone(), jobs: jobs.clone(), inherits })
+            .collect()
+    }
+
+    /// Which tool it is.
+    pub fn tool(&self) -> TerminalTool {
+        self.tool
+    }
+
+    /// The shell, as a program.
+    pub fn command(&self) -> &DeclaredCommand {
+        &self.command
+    }
+
+    /// Sets the sandbox `files`, unless one is written or the project has a stricter default.
+    pub fn default_tier(&mut self, of_project: SandboxTier, at: &toolcrib_config::Spot) {
+        let (_, sandbox) = self.command.parts();
+        if sandbox.tier.is_none() && of_project < SandboxTier::Files {
+            sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
+        }
+    }
+
+    /// Its declaration, as [`TerminalTool::declaration`].
+    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix)
+    }
+
+    /// As [`TerminalTool::build`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build(
+        &self,
+        declaration: Declaration,
+        base_dir: &Path,
+        working_dir: PathBuf,
+        sandbox: Sandbox,
+    ) -> Result<Tool, ToolErrors> {
+        let spec = self.command.complete(declaration, base_dir, working_dir, sandbox);
+        let args = vec![ArgItem::from("-c")];
+        let source = spec.declaration.source.clone();
+        let built = self.tool.build(CommandToolSpec { args, ..spec }, &self.jobs);
+        built.map_err(|mut found| {
+            // The program has another key here.
+            for error in found.errors.iter_mut().filter(|error| error.field == "/program") {
+                error.field = "/shell".to_owned();
+                error.at = source.value("/shell").cloned();
+            }
+            found
+        })
+    }
+}
+
+impl DeclaredKind for DeclaredTerminal {
+    fn reaches(&self) -> Vec<Reach<'_>> {
+        let mut reaches = self.command.reaches();
+        for reach in &mut reaches {
+            if let Reach::Program { command, inherit_env, .. } = reach {
+                command.extend(["-c", "{command}"]);
+                if !self.inherits {
+                    *inherit_env = &[];
+                }
+            }
+        }
+        reaches
+    }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        self.command.secret_texts()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.tool.is_read_only()
+    }
+}
+
+/// The time of a job, in a form for a message.
+pub(super) fn shown_time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
+}
