@@ -10,6 +10,7 @@ mod api;
 mod attacks;
 mod bench;
 mod book;
+mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;

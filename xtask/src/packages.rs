@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -44,6 +45,21 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
         "the packages come from the Python package index: is it reachable? If this machine \
          needs other files of them, the requirements.in beside the list says how to generate it",
     )
+}
+
+/// Installs a package of Debian, if this user may; else says that its tests are skipped.
+pub(crate) fn install_of_system(
+    workspace: &Workspace,
+    package: &str,
+    help: &str,
+) -> Result<(), Problem> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !is_root || !Path::new("/usr/bin/apt-get").exists() {
+        eprintln!("{package} is missing, so its tests are skipped; {help}");
+        return Ok(());
+    }
+    let arguments = ["install", "--yes", "--no-install-recommends", package];
+    run(workspace.program("apt-get").args(arguments), help)
 }
 
 /// Creates `node_modules` in the folder again, with exactly the packages of a `package.json` and

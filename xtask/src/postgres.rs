@@ -1,11 +1,8 @@
 //! PostgreSQL's binaries, of which tests start their own server.
 
-use std::{env, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{env, fs};
 
-use crate::{
-    problem::Problem,
-    workspace::{Workspace, run},
-};
+use crate::{packages::install_of_system, problem::Problem, workspace::Workspace};
 
 const HELP: &str = "install PostgreSQL, such as by `apt-get install postgresql`";
 
@@ -14,13 +11,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     if is_installed() {
         return Ok(());
     }
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    if !is_root || !Path::new("/usr/bin/apt-get").exists() {
-        eprintln!("PostgreSQL is missing, so its tests are skipped; {HELP}");
-        return Ok(());
-    }
-    let arguments = ["install", "--yes", "--no-install-recommends", "postgresql"];
-    run(workspace.program("apt-get").args(arguments), HELP)
+    install_of_system(workspace, "postgresql", HELP)
 }
 
 /// Debian does not put the server into the `PATH`.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    api, attacks, bench, book, cargo_deny, conformance, counts, example, gateways, harm, links,
-    listed, oracle, peers, postgres,
+    api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, gateways, harm,
+    links, listed, oracle, peers, postgres,
     problem::Problem,
     prose, search_bench, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -161,7 +161,8 @@ fn clippy_and_installs(workspace: &Workspace) -> Result<(), Problem> {
             oracle::install(workspace)?;
             peers::install(workspace)?;
             conformance::install(workspace)?;
-            postgres::install(workspace)
+            postgres::install(workspace)?;
+            browser::install(workspace)
         });
         clippy(workspace)?;
         installs.join().unwrap_or_else(|_| {

@@ -3,6 +3,7 @@
 mod lint;
 mod serve;
 mod sessions;
+mod trace;
 mod trust;
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
@@ -15,6 +16,7 @@ pub(crate) use self::{
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
+    trace::TraceArgs,
     trust::{Fresh, Look, TrustArgs},
 };
 
@@ -38,6 +40,10 @@ Sessions of `run`:
   sessions List the sessions of a project, or delete some
   show     Show a session: its turns, messages and calls
   export   Write a session as Markdown or JSON
+
+Look back at a run:
+  runs     List the runs of all sessions, the last one first
+  trace    Show what happened in a run, as text or as a page for a browser
 
 Inspect it:
   menu     Show the tools that the model would see, and the withheld ones
@@ -210,6 +216,27 @@ Examples:
   toolcrib export refunds -o refunds.md
   toolcrib export refunds --format json > refunds.json")]
     Export(ExportArgs),
+    /// List the runs of all sessions, the last one first
+    #[command(after_help = "\
+Examples:
+  toolcrib runs -p my-agent
+  toolcrib runs --as ann --limit 5 --json
+
+A run is one message and its answer: a turn of a session. It lists only the runs of the principal of
+`--as` and the tenant of `--tenant`.")]
+    Runs(ListArgs),
+    /// Show what happened in a run, as text or as a page for a browser
+    #[command(after_help = "\
+Examples:
+  toolcrib trace
+  toolcrib trace 3f2a91c0d4e5/2 -v
+  toolcrib trace refunds --html refunds.html
+  toolcrib trace --json > trace.json
+
+It shows each iteration with its menu and the reasons for withheld tools, each call with the size of
+its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See
+docs/trace.md.")]
+    Trace(TraceArgs),
     /// Show the tools that the model would see, and the withheld ones
     #[command(after_help = "\
 Examples:

@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod output;
 mod signals;
+mod trace;
 
 use std::{io, process::ExitCode, thread};
 

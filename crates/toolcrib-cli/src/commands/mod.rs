@@ -24,6 +24,7 @@ mod sessions;
 mod skills;
 mod slow_servers;
 mod tools;
+mod trace;
 mod trust;
 
 use std::{path::PathBuf, sync::Arc};
@@ -51,6 +52,8 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         }
         Command::Show(args) => sessions::show(&global, args, cancellation).await,
         Command::Export(args) => sessions::export(&global, args, cancellation).await,
+        Command::Runs(list) => trace::runs(&global, list, cancellation).await,
+        Command::Trace(args) => trace::show_trace(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Find(args) => find::find(&global, args, cancellation).await,

@@ -96,7 +96,7 @@ pub(super) async fn export(
 }
 
 /// Creates a file that only its owner can read. An existing file is never replaced.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let about = |error: io::Error| {
         let problem = match error.kind() {
             io::ErrorKind::AlreadyExists => "already exists; name a new file".to_owned(),
@@ -110,7 +110,10 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// The project, without starting any part of it.
-async fn inspected(global: &Global, cancellation: &CancellationToken) -> Result<Project, Problem> {
+pub(super) async fn inspected(
+    global: &Global,
+    cancellation: &CancellationToken,
+) -> Result<Project, Problem> {
     let purpose = Purpose::Look(Look { offline: true });
     load(global, purpose, ChosenModel::default(), cancellation).await
 }
@@ -148,7 +151,7 @@ async fn delete(project: &Project, whom: &Whom, session: String) -> Result<Sessi
     deleted.await
 }
 
-fn unknown(session: &str) -> SessionStoreError {
+pub(super) fn unknown(session: &str) -> SessionStoreError {
     SessionStoreError::Unknown { session: session.into() }
 }
 

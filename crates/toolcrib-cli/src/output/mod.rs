@@ -17,6 +17,8 @@ mod summary;
 mod terminal;
 mod text;
 mod tools;
+mod trace;
+mod trace_page;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -50,6 +52,8 @@ pub(crate) use self::{
     summary::{recorded, summary},
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
+    trace::{RunsJson, runs, trace},
+    trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
 };
 

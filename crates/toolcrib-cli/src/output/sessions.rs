@@ -33,7 +33,7 @@ pub(crate) struct SessionsJson<'a> {
 }
 
 /// A time, such as `2026-11-24 09:30 UTC`.
-fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms));
     // Years after 9999 cannot be written.
     let time = time.filter(|_| ms < 253_402_300_800_000).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -161,7 +161,7 @@ fn message(message: &Message, calls: &[StoredCall], verbose: bool) {
 }
 
 /// A result without the fence that marks it as untrusted for models.
-fn without_fence(text: &str) -> String {
+pub(super) fn without_fence(text: &str) -> String {
     let (inside, after) = unfence(text);
     let separator = if after.is_empty() { "" } else { "\n" };
     format!("{inside}{separator}{after}")

@@ -44,3 +44,4 @@ mod terminal;
 mod texts;
 mod tools;
 mod widths;
+mod trace;

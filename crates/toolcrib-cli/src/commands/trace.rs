@@ -1,0 +1,103 @@
+//! `toolcrib runs` and `toolcrib trace`: the stored runs of a project.
+
+use toolcrib_core::{CancellationToken, SessionStore, StoredRun};
+use toolcrib_project::Project;
+
+use super::{
+    Problem,
+    sessions::{inspected, on_store, unknown, write_new},
+};
+use crate::{
+    args::{Global, ListArgs, TraceArgs, Whom},
+    exit::{self, Exit},
+    output::{self, RunsJson},
+    trace::{RunName, Trace, trace},
+};
+
+pub(super) async fn runs(
+    global: &Global,
+    args: ListArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let ListArgs { limit, whom } = args;
+    let project = inspected(global, &cancellation).await?;
+    let (sessions, owner) = (project.sessions().clone(), whom.owner());
+    let runs: Vec<StoredRun> = on_store(move || match sessions.open_existing()? {
+        Some(store) => store.runs(&owner, limit),
+        None => Ok(Vec::new()),
+    })
+    .await?;
+    if global.json {
+        output::json(&RunsJson { runs: &runs });
+    } else {
+        output::runs(&runs, limit, global.quiet);
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) async fn show_trace(
+    global: &Global,
+    args: TraceArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = inspected(global, &cancellation).await?;
+    let traced = read(&project, args.run, &args.whom).await?;
+    match args.html {
+        Some(path) => {
+            write_new(&path, &output::trace_page(&traced))
+                .map_err(|error| Problem::usage(format!("`--html`: {error}")))?;
+            if global.json {
+                output::json(&traced);
+            } else {
+                output::exported_to(&path, global.quiet);
+            }
+        }
+        None if global.json => output::json(&traced),
+        None => output::trace(&traced, global.verbose),
+    }
+    Ok(exit::FINE)
+}
+
+/// The trace of a run; without a name, of the last one.
+pub(super) async fn read(
+    project: &Project,
+    run: Option<RunName>,
+    whom: &Whom,
+) -> Result<Trace, Problem> {
+    let (sessions, owner) = (project.sessions().clone(), whom.owner());
+    let named = run.clone();
+    let found = on_store(move || {
+        let Some(store) = sessions.open_existing()? else {
+            return match named {
+                Some(run) => Err(unknown(&run.session)),
+                None => Ok(None),
+            };
+        };
+        let (id, turn) = match named {
+            Some(run) => {
+                let info = store.find(&owner, &run.session)?;
+                (info.id, run.turn.unwrap_or(info.turns))
+            }
+            None => match store.runs(&owner, 1)?.into_iter().next() {
+                Some(last) => (last.session, last.turn.number),
+                None => return Ok(None),
+            },
+        };
+        let session = store.read(&owner, &id)?;
+        let events = store.events(&owner, &id, turn)?;
+        Ok(Some((trace(&session, turn, events), session.turns.len())))
+    });
+    match found.await? {
+        None => Err(Problem::usage(
+            "no runs are stored for this principal and tenant; `toolcrib run` stores one",
+        )),
+        Some((Some(trace), _)) => Ok(trace),
+        Some((None, turns)) => {
+            let session = run.map(|run| run.session).unwrap_or_default();
+            Err(Problem::usage(format!(
+                "the session `{session}` has no such turn; it has {turns}, from 1; \
+                 `toolcrib runs` lists all"
+            )))
+        }
+    }
+}

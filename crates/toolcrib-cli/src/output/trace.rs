@@ -1,0 +1,320 @@
+//! The trace of a run, and the list of runs, as text.
+
+use serde::Serialize;
+use toolcrib_core::{Arguments, StoredRun, TurnState, Usage};
+
+use super::{
+    say,
+    sessions::{time, without_fence},
+    text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
+};
+use crate::trace::{
+    Note, Trace, TracedCall, TracedEnd, TracedIteration, TracedMenu, TracedRequest,
+};
+
+/// The length limit of arguments, results and texts without `-v`, in characters.
+const SHORT: usize = 300;
+
+/// The number of reasons for withheld tools that are listed without `-v`.
+const SHORT_LIST: usize = 3;
+
+/// The output of `runs --json`.
+#[derive(Serialize)]
+pub(crate) struct RunsJson<'a> {
+    pub(crate) runs: &'a [StoredRun],
+}
+
+/// The list of runs.
+pub(crate) fn runs(runs: &[StoredRun], limit: usize, quiet: bool) {
+    for run in runs {
+        let name = format!("{}/{}", run.session, run.turn.number);
+        if quiet {
+            say!("{name}");
+            continue;
+        }
+        let title = one_line(&run.turn.title, 60);
+        say!("{GOOD}{name}{GOOD:#}  {STRONG}{title}{STRONG:#}");
+        let ended = match &run.turn.state {
+            TurnState::Running => "running",
+            TurnState::Ended { stopped, .. } => stopped,
+        };
+        let named = run.name.as_ref().map(|name| format!(" of {}", safe(name)));
+        say!(
+            "    {DIM}{}{}, {}, {}, {}, {}{DIM:#}",
+            time(run.turn.began_ms),
+            named.unwrap_or_default(),
+            safe(ended),
+            safe(&run.turn.model),
+            count(run.calls as usize, "call"),
+            spent(&run.turn.usage)
+        );
+    }
+    if quiet {
+        return;
+    }
+    match runs.len() {
+        0 => super::note!("no runs are stored; `toolcrib run` stores one"),
+        listed if listed == limit => {
+            super::note!("{DIM}at most {limit} are listed; `--limit NUMBER` lists more{DIM:#}");
+        }
+        _ => {}
+    }
+}
+
+/// Tokens and money.
+pub(super) fn spent(usage: &Usage) -> String {
+    let cached = match usage.cached_input_tokens {
+        0 => String::new(),
+        cached => format!(" ({} cached)", grouped(cached)),
+    };
+    format!(
+        "{} tokens in{cached}, {} out, {}",
+        grouped(usage.input_tokens),
+        grouped(usage.output_tokens),
+        money(usage.cost_usd)
+    )
+}
+
+/// An amount, such as `$0.0123`; its absence is unknown, never zero.
+pub(super) fn money(usd: Option<f64>) -> String {
+    match usd {
+        None => "unknown cost".to_owned(),
+        Some(usd) if usd == 0.0 => "$0".to_owned(),
+        Some(usd) if usd < 0.01 => format!("${usd:.6}"),
+        Some(usd) => format!("${usd:.4}"),
+    }
+}
+
+/// Milliseconds, such as `12 ms` or `3.2 s`.
+pub(super) fn took(ms: u64) -> String {
+    super::text::duration(std::time::Duration::from_millis(ms.max(1)))
+}
+
+/// A number of bytes, such as `3,461 B`.
+pub(super) fn bytes(bytes: u64) -> String {
+    format!("{} B", grouped(bytes))
+}
+
+/// Arguments as the model wrote them.
+pub(super) fn written(arguments: &Arguments) -> String {
+    match arguments {
+        Arguments::Text(text) => text.clone(),
+        Arguments::Json(json) => json.to_string(),
+    }
+}
+
+/// The state of a call in one word.
+pub(super) fn outcome(call: &TracedCall) -> &str {
+    match &call.end {
+        None => "no end",
+        Some(TracedEnd { ok: true, .. }) => "ok",
+        Some(TracedEnd { code, .. }) => code.as_deref().unwrap_or("failed"),
+    }
+}
+
+/// The way of a text through the stages: `150 B from the tool, fence 245 B`.
+pub(super) fn stages(end: &TracedEnd) -> String {
+    let mut way = format!("{} produced", bytes(end.produced_bytes));
+    for stage in &end.stages {
+        way += &format!(", {} {}", stage.stage, bytes(stage.bytes));
+    }
+    way
+}
+
+/// The trace of a run.
+pub(crate) fn trace(trace: &Trace, verbose: bool) {
+    let took = trace.duration_ms().map(|ms| format!(", {}", took(ms)));
+    let stopped = match trace.stopped() {
+        stopped @ ("answered" | "max_iterations") => format!("{GOOD}{}{GOOD:#}", safe(stopped)),
+        stopped => format!("{BAD}{}{BAD:#}", safe(stopped)),
+    };
+    say!(
+        "{STRONG}run{STRONG:#} {}  {stopped}  {DIM}{}{}{DIM:#}",
+        trace.run,
+        time(trace.began_ms),
+        took.unwrap_or_default()
+    );
+    let iterations = trace.iterations.iter().filter(|i| i.number.is_some()).count();
+    say!(
+        "  {DIM}{}, {}, {}{DIM:#}",
+        safe(&trace.model),
+        count(iterations, "iteration"),
+        count(trace.calls().count(), "call"),
+    );
+    say!("  {DIM}{}{DIM:#}", spent(&trace.usage));
+    say!("  {DIM}user{DIM:#}      {}", shortened(&trace.message, verbose));
+    if trace.is_partial {
+        say!(
+            "  {WARN}partial{WARN:#}   events are missing: an older program made the run, or it has \
+             too many of them"
+        );
+    }
+    trace.notes.iter().for_each(|note| self::note(note, verbose));
+    for iteration in &trace.iterations {
+        self::iteration(iteration, verbose);
+    }
+    if let Some(error) = trace.error() {
+        say!("\n{BAD}error{BAD:#}  {}", safe(error));
+    }
+    if let Some(answer) = &trace.answer {
+        say!("\n{STRONG}answer{STRONG:#}  {}", shortened(answer, verbose));
+    }
+}
+
+fn iteration(iteration: &TracedIteration, verbose: bool) {
+    let at = format!("{DIM}+{}{DIM:#}", took(iteration.at_ms));
+    match iteration.number {
+        Some(number) => say!("\n{STRONG}iteration {number}{STRONG:#}  {at}"),
+        None => say!("\n{STRONG}wrap-up{STRONG:#}  {at}"),
+    }
+    if let Some(menu) = &iteration.menu {
+        self::menu(menu, verbose);
+    }
+    let mut notes = iteration.notes.iter().peekable();
+    for request in &iteration.requests {
+        while let Some(note) = notes.next_if(|note| note.at_ms <= request.at_ms) {
+            self::note(note, verbose);
+        }
+        self::request(request);
+    }
+    // The answer follows at the end.
+    if !(iteration.text.is_empty() || iteration.calls.is_empty()) {
+        say!("  {DIM}text{DIM:#}      {}", shortened(&iteration.text, verbose));
+    }
+    for call in &iteration.calls {
+        while let Some(note) = notes.next_if(|note| note.at_ms <= call.at_ms) {
+            self::note(note, verbose);
+        }
+        self::call(call, verbose);
+    }
+    notes.for_each(|note| self::note(note, verbose));
+}
+
+fn menu(menu: &TracedMenu, verbose: bool) {
+    let short: String = menu.fingerprint.chars().take(8).collect();
+    let changed = if menu.changed { "" } else { ", as before" };
+    let deferred = match menu.deferred {
+        0 => String::new(),
+        deferred => format!(", {deferred} deferred"),
+    };
+    say!(
+        "  {DIM}menu{DIM:#}      {} offered{deferred}, {} withheld {DIM}({short}{changed}){DIM:#}",
+        count(menu.tools.len(), "tool"),
+        menu.withheld
+    );
+    if verbose {
+        say!("  {DIM}offered{DIM:#}   {}", safe(&menu.tools.join(", ")));
+    }
+    if !(menu.changed || verbose) {
+        return;
+    }
+    let groups = menu.withheld_by_reason();
+    let shown = if verbose { groups.len() } else { SHORT_LIST };
+    for (by, reason, names) in groups.iter().take(shown) {
+        let names = if verbose { names.join(", ") } else { some(names) };
+        say!("  {DIM}withheld{DIM:#}  {}: {} {DIM}({by}){DIM:#}", safe(&names), safe(reason));
+    }
+    let missing = groups.len().saturating_sub(shown);
+    if missing > 0 {
+        say!("            {DIM}{}; -v lists all{DIM:#}", count(missing, "more reason"));
+    }
+}
+
+/// The first names of a list, and the number of the others.
+pub(super) fn some(names: &[&str]) -> String {
+    match names {
+        [first, second, third, rest @ ..] if rest.len() > 1 => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
+        names => names.join(", "),
+    }
+}
+
+fn request(request: &TracedRequest) {
+    let sent = format!(
+        "{}: {} and {} sent, {}",
+        safe(&request.model),
+        count(usize::try_from(request.messages).unwrap_or(usize::MAX), "message"),
+        count(usize::try_from(request.tools).unwrap_or(usize::MAX), "tool"),
+        bytes(request.request_bytes)
+    );
+    let Some(response) = &request.response else {
+        return say!("  {DIM}model{DIM:#}     {sent}; {BAD}no response{BAD:#}");
+    };
+    let first = response.first_ms.map(|ms| format!(" (first piece after {})", took(ms)));
+    let back = match &response.error {
+        Some(error) => {
+            format!("{BAD}failed{BAD:#} after {}: {}", took(response.duration_ms), safe(error))
+        }
+        None => format!(
+            "{} back in {}{}",
+            bytes(response.bytes),
+            took(response.duration_ms),
+            first.unwrap_or_default()
+        ),
+    };
+    say!("  {DIM}model{DIM:#}     {sent}; {back}; {}", spent(&response.usage));
+}
+
+fn call(call: &TracedCall, verbose: bool) {
+    let state = match outcome(call) {
+        "ok" => format!("{GOOD}ok{GOOD:#}"),
+        other => format!("{BAD}{}{BAD:#}", safe(other)),
+    };
+    let arguments = call.arguments.as_ref().map(written).unwrap_or_default();
+    let arguments = if verbose { safe(&arguments) } else { one_line(&arguments, SHORT) };
+    let took = call.end.as_ref().map(|end| format!(" in {}", took(end.duration_ms)));
+    let via = call.called.as_ref().map(|called| format!(" {DIM}through {}{DIM:#}", safe(called)));
+    let kind = match call.read_only {
+        Some(true) => "reads",
+        Some(false) => "writes",
+        None => "not made",
+    };
+    say!(
+        "  {STRONG}call{STRONG:#}      {STRONG}{}{STRONG:#}{} {arguments}  {state}{} {DIM}({kind}){DIM:#}",
+        safe(&call.tool),
+        via.unwrap_or_default(),
+        took.unwrap_or_default()
+    );
+    if let Some(ran) = &call.ran_with {
+        say!("  {DIM}ran with{DIM:#}  {}", one_line(&ran.to_string(), SHORT));
+    }
+    for decision in &call.policy {
+        if verbose || decision.effect != "allow" || decision.rule != "policy_default" {
+            let (rule, effect) = (safe(&decision.rule), safe(&decision.effect));
+            say!(
+                "  {DIM}policy{DIM:#}    {rule}: {effect} {DIM}({}){DIM:#}",
+                safe(&decision.stage)
+            );
+        }
+    }
+    call.notes.iter().for_each(|note| self::note(note, verbose));
+    if let Some(end) = &call.end {
+        say!("  {DIM}bytes{DIM:#}     {}", stages(end));
+        if let Some(cost) = end.cost_usd {
+            say!("  {DIM}cost{DIM:#}      {}", money(Some(cost)));
+        }
+        if let Some(cause) = &end.cause {
+            say!("  {DIM}cause{DIM:#}     {}", shortened(cause, verbose));
+        }
+    }
+    if let Some(result) = &call.result {
+        say!("  {DIM}result{DIM:#}    {}", shortened(&without_fence(result), verbose));
+    }
+}
+
+fn note(note: &Note, verbose: bool) {
+    if verbose || note.is_news() {
+        let words = note.words();
+        let words = if verbose { safe(&words) } else { one_line(&words, SHORT) };
+        say!(
+            "  {DIM}event{DIM:#}     {} {DIM}+{}{DIM:#}  {words}",
+            safe(&note.name),
+            took(note.at_ms)
+        );
+    }
+}
+
+fn shortened(text: &str, verbose: bool) -> String {
+    if verbose { safe(text).replace('\n', "\n            ") } else { one_line(text, SHORT) }
+}

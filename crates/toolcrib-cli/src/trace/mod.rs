@@ -1,0 +1,272 @@
+//! The trace of a run: its stored events, joined with its messages and calls.
+
+mod build;
+mod name;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolcrib_core::{Arguments, SessionOwner, TurnState, Usage};
+
+pub(crate) use self::{build::trace, name::RunName};
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Trace {
+    /// The run, as `SESSION/TURN`.
+    pub(crate) run: String,
+    pub(crate) session: Arc<str>,
+    pub(crate) session_name: Option<Arc<str>>,
+    pub(crate) turn: u32,
+    pub(crate) owner: SessionOwner,
+    pub(crate) personality: Arc<str>,
+    pub(crate) model: Arc<str>,
+    pub(crate) began_ms: u64,
+    pub(crate) ended_ms: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) state: TurnState,
+    pub(crate) usage: Usage,
+    /// The user's message.
+    pub(crate) message: Arc<str>,
+    /// The last text of the model, if it was not followed by calls.
+    pub(crate) answer: Option<Arc<str>>,
+    pub(crate) iterations: Vec<TracedIteration>,
+    /// The events outside of iterations.
+    pub(crate) notes: Vec<Note>,
+    /// Whether events are missing: the run was made by an older program, or reached the limit.
+    pub(crate) is_partial: bool,
+}
+
+/// An iteration, or the wrap-up after the last one.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct TracedIteration {
+    /// The number; `None` for the wrap-up.
+    pub(crate) number: Option<u32>,
+    /// Milliseconds since the run began.
+    pub(crate) at_ms: u64,
+    pub(crate) menu: Option<TracedMenu>,
+    /// More than one if a request was repeated.
+    pub(crate) requests: Vec<TracedRequest>,
+    /// The model's text.
+    pub(crate) text: Arc<str>,
+    pub(crate) calls: Vec<TracedCall>,
+    /// The other events.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// The menu of an iteration.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedMenu {
+    pub(crate) fingerprint: String,
+    /// Whether it differs from the menu of the iteration before.
+    pub(crate) changed: bool,
+    pub(crate) tools: Vec<String>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) deferred: usize,
+    pub(crate) withheld: usize,
+    pub(crate) withheld_tools: Vec<TracedWithheld>,
+    pub(crate) duration_ms: u64,
+}
+
+/// A withheld tool.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedWithheld {
+    pub(crate) name: String,
+    pub(crate) origin: String,
+    pub(crate) by: String,
+    pub(crate) reason: String,
+}
+
+/// A request to a model, and its response.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedRequest {
+    /// Milliseconds since the run began.
+    pub(crate) at_ms: u64,
+    pub(crate) model: String,
+    pub(crate) messages: u64,
+    pub(crate) tools: u64,
+    pub(crate) tool_choice: Value,
+    pub(crate) request_bytes: u64,
+    /// The response; `None` if the program was stopped before it.
+    pub(crate) response: Option<TracedResponse>,
+}
+
+/// The response of a model, or its failure.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedResponse {
+    pub(crate) bytes: u64,
+    pub(crate) calls: u64,
+    pub(crate) stop: Option<String>,
+    pub(crate) usage: Usage,
+    pub(crate) duration_ms: u64,
+    pub(crate) first_ms: Option<u64>,
+    pub(crate) error: Option<String>,
+    pub(crate) error_class: Option<String>,
+}
+
+/// A call.
+#[derive(Debug, Serialize)]
+pub(crate) struct TracedCall {
+    pub(crate) call_id: Arc<str>,
+    pub(crate) tool: String,
+    /// The name that the model called, if it is another.
+    pub(crate) called: Option<String>,
+    pub(crate) origin: Option<String>,
+    /// The arguments as the model wrote them.
+    pub(crate) arguments: Option<Arguments>,
+    /// The arguments that ran, if they differ: a stage or a middleware changed them.
+    pub(crate) ran_with: Option<Value>,
+    /// Whether the tool declares that it changes nothing; `None` if the call was not made.
+    pub(crate) read_only: Option<bool>,
+    /// Milliseconds since the run began.
+    pub(crate) at_ms: u64,
+    /// `None` if the program was stopped before its end.
+    pub(crate) end: Option<TracedEnd>,
+    /// The text that the model read, with its fence.
+    pub(crate) result: Option<Arc<str>>,
+    pub(crate) untrusted: bool,
+    /// The rules that decided.
+    pub(crate) policy: Vec<TracedDecision>,
+    /// The other events of the call.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// The end of a call.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedEnd {
+    pub(crate) ok: bool,
+    pub(crate) code: Option<String>,
+    pub(crate) duration_ms: u64,
+    pub(crate) cost_usd: Option<f64>,
+    /// The size of the text before all stages.
+    pub(crate) produced_bytes: u64,
+    /// The stages that changed the text.
+    pub(crate) stages: Vec<TracedStage>,
+    pub(crate) abandoned: bool,
+    /// For the operator.
+    pub(crate) cause: Option<String>,
+}
+
+/// A stage that changed the text of a result.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedStage {
+    pub(crate) stage: String,
+    pub(crate) bytes: u64,
+}
+
+/// A decision of the policy.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedDecision {
+    pub(crate) rule: String,
+    pub(crate) effect: String,
+    pub(crate) stage: String,
+}
+
+/// An event that has no place elsewhere.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Note {
+    #[serde(rename = "type")]
+    pub(crate) name: Arc<str>,
+    pub(crate) at_ms: u64,
+    #[serde(flatten)]
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl Trace {
+    /// How the run ended, as one word.
+    pub(crate) fn stopped(&self) -> &str {
+        match &self.state {
+            TurnState::Running => "running",
+            TurnState::Ended { stopped, .. } => stopped,
+        }
+    }
+
+    pub(crate) fn error(&self) -> Option<&str> {
+        match &self.state {
+            TurnState::Ended { error, .. } => error.as_deref(),
+            TurnState::Running => None,
+        }
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &TracedCall> {
+        self.iterations.iter().flat_map(|iteration| &iteration.calls)
+    }
+
+    /// The time from the beginning to the end, in milliseconds.
+    pub(crate) fn duration_ms(&self) -> Option<u64> {
+        self.ended_ms.map(|ended| ended.saturating_sub(self.began_ms))
+    }
+}
+
+impl TracedMenu {
+    /// The withheld tools with one part and one reason: these two, and the names.
+    pub(crate) fn withheld_by_reason(&self) -> Vec<(&str, &str, Vec<&str>)> {
+        let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+        for TracedWithheld { name, by, reason, .. } in &self.withheld_tools {
+            // The mark of a list that was cut.
+            if name.is_empty() {
+                continue;
+            }
+            let known = groups.iter_mut().find(|group| (group.0, group.1) == (by, reason));
+            match known {
+                Some((_, _, names)) => names.push(name),
+                None => groups.push((by, reason, vec![name])),
+            }
+        }
+        groups
+    }
+}
+
+impl Note {
+    /// Whether a reader of the trace wants it: fast listings are not news.
+    pub(crate) fn is_news(&self) -> bool {
+        match &*self.name {
+            "tools.discovery_completed" => {
+                self.fields.get("duration_ms").and_then(Value::as_u64) >= Some(100)
+                    || self.fields.contains_key("error")
+            }
+            "agent.turn_start" => false,
+            _ => true,
+        }
+    }
+
+    /// The event in words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        for (field, value) in &self.fields {
+            if matches!(&**field, "call_id" | "args_digest" | "digest" | "answer_schema") {
+                continue;
+            }
+            let value = match value {
+                Value::Null | Value::Bool(false) => continue,
+                Value::String(text) => text.clone(),
+                Value::Array(items) if items.is_empty() => continue,
+                Value::Array(items) if items.iter().all(Value::is_string) => {
+                    let names: Vec<_> = items.iter().filter_map(Value::as_str).collect();
+                    match names.as_slice() {
+                        [first, second, third, rest @ ..] if rest.len() > 1 => {
+                            format!("{first}, {second}, {third} and {} more", rest.len())
+                        }
+                        names => names.join(", "),
+                    }
+                }
+                other => other.to_string(),
+            };
+            if !words.is_empty() {
+                words.push_str("; ");
+            }
+            words.push_str(&field.replace('_', " "));
+            words.push_str(": ");
+            words.push_str(&value);
+        }
+        words
+    }
+}
