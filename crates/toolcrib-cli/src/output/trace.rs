@@ -79,7 +79,7 @@ pub(super) fn spent(usage: &Usage) -> String {
 pub(super) fn money(usd: Option<f64>) -> String {
     match usd {
         None => "unknown cost".to_owned(),
-        Some(usd) if usd == 0.0 => "$0".to_owned(),
+        Some(0.0) => "$0".to_owned(),
         Some(usd) if usd < 0.01 => format!("${usd:.6}"),
         Some(usd) => format!("${usd:.4}"),
     }

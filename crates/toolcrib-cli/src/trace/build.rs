@@ -122,7 +122,7 @@ impl<'a> Builder<'a> {
     fn event(&mut self, event: TracedEvent) {
         let call_id = event.fields.get("call_id").and_then(Value::as_str).map(str::to_owned);
         match (&*event.name, call_id) {
-            ("tools.offered", _) => self.offered(event),
+            ("tools.offered", _) => self.offered(&event),
             ("model.start", _) => {
                 let mut request: TracedRequest = read(&event.fields);
                 request.at_ms = event.at_ms;
@@ -157,7 +157,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn offered(&mut self, event: TracedEvent) {
+    fn offered(&mut self, event: &TracedEvent) {
         let mut menu: TracedMenu = read(&event.fields);
         if let Some(known) = self.menus.get(&menu.fingerprint) {
             if menu.tools.is_empty() {
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
             }
         }
         self.menus.insert(menu.fingerprint.clone(), menu.clone());
-        if let Some(place) = self.place(&event) {
+        if let Some(place) = self.place(event) {
             place.menu = Some(menu);
         }
     }

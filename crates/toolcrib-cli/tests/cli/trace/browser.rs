@@ -18,9 +18,14 @@ fn needed(path: Option<PathBuf>, what: &str, help: &str) -> Option<PathBuf> {
     if path.is_none() {
         let is_ci = env::var_os("CI").is_some_and(|ci| !ci.is_empty());
         assert!(!is_ci, "{what} is missing; {help}");
-        eprintln!("skipped: {what} is missing; {help}");
+        skipped(what, help);
     }
     path
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn skipped(what: &str, help: &str) {
+    eprintln!("skipped: {what} is missing; {help}");
 }
 
 fn browser() -> Option<PathBuf> {
