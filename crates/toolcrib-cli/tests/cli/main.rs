@@ -43,5 +43,5 @@ mod support;
 mod terminal;
 mod texts;
 mod tools;
-mod widths;
 mod trace;
+mod widths;
