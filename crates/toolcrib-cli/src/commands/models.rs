@@ -170,11 +170,11 @@ fn not_configured(listed: &[ListedModel]) -> Vec<ListedModel> {
             name: vendor.as_str().into(),
             origin: None,
             model: None,
-            state: ModelState::NotConfigured(match vendor {
-                Vendor::Ollama => {
-                    "set OLLAMA_HOST, or name a model: --model ollama:MODEL".to_owned()
-                }
-                vendor => format!("set {}", vendor.key_variables().join(" or ")),
+            state: ModelState::NotConfigured(if vendor.needs_key() {
+                format!("set {}", vendor.key_variables().join(" or "))
+            } else {
+                let variable = vendor.base_url_variable();
+                format!("set {variable}, or name a model: --model {vendor}:MODEL")
             }),
             is_default: false,
         })
@@ -196,9 +196,9 @@ pub(super) async fn first_configured(project: &Project) -> Result<Candidate, Pro
         };
         let variables: Vec<_> = Vendor::ALL
             .into_iter()
-            .filter_map(|vendor| match vendor {
-                Vendor::Ollama => Some(vendor.base_url_variable()),
-                vendor => vendor.key_variables().last().copied(),
+            .filter_map(|vendor| {
+                let key = vendor.key_variables().last().copied();
+                if vendor.needs_key() { key } else { Some(vendor.base_url_variable()) }
             })
             .collect();
         return Err(Problem::usage(format!(

@@ -58,7 +58,7 @@ impl VendorModelBuilder {
         }
         let vendor = self.vendor();
         let base_url = base_url(vendor);
-        let wants_key = base_url.is_none() && vendor != Vendor::Ollama;
+        let wants_key = base_url.is_none() && vendor.needs_key();
         if let Some(url) = base_url {
             self = self.base_url(url);
         }
@@ -88,12 +88,11 @@ impl Vendor {
 
 fn base_url(vendor: Vendor) -> Option<String> {
     let url = set(vendor.base_url_variable())?;
-    let is_address = vendor == Vendor::Ollama && !url.contains("://");
+    let is_address = vendor.accepts_bare_address() && !url.contains("://");
     Some(if is_address { of_address(&url) } else { url })
 }
 
-/// Ollama's variable may contain an address in the form that its server accepts: host and port,
-/// both optional.
+/// The URL of an address in the form that Ollama's server accepts: host and port, both optional.
 fn of_address(address: &str) -> String {
     let (host, path) = address.split_at(address.find('/').unwrap_or(address.len()));
     let bare_v6 = host.matches(':').count() > 1 && !host.starts_with('[');

@@ -68,6 +68,17 @@ impl Vendor {
         }
     }
 
+    /// Whether its API requires a key. A vendor without one is configured by its base URL.
+    pub fn needs_key(self) -> bool {
+        self != Self::Ollama
+    }
+
+    /// Whether its variable for the base URL may contain an address without scheme, as its server
+    /// accepts it.
+    pub(super) fn accepts_bare_address(self) -> bool {
+        self == Self::Ollama
+    }
+
     /// The default model if only the vendor is given. Ollama has none: its models are those that
     /// were pulled.
     pub fn default_model(self) -> Option<&'static str> {
