@@ -30,6 +30,10 @@ const WRITE_STALL: Duration = Duration::from_secs(30);
 /// How long to wait for the exit of a program that closed its output, to report its status.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
+/// How long a failed write waits for the reason of the connection's end. A little more than the
+/// reader needs for it.
+const EPITAPH_WITHIN: Duration = Duration::from_millis(750);
+
 /// How long a program may take to end by itself after its stdin is closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -160,10 +164,20 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
         exchange: Option<&Exchange>,
     ) -> io::Result<()> {
-        tokio::select! {
+        let written = tokio::select! {
             biased;
             () = self.ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
             written = self.write_line(json, exchange) => written,
+        };
+        match written {
+            // A program that has ended closes its input before its output: the reader learns why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                let _ = timeout(EPITAPH_WITHIN, self.ending.over()).await;
+                let reason = self.ending.reason();
+                Err(reason
+                    .map_or(error, |reason| io::Error::new(io::ErrorKind::BrokenPipe, &*reason)))
+            }
+            written => written,
         }
     }
 

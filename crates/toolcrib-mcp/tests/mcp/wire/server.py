@@ -1,6 +1,15 @@
 import fcntl, json, os, signal, subprocess, sys, time
 
 mode = sys.argv[1]
+if mode == "deaf":
+    # Closes its input before it answers, so the client's next message cannot be written.
+    asked = json.loads(sys.stdin.readline())
+    os.close(0)
+    refused = {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "unknown"}}
+    print(json.dumps(refused), flush=True)
+    time.sleep(0.2)
+    sys.stderr.write("no key is set\n")
+    sys.exit(2)
 if mode == "refuse":
     sys.stderr.write("no key is set\n")
     sys.exit(2)
