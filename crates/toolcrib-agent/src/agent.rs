@@ -96,7 +96,28 @@ impl Agent {
 
     /// Prepares a run; it executes while it is awaited, and ends when it is dropped.
     pub fn run(&self, message: impl Into<Arc<str>>, options: impl Into<RunOptions>) -> Run {
-        Run::new(Arc::clone(&self.0), message.into(), options.into())
+        Run::new(Arc::clone(&self.0), Some(message.into()), options.into())
+    }
+
+    /// Prepares a run that continues the interrupted turn of a [session](RunOptions::session): one
+    /// whose process was killed, or whose session could not be written.
+    ///
+    /// It lists the tools first. Then each call of the last response gets its result: a call that
+    /// ended keeps the one that it had, and is never made again. A call that was cut off is
+    /// `outcome_unknown`, except that a tool which declares that it is idempotent or changes
+    /// nothing is called once more, with the same
+    /// [idempotency key](toolcrib_core::ToolContext::idempotency_key). A call that had not begun
+    /// passes the pipe with the tools and rules of now. Then the loop goes on. A response that was
+    /// received is not requested again.
+    ///
+    /// The options must have the session, the same tenant and principal, and the claims of the
+    /// interrupted run, which are not stored. Its skills are active again. The timeout begins anew;
+    /// the number of iterations goes on.
+    ///
+    /// If the last turn has ended, the run fails with
+    /// [`NOTHING_TO_RESUME`](crate::RunError::NOTHING_TO_RESUME).
+    pub fn resume(&self, options: impl Into<RunOptions>) -> Run {
+        Run::new(Arc::clone(&self.0), None, options.into())
     }
 }
 

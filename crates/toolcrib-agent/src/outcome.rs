@@ -201,6 +201,8 @@ impl RunError {
     pub const NAME_COLLISION: &'static str = "name_collision";
     /// The agent lacks the model of the personality.
     pub const NO_MODEL: &'static str = "no_model";
+    /// The last turn of the session has ended.
+    pub const NOTHING_TO_RESUME: &'static str = "nothing_to_resume";
     /// The session cannot be read or written, or does not fit the run.
     pub const SESSION_FAILED: &'static str = "session_failed";
     /// The run's timeout expired.

@@ -33,6 +33,7 @@ Set up a project:
 
 Use its tools:
   run      Send a message to the agent and print each iteration
+  resume   Continue a run whose process was killed, where it stopped
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
 
@@ -164,6 +165,20 @@ Examples:
 Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
 belongs to the principal of `--as` and the tenant of `--tenant`. See docs/sessions.md.")]
     Run(RunArgs),
+    /// Continue a run whose process was killed, where it stopped
+    #[command(after_help = "\
+Examples:
+  toolcrib resume
+  toolcrib resume refunds --as ann
+  toolcrib resume 3f2a91c0d4e5 --json
+
+A finished call keeps its result and is not made again. A call that was cut off is `outcome_unknown`,
+unless its tool is declared `idempotent` or `read_only`: then it is made once more, with the same
+idempotency key. A call that had not begun is made. Then the run goes on to its answer.
+
+The identity, the claims and the model are those of this command; the skills are those of the run.
+`run -c MESSAGE` ends the interrupted turn instead, and begins another. See docs/sessions.md.")]
+    Resume(ResumeArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
 Examples:
@@ -451,6 +466,51 @@ pub(crate) struct RunArgs {
     /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The session, by id or name [default: the last one whose run was interrupted]
+    #[arg(value_name = "SESSION", value_parser = sessions::session_word)]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    whom: Whom,
+    /// Add a token claim (a string), used to resolve roles. Claims are not stored: repeat those of
+    /// the run. May be repeated; repeating a name makes a list [default: no claims]
+    #[arg(long = "claim", value_name = "NAME=VALUE")]
+    claims: Vec<Claim>,
+    /// The model, as of `run` [default: the project's, else the first configured model]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The model's endpoint, as of `run`
+    #[arg(long, value_name = "URL", requires = "model")]
+    base_url: Option<String>,
+    /// Write every event to this file as JSON Lines, as of `run`
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Stop the run after this time from now, such as 30s or "1h 30m" [default: the project's, else
+    /// 10m]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    timeout: Option<Duration>,
+}
+
+impl ResumeArgs {
+    /// The arguments of a run without a message.
+    pub(crate) fn into_run(self) -> RunArgs {
+        let Self { session, whom, claims, model, base_url, events, timeout } = self;
+        RunArgs {
+            words: Vec::new(),
+            model,
+            base_url,
+            tool_choices: Vec::new(),
+            situation: Situation { session, whom, claims, ..Situation::default() },
+            session: RunSession::default(),
+            events,
+            record: None,
+            fresh: Fresh::default(),
+            timeout,
+        }
+    }
 }
 
 fn tool_choice(text: &str) -> Result<ToolChoice, String> {

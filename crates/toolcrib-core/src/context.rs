@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    digest::Digest,
     file_reads::FileReads,
     identity::Identity,
     name::SkillId,
@@ -78,6 +79,9 @@ pub struct ToolContextParts {
     pub turn_id: Arc<str>,
     /// The call's id, given by the model.
     pub call_id: Arc<str>,
+    /// The beginning of the call's [idempotency key](ToolContext::idempotency_key): an id that is
+    /// unique for all calls with this id, also after a restart.
+    pub idempotency_scope: Arc<str>,
     /// The identity that the run acts for.
     pub identity: Arc<Identity>,
     /// The iteration of the turn, from 1.
@@ -119,6 +123,7 @@ impl ToolContextParts {
         Self {
             turn_id: "detached".into(),
             call_id: "call".into(),
+            idempotency_scope: "detached".into(),
             identity: Arc::new(Identity::conversation("detached")),
             iteration: 1,
             active_skills: Arc::default(),
@@ -159,6 +164,17 @@ impl ToolContext {
     /// The call's id, given by the model.
     pub fn call_id(&self) -> &str {
         &self.0.call_id
+    }
+
+    /// The key by which a remote system recognizes a repeated call: 32 hexadecimal digits, the same
+    /// for every attempt of this call, also after the program was killed and the session was
+    /// resumed, and different for every other call. Pass it on if the remote system supports such
+    /// keys, and declare the tool idempotent.
+    pub fn idempotency_key(&self) -> String {
+        let parts = [&*self.0.idempotency_scope, &*self.0.call_id].map(Digest::of);
+        let mut key = Digest::of_all(&parts).to_string();
+        key.truncate(32);
+        key
     }
 
     /// The identity that the call is made for.

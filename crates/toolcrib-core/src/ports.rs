@@ -10,6 +10,7 @@ use crate::{
     digest::Digest,
     identity::Identity,
     output::{ErrorCode, ToolError, ToolOutput},
+    result::ToolResult,
     tool::Tool,
 };
 
@@ -110,8 +111,16 @@ pub trait Journal: Send + Sync + 'static {
         call: PendingCall<'a>,
     ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>>;
 
-    /// Called after the body ends; `None` is success.
-    fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()>;
+    /// Called after the body ends; the code `None` is success. The result is the one that the model
+    /// reads. It is absent if it is not complete: the call may be retried, or its text waits for
+    /// the part of the budget that other calls leave. Then another outcome with a result follows,
+    /// or the intent of a retry.
+    fn outcome<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        result: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()>;
 }
 
 impl fmt::Debug for dyn Journal {

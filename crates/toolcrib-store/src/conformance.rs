@@ -107,7 +107,8 @@ fn leased(
 }
 
 fn began() -> SessionRecord {
-    SessionRecord::TurnBegan { model: "m".into(), title: "first words".into() }
+    let (model, title) = ("m".into(), "first words".into());
+    SessionRecord::TurnBegan { model, title, skills: vec!["billing".into()] }
 }
 
 fn ended() -> SessionRecord {

@@ -9,7 +9,11 @@
 //! let session = store.create(&new)?;
 //! let lease = store.acquire(&owner, &session.id, Duration::from_secs(10))?;
 //! store.write(&lease, &[
-//!     SessionRecord::TurnBegan { model: "openai:gpt-5".into(), title: "Hello".into() },
+//!     SessionRecord::TurnBegan {
+//!         model: "openai:gpt-5".into(),
+//!         title: "Hello".into(),
+//!         skills: Vec::new(),
+//!     },
 //!     SessionRecord::Message(Message::user("Hello")),
 //! ])?;
 //! assert_eq!(store.read(&owner, &session.id)?.messages[0].message, Message::user("Hello"));

@@ -279,7 +279,7 @@ fn write(
 ) -> Result<(), SessionStoreError> {
     let StoredSession { info, turns, messages, calls } = session;
     let running = turns.last_mut().filter(|turn| turn.state == TurnState::Running);
-    if let SessionRecord::TurnBegan { model, title } = record {
+    if let SessionRecord::TurnBegan { model, title, skills } = record {
         if running.is_some() {
             return Err(out_of_order(&info.id, BEGAN_TWICE));
         }
@@ -293,6 +293,7 @@ fn write(
             title: Arc::clone(title),
             began_ms: now_ms(),
             ended_ms: None,
+            skills: skills.clone(),
             state: TurnState::Running,
             usage: Usage::NOTHING,
         });
@@ -311,7 +312,9 @@ fn write(
         SessionRecord::Intent(intent) => {
             if let Some(call) = calls.iter_mut().find(|call| call.call_id == intent.call_id) {
                 call.attempts += 1;
+                call.cut_off += u32::from(call.outcome.is_none());
                 call.outcome = None;
+                call.result = None;
                 call.arguments = intent.arguments.clone();
                 call.tool = Arc::clone(&intent.tool);
                 return Ok(());
@@ -325,23 +328,28 @@ fn write(
                 read_only: intent.read_only,
                 idempotent: intent.idempotent,
                 attempts: 1,
+                cut_off: 0,
                 began_ms: now_ms(),
                 outcome: None,
+                result: None,
             });
         }
-        SessionRecord::Outcome { call_id, outcome } => {
-            let call = calls.iter_mut().find(|call| call.call_id == *call_id);
-            if let Some(call) = call.filter(|call| call.outcome.is_none()) {
-                call.outcome = Some(*outcome);
+        SessionRecord::Outcome { call_id, outcome, result } => {
+            if let Some(call) = calls.iter_mut().find(|call| call.call_id == *call_id) {
+                call.outcome.get_or_insert(*outcome);
+                call.result = call.result.take().or_else(|| result.clone());
             }
         }
         SessionRecord::Event(event) => {
             info.bytes += serde_json::to_string(&event.fields).map_or(0, |json| json.len() as u64);
             events.push((turn.number, event.clone()));
         }
+        SessionRecord::Used(usage) => turn.usage += *usage,
         SessionRecord::TurnEnded { stopped, error, usage } => {
             turn.ended_ms = Some(now_ms());
             turn.usage = *usage;
+            let of_turn = calls.iter_mut().filter(|call| call.turn == turn.number);
+            of_turn.for_each(|call| call.result = None);
             turn.state = TurnState::Ended { stopped: Arc::clone(stopped), error: error.clone() };
         }
         _ => return Err(out_of_order(&info.id, "a record of an unknown kind")),

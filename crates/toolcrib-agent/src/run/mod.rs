@@ -20,7 +20,7 @@ use toolcrib_core::{
     Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription, UnknownEventError,
     Usage,
 };
-use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd};
+use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd, TurnOptions};
 
 pub(crate) use self::prefix::Conversations;
 use self::{
@@ -31,6 +31,7 @@ use crate::{
     models::Models,
     options::{RunOptions, Settings},
     outcome::{RunEnd, RunError, RunOutcome, Stopped},
+    session::{InterruptedTurn, Session},
 };
 
 /// The shared parts of all runs of an agent.
@@ -60,12 +61,17 @@ impl AgentParts {
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Run {
     agent: Arc<AgentParts>,
-    message: Arc<str>,
+    /// `None` resumes the interrupted turn of the session.
+    message: Option<Arc<str>>,
     options: RunOptions,
 }
 
 impl Run {
-    pub(crate) fn new(agent: Arc<AgentParts>, message: Arc<str>, options: RunOptions) -> Self {
+    pub(crate) fn new(
+        agent: Arc<AgentParts>,
+        message: Option<Arc<str>>,
+        options: RunOptions,
+    ) -> Self {
         Self { agent, message, options }
     }
 
@@ -103,34 +109,62 @@ impl std::fmt::Debug for Run {
     }
 }
 
-/// Runs one message to its end.
-async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunOutcome {
-    let began = Instant::now();
-    let RunOptions { mut turn, history: mut messages, session, tool_choices, turn_timeout } =
-        options;
-    let mut recording = None;
-    if let Some(session) = session {
-        let redactor = agent.engine.redactor().clone();
-        let begun = match messages.is_empty() {
-            true => Recording::begin(session, &mut turn, redactor).await,
-            false => Err(RunError::new(
-                RunError::SESSION_FAILED,
-                "a session has its own history; leave out `history`",
-            )),
-        };
-        match begun {
-            Ok((begun, history)) => {
-                recording = Some(begun);
-                messages = history;
-            }
-            Err(error) => return never_began(error, messages, began),
+/// What a run begins with.
+struct Beginning {
+    recording: Option<Recording>,
+    messages: Vec<Message>,
+    message: Arc<str>,
+    /// The turn that it continues.
+    interrupted: Option<InterruptedTurn>,
+}
+
+impl Beginning {
+    async fn of(
+        agent: &AgentParts,
+        message: Option<Arc<str>>,
+        session: Option<Session>,
+        history: Vec<Message>,
+        turn: &mut TurnOptions,
+    ) -> Result<Self, RunError> {
+        let failed = |text| RunError::new(RunError::SESSION_FAILED, text);
+        if session.is_some() && !history.is_empty() {
+            return Err(failed("a session has its own history; leave out `history`"));
         }
+        let redactor = agent.engine.redactor().clone();
+        let (recording, mut messages) = match (session, message.is_some()) {
+            (Some(session), true) => {
+                let (recording, messages) = Recording::begin(session, turn, redactor).await?;
+                (Some(recording), messages)
+            }
+            (None, true) => (None, history),
+            (Some(session), false) => {
+                let (recording, messages, interrupted) =
+                    Recording::resume(session, turn, redactor).await?;
+                let message = Arc::clone(&interrupted.message);
+                let (recording, interrupted) = (Some(recording), Some(interrupted));
+                return Ok(Self { recording, messages, message, interrupted });
+            }
+            (None, false) => return Err(failed("only a run of a session can be resumed")),
+        };
+        let message = message.unwrap_or_default();
+        messages.push(Message::User { text: Arc::clone(&message) });
+        Ok(Self { recording, messages, message, interrupted: None })
     }
+}
+
+/// Runs one message to its end, or the interrupted turn of a session.
+async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions) -> RunOutcome {
+    let began = Instant::now();
+    let RunOptions { mut turn, history, session, tool_choices, turn_timeout } = options;
+    let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
+    let Beginning { mut recording, messages, message, interrupted } = match beginning {
+        Ok(beginning) => beginning,
+        Err(error) => return never_began(error, Vec::new(), began),
+    };
     let conversation = turn.conversation.clone();
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
     let skills = turn.skills.clone();
-    messages.push(Message::User { text: Arc::clone(&message) });
-    let turn = match agent.engine.turn(turn) {
+    let mut turn = match agent.engine.turn(turn) {
         Ok(turn) => turn,
         Err(error) => return never_began(RunError::from(&error), messages, began),
     };
@@ -147,8 +181,8 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     let report = Report::new(&turn, began);
     let recovery = turn.recovery().cloned();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
-    if let Some(recording) = &mut recording {
-        recording.turn_began(&message, models.first().name());
+    if let (Some(recording), None) = (&mut recording, &interrupted) {
+        recording.turn_began(&message, models.first().name(), &skills);
     }
     transcript.recording = recording;
     transcript.report.began(
@@ -156,14 +190,36 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
         models.first().name(),
         &personality.id,
     );
-    let model_loop = ModelLoop::new(transcript, tool_choices);
+    let mut model_loop = ModelLoop::new(transcript, tool_choices);
+    let mut iterations_left = agent.settings.max_iterations;
+    let mut answered = None;
+    if let Some(interrupted) = interrupted {
+        let responses = interrupted.responses;
+        let is_last = responses > iterations_left;
+        answered = interrupted.answer.clone().map(|answer| match is_last {
+            true => RunEnd::answered(Stopped::MaxIterations, answer),
+            false => RunEnd::answered(Stopped::Answered, answer),
+        });
+        // An iteration whose calls have no results yet goes on.
+        let iterations = responses - u32::from(!interrupted.calls.is_empty()).min(responses);
+        turn.resume(iterations, &interrupted.succeeded);
+        iterations_left = iterations_left.saturating_sub(iterations);
+        if iterations_left == 0 {
+            iterations_left = 1;
+            model_loop.wraps_up();
+        }
+        model_loop.transcript.resumed(&interrupted);
+        model_loop.resume(interrupted.calls);
+    }
     let mut running = RunState { turn, model_loop, conversation };
 
     // A timeout ends the run as cancellation does: no step is cut off in the middle.
     let cancellation = running.turn.cancellation().clone();
     let mut time_is_up = false;
-    let mut end = {
-        let mut iterations = std::pin::pin!(running.drive());
+    let mut end = if let Some(answered) = answered {
+        answered
+    } else {
+        let mut iterations = std::pin::pin!(running.drive(iterations_left));
         tokio::select! {
             biased;
             end = &mut iterations => end,
@@ -235,9 +291,8 @@ struct RunState<'a> {
 
 impl RunState<'_> {
     /// Runs until the model answers, or no iterations are left.
-    async fn drive(&mut self) -> RunEnd {
-        let max_iterations = self.model_loop.transcript.agent.settings.max_iterations;
-        let end = self.turn.drive(&mut self.model_loop, max_iterations).await;
+    async fn drive(&mut self, iterations: u32) -> RunEnd {
+        let end = self.turn.drive(&mut self.model_loop, iterations).await;
         match (end, self.model_loop.end.take()) {
             (TurnEnd::Failed(error), _) => RunError::from(&error).into(),
             (_, Some(end)) => end,

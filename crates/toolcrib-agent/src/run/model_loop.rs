@@ -1,12 +1,15 @@
 //! The iterations of a run.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use toolcrib_core::{Menu, ToolCall, ToolChoice};
 use toolcrib_engine::{Executed, Executor, IterationContext, Turn};
 
 use super::transcript::Transcript;
-use crate::outcome::{MenuSummary, RunEnd, Stopped};
+use crate::{
+    outcome::{MenuSummary, RunEnd, Stopped},
+    session::InterruptedCall,
+};
 
 /// The model loop, as the executor of a turn.
 pub(super) struct ModelLoop<'a> {
@@ -15,6 +18,10 @@ pub(super) struct ModelLoop<'a> {
     /// The last menu.
     menu: Arc<Menu>,
     pub(super) menus: Vec<MenuSummary>,
+    /// The calls of an interrupted turn whose results the history lacks, until the first iteration.
+    interrupted: Vec<InterruptedCall>,
+    /// The reason of an end with an answer.
+    answered: Stopped,
     /// The end of the run, if the loop itself ended it.
     pub(super) end: Option<RunEnd>,
 }
@@ -24,7 +31,7 @@ impl Executor for ModelLoop<'_> {
         match self.step(&mut cx).await {
             Ok(None) => {}
             Ok(Some(answer)) => {
-                self.end = Some(RunEnd::answered(Stopped::Answered, answer));
+                self.end = Some(RunEnd::answered(self.answered, answer));
                 cx.ack()?;
             }
             Err(end) => {
@@ -53,8 +60,26 @@ impl Executor for ModelLoop<'_> {
 
 impl<'a> ModelLoop<'a> {
     pub(super) fn new(transcript: Transcript<'a>, tool_choices: Vec<ToolChoice>) -> Self {
-        let (menu, menus) = (Arc::default(), Vec::new());
-        Self { transcript, tool_choices: tool_choices.into_iter(), menu, menus, end: None }
+        Self {
+            transcript,
+            tool_choices: tool_choices.into_iter(),
+            menu: Arc::default(),
+            menus: Vec::new(),
+            interrupted: Vec::new(),
+            answered: Stopped::Answered,
+            end: None,
+        }
+    }
+
+    /// Continues an interrupted turn: its first iteration settles these calls.
+    pub(super) fn resume(&mut self, calls: Vec<InterruptedCall>) {
+        self.interrupted = calls;
+    }
+
+    /// The turn was interrupted after its last iteration: the next one is the wrap-up.
+    pub(super) fn wraps_up(&mut self) {
+        self.tool_choices = vec![ToolChoice::None].into_iter();
+        self.answered = Stopped::MaxIterations;
     }
 
     /// One iteration: list tools, call the model, run its calls. Returns the answer, if there is
@@ -64,6 +89,13 @@ impl<'a> ModelLoop<'a> {
         self.menu = Arc::clone(cx.menu());
         let summary = MenuSummary::new(&self.menu, cx.withheld().len(), self.menus.last());
         self.menus.push(summary);
+        if !self.interrupted.is_empty() {
+            let calls = mem::take(&mut self.interrupted);
+            let open = calls.iter().filter(|call| call.state.is_open());
+            let made = cx.execute(open.map(|call| call.call.clone()).collect()).await;
+            self.transcript.keep_interrupted(calls, made);
+            return Ok(None);
+        }
         self.transcript.notice(cx.notices());
         let tool_choice = self.tool_choices.next().unwrap_or_default();
         if tool_choice == ToolChoice::None {

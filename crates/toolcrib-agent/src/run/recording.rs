@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
     CallIntent, CallOutcome, ErrorCode, Journal, Message, PendingCall, SessionOwner, SessionRecord,
-    ToolResult, Usage,
+    SkillId, ToolResult, Usage,
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
 
-use super::{sanitize::without_new_secrets, trace::Trace};
+use super::{sanitize::without_new_secrets, trace::Trace, transcript::message_of};
 use crate::{
     outcome::{RunEnd, RunError},
-    session::{History, Session},
+    session::{CallState, History, InterruptedTurn, Session, unknown},
 };
 
 /// The length of a session's title, in characters.
@@ -29,6 +29,8 @@ pub(super) struct Recording {
     history: OwnedMutexGuard<History>,
     calls: Arc<CallRecorder>,
     redactor: Redactor,
+    /// The usage in the store.
+    used: Usage,
     /// The number of messages in the store.
     written: usize,
     /// The records that precede the next message.
@@ -43,15 +45,50 @@ impl Recording {
         turn: &mut TurnOptions,
         redactor: Redactor,
     ) -> Result<(Self, Vec<Message>), RunError> {
-        join(&session, turn)?;
-        let mut history = session.try_lock().ok_or_else(|| {
-            let id = session.id();
-            failed(format!("the session `{id}` has a run already; wait until it has ended"))
-        })?;
+        let mut history = join(&session, turn)?;
         let known = match history.take() {
             Some(known) => known,
             None => session.load().await.map_err(|error| failed(error.to_string()))?,
         };
+        Ok(Self::with(session, history, &known, turn, redactor))
+    }
+
+    /// Continues the interrupted turn of a session, like [`begin`](Self::begin).
+    pub(super) async fn resume(
+        session: Session,
+        turn: &mut TurnOptions,
+        redactor: Redactor,
+    ) -> Result<(Self, Vec<Message>, InterruptedTurn), RunError> {
+        let history = join(&session, turn)?;
+        let found = match history.is_some() {
+            true => None,
+            false => session.interrupted().await.map_err(|error| failed(error.to_string()))?,
+        };
+        let Some((known, mut interrupted)) = found else {
+            let id = session.id();
+            let text = format!("the last turn of the session `{id}` has ended; nothing to resume");
+            return Err(RunError::new(RunError::NOTHING_TO_RESUME, text));
+        };
+        if turn.skills.is_empty() {
+            turn.skills.clone_from(&interrupted.skills);
+        }
+        for call in &mut interrupted.calls {
+            if let CallState::Ended(result) = &mut call.state {
+                *result = without_new_secrets(result, &redactor);
+            }
+        }
+        let (mut recording, messages) = Self::with(session, history, &known, turn, redactor);
+        recording.used = interrupted.usage;
+        Ok((recording, messages, interrupted))
+    }
+
+    fn with(
+        session: Session,
+        history: OwnedMutexGuard<History>,
+        known: &[Message],
+        turn: &mut TurnOptions,
+        redactor: Redactor,
+    ) -> (Self, Vec<Message>) {
         let messages: Vec<_> =
             known.iter().map(|message| without_new_secrets(message, &redactor)).collect();
         let calls = Arc::new(CallRecorder {
@@ -61,12 +98,13 @@ impl Recording {
             failure: Mutex::default(),
         });
         turn.journal = Some(Arc::clone(&calls) as Arc<dyn Journal>);
-        let written = messages.len();
-        Ok((Self { session, history, calls, redactor, written, ahead: Vec::new() }, messages))
+        turn.idempotency_scope = Some(Arc::clone(session.id()));
+        let (written, ahead, used) = (messages.len(), Vec::new(), Usage::NOTHING);
+        (Self { session, history, calls, redactor, used, written, ahead }, messages)
     }
 
     /// Notes the beginning of the turn, to be written with its first message.
-    pub(super) fn turn_began(&mut self, message: &str, model: &str) {
+    pub(super) fn turn_began(&mut self, message: &str, model: &str, skills: &[SkillId]) {
         let message = self.redactor.text(message);
         let mut words = message.split_whitespace();
         let mut title = words.next().unwrap_or_default().to_owned();
@@ -78,7 +116,11 @@ impl Recording {
             }
         }
         let title: String = title.chars().take(TITLE_CHARS).collect();
-        self.ahead.push(SessionRecord::TurnBegan { model: model.into(), title: title.into() });
+        self.ahead.push(SessionRecord::TurnBegan {
+            model: model.into(),
+            title: title.into(),
+            skills: skills.to_vec(),
+        });
     }
 
     /// Notes the outcomes of calls, to be written with their messages. Without effect on those
@@ -87,12 +129,28 @@ impl Recording {
         self.ahead.extend(results.iter().map(|result| SessionRecord::Outcome {
             call_id: Arc::clone(&result.call_id),
             outcome: CallOutcome::of(result.code),
+            result: None,
         }));
     }
 
+    /// Notes that the outcome of a call is unknown, to be written with its message.
+    pub(super) fn outcome_unknown(&mut self, call_id: &Arc<str>) {
+        self.ahead.push(unknown(Arc::clone(call_id)));
+    }
+
     /// Writes what is not in the store yet.
-    pub(super) async fn write(&mut self, messages: &[Message]) -> Result<(), RunError> {
-        self.write_with(messages, None).await
+    pub(super) async fn write(
+        &mut self,
+        messages: &[Message],
+        usage: Usage,
+    ) -> Result<(), RunError> {
+        let more = since(self.used, usage);
+        if more != Usage::NOTHING {
+            self.ahead.push(SessionRecord::Used(more));
+        }
+        self.write_with(messages, None).await?;
+        self.used = usage;
+        Ok(())
     }
 
     /// Writes the rest and the end of the run. After a failed write the turn stays open, and the
@@ -138,8 +196,19 @@ impl Recording {
     }
 }
 
-/// Gives a turn the identity of its session, and refuses a turn with another one.
-fn join(session: &Session, turn: &mut TurnOptions) -> Result<(), RunError> {
+/// The usage since an earlier sum.
+fn since(before: Usage, now: Usage) -> Usage {
+    Usage {
+        input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
+        cached_input_tokens: now.cached_input_tokens.saturating_sub(before.cached_input_tokens),
+        output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
+        cost_usd: before.cost_usd.map_or(Some(0.0), |before| now.cost_usd.map(|now| now - before)),
+    }
+}
+
+/// Gives a turn the identity of its session, refuses a turn with another one, and locks the
+/// history.
+fn join(session: &Session, turn: &mut TurnOptions) -> Result<OwnedMutexGuard<History>, RunError> {
     let id = session.id();
     let owner = SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() };
     if owner != *session.owner() {
@@ -164,7 +233,9 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<(), RunError> {
     if **session.personality() != *DEFAULT_PERSONALITY {
         turn.personality = Some(Arc::clone(session.personality()));
     }
-    Ok(())
+    session.try_lock().ok_or_else(|| {
+        failed(format!("the session `{id}` has a run already; wait until it has ended"))
+    })
 }
 
 fn failed(message: impl Into<String>) -> RunError {
@@ -220,9 +291,18 @@ impl Journal for CallRecorder {
         )
     }
 
-    fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()> {
-        let call_id = Arc::clone(call.call_id);
-        let outcome = SessionRecord::Outcome { call_id, outcome: CallOutcome::of(code) };
+    fn outcome<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        result: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
+        let message = |result| without_new_secrets(&message_of(result), &self.redactor);
+        let outcome = SessionRecord::Outcome {
+            call_id: Arc::clone(call.call_id),
+            outcome: CallOutcome::of(code),
+            result: result.map(message),
+        };
         // The loop reports a failure before its next step.
         Box::pin(async move { drop(self.write(outcome).await) })
     }

@@ -3,7 +3,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_core::{
-    Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult, Usage,
+    EventKind, Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice,
+    ToolResult, Usage,
 };
 use toolcrib_engine::{Notice, ReliabilityContext};
 
@@ -17,7 +18,25 @@ use super::{
     request::{PartialResponse, ask},
     sanitize,
 };
-use crate::outcome::{RunEnd, RunError};
+use crate::{
+    outcome::{RunEnd, RunError},
+    session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown},
+};
+
+/// The message with a result, as it appears in the conversation.
+pub(super) fn message_of(result: &ToolResult) -> Message {
+    match result.message() {
+        Message::Tool { call_id, name, text, blocks, is_error, untrusted } => Message::Tool {
+            call_id,
+            name: sanitize::usable(&name),
+            text,
+            blocks,
+            is_error,
+            untrusted,
+        },
+        other => other,
+    }
+}
 
 /// A conversation that is valid for a model at any time: each call has one result, ids are present
 /// and unique, and vendors accept all names.
@@ -72,6 +91,23 @@ impl<'a> Transcript<'a> {
         }
     }
 
+    /// Continues the usage of an interrupted turn, and reports what becomes of its calls.
+    pub(super) fn resumed(&mut self, turn: &InterruptedTurn) {
+        self.report.usage = turn.usage;
+        let calls = |is: fn(&CallState) -> bool| {
+            let calls = turn.calls.iter().filter(|call| is(&call.state));
+            calls.map(|call| Arc::clone(&call.call.id)).collect::<Vec<_>>()
+        };
+        self.report.emit(|| EventKind::TurnResumed {
+            model: Arc::clone(&turn.model),
+            responses: turn.responses,
+            ended: calls(|state| matches!(state, CallState::Ended(_))),
+            lost: calls(|state| matches!(state, CallState::Lost(_))),
+            repeated: calls(|state| matches!(state, CallState::CutOff)),
+            begun: calls(|state| matches!(state, CallState::New)),
+        });
+    }
+
     /// Appends a notice of failed sources, if it differs from the last one. Called when each call
     /// has its result, before the next request.
     pub(super) fn notice(&mut self, notices: &[Notice]) {
@@ -88,6 +124,7 @@ impl<'a> Transcript<'a> {
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), RunEnd> {
         self.record().await?;
+        let may_not_call = tool_choice == ToolChoice::None;
         self.prefix.next(&menu, &tool_choice, self.messages.len(), &self.report);
         let request = ModelRequest {
             system: Arc::clone(&self.system),
@@ -109,6 +146,7 @@ impl<'a> Transcript<'a> {
                 Box::pin(answer_request.until_answered(report, request)).await?
             }
         };
+        let is_refused = may_not_call && !response.calls.is_empty();
         let ModelResponse { text, mut calls, vendor, stop, .. } = response;
         self.stop = Some(stop);
         let redactor = self.agent.engine.redactor();
@@ -123,15 +161,18 @@ impl<'a> Transcript<'a> {
             vendor: vendor.map(|vendor| sanitize::vendor_content(vendor, redactor)),
         };
         Arc::make_mut(&mut self.messages).push(said);
-        // Before its calls are made.
-        self.record().await?;
+        // Before its calls are made. Calls that are refused are written with their results, so that
+        // a resumed run does not make them.
+        if !is_refused {
+            self.record().await?;
+        }
         Ok((text, calls))
     }
 
     /// Writes the new messages to the session.
     async fn record(&mut self) -> Result<(), RunEnd> {
         match &mut self.recording {
-            Some(recording) => Ok(recording.write(&self.messages).await?),
+            Some(recording) => Ok(recording.write(&self.messages, self.report.usage).await?),
             None => Ok(()),
         }
     }
@@ -161,18 +202,35 @@ impl<'a> Transcript<'a> {
 
     /// The stored conversation equals the replayed one.
     pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
-        let said = results.iter().map(|result| match result.message() {
-            Message::Tool { call_id, name, text, blocks, is_error, untrusted } => Message::Tool {
-                call_id,
-                name: sanitize::usable(&name),
-                text,
-                blocks,
-                is_error,
-                untrusted,
-            },
-            other => other,
-        });
+        let said = results.iter().map(message_of);
         Arc::make_mut(&mut self.messages).extend(said);
+        self.count(results);
+    }
+
+    /// Keeps the results of the calls of an interrupted turn, in their order. `made` are the
+    /// results of those that were made now.
+    pub(super) fn keep_interrupted(&mut self, calls: Vec<InterruptedCall>, made: Vec<ToolResult>) {
+        let mut results = made.iter().map(message_of);
+        let messages = Arc::make_mut(&mut self.messages);
+        for InterruptedCall { call, state } in calls {
+            messages.push(match state {
+                CallState::Ended(result) => result,
+                CallState::Lost(result) => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.outcome_unknown(&call.id);
+                    }
+                    result
+                }
+                // Each call has a result.
+                CallState::CutOff | CallState::New => {
+                    results.next().unwrap_or_else(|| outcome_unknown(&call))
+                }
+            });
+        }
+        self.count(made);
+    }
+
+    fn count(&mut self, results: Vec<ToolResult>) {
         if let Some(recording) = &mut self.recording {
             recording.calls_ended(&results);
         }

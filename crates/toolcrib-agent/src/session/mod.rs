@@ -14,6 +14,9 @@ use toolcrib_core::{
 };
 
 use self::lease::KeptLease;
+pub(crate) use self::recovery::{
+    CallState, InterruptedCall, InterruptedTurn, outcome_unknown, unknown,
+};
 
 /// An open session: a conversation in a store, whose turns are runs with
 /// [`RunOptions::session`](crate::RunOptions::session). No other process can write to it until it is
@@ -56,7 +59,8 @@ struct Shared {
     history: Arc<Mutex<History>>,
 }
 
-/// The messages of the session; `None` after a run that did not record its end.
+/// The messages of the session, if its last turn has ended; `None` if it may not have: after a run
+/// that did not record its end, and after opening.
 pub(crate) type History = Option<Arc<Vec<Message>>>;
 
 impl Session {
@@ -76,8 +80,9 @@ impl Session {
     /// Opens the owner's session of an id or a name.
     ///
     /// If the last process that wrote to it was killed, this waits until its lease has expired, at
-    /// most 15 seconds; then the interrupted turn is ended. Each call of it that has no result gets
-    /// one: `outcome_unknown` if the call may have had its effect. Such a call is not repeated.
+    /// most 15 seconds. The interrupted turn can then be continued with
+    /// [`Agent::resume`](crate::Agent::resume). A run with another message ends it: each call of it
+    /// that has no result gets one, `outcome_unknown` if the call may have had its effect.
     ///
     /// # Errors
     /// [`InUse`](SessionStoreError::InUse) if another run renews its lease;
@@ -90,9 +95,7 @@ impl Session {
         let (of, named) = (owner.clone(), session.to_owned());
         let info = with(&store, move |store| store.find(&of, &named)).await?;
         let lease = KeptLease::acquire(&store, &info).await?;
-        let session = Self::of(store, info, lease, None);
-        session.0.history.lock().await.replace(session.load().await?);
-        Ok(session)
+        Ok(Self::of(store, info, lease, None))
     }
 
     fn of(
@@ -152,24 +155,38 @@ impl Session {
         Arc::clone(&self.0.history).try_lock_owned().ok()
     }
 
-    /// The messages in the store, after the repair of an interrupted turn.
+    /// The messages in the store, after the end of an interrupted turn.
     pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
         let lease = self.0.lease.get().clone();
         let messages = with(&self.0.store, move |store| {
             let stored = store.read(&owner, &id)?;
-            let repair = recovery::repair(&stored);
-            if !repair.is_empty() {
-                store.write(&lease, &repair)?;
+            let end = recovery::end_of_interrupted(&stored);
+            if !end.is_empty() {
+                store.write(&lease, &end)?;
             }
             let stored = stored.messages.into_iter().map(|stored| stored.message);
-            let added = repair.into_iter().filter_map(|record| match record {
+            let added = end.into_iter().filter_map(|record| match record {
                 SessionRecord::Message(message) => Some(message),
                 _ => None,
             });
             Ok(stored.chain(added).collect())
         });
         messages.await.map(Arc::new)
+    }
+
+    /// The interrupted turn, with all messages in the store; `None` if the last turn has ended.
+    pub(crate) async fn interrupted(
+        &self,
+    ) -> Result<Option<(Vec<Message>, InterruptedTurn)>, SessionStoreError> {
+        let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+        let found = with(&self.0.store, move |store| {
+            let stored = store.read(&owner, &id)?;
+            let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
+            let messages = stored.messages.into_iter().map(|stored| stored.message).collect();
+            Ok(Some((messages, turn)))
+        });
+        found.await
     }
 
     /// Writes records.

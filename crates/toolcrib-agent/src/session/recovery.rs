@@ -1,36 +1,159 @@
-//! Ends a turn whose process was killed, so that its history is valid for every vendor.
+//! A turn whose process was killed: what a resumed run continues with, and the records that end it
+//! otherwise. In both cases the history is valid for every vendor.
 
 use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_core::{
-    CallOutcome, ErrorCode, Message, SessionRecord, StoredCall, StoredSession, ToolCall, TurnState,
-    Usage,
+    Arguments, CallOutcome, ErrorCode, Message, SessionRecord, SkillId, StoredCall, StoredSession,
+    ToolCall, TurnState, Usage,
 };
+use toolcrib_engine::REDACTED;
 
-/// How an interrupted turn ended.
+/// How an interrupted turn ended that was not resumed.
 const INTERRUPTED: &str = "interrupted";
 
-/// The records that end an interrupted turn; none if the last turn has ended.
-pub(super) fn repair(session: &StoredSession) -> Vec<SessionRecord> {
-    if session.turns.last().is_none_or(|turn| turn.state != TurnState::Running) {
-        return Vec::new();
+/// An interrupted turn.
+pub(crate) struct InterruptedTurn {
+    /// The user's message.
+    pub(crate) message: Arc<str>,
+    /// The name of its first model.
+    pub(crate) model: Arc<str>,
+    /// The skills that the caller activated.
+    pub(crate) skills: Vec<SkillId>,
+    /// Usage and cost so far.
+    pub(crate) usage: Usage,
+    /// The number of responses.
+    pub(crate) responses: u32,
+    /// The calls that succeeded, in order.
+    pub(crate) succeeded: Vec<ToolCall>,
+    /// The text of the last response, if it has no calls: the answer.
+    pub(crate) answer: Option<Arc<str>>,
+    /// The calls of the last response whose results are not in the history.
+    pub(crate) calls: Vec<InterruptedCall>,
+}
+
+/// A call whose result is not in the history.
+pub(crate) struct InterruptedCall {
+    pub(crate) call: ToolCall,
+    pub(crate) state: CallState,
+}
+
+/// What the store has of such a call, and so what becomes of it.
+pub(crate) enum CallState {
+    /// It ended, and this is its result.
+    Ended(Message),
+    /// It must not be made: it may have had its effect, or its result or its arguments are lost.
+    /// This is the result.
+    Lost(Message),
+    /// It was cut off, and is made once more: its tool declares that this is harmless.
+    CutOff,
+    /// It has not begun.
+    New,
+}
+
+impl CallState {
+    fn of(call: &ToolCall, recorded: Option<&StoredCall>) -> Self {
+        let Some(recorded) = recorded else {
+            return match is_complete(&call.arguments) {
+                true => Self::New,
+                false => Self::Lost(not_made(
+                    call,
+                    " Its arguments contained a secret, which is not stored, so make it again.",
+                )),
+            };
+        };
+        match (&recorded.result, recorded.outcome) {
+            (Some(result), Some(_)) => Self::Ended(result.clone()),
+            (_, None)
+                if (recorded.read_only || recorded.idempotent)
+                    && recorded.cut_off == 0
+                    && is_complete(&call.arguments) =>
+            {
+                Self::CutOff
+            }
+            _ => Self::Lost(without_result(call, recorded)),
+        }
     }
-    let results = unanswered(session).map(|call| {
-        let recorded = session.calls.iter().find(|recorded| recorded.call_id == call.id);
-        SessionRecord::Message(result(call, recorded))
+
+    /// Whether the call is to be made.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::CutOff | Self::New)
+    }
+}
+
+/// The interrupted turn of a session; `None` if its last turn has ended.
+pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
+    let turn = session.turns.last().filter(|turn| turn.state == TurnState::Running)?;
+    let messages = || {
+        let of_turn = session.messages.iter().filter(|stored| stored.turn == turn.number);
+        of_turn.map(|stored| &stored.message)
+    };
+    let message = messages().find_map(|message| match message {
+        Message::User { text } if message.as_notice().is_none() => Some(Arc::clone(text)),
+        _ => None,
+    });
+    let mut responses = messages().filter_map(|message| match message {
+        Message::Assistant { text, calls, .. } => Some((text, calls)),
+        _ => None,
+    });
+    let recorded_of =
+        |call: &ToolCall| session.calls.iter().find(|recorded| recorded.call_id == call.id);
+    let calls: Vec<_> = unanswered(session)
+        .map(|call| {
+            let state = CallState::of(call, recorded_of(call));
+            InterruptedCall { call: call.clone(), state }
+        })
+        .collect();
+    let ended = calls.iter().filter_map(|call| match &call.state {
+        CallState::Ended(result) => Some(result),
+        _ => None,
+    });
+    let ok: HashSet<_> = messages()
+        .chain(ended)
+        .filter_map(|message| match message {
+            Message::Tool { call_id, is_error: false, .. } => Some(Arc::clone(call_id)),
+            _ => None,
+        })
+        .collect();
+    let made = responses.clone().flat_map(|(_, calls)| calls);
+    Some(InterruptedTurn {
+        message: message.unwrap_or_default(),
+        model: Arc::clone(&turn.model),
+        skills: turn.skills.clone(),
+        usage: turn.usage,
+        responses: u32::try_from(responses.clone().count()).unwrap_or(u32::MAX),
+        succeeded: made.filter(|call| ok.contains(&call.id)).cloned().collect(),
+        answer: responses
+            .next_back()
+            .filter(|(_, calls)| calls.is_empty())
+            .map(|(text, _)| Arc::clone(text)),
+        calls,
+    })
+}
+
+/// The records that end an interrupted turn; none if the last turn has ended.
+pub(super) fn end_of_interrupted(session: &StoredSession) -> Vec<SessionRecord> {
+    let Some(turn) = interrupted(session) else { return Vec::new() };
+    let results = turn.calls.into_iter().map(|InterruptedCall { call, state }| match state {
+        CallState::Ended(result) | CallState::Lost(result) => result,
+        CallState::CutOff => outcome_unknown(&call),
+        CallState::New => not_made(&call, ""),
     });
     let open = session.calls.iter().filter(|call| call.outcome.is_none());
-    let outcomes = open.map(|call| SessionRecord::Outcome {
-        call_id: Arc::clone(&call.call_id),
-        outcome: CallOutcome::Failed(ErrorCode::OutcomeUnknown),
-    });
+    let outcomes = open.map(|call| unknown(Arc::clone(&call.call_id)));
     let end = SessionRecord::TurnEnded {
         stopped: INTERRUPTED.into(),
         error: None,
-        // Its cost was not recorded.
-        usage: Usage { cost_usd: None, ..Usage::NOTHING },
+        // That of an unanswered request is not known.
+        usage: Usage { cost_usd: None, ..turn.usage },
     };
-    results.chain(outcomes).chain([end]).collect()
+    results.map(SessionRecord::Message).chain(outcomes).chain([end]).collect()
+}
+
+/// The outcome of a call that has none. Without effect on a call that has not begun.
+pub(crate) fn unknown(call_id: Arc<str>) -> SessionRecord {
+    let outcome = CallOutcome::Failed(ErrorCode::OutcomeUnknown);
+    SessionRecord::Outcome { call_id, outcome, result: None }
 }
 
 /// The calls of the last response that have no result. Results are written together, and the next
@@ -51,26 +174,45 @@ fn unanswered(session: &StoredSession) -> impl Iterator<Item = &ToolCall> {
     calls.iter().filter(move |call| !answered.contains(&call.id))
 }
 
-/// The result of a call that has none, for the model.
-fn result(call: &ToolCall, recorded: Option<&StoredCall>) -> Message {
-    let text = match recorded.map(|recorded| recorded.outcome) {
-        Some(None | Some(CallOutcome::Failed(ErrorCode::OutcomeUnknown))) => {
-            "outcome_unknown: the program was stopped during this call. The call may have had its \
-             effect, wholly or in part. Find out before you make it again, or ask the user."
-                .to_owned()
-        }
-        Some(Some(CallOutcome::Succeeded)) => {
+/// Whether the arguments are the model's: a secret in them is not stored.
+fn is_complete(arguments: &Arguments) -> bool {
+    match arguments {
+        Arguments::Text(text) => !text.contains(REDACTED),
+        Arguments::Json(json) => !json.to_string().contains(REDACTED),
+    }
+}
+
+/// The result of a call that has begun, and whose result is not stored.
+fn without_result(call: &ToolCall, recorded: &StoredCall) -> Message {
+    match recorded.outcome {
+        None | Some(CallOutcome::Failed(ErrorCode::OutcomeUnknown)) => outcome_unknown(call),
+        Some(CallOutcome::Succeeded) => failed(
+            call,
             "The call succeeded, but the program was stopped before its result was stored. Do not \
              make it again for its effect."
-                .to_owned()
-        }
-        Some(Some(CallOutcome::Failed(code))) => {
+                .to_owned(),
+        ),
+        Some(CallOutcome::Failed(code)) => failed(
+            call,
             format!(
                 "{code}: the call failed, and its message was lost when the program was stopped."
-            )
-        }
-        None => "cancelled: the program was stopped before this call was made.".to_owned(),
-    };
+            ),
+        ),
+    }
+}
+
+/// The result of a call that may have had its effect.
+pub(crate) fn outcome_unknown(call: &ToolCall) -> Message {
+    let text = "outcome_unknown: the program was stopped during this call. The call may have had \
+                its effect, wholly or in part. Find out before you make it again, or ask the user.";
+    failed(call, text.to_owned())
+}
+
+fn not_made(call: &ToolCall, why: &str) -> Message {
+    failed(call, format!("cancelled: the program was stopped before this call was made.{why}"))
+}
+
+fn failed(call: &ToolCall, text: String) -> Message {
     Message::Tool {
         call_id: Arc::clone(&call.id),
         name: Arc::clone(&call.name),

@@ -16,6 +16,7 @@ mod looping;
 mod noticing;
 mod personality;
 mod reliability;
+mod resuming;
 mod sessions;
 mod support;
 mod trace;

@@ -21,7 +21,7 @@ use toolcrib_testing::{assert_replayable, model};
 
 use crate::support::{agent, builder, call, calls, says, tool};
 
-fn new() -> NewSession {
+pub(crate) fn new() -> NewSession {
     NewSession { owner: SessionOwner::default(), name: None, personality: "default".into() }
 }
 
@@ -86,16 +86,30 @@ async fn a_hundred_turns_are_one_history() {
 }
 
 /// Fails from a moment on.
-struct Full {
+pub(crate) struct Full {
     store: MemoryStore,
     fails: AtomicBool,
+    /// The number of writes that succeed at most.
+    writes: AtomicUsize,
     /// The first record that fails.
     at: fn(&SessionRecord) -> bool,
 }
 
 impl Full {
     fn at(at: fn(&SessionRecord) -> bool) -> Arc<Self> {
-        Arc::new(Self { store: MemoryStore::new(), fails: AtomicBool::new(false), at })
+        Self::of(&MemoryStore::new(), at)
+    }
+
+    /// Fails from a record on.
+    pub(crate) fn of(store: &MemoryStore, at: fn(&SessionRecord) -> bool) -> Arc<Self> {
+        let (store, fails) = (store.clone(), AtomicBool::new(false));
+        Arc::new(Self { store, fails, writes: AtomicUsize::new(usize::MAX), at })
+    }
+
+    /// Fails after a number of writes.
+    pub(crate) fn after(store: &MemoryStore, writes: usize) -> Self {
+        let (store, fails) = (store.clone(), AtomicBool::new(false));
+        Self { store, fails, writes: AtomicUsize::new(writes), at: |_| false }
     }
 }
 
@@ -159,7 +173,10 @@ impl SessionStore for Full {
         lease: &SessionLease,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        if records.iter().any(self.at) {
+        let left = self
+            .writes
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left.is_err() || records.iter().any(self.at) {
             self.fails.store(true, Ordering::SeqCst);
         }
         if self.fails.load(Ordering::SeqCst) {

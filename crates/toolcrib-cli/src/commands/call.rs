@@ -170,7 +170,12 @@ impl Journal for BeforeEffect {
         Box::pin(async { Err("it is only evaluated".into()) })
     }
 
-    fn outcome<'a>(&'a self, _: PendingCall<'a>, _: Option<ErrorCode>) -> BoxFuture<'a, ()> {
+    fn outcome<'a>(
+        &'a self,
+        _: PendingCall<'a>,
+        _: Option<ErrorCode>,
+        _: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 }

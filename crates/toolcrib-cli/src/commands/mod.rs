@@ -47,6 +47,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     let Cli { global, command } = cli;
     match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
+        Command::Resume(args) => run::resume(&global, args, cancellation).await,
         Command::Sessions { list, command } => {
             sessions::sessions(&global, list, command, cancellation).await
         }

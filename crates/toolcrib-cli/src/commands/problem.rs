@@ -36,7 +36,7 @@ pub(crate) enum Form {
 
 impl Form {
     pub(crate) fn of(cli: &Cli) -> Self {
-        Self::new(cli.global.json, matches!(cli.command, Command::Run(_)))
+        Self::new(cli.global.json, matches!(cli.command, Command::Run(_) | Command::Resume(_)))
     }
 
     fn new(json: bool, of_run: bool) -> Self {

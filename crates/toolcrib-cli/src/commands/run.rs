@@ -1,4 +1,4 @@
-//! `toolcrib run`: one message, until the answer.
+//! `toolcrib run`: one message, until the answer; and `toolcrib resume`.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ use super::{
     turn_options, with_project_told,
 };
 use crate::{
-    args::{Global, RunArgs, Situation},
+    args::{Global, ResumeArgs, RunArgs, Situation},
     exit::Exit,
     output::{self, Narrator, RunJson},
 };
@@ -35,6 +35,24 @@ pub(super) async fn run(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let message = message(&args.words, &cancellation).await?;
+    begin(global, args, Some(message), cancellation).await
+}
+
+pub(super) async fn resume(
+    global: &Global,
+    args: ResumeArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    begin(global, args.into_run(), None, cancellation).await
+}
+
+/// Runs a message, or without one continues an interrupted run.
+async fn begin(
+    global: &Global,
+    args: RunArgs,
+    message: Option<String>,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
     let purpose = Purpose::Run(args.fresh);
@@ -90,12 +108,15 @@ async fn judge(
 async fn follow(
     global: &Global,
     mut args: RunArgs,
-    message: String,
+    message: Option<String>,
     tells: bool,
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let chosen = ChosenSession::find(project, &args).await?;
+    let chosen = match message {
+        Some(_) => ChosenSession::find(project, &args).await?,
+        None => Some(ChosenSession::interrupted(project, &args).await?),
+    };
     if let Some(chosen) = &chosen {
         chosen.adapt(&mut args.situation)?;
     }
@@ -125,7 +146,10 @@ async fn follow(
     options.turn_timeout = args.timeout;
     options.session.clone_from(&session);
 
-    let run = agent.run(message, options);
+    let run = match message {
+        Some(message) => agent.run(message, options),
+        None => agent.resume(options),
+    };
     let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose)));
     if let Some(narrator) = narrator.clone() {
         run.on("*", move |event| narrator.tell(event))?;

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolcrib_agent::Session;
 use toolcrib_core::{
-    CancellationToken, NewSession, SessionOwner, SessionStore, SessionStoreError, is_session_id,
+    CancellationToken, NewSession, SessionInfo, SessionOwner, SessionStore, SessionStoreError,
+    TurnState, is_session_id,
 };
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
@@ -52,6 +53,44 @@ impl ChosenSession {
             Problem::usage("there is no session to continue; leave out `-c` to begin one")
         })?;
         Ok(Some(Self { store: Arc::new(store), owner, target }))
+    }
+
+    /// Finds the interrupted session of the command line, or the last interrupted one.
+    pub(super) async fn interrupted(project: &Project, args: &RunArgs) -> Result<Self, Problem> {
+        let owner = args.situation.whom.owner();
+        let (sessions, of) = (project.sessions().clone(), owner.clone());
+        let named = args.situation.session.as_deref().map(Arc::<str>::from);
+        let searched = named.clone();
+        let found = on_store(move || {
+            let Some(store) = sessions.open_existing()? else { return Ok(None) };
+            let info = match &searched {
+                Some(session) => Some(store.find(&of, session)?),
+                None => {
+                    let mut listed = store.list(&of, usize::MAX)?.into_iter();
+                    listed.find(|info| info.last_turn == Some(TurnState::Running))
+                }
+            };
+            Ok(info.map(|info| (store, info)))
+        });
+        match (found.await?, named) {
+            (
+                Some((_, SessionInfo { last_turn: Some(TurnState::Ended { stopped, .. }), .. })),
+                Some(session),
+            ) => Err(Problem::usage(format!(
+                "the last run of the session `{session}` has ended ({stopped}), so there is \
+                     nothing to resume; `toolcrib run --session {session} MESSAGE` continues the \
+                     conversation"
+            ))),
+            (Some((store, info)), _) => {
+                let target = Target::Existing { id: info.id, personality: info.personality };
+                Ok(Self { store: Arc::new(store), owner, target })
+            }
+            (None, Some(session)) => Err(SessionStoreError::Unknown { session }.into()),
+            (None, None) => Err(Problem::usage(
+                "there is no run to resume: none was interrupted; `toolcrib run -c MESSAGE` \
+                 continues the last conversation",
+            )),
+        }
     }
 
     /// Gives the situation of the run the personality of the session.

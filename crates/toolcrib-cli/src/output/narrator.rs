@@ -59,6 +59,18 @@ impl Narrator {
             EventKind::TurnStart { model, .. } => {
                 note!("{DIM}model {}{DIM:#}", safe(model));
             }
+            EventKind::TurnResumed { ended, lost, repeated, begun, .. } => {
+                let parts = [
+                    (ended.len(), "kept"),
+                    (lost.len(), "outcome unknown"),
+                    (repeated.len(), "made once more"),
+                    (begun.len(), "still to make"),
+                ];
+                let parts = parts.into_iter().filter(|(calls, _)| *calls > 0);
+                let parts: Vec<_> = parts.map(|(calls, what)| format!("{calls} {what}")).collect();
+                let colon = if parts.is_empty() { "" } else { ", calls: " };
+                note!("{GOOD}resumed{GOOD:#}{colon}{}", parts.join(", "));
+            }
             EventKind::IterationStart => self.begin("listing tools"),
             EventKind::ModelStart { .. } => {
                 self.text.lock().begin();

@@ -41,6 +41,9 @@ read_only = true
 
 const SCRIPT: &str = r#"
 [[rule]]
+called = "pay"
+text = "It is not known whether it was paid."
+[[rule]]
 user = "Pay"
 calls = [{ tool = "pay" }]
 [[rule]]
@@ -179,6 +182,29 @@ fn a_killed_call_is_outcome_unknown_and_is_not_made_again() {
     let text = shown["messages"][2]["text"].as_str().unwrap();
     assert!(text.starts_with("outcome_unknown: "), "{text}");
     assert_eq!(shown["messages"][2]["call_id"], shown["messages"][1]["calls"][0]["id"]);
+}
+
+#[test]
+fn a_killed_run_is_resumed_where_it_stopped() {
+    let project = project();
+    let nothing = project.toolcrib(&["resume"]);
+    assert_eq!(nothing.code, Some(2));
+    insta::assert_snapshot!(nothing.stderr, @"error: there is no run to resume: none was interrupted; `toolcrib run -c MESSAGE` continues the last conversation");
+    let mut child = paying(&project);
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let resumed = project.toolcrib(&["resume"]);
+    assert_eq!((resumed.code, payments(&project)), (Some(0), 1), "{}", resumed.stderr);
+    assert_eq!(resumed.stdout, "It is not known whether it was paid.\n");
+    assert!(resumed.stderr.contains("resumed, calls: 1 outcome unknown"), "{}", resumed.stderr);
+    let id = &listed(&project, &[])[0];
+    let (_, shown) = project.json(&["show", id]);
+    let turns = shown["turns"].as_array().unwrap();
+    assert_eq!((turns.len(), &turns[0]["stopped"]), (1, &json!("answered")));
+    assert_eq!(shown["calls"][0]["outcome"], "outcome_unknown");
+    let again = project.toolcrib(&["resume", id]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("has ended (answered)"), "{}", again.stderr);
 }
 
 #[test]

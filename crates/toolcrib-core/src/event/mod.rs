@@ -65,6 +65,23 @@ pub enum EventKind {
         /// The id of the active personality.
         personality: Arc<str>,
     },
+    /// The turn is the interrupted one of a session, and goes on. Follows `agent.turn_start`. The
+    /// lists have the ids of the calls whose results the history lacks.
+    #[serde(rename = "agent.turn_resumed")]
+    TurnResumed {
+        /// The name of the model that the turn began with.
+        model: Arc<str>,
+        /// The number of the model's responses so far, which are not requested again.
+        responses: u32,
+        /// Calls that had ended. They keep their results.
+        ended: Vec<Arc<str>>,
+        /// Calls that are not made again, and have no result, most of them `outcome_unknown`.
+        lost: Vec<Arc<str>>,
+        /// Calls that were cut off, and are made once more, because that is harmless.
+        repeated: Vec<Arc<str>>,
+        /// Calls that had not begun, and are made now.
+        begun: Vec<Arc<str>>,
+    },
     /// An iteration starts; discovery follows.
     #[serde(rename = "agent.iteration_start")]
     IterationStart,

@@ -4,8 +4,9 @@ use super::EventKind;
 
 impl EventKind {
     /// The names of all events, grouped by domain.
-    pub const NAMES: [&'static str; 44] = [
+    pub const NAMES: [&'static str; 45] = [
         "agent.turn_start",
+        "agent.turn_resumed",
         "agent.iteration_start",
         "agent.iteration_end",
         "agent.turn_end",
@@ -55,6 +56,7 @@ impl EventKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::TurnStart { .. } => "agent.turn_start",
+            Self::TurnResumed { .. } => "agent.turn_resumed",
             Self::IterationStart => "agent.iteration_start",
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",

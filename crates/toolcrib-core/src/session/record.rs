@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{SessionInfo, SessionOwner};
 use crate::{
     message::{Message, Usage},
+    name::SkillId,
     output::ErrorCode,
 };
 
@@ -21,17 +22,24 @@ pub enum SessionRecord {
         model: Arc<str>,
         /// The first words of the user's message. Those of the first turn are the session's title.
         title: Arc<str>,
+        /// The skills that the caller activated.
+        skills: Vec<SkillId>,
     },
+    /// Usage and cost of one model request or of calls, added to those of the turn.
+    Used(Usage),
     /// The next message of the conversation.
     Message(Message),
     /// A call is about to be made. A second intent of the same id is another attempt.
     Intent(CallIntent),
-    /// The end of a call. Without effect if the call has no intent, or an outcome already.
+    /// The end of a call. Without effect if the call has no intent. Of several outcomes the first
+    /// is kept, and of several results.
     Outcome {
         /// The call's id.
         call_id: Arc<str>,
         /// Its outcome.
         outcome: CallOutcome,
+        /// The message with its result, if it is complete. Kept until the turn ends.
+        result: Option<Message>,
     },
     /// An event of the turn.
     Event(TracedEvent),
@@ -41,7 +49,7 @@ pub enum SessionRecord {
         stopped: Arc<str>,
         /// The error, for the operator.
         error: Option<Arc<str>>,
-        /// Usage and cost of the turn.
+        /// Usage and cost of the whole turn; replaces the sum so far.
         usage: Usage,
     },
 }
@@ -195,10 +203,12 @@ pub struct StoredTurn {
     pub began_ms: u64,
     /// Its end, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
+    /// The skills that the caller activated.
+    pub skills: Vec<SkillId>,
     /// Its state.
     #[serde(flatten)]
     pub state: TurnState,
-    /// Usage and cost; nothing until it ends.
+    /// Usage and cost; those so far until it ends.
     pub usage: Usage,
 }
 
@@ -229,8 +239,14 @@ pub struct StoredCall {
     pub idempotent: bool,
     /// The number of intents.
     pub attempts: u32,
+    /// The number of intents that had no outcome when the next one was written: attempts that a
+    /// crash has cut off.
+    pub cut_off: u32,
     /// The time of the first intent, in milliseconds since 1970.
     pub began_ms: u64,
     /// The outcome; `None` if none was written.
     pub outcome: Option<CallOutcome>,
+    /// The message with the result, as far as it is complete and the turn has not ended.
+    #[serde(skip)]
+    pub result: Option<Message>,
 }

@@ -1,6 +1,11 @@
 //! The data of a call on its way through the pipe, until its text is cut.
 
-use std::{collections::HashSet, path::Path, sync::Arc, time::Instant};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -36,6 +41,8 @@ pub(crate) struct Batch<'a> {
     /// The deferred tools that searches of the turn have named.
     pub(crate) revealed: &'a Arc<Mutex<HashSet<ToolName>>>,
     pub(crate) questions: Option<&'a Questions>,
+    /// The beginning of the calls' idempotency keys.
+    pub(crate) idempotency_scope: &'a Arc<str>,
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
     pub(crate) recovery: Option<&'a ReliabilityContext>,
@@ -50,6 +57,8 @@ pub(super) struct Call {
     pub(super) args: Result<Value, NotJson>,
     pub(super) args_digest: Digest,
     pub(super) began: Instant,
+    /// Whether its intent was written, so that its outcome must be.
+    pub(super) has_intent: AtomicBool,
     /// The artifacts that the tool's body makes, if there is an artifact store.
     pub(super) kept: Option<ArtifactLog>,
     pub(super) sizes: Sizes,

@@ -1,11 +1,14 @@
 //! Records the intent before the effect, and the outcome after it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+};
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{__internal::panic_text, ErrorCode, Journal, PendingCall};
+use toolcrib_core::{__internal::panic_text, ErrorCode, Journal, PendingCall, Tool, ToolResult};
 
-use super::call::{Batch, Failure};
+use super::call::{Batch, Call, Failure};
 
 /// The journals of a call: the engine's, then the turn's.
 fn journals<'a>(batch: &'a Batch<'_>) -> impl Iterator<Item = &'a Arc<dyn Journal>> {
@@ -15,6 +18,7 @@ fn journals<'a>(batch: &'a Batch<'_>) -> impl Iterator<Item = &'a Arc<dyn Journa
 /// A call that cannot be recorded is not made.
 pub(super) async fn before<'c>(
     batch: &Batch<'_>,
+    call: &Call,
     pending: &impl Fn() -> PendingCall<'c>,
 ) -> Result<(), Failure> {
     for journal in journals(batch) {
@@ -37,18 +41,26 @@ pub(super) async fn before<'c>(
         )
         .caused_by(cause));
     }
+    call.has_intent.store(true, Ordering::Relaxed);
     Ok(())
 }
 
 /// The effect has happened or not. A journal that fails now keeps an intent without an outcome,
-/// which is the purpose of recording it first.
-pub(super) async fn after<'c>(
+/// which is the purpose of recording it first. Without effect for a call without an intent.
+pub(super) async fn after(
     batch: &Batch<'_>,
-    pending: &impl Fn() -> PendingCall<'c>,
+    tool: Option<&Tool>,
+    call: &Call,
     code: Option<ErrorCode>,
+    result: Option<&ToolResult>,
 ) {
+    let (Some(tool), Ok(args)) = (tool, &call.args) else { return };
+    if !call.has_intent.load(Ordering::Relaxed) {
+        return;
+    }
     for journal in journals(batch) {
-        let _ =
-            AssertUnwindSafe(async { journal.outcome(pending(), code).await }).catch_unwind().await;
+        let pending = batch.pending(tool, call, args);
+        let written = async { journal.outcome(pending, code, result).await };
+        let _ = AssertUnwindSafe(written).catch_unwind().await;
     }
 }

@@ -40,7 +40,12 @@ mod sizes;
 mod structured;
 mod validate;
 
-use std::{any::Any, mem, sync::Arc, time::Instant};
+use std::{
+    any::Any,
+    mem,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -144,7 +149,12 @@ impl Batch<'_> {
                 let kept = artifact::artifact_store(self, &call, &mut ended, cap).await;
                 Settled::Done(self.finish(call, ended, cap, kept).await)
             }
-            None => Settled::Large(Large { call, ended, known }),
+            None => {
+                // Now: the text waits for the other calls of the batch, which may take long.
+                let code = ended.outcome.as_ref().err().map(|failure| failure.code);
+                intent::after(self, ended.tool.as_ref(), &call, code, None).await;
+                Settled::Large(Large { call, ended, known })
+            }
         }
     }
 
@@ -196,15 +206,7 @@ impl Batch<'_> {
         sizes: &mut Sizes,
     ) -> Result<ToolOutput, Failure> {
         let args = validate::as_json(tool, call)?;
-        let pending = || PendingCall {
-            tool,
-            call_id: &call.id,
-            args,
-            args_digest: call.args_digest,
-            identity: self.events.identity(),
-            turn_id: self.events.turn_id(),
-            personality: &self.situation.personality.id,
-        };
+        let pending = || self.pending(tool, call, args);
         if let policy::Ruled::Ask(rule) = ruled {
             approve::approve(self, call, pending(), rule).await?;
         }
@@ -234,15 +236,24 @@ impl Batch<'_> {
         artifact::before_attempt(self, call);
         let (context, progress) = self.context(tool, call, shares);
         let context = grant::grant(self, pending(), context)?;
-        intent::before(self, &pending).await?;
-        let outcome = run::run(self, tool, call, args, context, progress).await;
-        let outcome = match outcome {
+        intent::before(self, call, &pending).await?;
+        Ok(match run::run(self, tool, call, args, context, progress).await {
             Ok(output) => output::fitting(self, tool, output).await,
             failed => failed,
-        };
-        let code = outcome.as_ref().err().map(|failure| failure.code);
-        intent::after(self, &pending, code).await;
-        Ok(outcome)
+        })
+    }
+
+    /// A call as its ports see it.
+    fn pending<'c>(&'c self, tool: &'c Tool, call: &'c Call, args: &'c Value) -> PendingCall<'c> {
+        PendingCall {
+            tool,
+            call_id: &call.id,
+            args,
+            args_digest: call.args_digest,
+            identity: self.events.identity(),
+            turn_id: self.events.turn_id(),
+            personality: &self.situation.personality.id,
+        }
     }
 
     /// Shows a call only to the middleware. If all admit it unchanged, it may be made without the
@@ -259,6 +270,7 @@ impl Batch<'_> {
             args,
             args_digest,
             began,
+            has_intent: AtomicBool::new(false),
             kept: None,
             sizes: Sizes::default(),
         };
@@ -296,6 +308,7 @@ impl Batch<'_> {
         let parts = ToolContextParts {
             turn_id: Arc::clone(self.events.turn_id()),
             call_id: Arc::clone(&call.id),
+            idempotency_scope: Arc::clone(self.idempotency_scope),
             identity: Arc::clone(self.events.identity()),
             iteration: self.iteration,
             active_skills: Arc::clone(&self.situation.active_skills),
@@ -338,16 +351,16 @@ impl Batch<'_> {
         kept: kept::Kept,
     ) -> ToolResult {
         call.sizes.outcome("artifact_store", &ended);
-        let shaped = ended.tool.as_ref().filter(|tool| tool.output_schema().is_some()).cloned();
+        let tool = ended.tool.clone();
         let cut = budget::fit(ended, cap, &self.engine.limits, kept);
         call.sizes.cut("budget", &cut);
         let mut clean = sanitize::sanitize(cut);
-        if let Some(tool) = shaped {
-            output::still_fitting(self, &tool, &mut clean);
+        if let Some(tool) = tool.as_ref().filter(|tool| tool.output_schema().is_some()) {
+            output::still_fitting(self, tool, &mut clean);
         }
         call.sizes.cut("sanitize", &clean.0);
         let fenced = fence::fence(clean);
         call.sizes.text("fence", &fenced.text);
-        record::end(self, call, fenced).await
+        record::end(self, call, tool.as_ref(), fenced).await
     }
 }

@@ -1,11 +1,15 @@
 //! The call's first and last event, and its result.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, millis, shortened},
-    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, ToolResult, args_digest,
+    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, Tool, ToolResult, args_digest,
 };
 
 use super::{
@@ -13,7 +17,7 @@ use super::{
     call::{Batch, Call},
     fence::Fenced,
     indirect::Directed,
-    redact,
+    intent, redact,
     sizes::Sizes,
 };
 
@@ -42,6 +46,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: Directed) -> Call {
         called,
         args,
         began: Instant::now(),
+        has_intent: AtomicBool::new(false),
         kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
         sizes: Sizes::of(batch),
     };
@@ -74,9 +79,14 @@ pub(super) async fn read(
     read.unwrap_or_else(|problem| Err(NotJson { text: String::new(), problem }))
 }
 
-pub(super) async fn end(batch: &Batch<'_>, mut call: Call, fenced: Fenced) -> ToolResult {
+pub(super) async fn end(
+    batch: &Batch<'_>,
+    mut call: Call,
+    tool: Option<&Tool>,
+    fenced: Fenced,
+) -> ToolResult {
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
-    result.called = call.called;
+    result.called.clone_from(&call.called);
     result.args = redact::arguments(batch, &call.args).await;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
@@ -93,6 +103,7 @@ pub(super) async fn end(batch: &Batch<'_>, mut call: Call, fenced: Fenced) -> To
     }
     result.produced_chars = cut.produced_chars;
     result.duration = call.began.elapsed();
+    intent::after(batch, tool, &call, result.code, Some(&result)).await;
     let (produced_bytes, stages) = call.sizes.take();
     batch.made.note(call.args_digest);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {

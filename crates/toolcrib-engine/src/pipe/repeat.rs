@@ -9,6 +9,7 @@ use toolcrib_core::{BreakerOpenError, ErrorCode, PendingCall, Stage, Tool, ToolO
 use super::{
     budget,
     call::{Batch, Call, Failure},
+    intent,
 };
 use crate::reliability::{
     Attempts, ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, Which,
@@ -33,6 +34,7 @@ pub(super) async fn repeat<'c>(
             Ok(()) => (batch.make(tool, call, args, pending, shares).await?, None),
             Err(open) => (Err(not_made(tool, open)), Some(open)),
         };
+        let is_made = open.is_none();
         let failure = match outcome {
             Ok(output) => {
                 attempts.succeeded();
@@ -42,6 +44,10 @@ pub(super) async fn repeat<'c>(
             Err(failure) => failure,
         };
         recovery.used(Usage::of_tool(failure.cost_usd));
+        if is_made {
+            // Now: a retry may wait for long.
+            intent::after(batch, Some(tool), call, Some(failure.code), None).await;
+        }
         if !is_to_be_repeated(batch, &mut attempts, &failure, tool, open).await {
             return Err(failure);
         }

@@ -38,7 +38,7 @@ struct Requested {
 
 /// The kinds of requests by a model.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Activate(SkillId),
     Deactivate(SkillId),
     Skip { reason: Arc<str> },
@@ -206,6 +206,20 @@ impl ActiveSkills {
                     self.fulfil(request, at);
                 }
             }
+        }
+    }
+
+    /// Applies a call of the turn's earlier process that succeeded, as [`settle`](Self::settle) did
+    /// there.
+    pub(crate) fn replay(&self, tool: &str, request: Option<Request>) {
+        let at = self.latest_at();
+        if let Some(at) = &at
+            && self.tool_at(at).is_some_and(|expected| *expected == *tool)
+        {
+            self.advance(at);
+        }
+        if let Some(request) = request {
+            self.fulfil(request, at.as_ref());
         }
     }
 

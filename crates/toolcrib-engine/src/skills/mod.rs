@@ -26,10 +26,10 @@ use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 use crate::personality::Personality;
 
 pub(crate) use self::{
-    active::{ActiveSkills, Snapshot, StepsAt},
+    active::{ActiveSkills, Request, Snapshot, StepsAt},
     source::{SkillSources, SkillsFrom},
     steps::Steps,
-    tools::{SkillsProvider, read_skill_as_judged},
+    tools::{SkillsProvider, read_skill_as_judged, requested},
 };
 pub use self::{
     files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},

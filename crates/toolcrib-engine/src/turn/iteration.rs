@@ -213,6 +213,7 @@ impl Iteration {
             made: &self.turn.made,
             revealed: &self.turn.revealed,
             questions: self.turn.questions.as_ref(),
+            idempotency_scope: &self.turn.idempotency_scope,
             journal: self.turn.journal.as_ref(),
             recovery: self.turn.recovery.as_ref(),
         }

@@ -140,6 +140,7 @@ impl Turn {
         } else {
             Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
+        let idempotency_scope = options.idempotency_scope.unwrap_or_else(|| Arc::clone(&turn_id));
         let events = TurnEvents::new(turn_id, identity, engine.events.clone(), options.events);
         let events = Arc::new(events);
         // A separate token: ending this turn must not cancel other uses of the caller's token.
@@ -165,6 +166,7 @@ impl Turn {
             revealed: Arc::default(),
             offered: Mutex::default(),
             questions: options.questions,
+            idempotency_scope,
             journal: options.journal,
             engine,
             recovery,

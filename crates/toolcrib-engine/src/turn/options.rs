@@ -45,6 +45,11 @@ pub struct TurnOptions {
     /// Records the intents and outcomes of this turn's calls, after the engine's
     /// [journal](crate::EngineBuilder::journal). Default: none.
     pub journal: Option<Arc<dyn Journal>>,
+    /// An id with which the calls of the turn get their
+    /// [idempotency keys](toolcrib_core::ToolContext::idempotency_key). Set it if the turn may be
+    /// resumed by another process: to an id that is the same there, and within which no two calls
+    /// have the same id. Default: the turn's id.
+    pub idempotency_scope: Option<Arc<str>>,
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
     /// decides, as for a failed source. Default: none.
     pub source_timeout: Option<Duration>,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidToolError, SkillId, Tool};
+use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidToolError, SkillId, Tool, ToolCall};
 
 use super::{Turn, TurnError, admission::may_activate, state::TurnState};
 use crate::{
     parts::EngineParts,
     skills::{
-        ActiveSkills, CurrentSkillStep, Skill, Skills, SkillsProvider, Snapshot,
-        read_skill_as_judged,
+        ActiveSkills, CurrentSkillStep, Request, Skill, Skills, SkillsProvider, Snapshot,
+        read_skill_as_judged, requested,
     },
     sources::Source,
 };
@@ -107,6 +107,30 @@ impl Turn {
         self.state.active_skills.activate(skill, ActivatedBy::Caller);
         self.state.report_skills(self.iteration);
         Ok(())
+    }
+
+    /// Continues a turn that another process began: its number of iterations so far, and those of
+    /// its calls that succeeded, in order. The next iteration has the next number. The skills that
+    /// the model activated are active again, at the same steps; one that it may not activate any
+    /// more is not. All else that the turn had in memory is lost, such as tools that were
+    /// registered in it.
+    pub fn resume<'a>(
+        &mut self,
+        iterations: u32,
+        succeeded: impl IntoIterator<Item = &'a ToolCall>,
+    ) {
+        self.iteration = iterations;
+        for call in succeeded {
+            let request = requested(&call.name, &call.arguments);
+            if let Some(Request::Activate(skill)) = &request {
+                let state = &self.state;
+                let situation = state.situation(state.active_skills.snapshot(), iterations.max(1));
+                if may_activate(&state.engine, self.skills(), situation.facts(), skill).is_err() {
+                    continue;
+                }
+            }
+            self.state.active_skills.replay(&call.name, request);
+        }
     }
 
     /// Deactivates a skill, from the next iteration on, and drops its position in its steps.

@@ -46,6 +46,8 @@ pub(super) struct TurnState {
     pub(super) offered: Mutex<Option<Digest>>,
     /// `None` if the turn has no questions.
     pub(super) questions: Option<Questions>,
+    /// The beginning of its calls' idempotency keys.
+    pub(super) idempotency_scope: Arc<str>,
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,

@@ -328,7 +328,12 @@ impl Journal for Notes {
         Box::pin(async { Ok(()) })
     }
 
-    fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()> {
+    fn outcome<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        _: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
         self.add(&format!("outcome {code:?}"), &call);
         Box::pin(async {})
     }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
     CancellationToken, CapabilityGranter, ErrorCode, Journal, PendingCall, Reducer, Tool,
-    ToolContext, ToolContextParts, ToolError, ToolOutput,
+    ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
 };
 use toolcrib_engine::{BuildError, TurnOptions};
 
@@ -121,7 +121,12 @@ impl Journal for Book {
         (self.intent)()
     }
 
-    fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()> {
+    fn outcome<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        _: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
         let code = code.map_or("ok", ErrorCode::as_str);
         self.note(code, &call);
         (self.outcome)();

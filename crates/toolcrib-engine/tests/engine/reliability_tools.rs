@@ -13,7 +13,7 @@ use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
     BoxFuture, BreakerConfig, Catalog, DiscoveryError, ErrorCode, Journal, Listing, PendingCall,
     Policy, ReliabilityAction, ReliabilityRule, Retry, Rule, Stage, Tool, ToolContext, ToolError,
-    ToolOutput,
+    ToolOutput, ToolResult,
 };
 use toolcrib_engine::{Engine, TurnOptions};
 
@@ -131,8 +131,14 @@ impl Journal for Written {
         Box::pin(async { Ok(()) })
     }
 
-    fn outcome<'a>(&'a self, _: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()> {
-        self.0.lock().unwrap().push(format!("outcome {code:?}"));
+    fn outcome<'a>(
+        &'a self,
+        _: PendingCall<'a>,
+        code: Option<ErrorCode>,
+        result: Option<&'a ToolResult>,
+    ) -> BoxFuture<'a, ()> {
+        let result = result.map(|result| format!(", {}", result.text)).unwrap_or_default();
+        self.0.lock().unwrap().push(format!("outcome {code:?}{result}"));
         Box::pin(async {})
     }
 }

@@ -62,6 +62,7 @@ impl RemoteCall {
             return Err(ToolError::input_invalid("the arguments must be a JSON object"));
         };
         let arguments = Arc::new(arguments);
+        let idempotency_key = Arc::<str>::from(cx.idempotency_key());
         let mut tried_before = false;
         loop {
             let live = tokio::select! {
@@ -73,6 +74,7 @@ impl RemoteCall {
             let request = CallRequest {
                 tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
+                idempotency_key: Arc::clone(&idempotency_key),
                 on_progress: Arc::new(move |message, percent| {
                     progress.progress(Progress { message, percent, audience });
                 }),

@@ -28,6 +28,8 @@ pub(super) enum Request {
         tool: Arc<str>,
         /// Shared with the caller, which may have to send it again.
         arguments: Arc<Map<String, Value>>,
+        #[serde(skip)]
+        idempotency_key: Arc<str>,
         /// The server's state to return, if it requested another call.
         #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
         state: Option<String>,
@@ -74,7 +76,10 @@ impl Request {
         introduction: Option<&Introduction>,
     ) -> serde_json::Result<Vec<u8>> {
         // Only calls report progress.
-        let progress_token = matches!(self, Self::CallTool { .. }).then_some(id);
+        let (progress_token, idempotency_key) = match self {
+            Self::CallTool { idempotency_key, .. } => (Some(id), Some(&**idempotency_key)),
+            _ => (None, None),
+        };
         let introduction = introduction.map(|introduction| &introduction.meta);
         let has_meta = progress_token.is_some() || introduction.is_some();
         serde_json::to_vec(&Message {
@@ -83,7 +88,7 @@ impl Request {
             method: self.method(),
             params: Params {
                 request: self,
-                meta: has_meta.then_some(Meta { progress_token, introduction }),
+                meta: has_meta.then_some(Meta { progress_token, idempotency_key, introduction }),
             },
         })
     }
@@ -123,6 +128,8 @@ struct Params<'a> {
 struct Meta<'a> {
     #[serde(rename = "progressToken", skip_serializing_if = "Option::is_none")]
     progress_token: Option<i64>,
+    #[serde(rename = "toolcrib/idempotency-key", skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'a str>,
     #[serde(flatten)]
     introduction: Option<&'a RequestMetaObject>,
 }

@@ -102,6 +102,8 @@ pub(crate) struct CallRequest {
     pub(crate) tool: Arc<str>,
     /// Shared with the caller, which may have to send it again.
     pub(crate) arguments: Arc<Map<String, Value>>,
+    /// By which the server may recognize a repeated call.
+    pub(crate) idempotency_key: Arc<str>,
     /// Receives the server's progress: a text, and the percentage done, 0 to 100.
     pub(crate) on_progress: OnProgress,
     /// Ends the call: the server receives a cancellation, and the response is no longer awaited.

@@ -84,6 +84,7 @@ impl Connection {
             let request = Request::CallTool {
                 tool: Arc::clone(&call.tool),
                 arguments: Arc::clone(&call.arguments),
+                idempotency_key: Arc::clone(&call.idempotency_key),
                 state,
                 on_progress: Arc::clone(&call.on_progress),
             };

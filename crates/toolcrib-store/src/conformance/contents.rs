@@ -94,11 +94,28 @@ fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
         })
     };
     let failed = CallOutcome::Failed(ErrorCode::StaleWrite);
-    let outcome =
-        |call_id: &str, outcome| SessionRecord::Outcome { call_id: call_id.into(), outcome };
+    let result = |text: &str| Message::Tool {
+        call_id: "reads".into(),
+        name: "refund".into(),
+        text: text.into(),
+        blocks: Arc::default(),
+        is_error: false,
+        untrusted: true,
+    };
+    let outcome = |call_id: &str, outcome| SessionRecord::Outcome {
+        call_id: call_id.into(),
+        outcome,
+        result: None,
+    };
+    let ended_with = |text: &str| SessionRecord::Outcome {
+        call_id: "reads".into(),
+        outcome: failed,
+        result: Some(result(text)),
+    };
     store.write(&lease, &[began(), intent("open"), intent("reads"), intent("repeats")])?;
     store.write(&lease, &[outcome("reads", CallOutcome::Succeeded), outcome("repeats", failed)])?;
     store.write(&lease, &[outcome("reads", failed), outcome("never", failed)])?;
+    store.write(&lease, &[ended_with("first"), ended_with("second")])?;
     let session = store.read(&owner, &info.id)?;
     let of = |call: &StoredCall| (Arc::clone(&call.call_id), call.attempts, call.outcome);
     let read: Vec<_> = session.calls.iter().map(of).collect();
@@ -108,6 +125,9 @@ fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
         ("repeats".into(), 1, Some(failed)),
     ];
     broken.unless(read == expected, "a call must keep its first outcome, and have none before");
+    let results: Vec<_> = session.calls.iter().map(|call| call.result.clone()).collect();
+    let kept = results == [None, Some(result("first")), None];
+    broken.unless(kept, "a call must keep its first result, after its outcome too");
     let flags: Vec<_> =
         session.calls.iter().map(|call| (call.read_only, call.idempotent)).collect();
     let expected = [(false, false), (true, false), (false, true)];
@@ -124,6 +144,16 @@ fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     let again = session.calls.get(2).map(of);
     let reopened = again == Some(("repeats".into(), 2, None));
     broken.unless(reopened, "a second intent must be a second attempt without an outcome");
+    store.write(&lease, &[intent("repeats"), intent("reads")])?;
+    let session = store.read(&owner, &info.id)?;
+    let cut_off: Vec<_> = session.calls.iter().map(|call| call.cut_off).collect();
+    let counted = cut_off == [0, 0, 1];
+    broken.unless(counted, "an intent without an outcome must count once another follows");
+    let none = session.calls.iter().all(|call| call.result.is_none());
+    broken.unless(none, "a second intent must remove the result of the first");
+    store.write(&lease, &[ended_with("third"), ended()])?;
+    let none = store.read(&owner, &info.id)?.calls.iter().all(|call| call.result.is_none());
+    broken.unless(none, "the end of a turn must remove the results of its calls");
     Ok(())
 }
 
@@ -142,7 +172,20 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
         Usage { input_tokens: 7, cached_input_tokens: 3, output_tokens: 5, cost_usd: Some(0.1) };
     let (stopped, error) = ("failed".into(), Some("why".into()));
     let ended = SessionRecord::TurnEnded { stopped, error, usage };
-    let second = SessionRecord::TurnBegan { model: "other".into(), title: "ignored".into() };
+    let second = SessionRecord::TurnBegan {
+        model: "other".into(),
+        title: "ignored".into(),
+        skills: Vec::new(),
+    };
+    store.write(&lease, &[SessionRecord::Used(usage), SessionRecord::Used(usage)])?;
+    let twice = Usage {
+        input_tokens: 14,
+        cached_input_tokens: 6,
+        output_tokens: 10,
+        cost_usd: Some(0.1 + 0.1),
+    };
+    let sum = store.read(&owner, &info.id)?.turns.first().map(|turn| turn.usage);
+    broken.unless(sum == Some(twice), "a running turn must have the sum of its usage");
     let unknown_cost = Usage { cost_usd: None, ..Usage::NOTHING };
     let stopped = "answered".into();
     let last = SessionRecord::TurnEnded { stopped, error: None, usage: unknown_cost };
@@ -156,6 +199,8 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     broken.unless(states == expected, "turns must keep how they ended");
     let usages: Vec<_> = session.turns.iter().map(|turn| turn.usage).collect();
     broken.unless(usages == [usage, unknown_cost], "turns must keep their usage");
+    let skills: Vec<_> = session.turns.iter().map(|turn| turn.skills.clone()).collect();
+    broken.unless(skills == [vec!["billing".into()], vec![]], "turns must keep their skills");
     let models: Vec<_> = session.turns.iter().map(|turn| &*turn.model).collect();
     broken.unless(models == ["m", "other"], "turns must keep their model");
     let same =

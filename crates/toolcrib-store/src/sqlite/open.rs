@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -88,6 +88,12 @@ const MIGRATIONS: [&str; 2] = [
         fields TEXT NOT NULL,
         PRIMARY KEY (session, turn, position)
     ) STRICT, WITHOUT ROWID;
+",
+    // What a killed turn needs to be resumed.
+    "
+    ALTER TABLE turns ADD COLUMN skills TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE calls ADD COLUMN result TEXT;
 ",
 ];
 

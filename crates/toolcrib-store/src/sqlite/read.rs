@@ -28,7 +28,7 @@ macro_rules! turns_of {
     ($others:literal, $condition:literal) => {
         concat!(
             "SELECT number, model, began_ms, ended_ms, stopped, error, input_tokens,
-                cached_input_tokens, output_tokens, cost_usd, turns.title",
+                cached_input_tokens, output_tokens, cost_usd, turns.title, skills",
             $others,
             " FROM turns ",
             $condition
@@ -72,7 +72,7 @@ pub(super) fn session(
     let turns = turns_of!("", "WHERE session = ?1 ORDER BY number");
     let messages = "SELECT turn, body FROM messages WHERE session = ?1 ORDER BY position";
     let calls = "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
-        outcome FROM calls WHERE session = ?1 ORDER BY position";
+        outcome, cut_off, result FROM calls WHERE session = ?1 ORDER BY position";
     Ok(StoredSession {
         info,
         turns: all(transaction, turns, [id], to_turn)?,
@@ -93,9 +93,9 @@ pub(super) fn runs(
             ORDER BY began_ms DESC, id DESC, number DESC LIMIT ?2"
     );
     all(transaction, runs, params![owner_key(owner), limit], |row| {
-        let new = NewSession { owner: owner.clone(), name: row.get(12)?, personality: "".into() };
-        let info = SessionInfo::new(row.get(11)?, &new, 0);
-        Ok(StoredRun::new(&info, to_turn(row)?, row.get(13)?))
+        let new = NewSession { owner: owner.clone(), name: row.get(13)?, personality: "".into() };
+        let info = SessionInfo::new(row.get(12)?, &new, 0);
+        Ok(StoredRun::new(&info, to_turn(row)?, row.get(14)?))
     })
 }
 
@@ -173,6 +173,7 @@ fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
         title: row.get(10)?,
         began_ms: unsigned(row, 2)?,
         ended_ms,
+        skills: serde_json::from_str(&row.get::<_, String>(11)?).map_err(FrozenError::from)?,
         state: state(ended_ms, row.get(4)?, row.get(5)?),
         usage: Usage {
             input_tokens: unsigned(row, 6)?,
@@ -192,6 +193,7 @@ fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {
     let arguments: String = row.get(3)?;
     let arguments: FrozenJson = serde_json::from_str(&arguments).map_err(FrozenError::from)?;
     let outcome: Option<String> = row.get(8)?;
+    let result: Option<String> = row.get(10)?;
     let read_outcome = |word: String| {
         CallOutcome::from_word(&word)
             .ok_or_else(|| Failure::Content(format!("`{}` is not an outcome", word.escape_debug())))
@@ -204,7 +206,9 @@ fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {
         read_only: row.get(4)?,
         idempotent: row.get(5)?,
         attempts: row.get(6)?,
+        cut_off: row.get(9)?,
         began_ms: unsigned(row, 7)?,
         outcome: outcome.map(read_outcome).transpose()?,
+        result: result.map(|body| thaw(&body)).transpose()?,
     })
 }

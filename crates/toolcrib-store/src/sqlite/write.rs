@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension as _, Transaction, params};
-use toolcrib_core::{CallIntent, Message, SessionRecord, TracedEvent, Usage};
+use rusqlite::{Transaction, params};
+use toolcrib_core::{CallIntent, Message, SessionRecord, SkillId, TracedEvent, Usage};
 
 use super::{Failure, unsigned::Unsigned};
 use crate::{
@@ -69,8 +69,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self, record: &SessionRecord) -> Result<(), Failure> {
-        if let SessionRecord::TurnBegan { model, title } = record {
-            return self.turn_began(model, title);
+        if let SessionRecord::TurnBegan { model, title, skills } = record {
+            return self.turn_began(model, title, skills);
         }
         if !self.is_running {
             return Err(out_of_order(self.session, OUTSIDE_TURN).into());
@@ -78,14 +78,21 @@ impl Writer<'_> {
         match record {
             SessionRecord::Message(message) => self.message(message),
             SessionRecord::Intent(intent) => self.intent(intent),
-            SessionRecord::Outcome { call_id, outcome } => {
-                let update = "UPDATE calls SET outcome = ?3
-                    WHERE session = ?1 AND call_id = ?2 AND outcome IS NULL";
-                self.transaction
-                    .execute(update, params![self.session, call_id, outcome.as_str()])?;
+            SessionRecord::Outcome { call_id, outcome, result } => {
+                let result = result.as_ref().map(freeze).transpose()?;
+                let update = "UPDATE calls SET outcome = coalesce(outcome, ?3),
+                    result = coalesce(result, ?4) WHERE session = ?1 AND call_id = ?2
+                    AND (outcome IS NULL OR result IS NULL AND ?4 IS NOT NULL)";
+                self.transaction.prepare_cached(update)?.execute(params![
+                    self.session,
+                    call_id,
+                    outcome.as_str(),
+                    result
+                ])?;
                 Ok(())
             }
             SessionRecord::Event(event) => self.event(event),
+            SessionRecord::Used(usage) => self.used(usage),
             SessionRecord::TurnEnded { stopped, error, usage } => {
                 self.turn_ended(stopped, error.as_deref(), usage)
             }
@@ -93,7 +100,7 @@ impl Writer<'_> {
         }
     }
 
-    fn turn_began(&mut self, model: &str, title: &str) -> Result<(), Failure> {
+    fn turn_began(&mut self, model: &str, title: &str, skills: &[SkillId]) -> Result<(), Failure> {
         if self.is_running {
             return Err(out_of_order(self.session, BEGAN_TWICE).into());
         }
@@ -104,9 +111,16 @@ impl Writer<'_> {
         self.turn += 1;
         self.is_running = true;
         self.transaction.execute(
-            "INSERT INTO turns (session, number, model, title, began_ms, cost_usd)
-                VALUES (?1, ?2, ?3, ?4, ?5, 0)",
-            params![self.session, self.turn, model, title, Unsigned(now_ms())],
+            "INSERT INTO turns (session, number, model, title, began_ms, cost_usd, skills)
+                VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)",
+            params![
+                self.session,
+                self.turn,
+                model,
+                title,
+                Unsigned(now_ms()),
+                serde_json::to_string(skills).map_err(FrozenError::from)?
+            ],
         )?;
         Ok(())
     }
@@ -140,10 +154,11 @@ impl Writer<'_> {
     fn intent(&mut self, intent: &CallIntent) -> Result<(), Failure> {
         let arguments = serde_json::to_string(&FrozenJson::from(&intent.arguments))
             .map_err(FrozenError::from)?;
-        let again = "UPDATE calls SET attempts = attempts + 1, outcome = NULL, tool = ?3,
-            arguments = ?4 WHERE session = ?1 AND call_id = ?2 RETURNING 1";
+        let again = "UPDATE calls SET attempts = attempts + 1,
+            cut_off = cut_off + (outcome IS NULL), outcome = NULL, result = NULL, tool = ?3,
+            arguments = ?4 WHERE session = ?1 AND call_id = ?2";
         let row = params![self.session, intent.call_id, intent.tool, arguments];
-        if self.transaction.query_row(again, row, |_| Ok(())).optional()?.is_some() {
+        if self.transaction.prepare_cached(again)?.execute(row)? > 0 {
             return Ok(());
         }
         self.bytes += arguments.len() as u64;
@@ -162,6 +177,26 @@ impl Writer<'_> {
                 intent.read_only,
                 intent.idempotent,
                 Unsigned(now_ms())
+            ])?;
+        Ok(())
+    }
+
+    /// The cost is `NULL` once a part of it is unknown, and stays so.
+    fn used(&mut self, usage: &Usage) -> Result<(), Failure> {
+        self.transaction
+            .prepare_cached(
+                "UPDATE turns SET input_tokens = input_tokens + ?3,
+                cached_input_tokens = cached_input_tokens + ?4,
+                output_tokens = output_tokens + ?5, cost_usd = cost_usd + ?6
+                WHERE session = ?1 AND number = ?2",
+            )?
+            .execute(params![
+                self.session,
+                self.turn,
+                Unsigned(usage.input_tokens),
+                Unsigned(usage.cached_input_tokens),
+                Unsigned(usage.output_tokens),
+                usage.cost_usd
             ])?;
         Ok(())
     }
@@ -188,6 +223,12 @@ impl Writer<'_> {
                 Unsigned(usage.output_tokens),
                 usage.cost_usd
             ],
+        )?;
+        // The history has them now.
+        self.transaction.execute(
+            "UPDATE calls SET result = NULL
+                WHERE session = ?1 AND turn = ?2 AND result IS NOT NULL",
+            params![self.session, self.turn],
         )?;
         Ok(())
     }

@@ -16,7 +16,7 @@ use toolcrib_store::SqliteStore;
 const LEASE: Duration = Duration::from_hours(1);
 
 fn began() -> SessionRecord {
-    SessionRecord::TurnBegan { model: "m".into(), title: "t".into() }
+    SessionRecord::TurnBegan { model: "m".into(), title: "t".into(), skills: Vec::new() }
 }
 
 fn ended() -> SessionRecord {
@@ -87,7 +87,7 @@ fn a_newer_format_is_refused_and_unchanged() {
     connection.pragma_update(None, "user_version", 9).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 2, .. }), "{error}");
+    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 3, .. }), "{error}");
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
 }
 
@@ -172,4 +172,27 @@ fn a_hundred_turns_are_read_in_order() {
     let read: Vec<_> = session.messages.into_iter().map(|stored| stored.message).collect();
     assert_eq!(read, expected);
     assert_eq!(session.info.turns, 100);
+}
+
+#[test]
+fn a_file_of_an_older_format_is_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let owner = SessionOwner::default();
+    let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
+    let session = store.create(&new).unwrap();
+    let lease = store.acquire(&owner, &session.id, Duration::from_secs(9)).unwrap();
+    store.write(&lease, &[began(), SessionRecord::Message(Message::user("kept"))]).unwrap();
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let to_first_format = "ALTER TABLE turns DROP COLUMN skills;
+        ALTER TABLE calls DROP COLUMN cut_off; ALTER TABLE calls DROP COLUMN result;
+        ALTER TABLE turns DROP COLUMN title; DROP TABLE events;
+        PRAGMA user_version = 1";
+    connection.execute_batch(to_first_format).unwrap();
+    drop(connection);
+    let read = SqliteStore::open(&path).unwrap().read(&owner, &session.id).unwrap();
+    assert_eq!(read.messages[0].message, Message::user("kept"));
+    assert!(read.turns[0].skills.is_empty());
 }

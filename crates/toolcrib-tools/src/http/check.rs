@@ -61,6 +61,7 @@ pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Rea
         method,
         url,
         headers,
+        idempotency_header,
         body,
         pointer,
         max_body_bytes,
@@ -72,6 +73,7 @@ pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Rea
     check.method(&method);
     let url = check.url(&url);
     let headers = check.headers(headers);
+    let idempotency_header = check.idempotency_header(idempotency_header, &headers);
     let body = check.body(&method, body.as_ref());
     check.pointer(&method, pointer.as_deref());
     if max_body_bytes == 0 {
@@ -92,6 +94,7 @@ pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Rea
         // Where it could not be read, there is an error, and so no tool.
         url: url.unwrap_or_default(),
         headers,
+        idempotency_header,
         body,
         pointer,
         max_body_bytes,
@@ -236,6 +239,25 @@ impl<'a> Check<'a> {
             }
         }
         read
+    }
+
+    fn idempotency_header(
+        &mut self,
+        name: Option<String>,
+        headers: &[HeaderTemplate],
+    ) -> Option<HeaderName> {
+        let name = name?;
+        let field = Field::new("`idempotency_header`", "/idempotency_header");
+        let problem = match HeaderName::try_from(name) {
+            Err(_) => "it is not a valid header name; write `Idempotency-Key`",
+            Ok(name) if is_set_by_client(&name) => "this header is set by the client alone",
+            Ok(name) if headers.iter().any(|other| other.name == name) => {
+                "`headers` has this header too; keep one of them"
+            }
+            Ok(name) => return Some(name),
+        };
+        self.wrong(&field, None, problem);
+        None
     }
 
     fn body(&mut self, method: &Method, body: Option<&Value>) -> Option<BodyTemplate> {

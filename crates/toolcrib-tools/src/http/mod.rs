@@ -64,6 +64,10 @@ pub struct HttpToolSpec {
     pub url: String,
     /// Names and values, the values with places for arguments and secrets.
     pub headers: Vec<(String, String)>,
+    /// The header with the call's
+    /// [idempotency key](toolcrib_core::ToolContext::idempotency_key), such as `Idempotency-Key`;
+    /// none unless set.
+    pub idempotency_header: Option<String>,
     /// The body, its strings with places for arguments; `GET` and `HEAD` have none.
     pub body: Option<Value>,
     /// The part of a JSON answer that counts (RFC 6901, such as `/data/0`); all of it unless set.
@@ -84,6 +88,7 @@ impl HttpToolSpec {
             method,
             url: url.into(),
             headers: Vec::new(),
+            idempotency_header: None,
             body: None,
             pointer: None,
             max_body_bytes: DEFAULT_MAX_BODY_BYTES,

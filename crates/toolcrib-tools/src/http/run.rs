@@ -4,8 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{
-    HeaderMap, HeaderValue, HttpClient, HttpError, HttpRequest, HttpResponse, Method, StatusCode,
-    header,
+    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpResponse, Method,
+    StatusCode, header,
 };
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
@@ -23,6 +23,7 @@ pub(crate) struct Body {
     pub(super) method: Method,
     pub(super) url: UrlTemplate,
     pub(super) headers: Vec<HeaderTemplate>,
+    pub(super) idempotency_header: Option<HeaderName>,
     pub(super) body: Option<BodyTemplate>,
     pub(super) pointer: Option<String>,
     pub(super) max_body_bytes: usize,
@@ -75,6 +76,11 @@ impl Body {
         let body = self.body.as_ref().and_then(|body| body.fill(args));
         // Asked for last, so that no call that cannot be made asks for one.
         request.headers = headers::with_secrets(&filled, cx).await?;
+        if let Some(name) = &self.idempotency_header
+            && let Ok(key) = HeaderValue::try_from(cx.idempotency_key())
+        {
+            request.headers.insert(name.clone(), key);
+        }
         if let Some(body) = body {
             said_by_default(&mut request.headers, header::CONTENT_TYPE, "application/json");
             request.body = Some(body.to_string().into());

@@ -14,6 +14,7 @@ pub const KEYS: &[&str] = &[
     "method",
     "url",
     "headers",
+    "idempotency_header",
     "body",
     "pointer",
     "max_body_bytes",
@@ -63,6 +64,7 @@ impl DeclaredHttp {
             is_partial: !has_url || !has_all_headers || matches!(body, Some(None)),
             spec: HttpToolSpec {
                 headers,
+                idempotency_header: read_text(table, "idempotency_header"),
                 body: body.flatten(),
                 pointer: read_text(table, "pointer"),
                 max_body_bytes: table

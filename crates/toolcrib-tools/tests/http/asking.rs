@@ -46,6 +46,25 @@ async fn arguments_stand_where_their_places_are() {
 }
 
 #[tokio::test]
+async fn the_idempotency_key_of_a_call_is_in_the_declared_header() {
+    let server = server().await;
+    let tool = || HttpToolSpec {
+        idempotency_header: Some("Idempotency-Key".into()),
+        ..post(&server.url("/"), &[], json!({}))
+    };
+    for _ in 0..2 {
+        call(tool(), json!({})).await.unwrap();
+    }
+    let asked = server.asked();
+    let keys: Vec<_> = asked.iter().map(|asked| asked.header("idempotency-key")).collect();
+    let key = toolcrib_core::ToolContext::from(toolcrib_core::ToolContextParts::detached());
+    let key = key.idempotency_key();
+    assert_eq!((keys, key.len()), (vec![Some(&*key), Some(&*key)], 32));
+    let twice = HttpToolSpec { headers: headers(&[("idempotency-key", "1")]), ..tool() };
+    assert!(twice.build(&client()).unwrap_err().to_string().contains("keep one of them"));
+}
+
+#[tokio::test]
 async fn a_body_keeps_types_and_leaves_out_what_is_absent() {
     let server = server().await;
     let body = json!({

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Catalog, InvalidToolError, ListContext, Listing, Tool, ToolBuilder, ToolProvider,
+    __internal::PlainJson, Arguments, Catalog, InvalidToolError, ListContext, Listing, Tool,
+    ToolBuilder, ToolProvider,
 };
 
 pub(crate) use self::read_skill::read_skill_as_judged;
@@ -17,7 +18,7 @@ pub use self::{
     deactivate_skill::DEACTIVATE_SKILL, list_skills::LIST_SKILLS, read_skill::READ_SKILL,
     skip_step::SKIP_STEP,
 };
-use super::{ActiveSkills, Skill};
+use super::{ActiveSkills, Request, Skill};
 
 /// The names of the skill tools. No tool of the baseline registry may have one of them while there
 /// are skills.
@@ -72,6 +73,25 @@ impl ToolProvider for SkillsProvider {
 /// Begins a built-in tool, without description, schema and body.
 fn framework_tool(name: &str) -> ToolBuilder {
     Tool::builder(name).origin("skills").framework()
+}
+
+/// The request of a call that succeeded; `None` of any other tool.
+pub(crate) fn requested(tool: &str, arguments: &Arguments) -> Option<Request> {
+    let parsed;
+    let arguments = match arguments {
+        Arguments::Json(json) => json,
+        Arguments::Text(text) => {
+            parsed = PlainJson::read(text.as_bytes()).ok()?;
+            &parsed
+        }
+    };
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    match tool {
+        READ_SKILL if text("path").is_none() => Some(Request::Activate(text("id")?.into())),
+        DEACTIVATE_SKILL => Some(Request::Deactivate(text("id")?.into())),
+        SKIP_STEP => Some(Request::Skip { reason: text("reason")?.into() }),
+        _ => None,
+    }
 }
 
 fn ids(skills: &[Arc<Skill>]) -> Vec<&str> {
