@@ -156,7 +156,7 @@ async fn each_attempt_of_a_call_is_written_down_and_approved_once() {
     once(&engine, "t", json!({})).await;
     assert_eq!(
         *written.0.lock().unwrap(),
-        ["intent id-t", "outcome Some(ExecutionFailed)", "intent id-t", "outcome None"]
+        ["intent id-t", "outcome Some(ExecutionFailed)", "intent id-t", "outcome None, ran"]
     );
 }
 

@@ -122,14 +122,28 @@ fn private_file(path: &Path) -> io::Result<()> {
             if !found.is_file() {
                 return Err(io::Error::other("it is not a file"));
             }
-            let mode = found.permissions().mode();
-            if mode & 0o077 != 0 {
-                fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+            make_private(path, &found)?;
+            // Those of a process that was killed.
+            for suffix in ["-wal", "-shm"] {
+                let mut beside = path.as_os_str().to_owned();
+                beside.push(suffix);
+                match fs::symlink_metadata(&beside) {
+                    Ok(found) if found.is_file() => make_private(Path::new(&beside), &found)?,
+                    _ => {}
+                }
             }
             Ok(())
         }
         Err(error) => Err(error),
     }
+}
+
+fn make_private(path: &Path, found: &fs::Metadata) -> io::Result<()> {
+    let mode = found.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))?;
+    }
+    Ok(())
 }
 
 fn open(path: &Path) -> Result<Connection, Failure> {

@@ -1,0 +1,265 @@
+//! The process that is killed: an agent in a session, on a store that kills it at a point.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use rustix::process::{Signal, getpid, kill_process};
+use serde_json::{Value, json};
+use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
+use toolcrib_core::{
+    Digest, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
+    SessionStore, SessionStoreError, StoredRun, StoredSession, Tool, ToolContext, TracedEvent,
+    TurnState,
+};
+use toolcrib_engine::{Engine, Redactor};
+use toolcrib_store::SqliteStore;
+
+use crate::{effects, script::Script};
+
+/// The name of the session.
+pub(crate) const SESSION: &str = "night";
+
+/// What a child is to do.
+pub(crate) struct Orders {
+    pub(crate) dir: PathBuf,
+    pub(crate) script: u64,
+    /// The point at which it kills itself; 0 for none.
+    pub(crate) point: u64,
+    /// The address of the counter, with the first part of the path.
+    pub(crate) address: String,
+}
+
+impl Orders {
+    pub(crate) fn of_env() -> Option<Self> {
+        let text = |name: &str| env::var(format!("CRASH_{name}")).ok();
+        Some(Self {
+            dir: text("DIR")?.into(),
+            script: text("SCRIPT")?.parse().ok()?,
+            point: text("POINT")?.parse().ok()?,
+            address: text("ADDRESS")?,
+        })
+    }
+
+    pub(crate) fn put_into(&self, command: &mut Command) {
+        command
+            .env("CRASH_DIR", &self.dir)
+            .env("CRASH_SCRIPT", self.script.to_string())
+            .env("CRASH_POINT", self.point.to_string())
+            .env("CRASH_ADDRESS", &self.address);
+    }
+}
+
+/// Begins the turn, or resumes it, up to its end.
+pub(crate) fn live(orders: &Orders) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    match runtime.block_on(work(orders)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            let _ = writeln!(std::io::stderr(), "{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work(orders: &Orders) -> Result<(), String> {
+    let text = |error: SessionStoreError| error.to_string();
+    let points = Arc::new(Points { until: orders.point, passed: AtomicU64::new(0) });
+    let store = SqliteStore::open(orders.dir.join("sessions.db")).map_err(text)?;
+    let log = orders.dir.join("committed.txt");
+    let messages = AtomicUsize::new(0);
+    let store = Arc::new(Observed { store, log, points: Arc::clone(&points), messages });
+    let owner = SessionOwner::default();
+    let session = match Session::open(store.clone(), &owner, SESSION).await {
+        Err(SessionStoreError::Unknown { .. }) => {
+            let new =
+                NewSession { owner, name: Some(SESSION.into()), personality: "default".into() };
+            Session::create(store, new).await
+        }
+        other => other,
+    };
+    let session = session.map_err(text)?;
+    let agent = agent(orders, &points);
+    let options = RunOptions::default().session(&session);
+    let outcome = match session.info().await.map_err(text)?.last_turn {
+        None => agent.run("Go", options).await,
+        Some(TurnState::Running) => agent.resume(options).await,
+        Some(TurnState::Ended { .. }) => return Ok(()),
+    };
+    match outcome.stopped {
+        Stopped::Answered => Ok(()),
+        _ => Err(format!("{:?}", outcome.error)),
+    }
+}
+
+fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
+    let tool = |name: &'static str| {
+        let (dir, address, points) = (orders.dir.clone(), orders.address.clone(), points.clone());
+        let builder = Tool::builder(name).description("An effect.");
+        let builder = builder.input_schema(json!({ "type": "object" }));
+        let builder = match name {
+            "look" => builder.read_only(),
+            "put" => builder.idempotent(),
+            "insert" => builder.sequential(),
+            _ => builder,
+        };
+        let handler = move |_: Value, cx: ToolContext| {
+            let (dir, address, points) = (dir.clone(), address.clone(), points.clone());
+            let key = cx.idempotency_key();
+            async move {
+                points.pass();
+                effects::perform(&dir, &address, name, &key);
+                points.pass();
+                // Larger than its share of the budget: its outcome is written before its result.
+                format!(
+                    "ok {key} {}",
+                    if name == "look" { "x".repeat(90_000) } else { String::new() }
+                )
+            }
+        };
+        builder.handler(handler).unwrap()
+    };
+    let tools = ["append", "insert", "post", "put", "look"].map(tool);
+    let engine = Engine::builder().redactor(Redactor::default()).tools(tools).build().unwrap();
+    Agent::new(engine, Arc::new(Script(orders.script)), toolcrib_agent::Settings::default())
+}
+
+/// The points at which the process may be killed.
+struct Points {
+    until: u64,
+    passed: AtomicU64,
+}
+
+impl Points {
+    fn pass(&self) {
+        if self.passed.fetch_add(1, Ordering::SeqCst) + 1 == self.until {
+            kill_process(getpid(), Signal::KILL).unwrap();
+        }
+    }
+}
+
+/// A store that writes down what it has committed, outside of itself, and whose leases expire at
+/// once.
+struct Observed {
+    store: SqliteStore,
+    log: PathBuf,
+    points: Arc<Points>,
+    /// The number of messages in the store.
+    messages: AtomicUsize,
+}
+
+impl Observed {
+    fn commit(&self, records: &[SessionRecord]) {
+        let mut lines = String::new();
+        for record in records {
+            match record {
+                SessionRecord::Outcome { call_id, outcome, result } => {
+                    let result = result.is_some();
+                    writeln!(lines, "outcome {call_id} {} {result}", outcome.as_str()).unwrap();
+                }
+                SessionRecord::Message(message) => {
+                    let position = self.messages.fetch_add(1, Ordering::SeqCst);
+                    let digest = Digest::of(format!("{message:?}"));
+                    writeln!(lines, "message {position} {digest}").unwrap();
+                }
+                _ => {}
+            }
+        }
+        append(&self.log, &lines);
+    }
+}
+
+fn append(path: &Path, lines: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(lines.as_bytes()).unwrap();
+}
+
+impl SessionStore for Observed {
+    fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
+        self.points.pass();
+        self.store.create(new)
+    }
+
+    fn find(&self, owner: &SessionOwner, session: &str) -> Result<SessionInfo, SessionStoreError> {
+        self.store.find(owner, session)
+    }
+
+    fn list(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<SessionInfo>, SessionStoreError> {
+        self.store.list(owner, limit)
+    }
+
+    fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
+        let read = self.store.read(owner, id)?;
+        self.messages.store(read.messages.len(), Ordering::SeqCst);
+        Ok(read)
+    }
+
+    fn runs(
+        &self,
+        owner: &SessionOwner,
+        limit: usize,
+    ) -> Result<Vec<StoredRun>, SessionStoreError> {
+        self.store.runs(owner, limit)
+    }
+
+    fn events(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        turn: u32,
+    ) -> Result<Vec<TracedEvent>, SessionStoreError> {
+        self.store.events(owner, id, turn)
+    }
+
+    fn acquire(
+        &self,
+        owner: &SessionOwner,
+        id: &str,
+        _: Duration,
+    ) -> Result<SessionLease, SessionStoreError> {
+        self.points.pass();
+        self.store.acquire(owner, id, Duration::ZERO)
+    }
+
+    fn renew(&self, lease: &SessionLease, _: Duration) -> Result<(), SessionStoreError> {
+        self.store.renew(lease, Duration::ZERO)
+    }
+
+    fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
+        self.store.release(lease)
+    }
+
+    fn write(
+        &self,
+        lease: &SessionLease,
+        records: &[SessionRecord],
+    ) -> Result<(), SessionStoreError> {
+        self.points.pass();
+        self.store.write(lease, records)?;
+        self.commit(records);
+        self.points.pass();
+        Ok(())
+    }
+
+    fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
+        self.store.remove(owner, id)
+    }
+
+    fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
+        self.store.prune(retention)
+    }
+}

@@ -1,0 +1,182 @@
+//! Kills processes at every write of the journal, around every effect and at random times, resumes
+//! them until they are done, and compares what the store has with what happened. Prints
+//! `N passed, N failed`.
+//!
+//! The process is this binary again, as a [child](child). `TOOLCRIB_FULL` sets the long form.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod child;
+mod effects;
+mod script;
+mod verdict;
+
+use std::{
+    env,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use self::{child::Orders, effects::Counter, script::Random};
+
+/// The number of schedules, and in the long form.
+const SCHEDULES: (u64, u64) = (60, 10_000);
+
+/// The scripts of which every point is a schedule of its own, and in the long form.
+const EXHAUSTIVE: (u64, u64) = (1, 40);
+
+/// More points than any script has.
+const MOST_POINTS: u64 = 400;
+
+/// One process is killed at most so often; then it may end.
+const MOST_KILLS: u64 = 3;
+
+fn main() -> ExitCode {
+    if let Some(orders) = Orders::of_env() {
+        return child::live(&orders);
+    }
+    // As a test of libtest: `cargo test WORD` runs only tests with the word in their name.
+    let mut words = env::args().skip(1).filter(|word| !word.starts_with('-'));
+    if words.any(|word| !"crash".contains(&word)) || env::args().any(|word| word == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let is_full = env::var_os("TOOLCRIB_FULL").is_some();
+    let of = |(short, long)| if is_full { long } else { short };
+    let began = Instant::now();
+    let matrix = Matrix {
+        root: tempfile::tempdir_in(ram().unwrap_or_else(env::temp_dir)).unwrap(),
+        counter: Counter::start(),
+        passed: AtomicU64::new(0),
+        kills: AtomicU64::new(0),
+        failed: AtomicU64::new(0),
+        next: AtomicU64::new(0),
+    };
+    let (scripts, schedules) = (of(EXHAUSTIVE), of(SCHEDULES));
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(2, usize::from);
+        for _ in 0..workers {
+            scope.spawn(|| matrix.work(scripts, schedules));
+        }
+    });
+    let [passed, failed, kills] =
+        [&matrix.passed, &matrix.failed, &matrix.kills].map(|count| count.load(Ordering::Relaxed));
+    println!("{passed} passed, {failed} failed ({kills} kills, {:.0?})", began.elapsed());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A file system in memory: a sync costs nothing there, and a killed process loses nothing.
+fn ram() -> Option<PathBuf> {
+    let ram = Path::new("/dev/shm");
+    ram.is_dir().then(|| ram.to_owned())
+}
+
+struct Matrix {
+    root: tempfile::TempDir,
+    counter: Counter,
+    passed: AtomicU64,
+    failed: AtomicU64,
+    kills: AtomicU64,
+    next: AtomicU64,
+}
+
+/// When a process is killed.
+#[derive(Debug, Clone, Copy)]
+enum Kill {
+    /// By itself, at a point.
+    At(u64),
+    /// By its parent, after microseconds.
+    After(u64),
+    Never,
+}
+
+impl Matrix {
+    /// Takes schedules until none are left: first each point of some scripts, then random ones.
+    fn work(&self, scripts: u64, schedules: u64) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number < scripts {
+                self.each_point(number);
+            } else if self.passed.load(Ordering::Relaxed) + self.failed.load(Ordering::Relaxed)
+                < schedules
+            {
+                let mut random = Random::of(number);
+                let kills = 1 + random.below(MOST_KILLS);
+                let by_time = random.below(3) == 0;
+                let kills: Vec<_> = (0..kills)
+                    .map(|_| match by_time {
+                        true => Kill::After(random.below(30_000)),
+                        false => Kill::At(1 + random.below(60)),
+                    })
+                    .collect();
+                self.schedule(number, &kills);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn each_point(&self, script: u64) {
+        for point in 1..MOST_POINTS {
+            if !self.schedule(script, &[Kill::At(point)]) {
+                return;
+            }
+        }
+        panic!("script {script} has more than {MOST_POINTS} points");
+    }
+
+    /// Kills the process as scheduled, resumes it until it is done, and judges. Returns whether it
+    /// was killed at all.
+    fn schedule(&self, script: u64, kills: &[Kill]) -> bool {
+        let dir = tempfile::tempdir_in(self.root.path()).unwrap();
+        let name = dir.path().file_name().unwrap().to_string_lossy().into_owned();
+        let orders = |kill: Kill| Orders {
+            dir: dir.path().to_owned(),
+            script,
+            point: if let Kill::At(point) = kill { point } else { 0 },
+            address: format!("{}/{name}", self.counter.address()),
+        };
+        let mut was_killed = false;
+        let mut verdict = Ok(());
+        for kill in kills.iter().copied().chain([Kill::Never]) {
+            let mut process = begin(&orders(kill));
+            if let Kill::After(micros) = kill {
+                thread::sleep(Duration::from_micros(micros));
+                process.kill().unwrap();
+            }
+            let output = process.wait_with_output().unwrap();
+            if output.status.signal() == Some(9) {
+                was_killed = true;
+                self.kills.fetch_add(1, Ordering::Relaxed);
+            } else if !output.status.success() {
+                verdict = Err(String::from_utf8_lossy(&output.stderr).into_owned());
+                break;
+            }
+        }
+        let verdict = verdict.and_then(|()| verdict::of(dir.path(), &self.counter.of(&name)));
+        match verdict {
+            Ok(()) => self.passed.fetch_add(1, Ordering::Relaxed),
+            Err(problem) => {
+                println!("FAILED script {script}, {kills:?}: {problem}");
+                self.failed.fetch_add(1, Ordering::Relaxed)
+            }
+        };
+        was_killed
+    }
+}
+
+fn begin(orders: &Orders) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    orders.put_into(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}

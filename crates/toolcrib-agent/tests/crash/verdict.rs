@@ -1,0 +1,130 @@
+//! Compares a store with what happened.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    panic::catch_unwind,
+    path::Path,
+    sync::Arc,
+};
+
+use toolcrib_core::{
+    CallOutcome, Digest, Message, SessionOwner, SessionStore as _, StoredSession, ToolContext,
+    ToolContextParts, TurnState,
+};
+use toolcrib_store::SqliteStore;
+use toolcrib_testing::assert_replayable;
+
+use crate::{
+    child::SESSION,
+    effects::{Effects, in_folder},
+    script::{ANSWER, UNREPEATABLE},
+};
+
+/// Judges a finished schedule.
+///
+/// - The history is valid, and ends with the answer.
+/// - No effect that is not idempotent happened twice.
+/// - A result that says that the call succeeded, or was not made, is right.
+/// - All that was committed is there: messages in their place, outcomes as they were.
+pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
+    let owner = SessionOwner::default();
+    let store = SqliteStore::open(dir.join("sessions.db")).map_err(|error| error.to_string())?;
+    let info = store.find(&owner, SESSION).map_err(|error| error.to_string())?;
+    let session = store.read(&owner, &info.id).map_err(|error| error.to_string())?;
+    history(&session)?;
+    let mut effects = in_folder(dir);
+    effects.extend(posted.clone());
+    if let Some(((tool, key), count)) =
+        effects.iter().find(|((tool, _), count)| **count > 1 && UNREPEATABLE.contains(&&**tool))
+    {
+        return Err(format!("{tool} {key} happened {count} times"));
+    }
+    results(&session, &effects)?;
+    let log = fs::read_to_string(dir.join("committed.txt")).unwrap_or_default();
+    // Of several outcomes of a call the first is kept.
+    let mut first = HashSet::new();
+    log.lines().try_for_each(|line| {
+        let call_id = line.strip_prefix("outcome ").and_then(|line| line.split(' ').next());
+        let is_first = call_id.is_none_or(|call_id| first.insert(call_id.to_owned()));
+        committed(&session, line, is_first)
+    })
+}
+
+fn history(session: &StoredSession) -> Result<(), String> {
+    let messages: Vec<_> = session.messages.iter().map(|stored| stored.message.clone()).collect();
+    let answer =
+        matches!(messages.last(), Some(Message::Assistant { text, .. }) if &**text == ANSWER);
+    let ended = TurnState::Ended { stopped: "answered".into(), error: None };
+    if !answer || session.turns.len() != 1 || session.turns[0].state != ended {
+        return Err(format!("it did not end with the answer: {:?}", session.turns));
+    }
+    catch_unwind(|| assert_replayable(&messages)).map_err(|_| "the history is not valid".to_owned())
+}
+
+fn results(session: &StoredSession, effects: &Effects) -> Result<(), String> {
+    let mut tools = HashMap::new();
+    for stored in &session.messages {
+        match &stored.message {
+            Message::Assistant { calls, .. } => {
+                tools.extend(
+                    calls.iter().map(|call| (Arc::clone(&call.id), Arc::clone(&call.name))),
+                );
+            }
+            Message::Tool { call_id, text, is_error, .. } => {
+                let tool = tools.get(call_id).ok_or("a result without a call")?.to_string();
+                if tool == "look" {
+                    continue;
+                }
+                let key = ToolContext::from(ToolContextParts {
+                    call_id: Arc::clone(call_id),
+                    idempotency_scope: Arc::clone(&session.info.id),
+                    ..ToolContextParts::detached()
+                });
+                let count =
+                    effects.get(&(tool, key.idempotency_key())).copied().unwrap_or_default();
+                let is_right = match is_error {
+                    false => count > 0,
+                    true if text.starts_with("outcome_unknown") => true,
+                    true => count == 0,
+                };
+                if !is_right {
+                    return Err(format!(
+                        "{call_id} happened {count} times, and its result is: {text}"
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a committed record is there.
+fn committed(session: &StoredSession, line: &str, is_first: bool) -> Result<(), String> {
+    let lost = || format!("lost: {line}");
+    match line.split(' ').collect::<Vec<_>>().as_slice() {
+        ["message", position, digest] => {
+            let position: usize = position.parse().map_err(|_| lost())?;
+            let message = &session.messages.get(position).ok_or_else(lost)?.message;
+            let same = Digest::of(format!("{message:?}")).to_string() == *digest;
+            if same { Ok(()) } else { Err(lost()) }
+        }
+        ["outcome", call_id, outcome, has_result] => {
+            let Some(call) = session.calls.iter().find(|call| &*call.call_id == *call_id) else {
+                // Without an intent it had no effect.
+                return Ok(());
+            };
+            if is_first && call.outcome.map(CallOutcome::as_str) != Some(*outcome) {
+                return Err(lost());
+            }
+            let failed = session.messages.iter().any(|stored| {
+                matches!(&stored.message,
+                Message::Tool { call_id: id, is_error: true, .. } if &**id == *call_id)
+            });
+            if *has_result == "true" && *outcome == "ok" && failed { Err(lost()) } else { Ok(()) }
+        }
+        // The last line of a process that was killed while it wrote.
+        _ => Ok(()),
+    }
+}
