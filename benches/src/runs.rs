@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, RunOptions, Settings, Stopped};
+use toolcrib_agent::{Agent, RunOptions, Settings, Stopped, TurnLimits};
 use toolcrib_core::Model;
 
 use crate::{
@@ -99,6 +99,7 @@ impl Run {
             // The last one answers.
             max_iterations: u32::try_from(ITERATIONS)? + 1,
             turn_timeout: Duration::from_secs(600),
+            limits: TurnLimits::NONE,
         };
         let agent = Agent::new(menu.engine()?.build()?, model, settings);
         let began = cpu_time();

@@ -14,6 +14,7 @@ mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;
+mod crash;
 mod example;
 mod gateways;
 mod harm;
@@ -37,8 +38,8 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, SEARCH_BENCH,
-        SEARCH_CHOOSE, TEST,
+        COUNTS, CRASH, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE,
+        SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -60,6 +61,8 @@ Commands:
             proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
+  crash     processes with sessions, killed ten thousand times at every write and around every effect, and
+            damaged files; prints `N passed, N failed`
   docs      the API documentation, without warnings, and the public API
   api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         ["api"] => API,
         ["api", "--bless"] => BLESS_API,
         ["example"] => EXAMPLE,
+        ["crash"] => CRASH,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
         ["full"] => FULL,

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, gateways, harm,
-    links, listed, oracle, peers, postgres,
+    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, example, gateways,
+    harm, links, listed, oracle, peers, postgres,
     problem::Problem,
     prose, search_bench, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -47,6 +47,7 @@ const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
 const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
+const CRASHES: Step = Step { name: "crashes", check: crash::run };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
@@ -90,6 +91,7 @@ pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MA
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
+pub(crate) const CRASH: &[Step] = &[CRASHES];
 pub(crate) const DOCS: &[Step] = &[API_DOCS, PUBLIC_API];
 pub(crate) const API: &[Step] = &[PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];

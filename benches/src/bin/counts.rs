@@ -11,7 +11,7 @@ use std::{env, hint::black_box, sync::Arc};
 use allocation_counter::AllocationInfo;
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, RunOptions, Settings, Stopped};
+use toolcrib_agent::{Agent, RunOptions, Settings, Stopped, TurnLimits};
 use toolcrib_benches::{Caller, Cell, Menu, Outcome, Table, call, engine, print, runtime, tools};
 use toolcrib_core::{
     CancellationToken, Identity, ListContext, Listing, Policy, Redact as _, Rule, SkillId, Tool,
@@ -292,7 +292,11 @@ fn execute(times: u64, engine: &Engine, calls: Vec<ToolCall>) -> Outcome<Work> {
 /// A whole run of the loop with this many iterations.
 fn iterate(times: u64, menu: Menu) -> Outcome<Work> {
     let calls = usize::try_from(times)?;
-    let settings = Settings { max_iterations: u32::try_from(times)? + 1, ..Settings::default() };
+    let settings = Settings {
+        max_iterations: u32::try_from(times)? + 1,
+        limits: TurnLimits::NONE,
+        ..Settings::default()
+    };
     let agent = Agent::new(menu.engine()?.build()?, Arc::new(Caller::new(calls, |_| {})), settings);
     let runtime = runtime()?;
     Ok(Box::new(move || {

@@ -8,7 +8,7 @@ use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Pl
 use crate::{
     agent::Agent,
     models::Models,
-    options::Settings,
+    options::{Settings, TurnLimits},
     run::{PersonalityModels, no_model},
 };
 
@@ -179,6 +179,12 @@ impl AgentBuilder {
     /// Sets the timeout of a run. Default: 10 minutes.
     pub fn turn_timeout(mut self, timeout: Duration) -> Self {
         self.settings.turn_timeout = timeout;
+        self
+    }
+
+    /// Sets the limits of a run's calls and cost; see [`TurnLimits`] for the defaults.
+    pub fn turn_limits(mut self, limits: TurnLimits) -> Self {
+        self.settings.limits = limits;
         self
     }
 

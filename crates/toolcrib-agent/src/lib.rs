@@ -39,7 +39,7 @@ mod session;
 pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
-    options::{RunOptions, Settings},
+    options::{RunOptions, Settings, TurnLimits},
     outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
     run::Run,
     session::Session,

@@ -18,6 +18,9 @@ pub enum Stopped {
     Answered,
     /// The iteration limit was reached; the answer is the wrap-up's.
     MaxIterations,
+    /// Another [limit](crate::TurnLimits) of the run was reached; the answer says what was done, and
+    /// the error which limit it was.
+    LimitReached,
     /// The turn's timeout expired.
     Timeout,
     /// The run was cancelled.
@@ -32,6 +35,7 @@ impl Stopped {
         match self {
             Self::Answered => "answered",
             Self::MaxIterations => "max_iterations",
+            Self::LimitReached => "limit_reached",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
@@ -81,9 +85,9 @@ pub struct RunOutcome {
     pub turn_id: Arc<str>,
     /// The reason why it ended.
     pub stopped: Stopped,
-    /// The answer; set if the model answered or wrapped up.
+    /// The answer; set if the model answered or wrapped up, and at a limit.
     pub answer: Option<Arc<str>>,
-    /// The error; set if the run failed or timed out.
+    /// The error; set if the run failed, timed out or reached a limit.
     pub error: Option<RunError>,
     /// The number of iterations.
     pub iterations: u32,
@@ -195,6 +199,8 @@ impl RunError {
     pub const HALTED: &'static str = "halted";
     /// A middleware failed around the run or around an iteration.
     pub const MIDDLEWARE_FAILED: &'static str = "middleware_failed";
+    /// A [limit](crate::TurnLimits) was reached.
+    pub const LIMIT_REACHED: &'static str = "limit_reached";
     /// The model gave no usable response.
     pub const MODEL_FAILED: &'static str = "model_failed";
     /// Two sources offer tools of one name.

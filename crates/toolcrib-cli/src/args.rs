@@ -68,7 +68,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or \
 SIGTERM, or its input was closed
-  1  failure: the run failed or timed out, its session is in use or cannot be stored, a call was \
+  1  failure: the run failed, timed out or reached a limit of `[limits]`, its session is in use or cannot be stored, a call was \
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
 `find` does not find the expected tool, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project

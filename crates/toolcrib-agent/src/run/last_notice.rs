@@ -15,6 +15,12 @@ impl LastNotice {
         Self(messages.iter().rev().find_map(Message::as_notice).map(str::to_owned))
     }
 
+    /// The message with another text.
+    pub(super) fn tell(&mut self, text: &str) -> Message {
+        self.0 = Some(text.to_owned());
+        Message::notice(text)
+    }
+
     /// The message for the current notices, if it differs from the last one.
     pub(super) fn now(&mut self, notices: &[Notice]) -> Option<Message> {
         if notices.is_empty() && self.0.is_none() {

@@ -1,6 +1,7 @@
 //! A run: one message up to the answer. The loop is the engine's; the steps of a run are one
 //! function each: `run → drive → (step → ask)* → ask_without_calls`.
 
+mod guard;
 mod last_notice;
 mod model_loop;
 mod prefix;

@@ -2,12 +2,15 @@
 
 use std::{mem, sync::Arc};
 
-use toolcrib_core::{Menu, ToolCall, ToolChoice};
+use toolcrib_core::{EventKind, Menu, ToolCall, ToolChoice, ToolResult};
 use toolcrib_engine::{Executed, Executor, IterationContext, Turn};
 
-use super::transcript::Transcript;
+use super::{
+    guard::{Guard, Reached},
+    transcript::Transcript,
+};
 use crate::{
-    outcome::{MenuSummary, RunEnd, Stopped},
+    outcome::{MenuSummary, RunEnd, RunError, Stopped},
     session::InterruptedCall,
 };
 
@@ -22,6 +25,7 @@ pub(super) struct ModelLoop<'a> {
     interrupted: Vec<InterruptedCall>,
     /// The reason of an end with an answer.
     answered: Stopped,
+    guard: Guard,
     /// The end of the run, if the loop itself ended it.
     pub(super) end: Option<RunEnd>,
 }
@@ -31,7 +35,12 @@ impl Executor for ModelLoop<'_> {
         match self.step(&mut cx).await {
             Ok(None) => {}
             Ok(Some(answer)) => {
-                self.end = Some(RunEnd::answered(self.answered, answer));
+                let mut end = RunEnd::answered(self.answered, answer);
+                end.error = self
+                    .guard
+                    .reached()
+                    .map(|reached| RunError::new(RunError::LIMIT_REACHED, reached.message()));
+                self.end = Some(end);
                 cx.ack()?;
             }
             Err(end) => {
@@ -60,7 +69,9 @@ impl Executor for ModelLoop<'_> {
 
 impl<'a> ModelLoop<'a> {
     pub(super) fn new(transcript: Transcript<'a>, tool_choices: Vec<ToolChoice>) -> Self {
+        let guard = Guard::new(&transcript.agent.settings.limits, transcript.turn());
         Self {
+            guard,
             transcript,
             tool_choices: tool_choices.into_iter(),
             menu: Arc::default(),
@@ -93,8 +104,9 @@ impl<'a> ModelLoop<'a> {
             let calls = mem::take(&mut self.interrupted);
             let open = calls.iter().filter(|call| call.state.is_open());
             let made = cx.execute(open.map(|call| call.call.clone()).collect()).await;
+            self.guard.count(&made);
             self.transcript.keep_interrupted(calls, made);
-            return Ok(None);
+            return self.unless_over(cx).await;
         }
         self.transcript.notice(cx.notices());
         let tool_choice = self.tool_choices.next().unwrap_or_default();
@@ -109,8 +121,66 @@ impl<'a> ModelLoop<'a> {
         if calls.is_empty() {
             return Ok(Some(text));
         }
-        self.transcript.keep(cx.execute(calls).await);
-        Ok(None)
+        let results = self.execute(cx, calls).await;
+        self.guard.count(&results);
+        self.transcript.keep(results);
+        self.unless_over(cx).await
+    }
+
+    /// Makes the calls of a response, as far as the limits permit it.
+    async fn execute(
+        &mut self,
+        cx: &mut IterationContext,
+        calls: Vec<ToolCall>,
+    ) -> Vec<ToolResult> {
+        self.guard.spent(&self.transcript.report.usage);
+        let is_spent = self.guard.reached().map(Reached::message);
+        let mut admitted = Vec::with_capacity(calls.len());
+        let (mut made, mut refused) = (Vec::new(), Vec::new());
+        for call in calls {
+            let refusal = match &is_spent {
+                Some(message) => Some(format!("not made: {message}")),
+                None => self.guard.admit(&call).err(),
+            };
+            admitted.push(refusal.is_none());
+            match refusal {
+                None => made.push(call),
+                Some(refusal) => refused.push((call, refusal)),
+            }
+        }
+        let mut made = cx.execute(made).await.into_iter();
+        let mut refused = cx.deny(refused).await.into_iter();
+        let in_order = admitted.into_iter();
+        in_order.filter_map(|is_made| if is_made { made.next() } else { refused.next() }).collect()
+    }
+
+    /// Ends the turn once a limit is reached. Returns the answer then.
+    async fn unless_over(&mut self, cx: &mut IterationContext) -> Result<Option<Arc<str>>, RunEnd> {
+        self.guard.spent(&self.transcript.report.usage);
+        let Some(reached) = self.guard.reached().cloned() else { return Ok(None) };
+        if cx.halted().is_some() || cx.cancellation().is_cancelled() {
+            return Ok(None);
+        }
+        self.transcript.report.emit(|| EventKind::LimitReached {
+            limit: reached.limit.into(),
+            tool: reached.tool.clone(),
+            message: reached.message(),
+        });
+        self.answered = Stopped::LimitReached;
+        if let Some(answer) = self.guard.answer(&self.transcript.last_text()) {
+            self.transcript.answer(&answer);
+            return Ok(Some(answer));
+        }
+        self.transcript.tell(&format!(
+            "{}. No further calls can be made. Answer now with what you have: say what was done, \
+             what was not done, and that the limit is the reason.",
+            reached.message()
+        ));
+        let (answer, calls) = self.ask_without_calls().await?;
+        if !calls.is_empty() {
+            self.transcript.keep(cx.refuse(calls).await);
+        }
+        Ok(Some(answer))
     }
 
     /// A model request with the same tool block, so that the prompt cache stays valid and vendors

@@ -116,6 +116,27 @@ impl<'a> Transcript<'a> {
         }
     }
 
+    /// Appends a message of the loop to the model.
+    pub(super) fn tell(&mut self, text: &str) {
+        let message = self.last_notice.tell(text);
+        Arc::make_mut(&mut self.messages).push(message);
+    }
+
+    /// Appends an answer that the loop gives instead of the model.
+    pub(super) fn answer(&mut self, text: &Arc<str>) {
+        let message = Message::assistant(Arc::clone(text), []);
+        Arc::make_mut(&mut self.messages).push(message);
+    }
+
+    /// The messages since the user's.
+    pub(super) fn turn(&self) -> &[Message] {
+        let is_users = |message: &Message| {
+            matches!(message, Message::User { .. }) && message.as_notice().is_none()
+        };
+        let begin = self.messages.iter().rposition(is_users).unwrap_or_default();
+        self.messages.get(begin..).unwrap_or_default()
+    }
+
     /// Calls the model, and keeps its response. Nothing is copied: after the response, the request
     /// is dropped and the conversation is uniquely owned again.
     pub(super) async fn ask(
@@ -179,10 +200,7 @@ impl<'a> Transcript<'a> {
 
     /// The model's last text since the last user message; empty if there is none.
     pub(super) fn last_text(&self) -> Arc<str> {
-        let is_asked = |message: &&Message| {
-            matches!(message, Message::User { .. }) && message.as_notice().is_none()
-        };
-        let mut since = self.messages.iter().rev().take_while(|message| !is_asked(message));
+        let mut since = self.turn().iter().rev();
         let said = since.find_map(|message| match message {
             Message::Assistant { text, .. } => Some(Arc::clone(text)),
             _ => None,

@@ -12,6 +12,7 @@ mod building;
 mod ending;
 mod events;
 mod harm;
+mod limits;
 mod looping;
 mod noticing;
 mod personality;

@@ -99,6 +99,9 @@ impl Narrator {
             EventKind::ModelSuperseded { .. } if self.text.lock().end() => {
                 note!("  {WARN}this text is discarded; the model is queried again{WARN:#}");
             }
+            EventKind::LimitReached { message, .. } => {
+                note!("  {WARN}{}{WARN:#}", one_line(message, RESULT_CHARS));
+            }
             EventKind::ToolsOffered { tools, withheld, withheld_tools, .. } => {
                 self.end_phase();
                 let iteration = event.iteration.unwrap_or_default();

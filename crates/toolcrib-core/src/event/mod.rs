@@ -82,6 +82,19 @@ pub enum EventKind {
         /// Calls that had not begun, and are made now.
         begun: Vec<Arc<str>>,
     },
+    /// A limit of the turn is reached, and ends it. At a limit of calls or denials, a last request
+    /// without calls follows.
+    #[serde(rename = "agent.limit_reached")]
+    LimitReached {
+        /// The limit: `max_calls`, `max_calls_per_tool`, `max_identical_calls`, `max_denials`,
+        /// `max_tokens` or `max_cost_usd`.
+        limit: Arc<str>,
+        /// The tool, if the limit counts its calls.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<Arc<str>>,
+        /// The limit in words.
+        message: String,
+    },
     /// An iteration starts; discovery follows.
     #[serde(rename = "agent.iteration_start")]
     IterationStart,

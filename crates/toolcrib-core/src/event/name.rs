@@ -4,11 +4,12 @@ use super::EventKind;
 
 impl EventKind {
     /// The names of all events, grouped by domain.
-    pub const NAMES: [&'static str; 45] = [
+    pub const NAMES: [&'static str; 46] = [
         "agent.turn_start",
         "agent.turn_resumed",
         "agent.iteration_start",
         "agent.iteration_end",
+        "agent.limit_reached",
         "agent.turn_end",
         "tools.discovery_started",
         "tools.discovery_completed",
@@ -57,6 +58,7 @@ impl EventKind {
         match self {
             Self::TurnStart { .. } => "agent.turn_start",
             Self::TurnResumed { .. } => "agent.turn_resumed",
+            Self::LimitReached { .. } => "agent.limit_reached",
             Self::IterationStart => "agent.iteration_start",
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",

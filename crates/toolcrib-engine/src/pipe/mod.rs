@@ -88,8 +88,9 @@ impl Batch<'_> {
                 }
             });
         }
+        let cause = format!("one batch makes {} calls", limits.batch_calls);
         for call in self.directed(too_many).await {
-            results.push(self.refuse(call).await);
+            results.push(self.refuse(call, "not made: too many calls at once", &cause).await);
         }
         results
     }
@@ -126,11 +127,19 @@ impl Batch<'_> {
         settled
     }
 
-    /// Refuses a call beyond the batch limit.
-    async fn refuse(&self, call: Directed) -> ToolResult {
+    /// Refuses calls, each with a message.
+    pub(crate) async fn deny(&self, calls: Vec<(ToolCall, String)>) -> Vec<ToolResult> {
+        let mut results = Vec::with_capacity(calls.len());
+        for (call, message) in calls {
+            let call = indirect::direct(self, call).await;
+            results.push(self.refuse(call, &message, "the host refuses it").await);
+        }
+        results
+    }
+
+    async fn refuse(&self, call: Directed, message: &str, cause: &str) -> ToolResult {
         let call = record::begin(self, call).await;
-        let refusal = Failure::refused(ErrorCode::Denied, "not made: too many calls at once")
-            .caused_by(format!("one batch makes {} calls", self.engine.limits.batch_calls));
+        let refusal = Failure::refused(ErrorCode::Denied, message).caused_by(cause);
         let ended = Ended { tool: None, outcome: Err(refusal) };
         self.finish(call, ended, usize::MAX, kept::Kept::default()).await
     }

@@ -219,6 +219,12 @@ impl Iteration {
         }
     }
 
+    /// Refuses calls that the host does not let pass, each with a reason for the model: the code is
+    /// `denied`.
+    pub async fn deny(&self, calls: Vec<(ToolCall, String)>) -> Vec<ToolResult> {
+        self.batch().deny(calls).await
+    }
+
     /// Refuses calls when none may be made: each gets its result, `not_available`, as if no tool
     /// were offered.
     pub async fn refuse(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {

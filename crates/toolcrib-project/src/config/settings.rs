@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use toolcrib_agent::TurnLimits;
 use toolcrib_config::{Diagnostic, Located, Problems, Table, suggest};
 use toolcrib_engine::ToolsMode;
 
@@ -58,6 +59,7 @@ impl AgentSection {
 pub(crate) struct LimitsSection {
     pub(crate) batch_result_chars: Option<usize>,
     pub(crate) tool_timeout: Option<Duration>,
+    pub(crate) turn: TurnLimits,
 }
 
 impl LimitsSection {
@@ -66,6 +68,22 @@ impl LimitsSection {
             batch_result_chars: table
                 .integer("batch_result_chars", 1..=toolcrib_tools::MAX_RESULT_CHARS),
             tool_timeout: table.duration("tool_timeout"),
+            turn: Self::turn(table),
+        }
+    }
+
+    /// The limits of a turn. The defaults are those of the agent.
+    fn turn(table: &Table<'_>) -> TurnLimits {
+        let default = TurnLimits::default();
+        TurnLimits {
+            max_calls: table.integer("max_calls", 1..=u32::MAX),
+            max_calls_per_tool: table.integer("max_calls_per_tool", 1..=u32::MAX),
+            max_identical_calls: table
+                .integer("max_identical_calls", 1..=u32::MAX)
+                .or(default.max_identical_calls),
+            max_denials: table.integer("max_denials", 1..=u32::MAX).or(default.max_denials),
+            max_tokens: table.integer("max_tokens", 1..=u64::MAX),
+            max_cost_usd: table.number("max_cost_usd", f64::MIN_POSITIVE..),
         }
     }
 }

@@ -279,6 +279,7 @@ impl Project {
             models,
             system,
             limits: limits(&file.limits),
+            turn_limits: file.limits.turn.clone(),
             max_iterations: file.agent.max_iterations,
             turn_timeout: file.agent.turn_timeout,
             secrets,

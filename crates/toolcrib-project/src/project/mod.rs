@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use toolcrib_agent::{Agent, AgentBuilder};
+use toolcrib_agent::{Agent, AgentBuilder, TurnLimits};
 use toolcrib_artifacts::Artifacts;
 use toolcrib_capabilities::{
     database::{Database, postgres::PostgresDatabase},
@@ -56,6 +56,7 @@ pub struct Project {
     models: Vec<DeclaredModel>,
     system: Option<Arc<str>>,
     limits: Limits,
+    turn_limits: TurnLimits,
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
     secrets: EnvironmentSecrets,
@@ -187,6 +188,11 @@ impl Project {
     /// The limits of a batch of calls; the engine's defaults unless the file sets them.
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// The limits of a turn's calls and cost; the agent's defaults unless the file sets them.
+    pub fn turn_limits(&self) -> &TurnLimits {
+        &self.turn_limits
     }
 
     /// The limit of iterations of a turn, after which it is wrapped up, if the file sets it.
@@ -355,7 +361,7 @@ impl Project {
         if let Some(timeout) = self.turn_timeout {
             agent = agent.turn_timeout(timeout);
         }
-        agent
+        agent.turn_limits(self.turn_limits.clone())
     }
 }
 

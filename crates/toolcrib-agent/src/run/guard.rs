@@ -1,0 +1,141 @@
+//! The limits of one turn: on its calls, its denials and its cost.
+
+use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+
+use serde_json::Value;
+use toolcrib_core::{
+    Arguments, Digest, ErrorCode, Message, ToolCall, ToolResult, Usage, args_digest,
+};
+
+use crate::options::TurnLimits;
+
+/// A limit that a turn has reached.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reached {
+    /// The name of the limit, as in [`TurnLimits`].
+    pub(super) limit: &'static str,
+    /// The tool, if the limit counts its calls.
+    pub(super) tool: Option<Arc<str>>,
+    /// The limit, for a reader: `20 calls`.
+    what: String,
+}
+
+impl Reached {
+    /// For the operator, and for the model in a result and in the wrap-up.
+    pub(super) fn message(&self) -> String {
+        format!("the limit of this run is reached: {}", self.what)
+    }
+}
+
+/// Counts the calls and denials of a turn.
+pub(super) struct Guard {
+    limits: TurnLimits,
+    calls: u32,
+    by_tool: HashMap<Arc<str>, u32>,
+    /// The last call, and the length of the row of calls that are identical to it.
+    row: (Option<Digest>, u32),
+    denials: u32,
+    reached: Option<Reached>,
+}
+
+impl Guard {
+    /// A guard that has counted the calls of these messages: those of the turn so far.
+    pub(super) fn new(limits: &TurnLimits, turn: &[Message]) -> Self {
+        let limits = limits.clone();
+        let (calls, by_tool, row) = (0, HashMap::new(), (None, 0));
+        let mut guard = Self { limits, calls, by_tool, row, denials: 0, reached: None };
+        for message in turn {
+            if let Message::Assistant { calls, .. } = message {
+                calls.iter().for_each(|call| drop(guard.admit(call)));
+            }
+        }
+        guard
+    }
+
+    /// The first limit that was reached.
+    pub(super) fn reached(&self) -> Option<&Reached> {
+        self.reached.as_ref()
+    }
+
+    /// Counts a call of the model, unless it exceeds a limit.
+    pub(super) fn admit(&mut self, call: &ToolCall) -> Result<(), String> {
+        let identical = match &self.row {
+            (Some(last), length) if *last == digest(call) => length + 1,
+            _ => 1,
+        };
+        let of_tool = self.by_tool.get(&call.name).copied().unwrap_or_default() + 1;
+        let limits = &self.limits;
+        let over = |limit: Option<u32>, count: u32| limit.filter(|limit| count > *limit);
+        let name: String = call.name.chars().take(64).collect();
+        let reached = if let Some(limit) = over(limits.max_calls, self.calls + 1) {
+            Some(("max_calls", None, format!("{limit} calls")))
+        } else if let Some(limit) = over(limits.max_calls_per_tool, of_tool) {
+            let what = format!("{limit} calls of `{name}`");
+            Some(("max_calls_per_tool", Some(Arc::clone(&call.name)), what))
+        } else if let Some(limit) = over(limits.max_identical_calls, identical) {
+            let what = format!("{limit} identical calls of `{name}` in a row");
+            Some(("max_identical_calls", Some(Arc::clone(&call.name)), what))
+        } else {
+            None
+        };
+        if let Some((limit, tool, what)) = reached {
+            let reached = Reached { limit, tool, what };
+            let message = reached.message();
+            self.reached.get_or_insert(reached);
+            return Err(format!("not made: {message}"));
+        }
+        self.calls += 1;
+        self.by_tool.insert(Arc::clone(&call.name), of_tool);
+        self.row = (Some(digest(call)), identical);
+        Ok(())
+    }
+
+    /// Counts the denials among results.
+    pub(super) fn count(&mut self, results: &[ToolResult]) {
+        let denied = results.iter().filter(|result| result.code == Some(ErrorCode::Denied)).count();
+        self.denials = self.denials.saturating_add(u32::try_from(denied).unwrap_or(u32::MAX));
+        if let Some(limit) = self.limits.max_denials.filter(|limit| self.denials >= *limit) {
+            let what = format!("{limit} denied calls");
+            self.reached.get_or_insert(Reached { limit: "max_denials", tool: None, what });
+        }
+    }
+
+    /// Compares the usage with the limits. A cost that is not known is not limited.
+    pub(super) fn spent(&mut self, usage: &Usage) {
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        if let Some(limit) = self.limits.max_tokens.filter(|limit| tokens >= *limit) {
+            let what = format!("{limit} tokens ({tokens} were used)");
+            self.reached.get_or_insert(Reached { limit: "max_tokens", tool: None, what });
+        }
+        let cost = usage.cost_usd.unwrap_or_default();
+        if let Some(limit) = self.limits.max_cost_usd.filter(|limit| cost >= *limit) {
+            let what = format!("a cost of {limit} US dollars ({cost:.4} were spent)");
+            self.reached.get_or_insert(Reached { limit: "max_cost_usd", tool: None, what });
+        }
+    }
+
+    /// The answer without another request, if the limit is one of the cost.
+    pub(super) fn answer(&self, last_text: &str) -> Option<Arc<str>> {
+        let reached = self.reached.as_ref()?;
+        if !["max_tokens", "max_cost_usd"].contains(&reached.limit) {
+            return None;
+        }
+        let mut answer = format!("I stopped before I had an answer: {}.", reached.message());
+        let _ =
+            write!(answer, " I made {} calls; their results are in the conversation.", self.calls);
+        if !last_text.trim().is_empty() {
+            let _ = write!(answer, "\n\nMy last words were: {last_text}");
+        }
+        Some(answer.into())
+    }
+}
+
+fn digest(call: &ToolCall) -> Digest {
+    match &call.arguments {
+        Arguments::Json(json) => args_digest(&call.name, json),
+        Arguments::Text(text) => {
+            let json = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()));
+            args_digest(&call.name, &json)
+        }
+    }
+}
