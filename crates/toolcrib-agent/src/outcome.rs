@@ -21,6 +21,9 @@ pub enum Stopped {
     /// Another [limit](crate::TurnLimits) of the run was reached; the answer says what was done, and
     /// the error which limit it was.
     LimitReached,
+    /// Calls wait for approval. Only in a [session](crate::Session): the turn stays open, and a
+    /// resumed run continues it.
+    AwaitingApproval,
     /// The turn's timeout expired.
     Timeout,
     /// The run was cancelled.
@@ -36,6 +39,7 @@ impl Stopped {
             Self::Answered => "answered",
             Self::MaxIterations => "max_iterations",
             Self::LimitReached => "limit_reached",
+            Self::AwaitingApproval => "awaiting_approval",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
@@ -63,6 +67,10 @@ impl RunEnd {
 
     pub(crate) fn cancelled() -> Self {
         Self { stopped: Stopped::Cancelled, answer: None, error: None }
+    }
+
+    pub(crate) fn awaiting_approval() -> Self {
+        Self { stopped: Stopped::AwaitingApproval, answer: None, error: None }
     }
 
     pub(crate) fn timed_out(allowed: Duration) -> Self {

@@ -1,5 +1,6 @@
 //! The command line arguments.
 
+mod approvals;
 mod lint;
 mod serve;
 mod sessions;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
 
 pub(crate) use self::{
+    approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
@@ -46,6 +48,11 @@ Look back at a run:
   runs     List the runs of all sessions, the last one first
   trace    Show what happened in a run, as text or as a page for a browser
 
+Approve calls that a rule asks about:
+  approvals List the calls that wait for approval, and the grants
+  approve  Approve a call, once, or calls like it for a time
+  deny     Deny a call
+
 Inspect it:
   menu     Show the tools that the model would see, and the withheld ones
   explain  Explain why a tool is offered or withheld, and what would reverse it
@@ -72,7 +79,8 @@ SIGTERM, or its input was closed
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
 `find` does not find the expected tool, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
-  3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
+  3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
+  4  waiting: the run or the call needs an approval, see `toolcrib approvals`";
 
 /// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
 /// cleans what comes back.
@@ -86,7 +94,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// The project's folder [default: the nearest folder upward with a toolcrib.toml]
     #[arg(short, long, value_name = "DIR", global = true, help_heading = GLOBAL)]
@@ -252,6 +260,38 @@ It shows each iteration with its menu and the reasons for withheld tools, each c
 its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See
 docs/trace.md.")]
     Trace(TraceArgs),
+    /// List the calls that wait for approval, and the grants
+    #[command(after_help = "\
+Examples:
+  toolcrib approvals
+  toolcrib approvals --all --json
+  toolcrib approvals show 3f2a91c0d4e5
+  toolcrib approvals revoke 3f2a91c0d4e5
+
+It lists the calls of all principals. See docs/approvals.md.")]
+    Approvals {
+        #[command(flatten)]
+        list: ApprovalsArgs,
+        #[command(subcommand)]
+        command: Option<ApprovalsCommand>,
+    },
+    /// Approve a call, once, or calls like it for a time
+    #[command(after_help = "\
+Examples:
+  toolcrib approve 3f2a91c0d4e5
+  toolcrib approve 3f2a91c0d4e5 --for 1h --where 'amount<=100'
+  toolcrib approve 3f2a91c0d4e5 --for 30m --where /to^=ann@ --any-arguments
+
+It shows the call as it would run, and asks at a terminal. A run goes on with `toolcrib resume`. The
+decision is sealed with a key in your configuration folder. See docs/approvals.md.")]
+    Approve(ApproveArgs),
+    /// Deny a call
+    #[command(after_help = "\
+Examples:
+  toolcrib deny 3f2a91c0d4e5 --reason \"refunds need a ticket number\"
+
+The model reads the reason when the run goes on with `toolcrib resume`.")]
+    Deny(DenyArgs),
     /// Show the tools that the model would see, and the withheld ones
     #[command(after_help = "\
 Examples:

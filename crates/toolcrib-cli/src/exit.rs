@@ -12,6 +12,7 @@ pub(crate) const FINE: Exit = Exit(0);
 pub(crate) const FAILED: Exit = Exit(1);
 pub(crate) const USAGE: Exit = Exit(2);
 pub(crate) const CANCELLED: Exit = Exit(3);
+pub(crate) const WAITING: Exit = Exit(4);
 
 impl Exit {
     pub(crate) fn code(self) -> i32 {
@@ -30,6 +31,7 @@ impl From<Stopped> for Exit {
         match stopped {
             Stopped::Answered | Stopped::MaxIterations => FINE,
             Stopped::Cancelled => CANCELLED,
+            Stopped::AwaitingApproval => WAITING,
             // Failed, timed out, or an unknown outcome.
             _ => FAILED,
         }

@@ -11,8 +11,9 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`] |
 
+mod approval;
 mod artifact;
 mod availability;
 mod block;
@@ -65,6 +66,11 @@ mod wide_integers;
 mod withheld_tool;
 
 pub use self::{
+    approval::{
+        Approval, ApprovalGrant, ApprovalRequest, ApprovalState, ApprovalStore, ApprovalStoreError,
+        Approver, NotStorableError, ParkedCall, SecretReference, Settlement, StoredApproval,
+        StoredArguments, call_approver,
+    },
     artifact::{
         ArtifactCall, ArtifactEntry, ArtifactMeta, ArtifactPort, ArtifactReader, ArtifactStore,
         ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes,
@@ -105,7 +111,7 @@ pub use self::{
         InvalidClaimError, IterationRange, NotAGateError, Policy, PolicyDefault, PolicyFacts,
         RoleHolders, Roles, Rule, RuleConditions, RuleMatch, ToolMatch,
     },
-    ports::{Approval, Approver, CapabilityGranter, Journal, PendingCall, Reducer, call_approver},
+    ports::{CapabilityGranter, Journal, PendingCall, Reducer},
     provider::{
         CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
         GateDecision, IdentityScope, IntoCatalog, IntoGateDecision, IntoPrepared, KeyField,

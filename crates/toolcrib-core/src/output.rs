@@ -35,11 +35,14 @@ pub enum ErrorCode {
     /// The call was cut off and its effect may have happened. It is never retried automatically.
     #[serde(rename = "outcome_unknown")]
     OutcomeUnknown,
+    /// A person has to approve the call first. It was not made, and waits in a store.
+    #[serde(rename = "awaiting_approval")]
+    AwaitingApproval,
 }
 
 impl ErrorCode {
     /// All codes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::InputInvalid,
         Self::NotAvailable,
         Self::ExecutionFailed,
@@ -48,6 +51,7 @@ impl ErrorCode {
         Self::Timeout,
         Self::Cancelled,
         Self::OutcomeUnknown,
+        Self::AwaitingApproval,
     ];
 
     /// The code as written in JSON.
@@ -61,6 +65,7 @@ impl ErrorCode {
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::AwaitingApproval => "awaiting_approval",
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A call before it runs, as seen by middleware, approvers, granters and journals.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PendingCall<'a> {
     /// The tool.
     pub tool: &'a Tool,
@@ -32,63 +32,6 @@ pub struct PendingCall<'a> {
     pub turn_id: &'a Arc<str>,
     /// The id of the turn's personality.
     pub personality: &'a Arc<str>,
-}
-
-/// An approver's decision on a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Approval {
-    /// The call may run.
-    Approved,
-    /// The call may not run; the text is for the model.
-    Refused(String),
-}
-
-/// Decides on calls that match a rule with the effect `ask`, such as
-/// [`Rule::ask`](crate::Rule::ask). Without an approver they are denied, unless the turn has people
-/// to ask. An approver that panics denies. [`call_approver`] makes one of a function.
-pub trait Approver: Send + Sync + 'static {
-    /// Decides. May wait for a person; cancellation drops the future.
-    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval>;
-}
-
-/// Makes an [`Approver`] of a function that receives the call and returns a future, which may wait
-/// for a person. The future cannot borrow the call: copy what it needs first.
-///
-/// ```
-/// use toolcrib_core::{Approval, call_approver};
-///
-/// # async fn yes_or_no(question: String) -> bool { question.len() > 3 }
-/// let approver = call_approver(|call| {
-///     let question = format!("Run {} with {}?", call.tool.name(), call.args);
-///     async move {
-///         if yes_or_no(question).await {
-///             Approval::Approved
-///         } else {
-///             Approval::Refused("the user said no; ask what they want instead".into())
-///         }
-///     }
-/// });
-/// # let _ = approver;
-/// ```
-pub fn call_approver<F, Fut>(decide: F) -> impl Approver
-where
-    F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Approval> + Send + 'static,
-{
-    FnApprover(decide)
-}
-
-struct FnApprover<F>(F);
-
-impl<F, Fut> Approver for FnApprover<F>
-where
-    F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Approval> + Send + 'static,
-{
-    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval> {
-        // The function runs inside the future, so that its panic denies as the future's does.
-        Box::pin(async move { (self.0)(&call).await })
-    }
 }
 
 /// Grants a call its declared capabilities before it runs, and refuses capabilities that cannot be

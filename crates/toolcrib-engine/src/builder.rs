@@ -296,7 +296,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the approver for calls that a rule wants approved. Default: the client that answers the
+    /// Sets the approver for calls that a rule wants approved, in turns without
+    /// [their own](crate::TurnOptions::approver). Default: the client that answers the
     /// turn's [questions](crate::Questions); without one, such calls are denied.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.approver = Some(Arc::new(approver));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{Events, ReliabilityRule};
+use serde_json::Value;
+use toolcrib_core::{Events, ReliabilityRule, SecretError, SecretReference, StoredArguments};
 
 use crate::{
     builder::{BuildError, EngineBuilder},
@@ -87,6 +88,28 @@ impl Engine {
     pub fn check_turn(&self, options: &TurnOptions) -> Result<(), TurnError> {
         let (parts, _) = self.parts_now();
         Turn::check(&parts, options)
+    }
+
+    /// Arguments that were stored for an approval, with the present values of their secrets, which are
+    /// redacted from now on.
+    ///
+    /// # Errors
+    /// [`SecretError`] if a secret cannot be read.
+    pub async fn resolve_arguments(&self, stored: &StoredArguments) -> Result<Value, SecretError> {
+        let (parts, _) = self.parts_now();
+        let Some(source) = &parts.secrets else {
+            return match stored.secrets.first() {
+                Some(first) => Err(SecretError::Unknown { name: Arc::clone(&first.name) }),
+                None => Ok(stored.value.clone()),
+            };
+        };
+        for SecretReference { name, .. } in &stored.secrets {
+            let secret = source.resolve(name).await?;
+            parts.redactor.learn_named(name, secret.expose()).map_err(|short| {
+                SecretError::Unreadable { name: Arc::clone(name), source: short.into() }
+            })?;
+        }
+        stored.resolve(&**source).await
     }
 
     /// This engine with a plugin added. Both share events, known secrets and compiled schemas;

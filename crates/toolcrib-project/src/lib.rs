@@ -25,6 +25,7 @@
     reason = "host crate: it reads the project's own files and the environment"
 )]
 
+mod approvals;
 mod config;
 mod error;
 mod find;
@@ -47,6 +48,7 @@ mod trust;
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};
 
 pub use self::{
+    approvals::ProjectApprovals,
     error::LoadError,
     find::{NoProjectError, find},
     init::{InitError, init},

@@ -7,12 +7,15 @@
 //! # Ok::<(), toolcrib_store::conformance::Violations>(())
 //! ```
 
+mod approvals;
 mod contents;
 mod leases;
 mod owners;
 mod retention;
 
 use std::{fmt, time::Duration};
+
+pub use self::approvals::check_approval_store;
 
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionStore,

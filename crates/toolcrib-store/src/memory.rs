@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use toolcrib_core::{
     __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
     SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage, StoredRun,
@@ -16,6 +16,7 @@ use toolcrib_core::{
 
 use crate::{
     frozen::freeze,
+    memory_approvals::HeldApprovals,
     session::{
         BEGAN_TWICE, EMPTY_DIES_AFTER, ID_ATTEMPTS, OUTSIDE_TURN, check_name, lease_end, new_id,
         new_token, now_ms, out_of_order,
@@ -27,7 +28,7 @@ const NAME: &str = "the store in memory";
 
 /// A [`SessionStore`] that ends with the process. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<HashMap<Arc<str>, Held>>>);
+pub struct MemoryStore(Arc<Mutex<HashMap<Arc<str>, Held>>>, Arc<Mutex<HeldApprovals>>);
 
 #[derive(Debug, Clone)]
 struct Held {
@@ -47,6 +48,21 @@ impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    pub(crate) fn held_approvals(&self) -> MutexGuard<'_, HeldApprovals> {
+        self.1.lock()
+    }
+
+    pub(crate) fn has_session(&self, owner: &SessionOwner, id: &str) -> bool {
+        self.0.lock().get(id).is_some_and(|held| held.session.info.owner == *owner)
+    }
+
+    /// Removes the approvals of sessions that were removed.
+    fn forget_approvals(&self) {
+        let sessions = self.0.lock();
+        let is_kept = |session: &Arc<str>| sessions.contains_key(session);
+        self.1.lock().calls.retain(|one| one.call.session.as_ref().is_none_or(is_kept));
     }
 }
 
@@ -189,6 +205,7 @@ impl SessionStore for MemoryStore {
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
         self.with(owner, id, |held| held.check_free())?;
         self.0.lock().remove(id);
+        self.forget_approvals();
         Ok(())
     }
 
@@ -215,7 +232,10 @@ impl SessionStore for MemoryStore {
                 sessions.remove(&info.id);
             }
         }
-        Ok(before - sessions.len())
+        let removed = before - sessions.len();
+        drop(sessions);
+        self.forget_approvals();
+        Ok(removed)
     }
 }
 

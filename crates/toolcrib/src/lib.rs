@@ -14,7 +14,7 @@
 //! | `event`, `explain` | what happened; why a tool is offered or withheld |
 //! | `reliability` | retries, fallbacks, circuit breakers |
 //! | `secrets`, `untrusted` | secrets and redaction; text that another party wrote |
-//! | `models`, `artifacts`, `sessions` | ports, and with their features implementations |
+//! | `models`, `artifacts`, `sessions`, `approvals` | ports, and with their features implementations |
 //!
 //! | feature | adds |
 //! |---|---|
@@ -30,6 +30,7 @@
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
+//! | `approvals` | approval of calls at the terminal and from other processes, in `approvals` |
 //! | `sessions` | `agent`, and stores of conversations that outlive the process, in `sessions` |
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server |
 //! | `full` | all of these |
@@ -39,6 +40,7 @@
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod __private;
+pub mod approvals;
 pub mod artifacts;
 #[cfg(feature = "engine")]
 pub mod engine;

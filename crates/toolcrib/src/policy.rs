@@ -20,7 +20,7 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    AnnotationMatch, Approval, Approver, ArgumentMatch, Effect, Fact, Glob,
+    AnnotationMatch, Approval, ApprovalRequest, Approver, ArgumentMatch, Effect, Fact, Glob,
     InvalidArgumentMatchError, InvalidClaimError, IterationRange, NotAGateError, PendingCall,
     Policy, PolicyDefault, PolicyFacts, PolicyStage, RoleHolders, Roles, Rule, RuleConditions,
     RuleMatch, ToolMatch, call_approver,

@@ -4,6 +4,7 @@
 mod guard;
 mod last_notice;
 mod model_loop;
+mod parked;
 mod prefix;
 mod recording;
 mod recover;
@@ -139,8 +140,11 @@ impl Beginning {
             }
             (None, true) => (None, history),
             (Some(session), false) => {
-                let (recording, messages, interrupted) =
+                let (recording, messages, mut interrupted) =
                     Recording::resume(session, turn, redactor).await?;
+                if let Some(approver) = &turn.approver {
+                    parked::restore(&agent.engine, &**approver, &mut interrupted.calls).await;
+                }
                 let message = Arc::clone(&interrupted.message);
                 let (recording, interrupted) = (Some(recording), Some(interrupted));
                 return Ok(Self { recording, messages, message, interrupted });

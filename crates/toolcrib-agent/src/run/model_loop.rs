@@ -46,6 +46,8 @@ impl Executor for ModelLoop<'_> {
             Err(end) => {
                 if let Some(error) = &end.error {
                     cx.nack(error.clone())?;
+                } else if end.stopped == Stopped::AwaitingApproval {
+                    cx.ack()?;
                 }
                 self.end = Some(end);
             }
@@ -154,8 +156,12 @@ impl<'a> ModelLoop<'a> {
         in_order.filter_map(|is_made| if is_made { made.next() } else { refused.next() }).collect()
     }
 
-    /// Ends the turn once a limit is reached. Returns the answer then.
+    /// Ends the turn once a limit is reached, and returns the answer then; or where
+    /// calls wait for approval.
     async fn unless_over(&mut self, cx: &mut IterationContext) -> Result<Option<Arc<str>>, RunEnd> {
+        if self.transcript.awaits_approval() {
+            return Err(RunEnd::awaiting_approval());
+        }
         self.guard.spent(&self.transcript.report.usage);
         let Some(reached) = self.guard.reached().cloned() else { return Ok(None) };
         if cx.halted().is_some() || cx.cancellation().is_cancelled() {

@@ -35,6 +35,9 @@ pub(super) struct Recording {
     written: usize,
     /// The records that precede the next message.
     ahead: Vec<SessionRecord>,
+    /// Whether a call waits for approval: the turn stays open, and the results of its response are
+    /// written when all have one, in the order of the calls.
+    awaits_approval: bool,
 }
 
 impl Recording {
@@ -100,7 +103,11 @@ impl Recording {
         turn.journal = Some(Arc::clone(&calls) as Arc<dyn Journal>);
         turn.idempotency_scope = Some(Arc::clone(session.id()));
         let (written, ahead, used) = (messages.len(), Vec::new(), Usage::NOTHING);
-        (Self { session, history, calls, redactor, used, written, ahead }, messages)
+        let awaits_approval = false;
+        (
+            Self { session, history, calls, redactor, used, written, ahead, awaits_approval },
+            messages,
+        )
     }
 
     /// Notes the beginning of the turn, to be written with its first message.
@@ -126,16 +133,26 @@ impl Recording {
     /// Notes the outcomes of calls, to be written with their messages. Without effect on those
     /// whose outcome was written when they ended.
     pub(super) fn calls_ended(&mut self, results: &[ToolResult]) {
-        self.ahead.extend(results.iter().map(|result| SessionRecord::Outcome {
+        let is_parked = |result: &ToolResult| result.code == Some(ErrorCode::AwaitingApproval);
+        self.awaits_approval |= results.iter().any(is_parked);
+        let waits = self.awaits_approval;
+        let ended = results.iter().filter(|result| !is_parked(result));
+        self.ahead.extend(ended.map(|result| SessionRecord::Outcome {
             call_id: Arc::clone(&result.call_id),
             outcome: CallOutcome::of(result.code),
-            result: None,
+            // Their messages are written when every call of the response has one.
+            result: waits.then(|| without_new_secrets(&message_of(result), &self.redactor)),
         }));
     }
 
     /// Notes that the outcome of a call is unknown, to be written with its message.
     pub(super) fn outcome_unknown(&mut self, call_id: &Arc<str>) {
         self.ahead.push(unknown(Arc::clone(call_id)));
+    }
+
+    /// Whether a call waits for approval.
+    pub(super) fn awaits_approval(&self) -> bool {
+        self.awaits_approval
     }
 
     /// Writes what is not in the store yet.
@@ -153,14 +170,18 @@ impl Recording {
         Ok(())
     }
 
-    /// Writes the rest and the end of the run. After a failed write the turn stays open, and the
-    /// next run of the session ends it.
+    /// Writes the rest and the end of the run. After a failed write, and where calls wait for
+    /// approval, the turn stays open: a resumed run continues it, and any other run of the session
+    /// ends it.
     pub(super) async fn end(
         mut self,
         messages: &Arc<Vec<Message>>,
         end: &RunEnd,
         usage: Usage,
     ) -> Result<(), RunError> {
+        if self.awaits_approval() {
+            return self.write(messages, usage).await;
+        }
         let error = end.error.as_ref().map(|error| self.redactor.text(&error.message).into());
         let stopped = end.stopped.as_str().into();
         let record = SessionRecord::TurnEnded { stopped, error, usage };
@@ -178,7 +199,8 @@ impl Recording {
             return Err(failed(&*failure));
         }
         let ahead = mem::take(&mut self.ahead).into_iter();
-        let new = messages.iter().skip(self.written);
+        let settled = if self.awaits_approval { self.written } else { messages.len() };
+        let new = messages.iter().take(settled).skip(self.written);
         let new = new.map(|new| SessionRecord::Message(without_new_secrets(new, &self.redactor)));
         let mut records: Vec<_> = ahead.chain(new).collect();
         if records.is_empty() && last.is_none() {
@@ -191,7 +213,7 @@ impl Recording {
             self.calls.fail(&error);
             failed(error.to_string())
         })?;
-        self.written = messages.len();
+        self.written = settled;
         Ok(())
     }
 }

@@ -198,6 +198,12 @@ impl<'a> Transcript<'a> {
         }
     }
 
+    /// Whether calls wait for approval, and the run can be resumed. Without a session the model reads
+    /// that they wait, and the loop goes on.
+    pub(super) fn awaits_approval(&self) -> bool {
+        self.recording.as_ref().is_some_and(Recording::awaits_approval)
+    }
+
     /// The model's last text since the last user message; empty if there is none.
     pub(super) fn last_text(&self) -> Arc<str> {
         let mut since = self.turn().iter().rev();

@@ -15,7 +15,7 @@ use toolcrib_core::{
 
 use self::lease::KeptLease;
 pub(crate) use self::recovery::{
-    CallState, InterruptedCall, InterruptedTurn, outcome_unknown, unknown,
+    CallState, InterruptedCall, InterruptedTurn, not_made, outcome_unknown, unknown,
 };
 
 /// An open session: a conversation in a store, whose turns are runs with

@@ -208,8 +208,12 @@ pub(crate) fn outcome_unknown(call: &ToolCall) -> Message {
     failed(call, text.to_owned())
 }
 
-fn not_made(call: &ToolCall, why: &str) -> Message {
-    failed(call, format!("cancelled: the program was stopped before this call was made.{why}"))
+/// The result of a call that was not made.
+pub(crate) fn not_made(call: &ToolCall, why: &str) -> Message {
+    failed(
+        call,
+        format!("cancelled: this call was not made, because its run was stopped before it.{why}"),
+    )
 }
 
 fn failed(call: &ToolCall, text: String) -> Message {

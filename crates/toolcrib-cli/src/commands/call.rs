@@ -14,18 +14,18 @@ use std::{
 use futures_util::future::BoxFuture;
 use toolcrib_config::suggest;
 use toolcrib_core::{
-    CancellationToken, ErrorCode, Journal, PendingCall, ToolCall, ToolResult, WithheldBy,
-    WithheldTool,
+    Approval, Approver, CancellationToken, ErrorCode, Journal, PendingCall, ToolCall, ToolResult,
+    WithheldBy, WithheldTool, call_approver,
 };
 use toolcrib_engine::Engine;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose,
+    ChosenModel, Problem, Purpose, approver,
     call_arguments::{self, Given},
     engine,
     explain::withheld_name,
-    fresh, menu, with_project,
+    fresh, project_flags, turn_options, with_project,
 };
 use crate::{
     args::{CallArgs, Global, Situation},
@@ -59,8 +59,10 @@ pub(super) async fn through_pipe(
         return Ok(exit);
     }
     with_project(global, Purpose::Run(fresh), model, &token, async |project| {
-        let (args, engine) = (named(project, args)?, engine(project)?);
-        let made = attempt(args, given, project, &engine, cancellation).await?;
+        let args = named(project, args)?;
+        let engine = engine(project)?;
+        let approver = approver::of_call(project).await?;
+        let made = attempt(args, given, project, &engine, Some(approver), cancellation).await?;
         Ok(made.tell(global, project))
     })
     .await
@@ -83,9 +85,12 @@ async fn attempt(
     given: Given,
     project: &Project,
     engine: &Engine,
+    approver: Option<Arc<dyn Approver>>,
     cancellation: CancellationToken,
 ) -> Result<Made, Problem> {
-    let mut turn = menu::turn_of(project, engine, &args.situation, cancellation)?;
+    let mut options = turn_options(project, &args.situation, cancellation)?;
+    options.approver = approver;
+    let mut turn = engine.turn(options)?;
     // Starts only servers that may have the tool.
     let mut iteration = turn.iteration_for(&args.tool).await?;
 
@@ -129,6 +134,7 @@ impl Made {
         match result.code {
             None => exit::FINE,
             Some(ErrorCode::Cancelled) => exit::CANCELLED,
+            Some(ErrorCode::AwaitingApproval) => exit::WAITING,
             // Cancelled by Ctrl-C; the effect may have happened.
             Some(ErrorCode::OutcomeUnknown) if self.is_cancelled => exit::CANCELLED,
             Some(_) => exit::FAILED,
@@ -145,9 +151,11 @@ async fn judge_call(
     cancellation: CancellationToken,
 ) -> Result<Option<Exit>, Problem> {
     let before_effect = BeforeEffect::default();
-    let builder = project.engine_builder().journal(before_effect.clone());
+    // A person is asked when the call is made.
+    let approves = call_approver(|_| async { Approval::Approved });
+    let builder = project.engine_builder().journal(before_effect.clone()).approver(approves);
     let engine = builder.build().map_err(|error| Problem::invalid(error.to_string()))?;
-    let made = attempt(args, given, project, &engine, cancellation).await?;
+    let made = attempt(args, given, project, &engine, None, cancellation).await?;
     let was_let_through = made.result.is_ok() || before_effect.0.load(Ordering::Relaxed);
     Ok((!was_let_through && !is_of_a_source(&made)).then(|| made.tell(global, project)))
 }
@@ -183,17 +191,12 @@ impl Journal for BeforeEffect {
 /// The command that reads the rest of an artifact. The artifact is deleted with the call unless the
 /// session has a name.
 fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
-    let mut call = format!("toolcrib call artifact_read id={artifact}");
+    let mut call = format!("toolcrib call artifact_read id={artifact}{}", project_flags(global));
     let mut push = |flag: &str, value: Option<&OsStr>| {
         if let Some(value) = value {
             let _ = write!(call, " {flag} {}", shell_word(Path::new(value)));
         }
     };
-    push("--project", global.project.as_deref().map(Path::as_os_str));
-    push("--state", global.state.as_deref().map(Path::as_os_str));
-    for file in &global.imports {
-        push("--import", Some(file.as_os_str()));
-    }
     push("--as", situation.whom.principal.as_deref().map(OsStr::new));
     push("--tenant", situation.whom.tenant.as_deref().map(OsStr::new));
     let name = situation.session.as_deref();

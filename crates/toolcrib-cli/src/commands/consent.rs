@@ -100,12 +100,12 @@ impl UserConsent {
     }
 }
 
-fn can_ask() -> bool {
+pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks at the terminal; any answer except yes is a no.
-fn ask(question: &str) -> bool {
+pub(super) fn ask(question: &str) -> bool {
     let mut stderr = io::stderr();
     let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();

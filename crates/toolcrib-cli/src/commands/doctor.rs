@@ -1,11 +1,13 @@
 //! `toolcrib doctor`: the sandboxes that this machine enforces.
 
+use std::sync::Arc;
+
 use toolcrib_capabilities::process::{SandboxTier, process_limit, self_test};
 use toolcrib_core::CancellationToken;
 
-use super::{Problem, mcp::unless_cancelled};
+use super::{ChosenModel, Problem, Purpose, load, mcp::unless_cancelled};
 use crate::{
-    args::Global,
+    args::{Global, Look},
     exit::{self, Exit},
     output::{self, Checkup, DoctorJson},
 };
@@ -22,10 +24,22 @@ pub(super) async fn doctor(
     let checkup = unless_cancelled(tests, &cancellation).await?.map_err(|lost| {
         Problem::failed("internal", format!("the self-test did not end: {lost}"))
     })?;
+    let advisory = advisory(global, &cancellation).await;
     if global.json {
-        output::json(&DoctorJson::new(&checkup));
+        output::json(&DoctorJson::new(&checkup, advisory.as_deref()));
     } else {
         output::checkup(&checkup, global.quiet);
+        if let Some(reasons) = advisory.filter(|_| !global.quiet) {
+            output::approvals_hold(&reasons);
+        }
     }
     Ok(if checkup.is_complete() { exit::FINE } else { exit::FAILED })
+}
+
+/// Why approvals are advisory in the project, if there is one that loads.
+async fn advisory(global: &Global, cancellation: &CancellationToken) -> Option<Vec<Arc<str>>> {
+    let purpose = Purpose::Look(Look { offline: true });
+    let global = Global { quiet: true, ..global.clone() };
+    let project = load(&global, purpose, ChosenModel::default(), cancellation).await.ok()?;
+    Some(project.approvals().advisory().to_vec())
 }

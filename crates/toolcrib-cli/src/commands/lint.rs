@@ -111,6 +111,7 @@ async fn of_project(
         let mut known = known_tools(project, &args.whom, cancellation).await?;
         if !global.quiet && !global.json {
             output::withheld(&known.sources);
+            output::unanswered(project.approvals().unanswered());
         }
         if project.held().is_some() {
             // A source that was not queried is not a finding.

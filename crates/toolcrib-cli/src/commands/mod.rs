@@ -1,5 +1,7 @@
 //! One file per command.
 
+mod approvals;
+mod approver;
 mod call;
 mod call_arguments;
 mod catalog;
@@ -27,7 +29,11 @@ mod tools;
 mod trace;
 mod trust;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, SkillId};
@@ -55,6 +61,11 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Export(args) => sessions::export(&global, args, cancellation).await,
         Command::Runs(list) => trace::runs(&global, list, cancellation).await,
         Command::Trace(args) => trace::show_trace(&global, args, cancellation).await,
+        Command::Approvals { list, command } => {
+            approvals::approvals(&global, list, command, cancellation).await
+        }
+        Command::Approve(args) => approvals::approve(&global, args, cancellation).await,
+        Command::Deny(args) => approvals::deny(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Find(args) => find::find(&global, args, cancellation).await,
@@ -220,6 +231,18 @@ async fn with_project_told<T>(
     };
     project.close().await;
     outcome
+}
+
+/// The options by which another command finds the same project.
+fn project_flags(global: &Global) -> String {
+    let mut flags = String::new();
+    let mut push = |flag: &str, path: &Path| {
+        let _ = write!(flags, " {flag} {}", output::shell_word(path));
+    };
+    global.project.iter().for_each(|path| push("--project", path));
+    global.state.iter().for_each(|path| push("--state", path));
+    global.imports.iter().for_each(|path| push("--import", path));
+    flags
 }
 
 /// A relative state folder on the command line starts at the current folder, not at the project.

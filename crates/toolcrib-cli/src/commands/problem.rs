@@ -4,7 +4,8 @@ use std::env;
 
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
-use toolcrib_core::{SessionStoreError, UnknownEventError};
+use toolcrib_approvals::ApprovalError;
+use toolcrib_core::{ApprovalStoreError, SessionStoreError, UnknownEventError};
 use toolcrib_engine::TurnError;
 use toolcrib_project::{Diagnostic, InstallError, LoadError};
 
@@ -135,6 +136,18 @@ impl From<LoadError> for Problem {
             LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),
             _ => Self::invalid(message),
+        }
+    }
+}
+
+impl From<ApprovalError> for Problem {
+    fn from(error: ApprovalError) -> Self {
+        let message = error.to_string();
+        match error {
+            ApprovalError::Store(ApprovalStoreError::Store(error)) => error.into(),
+            ApprovalError::Store(ApprovalStoreError::Unknown { .. }) => Self::usage(message),
+            ApprovalError::Key(_) => Self::failed("key_unavailable", message),
+            _ => Self::failed("not_settled", message),
         }
     }
 }

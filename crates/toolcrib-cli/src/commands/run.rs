@@ -7,18 +7,19 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_agent::{Agent, RunOptions};
+use toolcrib_agent::{Agent, RunOptions, Stopped};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose,
+    ChosenModel, Problem, Purpose, approver,
     call_arguments::{read_stdin, read_text},
     catalog::identity,
     fresh, json_lines, menu,
     models::first_configured,
+    project_flags,
     recording::Recording,
     run_session::ChosenSession,
     turn_options, with_project_told,
@@ -137,6 +138,7 @@ async fn follow(
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
         None => None,
     };
+    turn.approver = Some(approver::of_run(project, session.as_ref(), message.is_none()).await?);
     if session.is_some() {
         // It has the conversation.
         turn.conversation = None;
@@ -162,16 +164,26 @@ async fn follow(
     }
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
+    let waiting = match (&session_id, outcome.stopped) {
+        (Some(session), Stopped::AwaitingApproval) => approver::waiting(project, session).await?,
+        _ => Vec::new(),
+    };
     if global.json {
-        output::json(&RunJson::new(&model, session_id.as_deref(), &outcome));
+        let json = RunJson::new(&model, session_id.as_deref(), &outcome);
+        output::json(&json.waiting(&waiting));
     } else {
-        output::answer(&outcome, narrator.as_deref());
+        if outcome.stopped != Stopped::AwaitingApproval {
+            output::answer(&outcome, narrator.as_deref());
+        }
         if tells {
             let tools = remote_tools(project, &args.situation).await;
             output::summary(&outcome, project, &tools);
             if let Some(play_back) = recorded {
                 output::recorded(play_back.as_deref());
             }
+        }
+        if let Some(session) = &session_id {
+            output::waiting(&waiting, session, &project_flags(global));
         }
     }
     Ok(outcome.stopped.into())

@@ -11,7 +11,7 @@ use toolcrib_gateway::{Access, Gateway, GatewayBuilder, GatewayError};
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, engine, json_lines, mcp::ask_all, personality, skills,
+    ChosenModel, Problem, Purpose, approver, engine, json_lines, mcp::ask_all, personality, skills,
     with_project,
 };
 use crate::{
@@ -50,7 +50,11 @@ async fn serve_project(
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<(), Problem> {
-    let engine = engine(project)?;
+    let mut builder = project.engine_builder();
+    if let Some(approvals) = approver::of_calls(project).await? {
+        builder = builder.approver(approvals.approver(None));
+    }
+    let engine = builder.build().map_err(|error| Problem::invalid(error.to_string()))?;
     if let Some(path) = &args.events {
         engine.events().on("*", json_lines::events(path, project)?)?;
     }

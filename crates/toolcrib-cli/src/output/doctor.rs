@@ -1,5 +1,7 @@
 //! The report on the sandboxes that this machine enforces.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolcrib_capabilities::process::{Attempt, SandboxTier, SelfTest};
 
@@ -75,6 +77,8 @@ pub(crate) struct DoctorJson<'a> {
     ok: bool,
     tiers: Vec<TierJson<'a>>,
     processes: FeatureJson,
+    /// Why approvals are advisory in the project; null without a project that loads.
+    approvals_advisory: Option<&'a [Arc<str>]>,
 }
 
 #[derive(Serialize)]
@@ -104,7 +108,7 @@ struct FeatureJson {
 }
 
 impl<'a> DoctorJson<'a> {
-    pub(crate) fn new(checkup: &'a Checkup) -> Self {
+    pub(crate) fn new(checkup: &'a Checkup, advisory: Option<&'a [Arc<str>]>) -> Self {
         Self {
             ok: checkup.is_complete(),
             tiers: checkup.tiers.iter().map(|test| TierJson::new(test)).collect(),
@@ -112,6 +116,7 @@ impl<'a> DoctorJson<'a> {
                 ok: checkup.processes.is_ok(),
                 error: checkup.processes.clone().err(),
             },
+            approvals_advisory: advisory,
         }
     }
 }

@@ -7,9 +7,11 @@ use std::{
     time::Duration,
 };
 
+use super::approvals::ApprovalJson;
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
+use toolcrib_approvals::Review;
 use toolcrib_core::{
     Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
     Usage, WithheldTool,
@@ -35,6 +37,8 @@ pub(crate) struct RunJson<'a> {
     duration_ms: u64,
     model: Option<&'a str>,
     stop: Option<StopReason>,
+    /// The calls that wait for approval.
+    approvals: Vec<ApprovalJson<'a>>,
 }
 
 impl<'a> RunJson<'a> {
@@ -55,7 +59,14 @@ impl<'a> RunJson<'a> {
             duration_ms: whole_ms(outcome.duration),
             model: Some(model),
             stop: outcome.stop,
+            approvals: Vec::new(),
         }
+    }
+
+    /// Adds the calls that wait for approval.
+    pub(crate) fn waiting(mut self, reviews: &'a [Review]) -> Self {
+        self.approvals = reviews.iter().map(ApprovalJson::from).collect();
+        self
     }
 
     /// A run that never began.
@@ -75,6 +86,7 @@ impl<'a> RunJson<'a> {
             duration_ms: 0,
             model: None,
             stop: None,
+            approvals: Vec::new(),
         }
     }
 }

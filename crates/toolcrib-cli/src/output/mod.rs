@@ -1,6 +1,7 @@
 //! Output: the result on standard output, everything else on standard error. Colors appear only on
 //! a terminal.
 
+mod approvals;
 mod doctor;
 mod explain;
 mod find;
@@ -31,6 +32,10 @@ use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
+    approvals::{
+        ApprovalJson, ApprovalsJson, DecisionJson, GrantJson, advisory, approval, approval_asked,
+        approvals, approvals_hold, revoked, settled, unanswered, waiting,
+    },
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     find::{Expected, FindJson, Found, found},
@@ -50,6 +55,7 @@ pub(crate) use self::{
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
     streams::{lost, settle},
     summary::{recorded, summary},
+    terminal::pause,
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
     trace::{RunsJson, runs, trace},
@@ -268,6 +274,9 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     }
     let policy = project.policy();
     say!("  {}", count(policy.rules.len(), "policy rule"));
+    if project.approvals().are_needed() {
+        advisory(project.approvals().advisory());
+    }
     for database in project.databases() {
         say!("  database {}: {}", safe(database.name()), shown(database.file()));
     }

@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod approvals;
 mod artifacts;
 mod cancel;
 mod check;

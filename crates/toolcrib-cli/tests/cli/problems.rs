@@ -38,7 +38,8 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "menus",
             "duration_ms",
             "model",
-            "stop"
+            "stop",
+            "approvals"
         ]
     );
     assert_eq!(run["stopped"], stopped);

@@ -1,19 +1,25 @@
-//! Requests approval of a call that a rule wants approved: from the engine's approver, otherwise
-//! from the client that answers the turn's questions. Without either, or if the approver panics,
-//! the call is denied.
+//! Requests approval of a call that a rule wants approved: from the turn's approver or the engine's,
+//! otherwise from the client that answers the turn's questions. Without any, or if the approver
+//! panics, the call is denied.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{__internal::panic_text, Approval, ErrorCode, PendingCall, Rule};
+use toolcrib_core::{
+    __internal::panic_text, Approval, ApprovalRequest, ErrorCode, NotStorableError, PendingCall,
+    Rule,
+};
 
 use super::{
     call::{Batch, Call, Failure},
     record,
 };
-use crate::questions::{Asking, Question};
+use crate::{
+    json::text_bytes,
+    questions::{Asking, Question},
+};
 
 pub(super) async fn approve(
     batch: &Batch<'_>,
@@ -27,15 +33,23 @@ pub(super) async fn approve(
         Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
     };
     let told = |otherwise: String| rule.model_message.as_deref().map_or(otherwise, str::to_owned);
-    if batch.engine.approver.is_none() && batch.questions.is_none() {
+    let approver = batch.approver.or(batch.engine.approver.as_ref());
+    if approver.is_none() && batch.questions.is_none() {
         return denied(
             told(format!("calling `{}` needs approval, and no approver is available", call.name)),
             "no approver is configured".to_owned(),
         );
     }
     let decision = async {
-        match &batch.engine.approver {
-            Some(approver) => approver.approve(pending).await,
+        match approver {
+            Some(approver) => {
+                let (redactor, args) = (batch.engine.redactor.clone(), pending.args.clone());
+                let work = move || redactor.storable(&args);
+                let (origin, bytes) = (pending.tool.shared_origin(), text_bytes(pending.args));
+                let arguments = batch.engine.validators.aside(origin, bytes, work).await;
+                let arguments = arguments.unwrap_or(Err(NotStorableError::Secret));
+                approver.approve(ApprovalRequest::new(pending, rule, &arguments)).await
+            }
             None => ask_a_person(batch, call, pending, rule).await,
         }
     };
@@ -49,6 +63,14 @@ pub(super) async fn approve(
         decision = decision => match decision {
             Ok(Approval::Approved) => Ok(()),
             Ok(Approval::Refused(message)) => denied(message, "refused".to_owned()),
+            Ok(Approval::Failed { message, cause }) => denied(message, cause),
+            Ok(Approval::Parked(message)) => {
+                Err(Failure::refused(ErrorCode::AwaitingApproval, message).caused_by(&**label))
+            }
+            Ok(_) => denied(
+                told(format!("calling `{}` was not approved", call.name)),
+                "the approver's decision is of an unknown kind".to_owned(),
+            ),
             Err(panic) => denied(
                 told(format!("calling `{}` was not approved", call.name)),
                 format!("the approver panicked: {}", panic_text(&*panic)),

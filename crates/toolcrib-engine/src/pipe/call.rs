@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolName, ToolOutput,
-    ToolResult, TurnEvents,
+    Approver, CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolName,
+    ToolOutput, ToolResult, TurnEvents,
 };
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
@@ -43,6 +43,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) questions: Option<&'a Questions>,
     /// The beginning of the calls' idempotency keys.
     pub(crate) idempotency_scope: &'a Arc<str>,
+    /// The turn's own approver.
+    pub(crate) approver: Option<&'a Arc<dyn Approver>>,
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
     pub(crate) recovery: Option<&'a ReliabilityContext>,

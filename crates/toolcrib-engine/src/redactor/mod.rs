@@ -4,6 +4,7 @@ mod escapes;
 mod forms;
 mod known;
 mod search;
+mod storable;
 mod walk;
 
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};

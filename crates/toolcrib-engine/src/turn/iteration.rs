@@ -214,6 +214,7 @@ impl Iteration {
             revealed: &self.turn.revealed,
             questions: self.turn.questions.as_ref(),
             idempotency_scope: &self.turn.idempotency_scope,
+            approver: self.turn.approver.as_ref(),
             journal: self.turn.journal.as_ref(),
             recovery: self.turn.recovery.as_ref(),
         }

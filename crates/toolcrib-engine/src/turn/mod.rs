@@ -167,6 +167,7 @@ impl Turn {
             offered: Mutex::default(),
             questions: options.questions,
             idempotency_scope,
+            approver: options.approver,
             journal: options.journal,
             engine,
             recovery,

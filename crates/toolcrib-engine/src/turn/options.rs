@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
-use toolcrib_core::{CancellationToken, Events, Journal, SkillId};
+use toolcrib_core::{Approver, CancellationToken, Events, Journal, SkillId};
 
 use crate::questions::Questions;
 
@@ -42,6 +42,9 @@ pub struct TurnOptions {
     pub events: Events,
     /// The questions for people; see [`Questions`]. Default: none, and questions fail.
     pub questions: Option<Questions>,
+    /// Decides on this turn's calls that a rule wants approved, instead of the engine's
+    /// [approver](crate::EngineBuilder::approver). Default: that one, else the questions.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Records the intents and outcomes of this turn's calls, after the engine's
     /// [journal](crate::EngineBuilder::journal). Default: none.
     pub journal: Option<Arc<dyn Journal>>,
@@ -124,6 +127,13 @@ impl TurnOptions {
     #[must_use]
     pub fn questions(mut self, questions: Questions) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the approver of this turn's calls.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
         self
     }
 

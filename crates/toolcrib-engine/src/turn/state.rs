@@ -8,8 +8,8 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, CancellationToken, Digest, EventKind, Identity, Journal, ToolName,
-    ToolRegistry, TurnEvents, TurnSignals,
+    __internal::millis, Approver, CancellationToken, Digest, EventKind, Identity, Journal,
+    ToolName, ToolRegistry, TurnEvents, TurnSignals,
 };
 
 use crate::{
@@ -48,6 +48,8 @@ pub(super) struct TurnState {
     pub(super) questions: Option<Questions>,
     /// The beginning of its calls' idempotency keys.
     pub(super) idempotency_scope: Arc<str>,
+    /// The turn's own approver, instead of the engine's.
+    pub(super) approver: Option<Arc<dyn Approver>>,
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,

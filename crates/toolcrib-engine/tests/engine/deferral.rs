@@ -12,8 +12,8 @@ use std::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, ArgumentMatch, BoxFuture, Catalog, Effect, ErrorCode, EventKind, Journal,
-    ListContext, Listing, Message, PendingCall, Policy, Rule, Tool, ToolCall, ToolContext,
+    Approval, ApprovalRequest, ArgumentMatch, BoxFuture, Catalog, Effect, ErrorCode, EventKind,
+    Journal, ListContext, Listing, Message, PendingCall, Policy, Rule, Tool, ToolCall, ToolContext,
     ToolResult, call_approver,
 };
 use toolcrib_engine::{
@@ -351,7 +351,7 @@ struct Traces {
 async fn traces(rules: &[Rule], tools: &[Tool], call: ToolCall) -> Traces {
     let notes = Notes::default();
     let asked = notes.clone();
-    let approver = call_approver(move |call: &PendingCall<'_>| {
+    let approver = call_approver(move |call: &ApprovalRequest<'_>| {
         asked.add("approve", call);
         async { Approval::Approved }
     });

@@ -15,8 +15,8 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, Approver, CallDecision, CancellationToken, Effect, ErrorCode, Middleware,
-    PendingCall, Tool, ToolContext, ToolOutput, call_middleware,
+    Approval, ApprovalRequest, Approver, CallDecision, CancellationToken, Effect, ErrorCode,
+    Middleware, PendingCall, Tool, ToolContext, ToolOutput, call_middleware,
 };
 use toolcrib_engine::{EngineBuilder, PluginRegistrar, TurnOptions};
 
@@ -322,7 +322,7 @@ async fn cancellation_does_not_wait_for_one_that_hangs() {
 struct Approves(Arc<Mutex<Vec<Value>>>);
 
 impl Approver for Approves {
-    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, call: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         self.0.lock().unwrap().push(call.args.clone());
         Box::pin(async { Approval::Approved })
     }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, Approver, CancellationToken, Effect, ErrorCode, Glob, PendingCall, Policy,
+    Approval, ApprovalRequest, Approver, CancellationToken, Effect, ErrorCode, Glob, Policy,
     PolicyDefault, Rule, Tool, ToolContext,
 };
 use toolcrib_engine::{Engine, TurnOptions};
@@ -291,7 +291,7 @@ impl<F> Approver for Answers<F>
 where
     F: Fn() -> BoxFuture<'static, Approval> + Send + Sync + 'static,
 {
-    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval> {
+    fn approve<'a>(&'a self, call: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         self.1.lock().unwrap().push(call.args.clone());
         (self.0)()
     }

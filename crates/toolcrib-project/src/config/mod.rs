@@ -1,6 +1,7 @@
 //! `toolcrib.toml` as typed data: validated on its own, with positions for the later checks against
 //! other parts.
 
+mod approvals;
 mod arguments;
 mod artifacts;
 mod database;
@@ -25,6 +26,7 @@ mod tool;
 mod tool_search;
 
 pub(crate) use self::{
+    approvals::ApprovalsSection,
     arguments::ArgumentSection,
     artifacts::ArtifactsSection,
     database::{DatabaseSection, DatabaseSource},
@@ -64,6 +66,7 @@ pub(crate) struct ProjectFile {
     pub(crate) skills: SkillsSection,
     pub(crate) artifacts: Option<ArtifactsSection>,
     pub(crate) sessions: SessionsSection,
+    pub(crate) approvals: ApprovalsSection,
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) files: Vec<FilesSection>,
@@ -109,6 +112,7 @@ impl ProjectFile {
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             artifacts: file.table("artifacts", ArtifactsSection::read),
             sessions: file.table("sessions", SessionsSection::read).unwrap_or_default(),
+            approvals: file.table("approvals", ApprovalsSection::read).unwrap_or_default(),
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
             files: FilesSection::read_all(file),

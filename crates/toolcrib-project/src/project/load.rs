@@ -13,6 +13,7 @@ use toolcrib_engine::{Limits, Skill, Skills};
 use super::{Project, of};
 use crate::{
     PROJECT_FILE,
+    approvals::ProjectApprovals,
     config::{LimitsSection, ProjectFile},
     error::LoadError,
     mcp::McpServer,
@@ -244,6 +245,14 @@ impl Project {
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
         let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
+        let sessions = Sessions::new(&file.sessions, &state);
+        let approvals = {
+            let declared = folders.paths();
+            let weak = names.sandboxes.weak_programs();
+            let reach = (weak.as_slice(), declared.as_slice());
+            let (section, rules) = (&file.approvals, &file.policy);
+            ProjectApprovals::new(section, rules, &policy, &sessions, root.path(), reach, &problems)
+        };
         root.reads().close();
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
@@ -262,7 +271,6 @@ impl Project {
             id,
         });
         let plugins = plugins.collect();
-        let sessions = Sessions::new(&file.sessions, &state);
         Ok(Self {
             name: file.name.unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
@@ -287,6 +295,7 @@ impl Project {
             hubs,
             artifacts,
             sessions,
+            approvals,
             keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
             held,
             plugins,

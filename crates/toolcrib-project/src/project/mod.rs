@@ -22,6 +22,7 @@ use toolcrib_mcp::McpClient;
 
 pub use self::load::{LoadOptions, Mode};
 use crate::{
+    approvals::ProjectApprovals,
     mcp::McpServer,
     plugin::FolderPlugin,
     resolve::{
@@ -64,6 +65,7 @@ pub struct Project {
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
     sessions: Sessions,
+    approvals: ProjectApprovals,
     keeps_artifacts: bool,
     held: Held,
     plugins: Vec<FolderPlugin>,
@@ -225,6 +227,11 @@ impl Project {
     /// The sessions: stored runs that can be continued.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// The approval of calls that a rule asks about.
+    pub fn approvals(&self) -> &ProjectApprovals {
+        &self.approvals
     }
 
     /// Whether artifacts of a named conversation remain after this process has ended.

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use toolcrib_capabilities::{
     http::{EgressProxy, HostPattern, HttpClient},
     process::{Sandbox, SandboxTier, sandbox_support},
@@ -14,7 +15,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_tools::command::SandboxSection;
 
 use super::grant::{Grant, allowed_addresses};
-use crate::{state::StateFolder, trust::TrustStore};
+use crate::{approvals::WeakProgram, state::StateFolder, trust::TrustStore};
 
 /// The parts of every sandbox of a project.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,8 @@ pub(crate) struct SandboxDefaults {
     tier: SandboxTier,
     /// State and keys of Toolcrib.
     hidden: Arc<[PathBuf]>,
+    /// The programs so far whose sandbox hides neither.
+    weak: Arc<Mutex<Vec<WeakProgram>>>,
 }
 
 /// A program whose sandbox is resolved.
@@ -44,7 +47,13 @@ impl SandboxDefaults {
         Self {
             tier: tier.map(|tier| tier.value).unwrap_or_default(),
             hidden: own.into_iter().flatten().chain(of_user).collect(),
+            weak: Arc::default(),
         }
+    }
+
+    /// The programs whose sandbox does not hide state and keys.
+    pub(crate) fn weak_programs(&self) -> Vec<WeakProgram> {
+        self.weak.lock().clone()
     }
 
     /// The tier of a program.
@@ -58,6 +67,9 @@ impl SandboxDefaults {
     pub(crate) fn resolve(&self, program: &Sandboxed<'_>, problems: &Problems) -> Sandbox {
         let SandboxSection { tier: written, read, write, hosts, addresses } = program.section;
         let tier = self.tier(program.section, program.is_imported);
+        if tier < SandboxTier::Files {
+            self.weak.lock().push(WeakProgram { at: program.at.clone(), tier });
+        }
         let at = written.as_ref().map_or(program.at, |tier| &tier.at);
         let refuse = |at: &Spot, message: String, help: &str| {
             problems.push(Diagnostic::error(at, message).help(help));

@@ -15,6 +15,7 @@ skills = { 0 = 0 }
 sandbox = { 0 = 0 }
 artifacts = { 0 = 0 }
 sessions = { 0 = 0 }
+approvals = { 0 = 0 }
 tool_search = { 0 = 0 }
 breaker = { 0 = 0 }
 retry_budget = { 0 = 0 }

@@ -5,6 +5,7 @@
     reason = "this is where sessions are kept; no tool's body names a path here"
 )]
 
+mod approvals;
 mod open;
 mod read;
 mod unsigned;

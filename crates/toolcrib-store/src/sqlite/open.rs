@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -94,6 +94,41 @@ const MIGRATIONS: [&str; 3] = [
     ALTER TABLE turns ADD COLUMN skills TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE calls ADD COLUMN result TEXT;
+",
+    "
+    CREATE TABLE approvals (
+        id TEXT NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        session TEXT REFERENCES sessions (id) ON DELETE CASCADE,
+        call_id TEXT,
+        tool TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        arguments TEXT,
+        binding TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        reason TEXT,
+        created_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        is_approved INTEGER,
+        denied_because TEXT,
+        settled_ms INTEGER,
+        until_ms INTEGER,
+        seal TEXT,
+        closed TEXT,
+        closed_ms INTEGER
+    ) STRICT;
+    CREATE INDEX approvals_by_session ON approvals (session);
+    CREATE TABLE grants (
+        id TEXT NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        until_ms INTEGER NOT NULL,
+        seal TEXT NOT NULL
+    ) STRICT;
 ",
 ];
 

@@ -4,13 +4,19 @@ use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
     SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
-use toolcrib_store::{MemoryStore, SqliteStore, conformance::check_session_store};
+use toolcrib_store::{
+    MemoryStore, SqliteStore,
+    conformance::{check_approval_store, check_session_store},
+};
 
 #[test]
 fn both_stores_obey_the_contract() {
     check_session_store(&MemoryStore::new()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    check_session_store(&SqliteStore::open(folder.path().join("sessions.db")).unwrap()).unwrap();
+    let file = SqliteStore::open(folder.path().join("sessions.db")).unwrap();
+    check_session_store(&file).unwrap();
+    check_approval_store(&file).unwrap();
+    check_approval_store(&MemoryStore::new()).unwrap();
 }
 
 /// A store with one fault.

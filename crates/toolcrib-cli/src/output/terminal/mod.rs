@@ -34,7 +34,7 @@ const NARROWEST: usize = 20;
 /// The widest line of help, in columns.
 const WIDEST_HELP: usize = 100;
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen { column: None, drawn: 0 });
+static SCREEN: Mutex<Screen> = Mutex::new(Screen { column: None, drawn: 0, pending: None });
 
 /// The last line of the terminal.
 struct Screen {
@@ -42,6 +42,28 @@ struct Screen {
     column: Option<usize>,
     /// The columns of the spinner before the cursor.
     drawn: usize,
+    /// The lines since a question was asked; `None` unless one is open.
+    pending: Option<Vec<(Stream, String)>>,
+}
+
+/// Keeps the terminal for a question: lines are written when this is dropped.
+pub(crate) struct Pause(());
+
+/// Stops the spinner, and delays lines while a question is open.
+pub(crate) fn pause() -> Pause {
+    let mut screen = SCREEN.lock();
+    screen.end_line();
+    screen.pending.get_or_insert_default();
+    Pause(())
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let mut screen = SCREEN.lock();
+        for (stream, text) in screen.pending.take().unwrap_or_default() {
+            write_line(stream, &text);
+        }
+    }
 }
 
 /// A standard stream.
@@ -81,6 +103,13 @@ pub(super) fn line(stream: Stream, line: fmt::Arguments<'_>) {
         Some(columns) => wrapped(&text, columns, |_| 2),
         None => text,
     };
+    match &mut screen.pending {
+        Some(pending) => pending.push((stream, text)),
+        None => write_line(stream, &text),
+    }
+}
+
+fn write_line(stream: Stream, text: &str) {
     match stream {
         Stream::Out => delivered(writeln!(anstream::stdout(), "{text}")),
         // A failure there cannot be reported.
@@ -132,7 +161,7 @@ fn stream(text: &str, column: usize) {
 fn draw(text: &str) {
     let mut screen = SCREEN.lock();
     screen.clear();
-    let Some(columns) = Stream::Err.columns() else { return };
+    let Some(columns) = Stream::Err.columns().filter(|_| screen.pending.is_none()) else { return };
     // The last column stays free: a terminal wraps there.
     let free = columns.saturating_sub(screen.column.map_or(1, |column| column + 2));
     if free < 8 {

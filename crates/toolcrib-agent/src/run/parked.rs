@@ -1,0 +1,28 @@
+//! Calls that waited for approval when their run ended.
+
+use toolcrib_core::{Approver, Arguments};
+use toolcrib_engine::Engine;
+
+use crate::session::{CallState, InterruptedCall, not_made};
+
+/// Gives each call that was parked exactly the arguments that a person decides on, with the present
+/// values of secrets. It passes the pipe again, where the approver knows the decision.
+pub(super) async fn restore(
+    engine: &Engine,
+    approver: &dyn Approver,
+    calls: &mut [InterruptedCall],
+) {
+    for InterruptedCall { call, state } in calls {
+        let Some(parked) = approver.parked(&call.id).await else { continue };
+        *state = match engine.resolve_arguments(&parked).await {
+            Ok(arguments) => {
+                call.arguments = Arguments::Json(arguments);
+                CallState::New
+            }
+            Err(_) => {
+                let why = " A secret in its arguments cannot be read any more.";
+                CallState::Lost(not_made(call, why))
+            }
+        };
+    }
+}

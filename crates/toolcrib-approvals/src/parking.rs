@@ -1,0 +1,272 @@
+//! The approver that uses decisions and grants, asks at the terminal, and parks the rest.
+
+use std::{fmt, sync::Arc};
+
+use tokio::task::spawn_blocking;
+use toolcrib_core::{
+    __internal::millis, Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, ParkedCall,
+    SessionOwner, StoredApproval, StoredArguments,
+};
+
+use crate::{
+    approvals::{Approvals, now_ms},
+    binding::{Bound, digest_of},
+    error::ApprovalError,
+    grant::GrantScope,
+    key::Mark,
+    terminal::{TerminalAnswer, TerminalApprover},
+};
+
+/// The number of calls that may wait in a store at a time.
+const MOST_OPEN: usize = 256;
+
+/// The size of arguments that can be parked, as JSON.
+const MOST_BYTES: usize = 256 * 1024;
+
+/// An [`Approver`] that decides by the user's settlements and grants, otherwise asks at the
+/// [terminal](Self::asking), and without one parks the call. Made by
+/// [`Approvals::approver`].
+#[derive(Clone)]
+pub struct ParkingApprover {
+    approvals: Approvals,
+    session: Option<Arc<str>>,
+    terminal: Option<TerminalApprover>,
+}
+
+/// What a store says about a call.
+enum Known {
+    Granted,
+    Approved,
+    Denied(Option<Arc<str>>),
+    /// Nothing; with the open row of the call, if it was parked before.
+    Nothing(Option<Arc<str>>),
+}
+
+impl ParkingApprover {
+    pub(crate) fn new(approvals: Approvals, session: Option<Arc<str>>) -> Self {
+        Self { approvals, session, terminal: None }
+    }
+
+    /// Asks at the terminal before a call is parked.
+    #[must_use]
+    pub fn asking(mut self, terminal: TerminalApprover) -> Self {
+        self.terminal = Some(terminal);
+        self
+    }
+
+    async fn decide(&self, request: &ApprovalRequest<'_>) -> Approval {
+        let tool = request.tool.name();
+        let arguments = match request.arguments {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                return Approval::Failed {
+                    message: format!(
+                        "the arguments of `{tool}` contain a secret, so the call cannot wait for \
+                         approval; call it without"
+                    ),
+                    cause: error.to_string(),
+                };
+            }
+        };
+        let call = self.call(request, arguments);
+        let failed = |error: ApprovalError| Approval::Failed {
+            message: format!("calling `{tool}` needs approval, and the approval failed"),
+            cause: error.to_string(),
+        };
+        let known = match self.on_store(&call, |approvals, call| approvals.known(call)).await {
+            Ok(known) => known,
+            Err(error) => return failed(error),
+        };
+        let open = match known {
+            Known::Granted | Known::Approved => return Approval::Approved,
+            Known::Denied(reason) => {
+                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                return Approval::Refused(format!(
+                    "the operator denied this call of `{tool}`{reason}; do not repeat it"
+                ));
+            }
+            Known::Nothing(open) => open,
+        };
+        if let Some(terminal) = &self.terminal {
+            let answer = terminal.ask(request).await;
+            if !matches!(answer, Ok(TerminalAnswer::NoTerminal)) {
+                if let Some(open) = open {
+                    let closed = self.on_store(&call, move |approvals, _| {
+                        Ok(approvals.store.close(&open, "withdrawn")?)
+                    });
+                    if let Err(error) = closed.await {
+                        return failed(error);
+                    }
+                }
+                return terminal.decision(request, answer);
+            }
+        }
+        if call.arguments.as_ref().is_none_or(|stored| stored.value.to_string().len() > MOST_BYTES)
+        {
+            return Approval::Failed {
+                message: format!(
+                    "the arguments of `{tool}` are too large to wait for approval; make them smaller"
+                ),
+                cause: format!("arguments of more than {MOST_BYTES} bytes are not parked"),
+            };
+        }
+        let parked = self.on_store(&call, |approvals, call| {
+            approvals.prune()?;
+            Ok(approvals.store.park(call, MOST_OPEN)?)
+        });
+        match parked.await {
+            Ok(parked) => Approval::Parked(self.told(tool, &parked)),
+            Err(error) => failed(error),
+        }
+    }
+
+    fn call(&self, request: &ApprovalRequest<'_>, arguments: &StoredArguments) -> ParkedCall {
+        let owner = SessionOwner::from(request.identity);
+        let (tool, session) = (request.tool, self.session.as_ref());
+        // A repetition of a call has another id: within a session, a decision is about this one.
+        let call_id = session.map(|_| request.call_id);
+        let bound = Bound {
+            owner: &owner,
+            session,
+            call_id,
+            tool: tool.name(),
+            origin: tool.origin(),
+            definition: tool.digest(),
+            arguments,
+        };
+        ParkedCall {
+            binding: bound.digest(),
+            session: session.cloned(),
+            call_id: call_id.cloned(),
+            tool: tool.name().as_str().into(),
+            origin: Arc::clone(tool.shared_origin()),
+            definition: tool.digest(),
+            arguments: Some(arguments.clone()),
+            rule: Arc::clone(&request.rule.label),
+            reason: request.rule.reason.clone(),
+            expires_ms: now_ms().saturating_add(millis(self.approvals.expire_after)),
+            owner,
+        }
+    }
+
+    /// The text for the model, or for the client of a gateway.
+    fn told(&self, tool: &str, parked: &StoredApproval) -> String {
+        let id = &parked.id;
+        match self.session {
+            Some(_) => format!("the call of `{tool}` was not made: it waits for approval `{id}`"),
+            None => format!(
+                "the call of `{tool}` was not made: it waits for approval. The operator decides \
+                 with `toolcrib approve {id}` or `toolcrib deny {id}`. After that, make the same \
+                 call once more; do not repeat it before"
+            ),
+        }
+    }
+
+    /// Runs a function on the store, off the async workers.
+    async fn on_store<T: Send + 'static>(
+        &self,
+        call: &ParkedCall,
+        work: impl FnOnce(&Approvals, &ParkedCall) -> Result<T, ApprovalError> + Send + 'static,
+    ) -> Result<T, ApprovalError> {
+        let (approvals, call) = (self.approvals.clone(), call.clone());
+        spawn_blocking(move || work(&approvals, &call)).await.unwrap_or_else(|error| {
+            let store = "the store of approvals".to_owned();
+            let source = error.into();
+            let error = toolcrib_core::SessionStoreError::Io { store, doing: "used", source };
+            Err(toolcrib_core::ApprovalStoreError::from(error).into())
+        })
+    }
+}
+
+impl Approvals {
+    /// What the user has decided on a call. A decision on it is used up.
+    fn known(&self, call: &ParkedCall) -> Result<Known, ApprovalError> {
+        let key = self.keys.read()?;
+        let mut open = None;
+        for stored in self.store.approvals(false)? {
+            if stored.call.binding != call.binding {
+                continue;
+            }
+            match &stored.state {
+                // A row that was changed would never be approved, and the call would wait in vain.
+                ApprovalState::Open if digest_of(&stored.call) != Some(call.binding) => {
+                    self.store.close(&stored.id, "changed")?;
+                }
+                ApprovalState::Open if stored.call.expires_ms > now_ms() => {
+                    open.get_or_insert(Arc::clone(&stored.id));
+                }
+                ApprovalState::Settled(settled)
+                    if self.is_sealed(key.as_ref(), &stored, settled) =>
+                {
+                    let is_valid = settled.until_ms > now_ms()
+                        && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)?;
+                    let how = match (is_valid, settled.is_approved) {
+                        (true, true) => "used",
+                        (true, false) => "denied",
+                        (false, _) => "expired",
+                    };
+                    // Marked before, so it cannot count again if this fails.
+                    self.store.close(&stored.id, how)?;
+                    match how {
+                        "used" => return Ok(Known::Approved),
+                        "denied" => return Ok(Known::Denied(settled.reason.clone())),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_granted = key.is_some() && self.is_granted(call)?;
+        Ok(if is_granted { Known::Granted } else { Known::Nothing(open) })
+    }
+
+    fn is_granted(&self, call: &ParkedCall) -> Result<bool, ApprovalError> {
+        let Some(arguments) = call.arguments.as_ref().filter(|one| one.secrets.is_empty()) else {
+            return Ok(false);
+        };
+        Ok(self.grants()?.iter().any(|grant| {
+            grant.owner == call.owner
+                && grant.tool == call.tool
+                && grant.origin == call.origin
+                && serde_json::from_str::<GrantScope>(&grant.scope)
+                    .is_ok_and(|scope| scope.permits(&arguments.value))
+        }))
+    }
+
+    /// The arguments of a session's call that was parked.
+    fn parked(
+        &self,
+        session: &str,
+        call_id: &str,
+    ) -> Result<Option<StoredArguments>, ApprovalError> {
+        let all = self.store.approvals(false)?;
+        let found = all.into_iter().rfind(|stored| {
+            stored.call.session.as_deref() == Some(session)
+                && stored.call.call_id.as_deref() == Some(call_id)
+        });
+        Ok(found.and_then(|stored| stored.call.arguments))
+    }
+}
+
+impl fmt::Debug for ParkingApprover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParkingApprover").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+impl Approver for ParkingApprover {
+    fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move { self.decide(&request).await })
+    }
+
+    fn parked<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<StoredArguments>> {
+        Box::pin(async move {
+            let session = self.session.clone()?;
+            let (approvals, call_id) = (self.approvals.clone(), Arc::clone(call_id));
+            let found = spawn_blocking(move || approvals.parked(&session, &call_id)).await;
+            // Without them the call has the arguments of its message, and needs another approval if
+            // they are others.
+            found.ok()?.ok()?
+        })
+    }
+}

@@ -1,0 +1,313 @@
+//! A call's arguments as lines for a person: everything, the most important first.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use toolcrib_core::{__internal::is_hidden, StoredArguments};
+
+/// Words of names, by the importance of their values.
+const AMOUNTS: &[&str] = &[
+    "amount", "amounts", "cents", "cost", "count", "currency", "discount", "euro", "euros", "fee",
+    "limit", "percent", "price", "quantity", "qty", "rate", "salary", "sum", "total", "units",
+    "usd", "eur", "value",
+];
+const IDS: &[&str] = &[
+    "account",
+    "bic",
+    "card",
+    "code",
+    "customer",
+    "iban",
+    "id",
+    "ids",
+    "invoice",
+    "key",
+    "number",
+    "order",
+    "ref",
+    "reference",
+    "sku",
+    "user",
+    "uuid",
+];
+const ADDRESSES: &[&str] = &[
+    "address",
+    "addresses",
+    "bcc",
+    "branch",
+    "bucket",
+    "cc",
+    "channel",
+    "command",
+    "destination",
+    "dir",
+    "directory",
+    "domain",
+    "email",
+    "file",
+    "folder",
+    "from",
+    "host",
+    "ip",
+    "mail",
+    "path",
+    "phone",
+    "port",
+    "recipient",
+    "recipients",
+    "repo",
+    "server",
+    "source",
+    "target",
+    "to",
+    "topic",
+    "url",
+    "uri",
+];
+
+/// The width of the column of names. A longer name gets its own line.
+const NAMES: usize = 16;
+
+/// A leaf of the arguments.
+struct Field {
+    path: String,
+    importance: usize,
+    value: String,
+    note: String,
+}
+
+/// The arguments in full, one line or more for each value, indented. Amounts come first, then ids,
+/// addresses, and the rest, each in the order of the call. Invisible, bidirectional and control
+/// characters are written as `\u{…}`. A line is at most `width` characters long.
+pub fn shown_arguments(arguments: &StoredArguments, width: usize) -> String {
+    let mut fields = Vec::new();
+    collect(&arguments.value, &mut String::new(), "", &mut String::new(), arguments, &mut fields);
+    fields.sort_by_key(|field| field.importance);
+    let widest = fields.iter().map(|field| field.path.chars().count());
+    let column = widest.filter(|length| *length <= NAMES).max().unwrap_or_default();
+    let mut lines = String::new();
+    if fields.is_empty() {
+        lines.push_str("    (none)\n");
+    }
+    for Field { path, value, note, .. } in fields {
+        let length = path.chars().count();
+        let own_line = length > column;
+        let room = width.saturating_sub(4 + 2 + if own_line { 0 } else { column }).max(20);
+        let mut rows = value.split('\n').flat_map(|line| cut(line, room));
+        if own_line {
+            let _ = writeln!(lines, "    {path}");
+        } else {
+            let first = rows.next().unwrap_or_default();
+            let _ = writeln!(lines, "    {path}{}  {first}", " ".repeat(column - length));
+        }
+        let indent = if own_line { 4 } else { 4 + column };
+        for row in rows {
+            let _ = writeln!(lines, "{}│ {row}", " ".repeat(indent));
+        }
+        if !note.is_empty() {
+            let _ = writeln!(lines, "{}  ({note})", " ".repeat(indent));
+        }
+    }
+    lines
+}
+
+/// Collects the leaves. Recursive: data that nests too deep is rejected earlier.
+fn collect(
+    value: &Value,
+    path: &mut String,
+    name: &str,
+    pointer: &mut String,
+    arguments: &StoredArguments,
+    fields: &mut Vec<Field>,
+) {
+    let lengths = (path.len(), pointer.len());
+    match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            for (key, value) in entries {
+                if is_plain(key) {
+                    path.push_str(if path.is_empty() { "" } else { "." });
+                    path.push_str(key);
+                } else {
+                    let _ = write!(path, "[{}]", quoted(key));
+                }
+                let _ = write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1"));
+                collect(value, path, key, pointer, arguments, fields);
+                path.truncate(lengths.0);
+                pointer.truncate(lengths.1);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (at, item) in items.iter().enumerate() {
+                let _ = write!(path, "[{at}]");
+                let _ = write!(pointer, "/{at}");
+                collect(item, path, name, pointer, arguments, fields);
+                path.truncate(lengths.0);
+                pointer.truncate(lengths.1);
+            }
+        }
+        Value::Object(_) if path.is_empty() => {}
+        leaf => {
+            let secrets = arguments.secrets.iter().filter(|one| *one.pointer == **pointer);
+            let secrets: Vec<_> = secrets.map(|secret| quoted(&secret.name)).collect();
+            fields.push(Field {
+                path: if path.is_empty() { "(arguments)".to_owned() } else { path.clone() },
+                importance: importance(name),
+                value: match leaf {
+                    Value::String(text) if text.contains('\n') => multiline(text),
+                    Value::String(text) => quoted(text),
+                    other => other.to_string(),
+                },
+                note: match secrets.as_slice() {
+                    [] => String::new(),
+                    names => format!("with the present value of the secret {}", names.join(", ")),
+                },
+            });
+        }
+    }
+}
+
+/// 0 for the most important.
+fn importance(name: &str) -> usize {
+    let mut spaced = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        // `orderId` is the words `order` and `id`.
+        if c.is_uppercase() {
+            spaced.push(' ');
+        }
+        spaced.extend(c.to_lowercase());
+    }
+    let words: Vec<_> = spaced.split(|c: char| !c.is_alphanumeric()).collect();
+    let groups = [AMOUNTS, IDS, ADDRESSES];
+    let found = groups.iter().position(|group| words.iter().any(|word| group.contains(word)));
+    found.unwrap_or(groups.len())
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// A text in quotes, with all that a reader cannot see made visible.
+fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push('"');
+    visible(text, &mut shown, true);
+    shown.push('"');
+    shown
+}
+
+/// A text of several lines, each as it is, so that programs and messages can be read.
+fn multiline(text: &str) -> String {
+    let mut shown = format!("(text of {} lines)\n", text.split('\n').count());
+    visible(text, &mut shown, false);
+    shown
+}
+
+fn visible(text: &str, shown: &mut String, is_quoted: bool) {
+    let mut last = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' if is_quoted => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            '"' | '\\' if is_quoted => shown.extend(['\\', c]),
+            // A backslash before a letter must not look like one of our escapes.
+            '\\' => shown.push_str("\\\\"),
+            c if is_hidden(last, c, chars.peek().copied()) || is_odd_space(c) => {
+                let _ = write!(shown, "{}", c.escape_unicode());
+            }
+            c => shown.push(c),
+        }
+        last = Some(c);
+    }
+}
+
+/// A space that looks like another character, or like nothing.
+fn is_odd_space(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t')
+}
+
+/// A line in parts of at most `room` characters; at least one. Joined, they are the line: it is cut
+/// after a space, which stays, or within a long word.
+fn cut(line: &str, room: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut filled = 0;
+    for c in line.chars() {
+        let Some(row) = rows.last_mut() else { break };
+        if filled < room {
+            row.push(c);
+            filled += 1;
+            continue;
+        }
+        let after_space = row.rfind(' ').map_or(row.len(), |space| space + 1);
+        let mut next = match after_space * 2 > row.len() {
+            true => row.split_off(after_space),
+            false => String::new(),
+        };
+        next.push(c);
+        filled = next.chars().count();
+        rows.push(next);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(args: Value) -> String {
+        shown_arguments(&StoredArguments::new(args, Vec::new()), 48)
+    }
+
+    #[test]
+    fn the_important_comes_first_and_nothing_is_hidden_or_left_out() {
+        assert_snapshot!(shown(json!({
+            "note": "please \u{202e}now\u{200b} pay\u{a0}all of it, to the last cent, today",
+            "recipients": ["ann@example.org", "b\u{e9}n@example.org"],
+            "orderId": 1042,
+            "body": "Dear Ann,\n\u{1b}[2J  thanks \\n\tBen",
+            "lines": [{ "unit_price": 12.5, "text": "a" }],
+            "a_name_that_is_much_too_long_for_it": true,
+            "x\ny": null,
+            "none": [],
+        })), @r#"
+            lines[0].unit_price
+            │ 12.5
+            orderId        1042
+            recipients[0]  "ann@example.org"
+            recipients[1]  "bén@example.org"
+            note           "please \u{202e}now\u{200b} 
+                         │ pay\u{a0}all of it, to the 
+                         │ last cent, today"
+            body           (text of 2 lines)
+                         │ Dear Ann,
+                         │ \u{1b}[2J  thanks \\n\tBen
+            lines[0].text  "a"
+            a_name_that_is_much_too_long_for_it
+            │ true
+            ["x\ny"]       null
+            none           []
+        "#);
+        assert_snapshot!(shown(json!({})), @"    (none)");
+    }
+
+    proptest! {
+        /// No value can leave its lines, hide a character, or look like another value.
+        #[test]
+        fn texts_stay_within_their_lines(text in "\\PC*|[\\x00-\\x20\\u{202a}-\\u{202e}\\u{200b}a-c\\\\\"]{0,60}") {
+            let lines = shown(json!({ "text": text }));
+            for line in lines.lines() {
+                prop_assert!(line.chars().count() <= 48 && line.starts_with("    "), "{line}");
+                let mut last = None;
+                for c in line.chars() {
+                    prop_assert!(!is_hidden(last, c, None) || last.is_some_and(|l| !l.is_ascii()), "{line}");
+                    last = Some(c);
+                }
+            }
+        }
+    }
+}

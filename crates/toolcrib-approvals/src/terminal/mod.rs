@@ -1,0 +1,149 @@
+//! Approval by the person at the terminal.
+
+mod fields;
+mod input;
+mod prompt;
+
+use std::{any::Any, collections::HashSet, fmt, io, io::IsTerminal as _, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync;
+use toolcrib_core::{Approval, ApprovalRequest, Approver, BoxFuture, Digest};
+
+pub use self::fields::shown_arguments;
+use crate::binding::scope_of;
+
+/// A guard that ends the pause of other output when it is dropped.
+type Pause = Box<dyn Any + Send>;
+
+/// An [`Approver`] that asks at the terminal: it prints the whole call to standard error and reads
+/// the answer from standard input. One question at a time.
+///
+/// The person may permit the call once, or the same tool with exactly the same arguments for as
+/// long as this approver exists, or refuse. Everything else than `y`, `yes` and `r` refuses, as does
+/// the end of the input. Text that was typed before the question does not answer it. Without a
+/// terminal on both streams each call is refused.
+///
+/// Clones share the calls that were permitted for the run.
+#[derive(Clone)]
+pub struct TerminalApprover(Arc<Shared>);
+
+struct Shared {
+    /// Stops other output while a question is open.
+    pause: Option<Box<dyn Fn() -> Pause + Send + Sync>>,
+    /// One question at a time.
+    asking: sync::Mutex<()>,
+    /// The calls that the person permitted for the run.
+    permitted: Mutex<HashSet<Digest>>,
+}
+
+/// The answer of the person at the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TerminalAnswer {
+    /// The call may run, now or as a repetition of one that was permitted for the run.
+    Yes,
+    /// The call may not run.
+    No,
+    /// There is no terminal.
+    NoTerminal,
+}
+
+impl TerminalApprover {
+    /// An approver at the process's terminal.
+    pub fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// The same for a program that writes to the terminal by itself, such as a progress indicator:
+    /// `pause` is called before a question, and its result is dropped after the answer. In between
+    /// the program must neither write to the terminal nor read from it, and the terminal must be in
+    /// its usual mode, in which it returns whole lines.
+    pub fn pausing<P: Any + Send>(pause: impl Fn() -> P + Send + Sync + 'static) -> Self {
+        Self::with(Some(Box::new(move || Box::new(pause()))))
+    }
+
+    fn with(pause: Option<Box<dyn Fn() -> Pause + Send + Sync>>) -> Self {
+        let (asking, permitted) = (sync::Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { pause, asking, permitted }))
+    }
+
+    /// Whether a person can be asked: standard input and standard error are a terminal.
+    pub fn is_available() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks. Dropping the future ends the question.
+    ///
+    /// # Errors
+    /// The system's error if the terminal cannot be read or written.
+    pub async fn ask(&self, request: &ApprovalRequest<'_>) -> io::Result<TerminalAnswer> {
+        // A call that cannot be shown as it is cannot be judged.
+        let Ok(arguments) = request.arguments else { return Ok(TerminalAnswer::No) };
+        if !Self::is_available() {
+            return Ok(TerminalAnswer::NoTerminal);
+        }
+        let scope = scope_of(request, arguments);
+        let _one = self.0.asking.lock().await;
+        if self.0.permitted.lock().contains(&scope) {
+            return Ok(TerminalAnswer::Yes);
+        }
+        let _quiet = self.0.pause.as_ref().map(|pause| pause());
+        let line = input::ask(prompt::prompt(request, arguments)).await?;
+        let answer = line.unwrap_or_default().trim().to_ascii_lowercase();
+        if answer == "r" {
+            self.0.permitted.lock().insert(scope);
+        }
+        Ok(match answer.as_str() {
+            "y" | "yes" | "r" => TerminalAnswer::Yes,
+            _ => TerminalAnswer::No,
+        })
+    }
+}
+
+impl Default for TerminalApprover {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TerminalApprover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TerminalApprover")
+    }
+}
+
+impl Approver for TerminalApprover {
+    fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let answer = self.ask(&request).await;
+            self.decision(&request, answer)
+        })
+    }
+}
+
+impl TerminalApprover {
+    /// The decision that follows from an answer.
+    pub(crate) fn decision(
+        &self,
+        request: &ApprovalRequest<'_>,
+        answer: io::Result<TerminalAnswer>,
+    ) -> Approval {
+        let tool = request.tool.name();
+        match (answer, request.arguments) {
+            (_, Err(error)) => Approval::Refused(format!("`{tool}` was not called: {error}")),
+            (Ok(TerminalAnswer::Yes), _) => Approval::Approved,
+            (Ok(TerminalAnswer::No), _) => Approval::Refused(format!(
+                "the user refused this call of `{tool}`; do not repeat it, ask what they want instead"
+            )),
+            (Ok(TerminalAnswer::NoTerminal), _) => Approval::Failed {
+                message: format!("calling `{tool}` needs approval, and no person can be asked"),
+                cause: "standard input and standard error are not a terminal".to_owned(),
+            },
+            (Err(error), _) => Approval::Failed {
+                message: format!("calling `{tool}` needs approval, and no person could be asked"),
+                cause: format!("the terminal failed: {error}"),
+            },
+        }
+    }
+}

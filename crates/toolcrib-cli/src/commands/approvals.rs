@@ -1,0 +1,153 @@
+//! `toolcrib approvals`, `approve` and `deny`: decides on calls that wait.
+
+use toolcrib_approvals::{ApprovalError, Approvals, GrantScope};
+use toolcrib_core::{ApprovalStoreError, CancellationToken};
+use toolcrib_project::Project;
+
+use super::{
+    ChosenModel, Problem, Purpose,
+    consent::{ask, can_ask},
+    load,
+    sessions::on_store,
+};
+use crate::{
+    args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, Global, Look},
+    exit::{self, Exit},
+    output::{self, ApprovalsJson, DecisionJson},
+};
+
+pub(super) async fn approvals(
+    global: &Global,
+    list: ApprovalsArgs,
+    command: Option<ApprovalsCommand>,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = project(global, &cancellation).await?;
+    match command.unwrap_or(ApprovalsCommand::List(list)) {
+        ApprovalsCommand::List(ApprovalsArgs { all }) => {
+            let (reviews, grants) = match existing(&project).await? {
+                Some(approvals) => {
+                    on_approvals(move || Ok((approvals.list(all)?, approvals.grants()?))).await?
+                }
+                None => (Vec::new(), Vec::new()),
+            };
+            if global.json {
+                output::json(&ApprovalsJson::new(&reviews, &grants, &project));
+            } else {
+                output::approvals(&reviews, &grants, global.quiet);
+                tell_limits(global, &project);
+            }
+        }
+        ApprovalsCommand::Show { id } => {
+            let approvals = required(&project, &id).await?;
+            let review = on_approvals(move || approvals.get(&id)).await?;
+            if global.json {
+                output::json(&output::ApprovalJson::from(&review));
+            } else {
+                output::approval(&review);
+                tell_limits(global, &project);
+            }
+        }
+        ApprovalsCommand::Revoke { id } => {
+            let approvals = required(&project, &id).await?;
+            let revoked = on_approvals(move || approvals.revoke(&id)).await?;
+            if global.json {
+                output::json(&output::GrantJson::from(&revoked));
+            } else {
+                output::revoked(&revoked, global.quiet);
+            }
+        }
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) async fn approve(
+    global: &Global,
+    args: ApproveArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let ApproveArgs { id, time, conditions, any_arguments, yes } = args;
+    let project = project(global, &cancellation).await?;
+    let approvals = required(&project, &id).await?;
+    let (shown, of) = (approvals.clone(), id.clone());
+    let review = on_approvals(move || shown.get(&of)).await?;
+    let scope = match (time, &review.stored.call.arguments) {
+        (Some(_), Some(arguments)) => {
+            let scope = GrantScope::new(&arguments.value, conditions, any_arguments)
+                .map_err(|error| Problem::usage(format!("`--where`: {error}")))?;
+            let (checked, of, tried) = (approvals.clone(), id.clone(), scope.clone());
+            on_approvals(move || checked.check_grant(&of, &tried)).await?;
+            Some(scope)
+        }
+        _ => None,
+    };
+    let asks = &*review.state == "open" && !yes && !global.json && can_ask();
+    if !global.json && (asks || !global.quiet) {
+        output::approval_asked(&review, scope.as_ref().zip(time));
+        tell_limits(global, &project);
+    }
+    if asks && !ask("Approve it?") {
+        return Err(Problem::failed("not_approved", "not approved; the call still waits"));
+    }
+    let (settled, grant) = on_approvals(move || match scope.zip(time) {
+        Some((scope, time)) => {
+            let (stored, grant) = approvals.grant(&id, &scope, time)?;
+            Ok((stored, Some(grant)))
+        }
+        None => Ok((approvals.approve(&id)?, None)),
+    })
+    .await?;
+    if global.json {
+        output::json(&DecisionJson::new(&settled, true, grant.as_ref()));
+    } else {
+        output::settled(&settled, true, global.quiet);
+    }
+    Ok(exit::FINE)
+}
+
+pub(super) async fn deny(
+    global: &Global,
+    args: DenyArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let DenyArgs { id, reason } = args;
+    let project = project(global, &cancellation).await?;
+    let approvals = required(&project, &id).await?;
+    let settled = on_approvals(move || approvals.deny(&id, reason.map(Into::into))).await?;
+    if global.json {
+        output::json(&DecisionJson::new(&settled, false, None));
+    } else {
+        output::settled(&settled, false, global.quiet);
+    }
+    Ok(exit::FINE)
+}
+
+fn tell_limits(global: &Global, project: &Project) {
+    if !global.quiet {
+        output::advisory(project.approvals().advisory());
+    }
+}
+
+/// The project, without starting any part of it.
+async fn project(global: &Global, cancellation: &CancellationToken) -> Result<Project, Problem> {
+    let purpose = Purpose::Look(Look { offline: true });
+    load(global, purpose, ChosenModel::default(), cancellation).await
+}
+
+async fn existing(project: &Project) -> Result<Option<Approvals>, Problem> {
+    let approvals = project.approvals().clone();
+    on_store(move || approvals.open_existing()).await
+}
+
+async fn required(project: &Project, id: &str) -> Result<Approvals, Problem> {
+    let unknown = || ApprovalError::Store(ApprovalStoreError::Unknown { id: id.into() });
+    Ok(existing(project).await?.ok_or_else(unknown)?)
+}
+
+/// Runs a function on approvals, off the async workers.
+pub(super) async fn on_approvals<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApprovalError> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(|error| Problem::failed("internal", error.to_string()))??)
+}

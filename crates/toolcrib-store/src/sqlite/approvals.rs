@@ -1,0 +1,293 @@
+//! Calls that wait for approval, and grants.
+
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolcrib_core::{
+    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, Digest, ParkedCall,
+    SecretReference, SessionOwner, SessionStoreError, Settlement, StoredApproval, StoredArguments,
+};
+
+use super::{Failure, SqliteStore, owner_key, unknown, unsigned::Unsigned, write::Sync};
+use crate::{
+    frozen::{FrozenError, FrozenJson},
+    session::{ID_ATTEMPTS, new_id, now_ms},
+};
+
+/// Arguments as stored.
+#[derive(Serialize, Deserialize)]
+struct FrozenStored {
+    value: FrozenJson,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<(Arc<str>, usize, Arc<str>)>,
+}
+
+fn freeze(arguments: &StoredArguments) -> Result<String, FrozenError> {
+    let secrets = arguments.secrets.iter();
+    let frozen = FrozenStored {
+        value: FrozenJson::from(&arguments.value),
+        secrets: secrets
+            .map(|one| (Arc::clone(&one.pointer), one.at, Arc::clone(&one.name)))
+            .collect(),
+    };
+    Ok(serde_json::to_string(&frozen)?)
+}
+
+fn thaw(frozen: &str) -> Result<StoredArguments, FrozenError> {
+    let FrozenStored { value, secrets } = serde_json::from_str(frozen)?;
+    let secrets = secrets.into_iter();
+    let secrets = secrets.map(|(pointer, at, name)| SecretReference { pointer, at, name });
+    Ok(StoredArguments::new(value.thaw()?, secrets.collect()))
+}
+
+fn owner_of(key: &str) -> Result<SessionOwner, FrozenError> {
+    let (tenant, principal) = serde_json::from_str(key)?;
+    Ok(SessionOwner { tenant, principal })
+}
+
+fn digest(text: &str) -> Result<Digest, Failure> {
+    text.parse().map_err(|_| Failure::Content("a digest that cannot be read".to_owned()))
+}
+
+/// What a transaction returns: its result, or an error of approvals, which does not concern the file.
+type Within<T> = Result<Result<T, ApprovalStoreError>, Failure>;
+
+fn flat<T>(
+    result: Result<Result<T, ApprovalStoreError>, SessionStoreError>,
+) -> Result<T, ApprovalStoreError> {
+    result?
+}
+
+/// The columns of [`stored`].
+macro_rules! approvals_of {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, owner, session, call_id, tool, origin, definition, arguments, binding, rule,
+                reason, created_ms, expires_ms, is_approved, denied_because, settled_ms, until_ms,
+                seal, closed, closed_ms FROM approvals ",
+            $condition
+        )
+    };
+}
+
+fn stored(row: &Row<'_>) -> Result<StoredApproval, Failure> {
+    let arguments: Option<String> = row.get("arguments")?;
+    let is_approved: Option<bool> = row.get("is_approved")?;
+    let closed: Option<Arc<str>> = row.get("closed")?;
+    let millis = |column| Ok::<u64, Failure>(row.get::<_, Unsigned>(column)?.0);
+    let state = match (closed, is_approved) {
+        (Some(how), _) => ApprovalState::Closed { how, at_ms: millis("closed_ms")? },
+        (None, Some(is_approved)) => ApprovalState::Settled(Settlement {
+            is_approved,
+            reason: row.get("denied_because")?,
+            settled_ms: millis("settled_ms")?,
+            until_ms: millis("until_ms")?,
+            seal: row.get("seal")?,
+        }),
+        (None, None) => ApprovalState::Open,
+    };
+    Ok(StoredApproval {
+        id: row.get("id")?,
+        call: ParkedCall {
+            owner: owner_of(&row.get::<_, String>("owner")?)?,
+            session: row.get("session")?,
+            call_id: row.get("call_id")?,
+            tool: row.get("tool")?,
+            origin: row.get("origin")?,
+            definition: digest(&row.get::<_, String>("definition")?)?,
+            arguments: arguments.as_deref().map(thaw).transpose()?,
+            binding: digest(&row.get::<_, String>("binding")?)?,
+            rule: row.get("rule")?,
+            reason: row.get("reason")?,
+            expires_ms: millis("expires_ms")?,
+        },
+        created_ms: millis("created_ms")?,
+        state,
+    })
+}
+
+fn rows<T>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    read: impl Fn(&Row<'_>) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read(row)?);
+    }
+    Ok(all)
+}
+
+fn one(transaction: &Transaction<'_>, id: &str) -> Within<StoredApproval> {
+    let mut statement = transaction.prepare_cached(approvals_of!("WHERE id = ?1"))?;
+    let mut rows = statement.query([id])?;
+    match rows.next()? {
+        Some(row) => Ok(Ok(stored(row)?)),
+        None => Ok(Err(ApprovalStoreError::Unknown { id: id.into() })),
+    }
+}
+
+fn park(transaction: &Transaction<'_>, call: &ParkedCall, limit: usize) -> Within<StoredApproval> {
+    if let Some(session) = &call.session {
+        let is_known = "SELECT 1 FROM sessions WHERE id = ?1 AND owner = ?2";
+        let row = params![session, owner_key(&call.owner)];
+        if transaction.query_row(is_known, row, |_| Ok(())).optional()?.is_none() {
+            return Err(unknown(session));
+        }
+    }
+    let now = now_ms();
+    let waiting = approvals_of!("WHERE closed IS NULL AND is_approved IS NULL");
+    let waiting = rows(transaction, waiting, stored)?;
+    let mut waiting = waiting.into_iter().filter(|one| one.call.expires_ms > now);
+    if let Some(same) = waiting.by_ref().find(|one| one.call.binding == call.binding) {
+        return Ok(Ok(same));
+    }
+    let count = "SELECT count(*) FROM approvals WHERE closed IS NULL AND is_approved IS NULL
+        AND expires_ms > ?1";
+    let open: i64 = transaction.query_row(count, [Unsigned(now)], |row| row.get(0))?;
+    if usize::try_from(open).unwrap_or(usize::MAX) >= limit {
+        return Ok(Err(ApprovalStoreError::TooMany { limit }));
+    }
+    let arguments = call.arguments.as_ref().map(freeze).transpose()?;
+    let insert = "INSERT INTO approvals (id, owner, session, call_id, tool, origin, definition,
+        arguments, binding, rule, reason, created_ms, expires_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+        ON CONFLICT (id) DO NOTHING";
+    for _ in 0..ID_ATTEMPTS {
+        let id = new_id();
+        let row = params![
+            id,
+            json!([call.owner.tenant, call.owner.principal]).to_string(),
+            call.session,
+            call.call_id,
+            call.tool,
+            call.origin,
+            call.definition.to_string(),
+            arguments,
+            call.binding.to_string(),
+            call.rule,
+            call.reason,
+            Unsigned(now),
+            Unsigned(call.expires_ms)
+        ];
+        if transaction.execute(insert, row)? == 1 {
+            let (call, state) = (call.clone(), ApprovalState::Open);
+            return Ok(Ok(StoredApproval { id, call, created_ms: now, state }));
+        }
+    }
+    Err(Failure::Content("no unused id was found".to_owned()))
+}
+
+impl ApprovalStore for SqliteStore {
+    fn park(&self, call: &ParkedCall, limit: usize) -> Result<StoredApproval, ApprovalStoreError> {
+        flat(self.writing(Sync::Process, |transaction| park(transaction, call, limit)))
+    }
+
+    fn approval(&self, id: &str) -> Result<StoredApproval, ApprovalStoreError> {
+        flat(self.reading(|transaction| one(transaction, id)))
+    }
+
+    fn approvals(&self, with_closed: bool) -> Result<Vec<StoredApproval>, ApprovalStoreError> {
+        let all = match with_closed {
+            true => approvals_of!("ORDER BY created_ms, id"),
+            false => approvals_of!("WHERE closed IS NULL ORDER BY created_ms, id"),
+        };
+        Ok(self.reading(|transaction| rows(transaction, all, stored))?)
+    }
+
+    fn settle(&self, id: &str, settlement: &Settlement) -> Result<(), ApprovalStoreError> {
+        // Power: a person does not decide twice.
+        flat(self.writing(Sync::Power, |transaction| {
+            let found = match one(transaction, id)? {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(error)),
+            };
+            if found.state != ApprovalState::Open {
+                let (id, state) = (found.id, found.state.as_str().into());
+                return Ok(Err(ApprovalStoreError::NotOpen { id, state }));
+            }
+            transaction.execute(
+                "UPDATE approvals SET is_approved = ?2, denied_because = ?3, settled_ms = ?4,
+                until_ms = ?5, seal = ?6, arguments = CASE WHEN ?2 THEN arguments END
+                WHERE id = ?1",
+                params![
+                    id,
+                    settlement.is_approved,
+                    settlement.reason,
+                    Unsigned(settlement.settled_ms),
+                    Unsigned(settlement.until_ms),
+                    settlement.seal
+                ],
+            )?;
+            Ok(Ok(()))
+        }))
+    }
+
+    fn close(&self, id: &str, how: &str) -> Result<bool, ApprovalStoreError> {
+        flat(self.writing(Sync::Process, |transaction| {
+            let close = "UPDATE approvals SET closed = ?2, closed_ms = ?3, arguments = NULL
+                WHERE id = ?1 AND closed IS NULL";
+            if transaction.execute(close, params![id, how, Unsigned(now_ms())])? == 1 {
+                return Ok(Ok(true));
+            }
+            Ok(one(transaction, id)?.map(|_| false))
+        }))
+    }
+
+    fn add_grant(&self, grant: &ApprovalGrant) -> Result<(), ApprovalStoreError> {
+        Ok(self.writing(Sync::Power, |transaction| {
+            transaction.execute(
+                "INSERT INTO grants (id, owner, tool, origin, scope, created_ms, until_ms, seal)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    grant.id,
+                    owner_key(&grant.owner),
+                    grant.tool,
+                    grant.origin,
+                    grant.scope,
+                    Unsigned(grant.created_ms),
+                    Unsigned(grant.until_ms),
+                    grant.seal
+                ],
+            )?;
+            Ok(())
+        })?)
+    }
+
+    fn grants(&self) -> Result<Vec<ApprovalGrant>, ApprovalStoreError> {
+        let all = "SELECT * FROM grants ORDER BY created_ms, id";
+        Ok(self.reading(|transaction| {
+            rows(transaction, all, |row| {
+                Ok(ApprovalGrant {
+                    id: row.get("id")?,
+                    owner: owner_of(&row.get::<_, String>("owner")?)?,
+                    tool: row.get("tool")?,
+                    origin: row.get("origin")?,
+                    scope: row.get("scope")?,
+                    created_ms: row.get::<_, Unsigned>("created_ms")?.0,
+                    until_ms: row.get::<_, Unsigned>("until_ms")?.0,
+                    seal: row.get("seal")?,
+                })
+            })
+        })?)
+    }
+
+    fn remove_grant(&self, id: &str) -> Result<bool, ApprovalStoreError> {
+        let remove = "DELETE FROM grants WHERE id = ?1";
+        Ok(self.writing(Sync::Power, |transaction| Ok(transaction.execute(remove, [id])? > 0))?)
+    }
+
+    fn prune_approvals(&self, before_ms: u64) -> Result<usize, ApprovalStoreError> {
+        let calls = "DELETE FROM approvals
+            WHERE coalesce(closed_ms, max(coalesce(until_ms, 0), expires_ms)) < ?1";
+        let grants = "DELETE FROM grants WHERE until_ms < ?1";
+        Ok(self.writing(Sync::Process, |transaction| {
+            let calls = transaction.execute(calls, [Unsigned(before_ms)])?;
+            Ok(calls + transaction.execute(grants, [Unsigned(before_ms)])?)
+        })?)
+    }
+}
