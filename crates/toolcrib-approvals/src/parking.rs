@@ -73,7 +73,7 @@ impl ParkingApprover {
             message: format!("calling `{tool}` needs approval, and the approval failed"),
             cause: error.to_string(),
         };
-        let known = match self.on_store(&call, |approvals, call| approvals.known(call)).await {
+        let known = match self.on_store(&call, Approvals::known).await {
             Ok(known) => known,
             Err(error) => return failed(error),
         };

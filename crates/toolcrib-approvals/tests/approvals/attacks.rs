@@ -52,7 +52,7 @@ async fn no_forged_answer_is_accepted() {
                 .unwrap();
         }
     }
-    println!("{attempts} forged answers, 0 accepted: {made:?}");
+    assert!(attempts > 0, "{made:?}");
 }
 
 /// Makes the call that is not approved: it must wait, or be denied, and have no effect.
