@@ -189,6 +189,7 @@ fn a_file_of_an_older_format_is_converted() {
     let to_first_format = "ALTER TABLE turns DROP COLUMN skills;
         ALTER TABLE calls DROP COLUMN cut_off; ALTER TABLE calls DROP COLUMN result;
         ALTER TABLE turns DROP COLUMN title; DROP TABLE events;
+        DROP TABLE approvals; DROP TABLE grants;
         PRAGMA user_version = 1";
     connection.execute_batch(to_first_format).unwrap();
     drop(connection);
