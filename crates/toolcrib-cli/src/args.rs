@@ -18,7 +18,7 @@ pub(crate) use self::{
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
-    trace::TraceArgs,
+    trace::{ReplayArgs, TraceArgs},
     trust::{Fresh, Look, TrustArgs},
 };
 
@@ -47,6 +47,7 @@ Sessions of `run`:
 Look back at a run:
   runs     List the runs of all sessions, the last one first
   trace    Show what happened in a run, as text or as a page for a browser
+  replay   Repeat a run from its journal, and name the first difference
 
 Approve calls that a rule asks about:
   approvals List the calls that wait for approval, and the grants
@@ -77,7 +78,7 @@ Exit codes:
 SIGTERM, or its input was closed
   1  failure: the run failed, timed out or reached a limit of `[limits]`, its session is in use or cannot be stored, a call was \
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
-`find` does not find the expected tool, `doctor` finds a sandbox that is not enforced
+`find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`";
@@ -292,6 +293,19 @@ Examples:
 
 The model reads the reason when the run goes on with `toolcrib resume`.")]
     Deny(DenyArgs),
+    /// Repeat a run from its journal, and name the first difference
+    #[command(after_help = "\
+Examples:
+  toolcrib replay
+  toolcrib replay 3f2a91c0d4e5/2 --model
+  toolcrib replay refunds --tools --with anthropic:claude-sonnet-5-5
+
+The journal answers the model's side with --model, the tools' side with --tools, and both without an
+option. No tool runs that may change something: the journal answers its calls in any case. Nothing is
+stored.
+
+The exit code is 0 without a difference, and 1 with one. See docs/trace.md.")]
+    Replay(ReplayArgs),
     /// Show the tools that the model would see, and the withheld ones
     #[command(after_help = "\
 Examples:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Whom;
+use super::{Claim, Whom};
 use crate::trace::RunName;
 
 #[derive(Debug, Args)]
@@ -19,4 +19,28 @@ pub(crate) struct TraceArgs {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) whom: Whom,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The run, as SESSION/TURN of `toolcrib runs`; SESSION alone is its last turn [default: the
+    /// last run]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<RunName>,
+    /// The journal answers for the model; read-only tools run
+    #[arg(long)]
+    pub(crate) model: bool,
+    /// The journal answers for the tools; the model runs
+    #[arg(long)]
+    pub(crate) tools: bool,
+    /// The model of --tools, as `--model` of `run` [default: the project's, else the first
+    /// configured model]
+    #[arg(long = "with", value_name = "MODEL", requires = "tools", conflicts_with = "model")]
+    pub(crate) with: Option<String>,
+    #[command(flatten)]
+    pub(crate) whom: Whom,
+    /// A token claim (a string) of the run, which is not stored. May be repeated; repeating a name
+    /// makes a list [default: no claims]
+    #[arg(long = "claim", value_name = "NAME=VALUE")]
+    pub(crate) claims: Vec<Claim>,
 }

@@ -19,6 +19,7 @@ mod menu;
 mod models;
 mod problem;
 mod recording;
+mod replay;
 mod run;
 mod run_session;
 mod serve;
@@ -41,7 +42,10 @@ use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, TrustStore, find};
 
 use self::consent::UserConsent;
-pub(crate) use self::problem::{Form, Problem, misread};
+pub(crate) use self::{
+    problem::{Form, Problem, misread},
+    replay::{Difference, DifferentCall},
+};
 use crate::{
     args::{Cli, Command, Fresh, Global, Look, Situation, claims},
     exit::Exit,
@@ -66,6 +70,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         }
         Command::Approve(args) => approvals::approve(&global, args, cancellation).await,
         Command::Deny(args) => approvals::deny(&global, args, cancellation).await,
+        Command::Replay(args) => replay::replay(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Find(args) => find::find(&global, args, cancellation).await,

@@ -1,6 +1,6 @@
 //! `toolcrib runs` and `toolcrib trace`: the stored runs of a project.
 
-use toolcrib_core::{CancellationToken, SessionStore, StoredRun};
+use toolcrib_core::{CancellationToken, SessionStore, StoredRun, StoredSession};
 use toolcrib_project::Project;
 
 use super::{
@@ -41,7 +41,7 @@ pub(super) async fn show_trace(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = inspected(global, &cancellation).await?;
-    let traced = read(&project, args.run, &args.whom).await?;
+    let traced = find(&project, args.run, &args.whom).await?.trace;
     match args.html {
         Some(path) => {
             write_new(&path, &output::trace_page(&traced))
@@ -58,12 +58,18 @@ pub(super) async fn show_trace(
     Ok(exit::FINE)
 }
 
-/// The trace of a run; without a name, of the last one.
-pub(super) async fn read(
+/// A run with its session.
+pub(super) struct StoredTrace {
+    pub(super) session: StoredSession,
+    pub(super) trace: Trace,
+}
+
+/// A run of a name; without one, the last run.
+pub(super) async fn find(
     project: &Project,
     run: Option<RunName>,
     whom: &Whom,
-) -> Result<Trace, Problem> {
+) -> Result<StoredTrace, Problem> {
     let (sessions, owner) = (project.sessions().clone(), whom.owner());
     let named = run.clone();
     let found = on_store(move || {
@@ -85,14 +91,16 @@ pub(super) async fn read(
         };
         let session = store.read(&owner, &id)?;
         let events = store.events(&owner, &id, turn)?;
-        Ok(Some((trace(&session, turn, events), session.turns.len())))
+        let trace = trace(&session, turn, events);
+        Ok(Some((session, trace)))
     });
     match found.await? {
         None => Err(Problem::usage(
             "no runs are stored for this principal and tenant; `toolcrib run` stores one",
         )),
-        Some((Some(trace), _)) => Ok(trace),
-        Some((None, turns)) => {
+        Some((session, Some(trace))) => Ok(StoredTrace { session, trace }),
+        Some((session, None)) => {
+            let turns = session.turns.len();
             let session = run.map(|run| run.session).unwrap_or_default();
             Err(Problem::usage(format!(
                 "the session `{session}` has no such turn; it has {turns}, from 1; \

@@ -10,6 +10,7 @@ mod lint;
 mod mcp;
 mod models;
 mod narrator;
+mod replay;
 mod serve;
 mod sessions;
 mod skills;
@@ -47,6 +48,7 @@ pub(crate) use self::{
     },
     models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
     narrator::Narrator,
+    replay::{ReplayJson, replayed},
     serve::{Served, asked, at, how_to_start, request, served, served_later, server_state, token},
     sessions::{
         SessionsJson, exported, exported_to, session, session_deleted, session_json,

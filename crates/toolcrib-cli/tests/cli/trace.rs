@@ -148,3 +148,60 @@ fn a_page_is_one_private_file_without_script_that_allows_only_its_own_style() {
     assert_eq!(again.code, Some(2));
     assert!(again.stderr.contains("already exists"), "{}", again.stderr);
 }
+
+#[test]
+fn a_replay_of_the_example_differs_in_nothing_and_changes_nothing() {
+    let project = Project::desk();
+    run(&project, "I was charged twice for order 1042, please refund one charge");
+    let state = || -> i64 {
+        let desk = rusqlite::Connection::open(project.path().join(".toolcrib/desk.db")).unwrap();
+        desk.query_row("SELECT count(*) FROM refunds", [], |row| row.get(0)).unwrap()
+    };
+    let before = state();
+    for sides in [&["replay"] as &[&str], &["replay", "--tools"]] {
+        let outcome = project.toolcrib(sides);
+        assert_eq!(outcome.code, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stdout.contains("no difference"), "{}", outcome.stdout);
+    }
+    // The refund of the run is in the database now, and a read shows it. It is not made again.
+    let (code, replay) = project.json(&["replay", "--model"]);
+    assert_eq!(code, Some(1), "{replay}");
+    let difference = &replay["difference"];
+    assert_eq!((&difference["iteration"], &difference["part"]), (&2.into(), &"result".into()));
+    assert_eq!(difference["call"]["tool"], "list_refunds");
+    assert!(difference["expected"].as_str().unwrap().contains("Nothing was refunded"));
+    assert!(difference["actual"].as_str().unwrap().contains("refund_id"));
+    assert_eq!(state(), before);
+    assert_eq!(project.json(&["runs"]).1["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_replay_names_the_first_call_whose_answer_changed_and_a_changed_menu() {
+    let project = Project::of(&[
+        ("toolcrib.toml", FILE),
+        (
+            "script.toml",
+            "[[rule]]\nstep = 1\ncalls = [{ tool = \"fetch\", args = { file = \"a.txt\" } }, \
+             { tool = \"fetch\", args = { file = \"b.txt\" } }]\n\
+             [[rule]]\ntext = \"Done.\"\n",
+        ),
+        ("a.txt", "alpha"),
+        ("b.txt", "beta"),
+    ]);
+    run(&project, "Fetch both");
+    assert_eq!(project.json(&["replay", "--model"]).0, Some(0));
+    project.write("b.txt", "changed");
+    let (code, replay) = project.json(&["replay", "--model"]);
+    assert_eq!(code, Some(1), "{replay}");
+    let difference = &replay["difference"];
+    let place = (&difference["iteration"], &difference["call"]["number"], &difference["part"]);
+    assert_eq!(place, (&1.into(), &2.into(), &"result".into()), "{replay}");
+    assert!(difference["expected"].as_str().unwrap().contains("beta"), "{replay}");
+    assert!(difference["actual"].as_str().unwrap().contains("changed"), "{replay}");
+    project.write("toolcrib.toml", &FILE.replace("\"secret_tool\"\nreason", "\"fetch\"\nreason"));
+    let (code, replay) = project.json(&["replay"]);
+    assert_eq!(code, Some(1), "{replay}");
+    let place = (&replay["difference"]["iteration"], &replay["difference"]["part"]);
+    assert_eq!(place, (&1.into(), &"menu".into()), "{replay}");
+    assert!(replay["difference"]["expected"].as_str().unwrap().contains("fetch"), "{replay}");
+}

@@ -82,8 +82,14 @@ fn page_of_a_hundred_calls() -> (Project, PathBuf, TcpListener) {
     let text = hostile(&listener.local_addr().unwrap().to_string());
     let mut script = String::new();
     for step in 1..=4 {
-        let call = "{ tool = \"fetch\", args = { file = \"hostile.txt\" } },\n";
-        script += &format!("[[rule]]\nstep = {step}\ncalls = [{}]\n", call.repeat(25));
+        // A run may not repeat one call this often.
+        let calls: String = ["hostile.txt", "./hostile.txt"]
+            .into_iter()
+            .cycle()
+            .take(25)
+            .map(|file| format!("{{ tool = \"fetch\", args = {{ file = \"{file}\" }} }},\n"))
+            .collect();
+        script += &format!("[[rule]]\nstep = {step}\ncalls = [{calls}]\n");
     }
     script += "[[rule]]\ntext = '''\n<script>document.title='OWNED'</script> Done.'''\n";
     let project = Project::of(&[("toolcrib.toml", FILE), ("script.toml", &script)]);
