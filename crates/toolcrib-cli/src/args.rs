@@ -1,5 +1,6 @@
 //! The command line arguments.
 
+mod chat;
 mod lint;
 mod serve;
 mod sessions;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
 
 pub(crate) use self::{
+    chat::{ChatArgs, ModelArgs},
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
@@ -34,10 +36,11 @@ Set up a project:
 Use its tools:
   run      Send a message to the agent and print each iteration
   resume   Continue a run whose process was killed, where it stopped
+  chat     Talk with the agent at the terminal
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
 
-Sessions of `run`:
+Sessions of `run` and `chat`:
   sessions List the sessions of a project, or delete some
   show     Show a session: its turns, messages and calls
   export   Write a session as Markdown or JSON
@@ -179,6 +182,16 @@ idempotency key. A call that had not begun is made. Then the run goes on to its 
 The identity, the claims and the model are those of this command; the skills are those of the run.
 `run -c MESSAGE` ends the interrupted turn instead, and begins another. See docs/sessions.md.")]
     Resume(ResumeArgs),
+    /// Talk with the agent at the terminal
+    #[command(after_help = "\
+Examples:
+  toolcrib chat -p examples/support-desk
+  toolcrib chat -c
+  toolcrib chat --session refunds --skill billing
+
+Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
+with `run`. /help lists the commands within the chat. See docs/chat.md.")]
+    Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
 Examples:
@@ -435,15 +448,8 @@ pub(crate) struct RunArgs {
     /// standard input
     #[arg(value_name = "MESSAGE")]
     pub(crate) words: Vec<String>,
-    /// The model, instead of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
-    /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project [default:
-    /// the project's, else the first configured model]
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// The model's endpoint, such as http://127.0.0.1:8080/v1. API keys of the environment are not
-    /// sent there; docs/models.md says how to configure one
-    #[arg(long, value_name = "URL", requires = "model")]
-    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Which tools the model may or must call: auto, none, required, or a tool's name. The first
     /// value applies to the first iteration, and so on; later iterations use auto [default: auto]
     #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
@@ -500,8 +506,7 @@ impl ResumeArgs {
         let Self { session, whom, claims, model, base_url, events, timeout } = self;
         RunArgs {
             words: Vec::new(),
-            model,
-            base_url,
+            model: ModelArgs { model, base_url },
             tool_choices: Vec::new(),
             situation: Situation { session, whom, claims, ..Situation::default() },
             session: RunSession::default(),

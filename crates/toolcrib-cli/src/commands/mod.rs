@@ -3,6 +3,7 @@
 mod call;
 mod call_arguments;
 mod catalog;
+mod chat;
 mod check;
 mod consent;
 mod doctor;
@@ -37,7 +38,7 @@ use toolcrib_project::{LoadOptions, Mode, Project, TrustStore, find};
 use self::consent::UserConsent;
 pub(crate) use self::problem::{Form, Problem, misread};
 use crate::{
-    args::{Cli, Command, Fresh, Global, Look, Situation, claims},
+    args::{Cli, Command, Fresh, Global, Look, ModelArgs, Situation, claims},
     exit::Exit,
     output,
 };
@@ -48,6 +49,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Resume(args) => run::resume(&global, args, cancellation).await,
+        Command::Chat(args) => chat::chat(&global, args, cancellation).await,
         Command::Sessions { list, command } => {
             sessions::sessions(&global, list, command, cancellation).await
         }
@@ -79,6 +81,12 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
 struct ChosenModel {
     name: Option<String>,
     base_url: Option<String>,
+}
+
+impl From<&ModelArgs> for ChosenModel {
+    fn from(args: &ModelArgs) -> Self {
+        Self { name: args.model.clone(), base_url: args.base_url.clone() }
+    }
 }
 
 /// Why a project is loaded.

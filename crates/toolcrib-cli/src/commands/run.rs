@@ -56,7 +56,7 @@ async fn begin(
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
     let purpose = Purpose::Run(args.fresh);
-    let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
+    let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
     let told = tells && !global.quiet;
     fresh::judge(global, args.fresh, &model, &token, async |project| {
@@ -114,7 +114,7 @@ async fn follow(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let chosen = match message {
-        Some(_) => ChosenSession::find(project, &args).await?,
+        Some(_) => ChosenSession::find(project, &args.situation, &args.session).await?,
         None => Some(ChosenSession::interrupted(project, &args).await?),
     };
     if let Some(chosen) = &chosen {
@@ -178,7 +178,7 @@ async fn follow(
 }
 
 /// The tools of the connected MCP servers.
-async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
+pub(super) async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
     let mut tools = Vec::new();
     let identity = identity(&situation.whom);
     for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
@@ -192,12 +192,19 @@ async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
 }
 
 /// The own model of the current personality, if any.
-fn own_model<'a>(project: &'a Project, situation: &Situation) -> Option<&'a Arc<dyn Model>> {
+pub(super) fn own_model<'a>(
+    project: &'a Project,
+    situation: &Situation,
+) -> Option<&'a Arc<dyn Model>> {
     project.personality_model(situation.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY))
 }
 
 /// The project's agent; if no model is named, on the first configured one.
-async fn agent(project: &Project, situation: &Situation, tells: bool) -> Result<Agent, Problem> {
+pub(super) async fn agent(
+    project: &Project,
+    situation: &Situation,
+    tells: bool,
+) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
     if project.model().is_none()
         && let Some(own) = own_model(project, situation)

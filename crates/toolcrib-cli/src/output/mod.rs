@@ -1,6 +1,7 @@
 //! Output: the result on standard output, everything else on standard error. Colors appear only on
 //! a terminal.
 
+mod chat;
 mod doctor;
 mod explain;
 mod find;
@@ -31,6 +32,7 @@ use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
+    chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     find::{Expected, FindJson, Found, found},
@@ -49,7 +51,7 @@ pub(crate) use self::{
     },
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
     streams::{lost, settle},
-    summary::{recorded, summary},
+    summary::{recorded, summary, turn_summary},
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
     trace::{RunsJson, runs, trace},

@@ -10,6 +10,7 @@
 
 mod artifacts;
 mod cancel;
+mod chat;
 mod check;
 mod claims;
 mod command;
