@@ -163,6 +163,7 @@ Examples:
   toolcrib run --model anthropic --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"
   toolcrib run -c \"And the order before?\"
+  toolcrib run --schema refund.json \"What was refunded for order 1042?\" | jq .cents
   toolcrib run --session refunds @message.txt
 
 Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
@@ -467,6 +468,10 @@ pub(crate) struct RunArgs {
     /// replays them
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// The answer must be JSON that is valid for the JSON Schema in this file. An answer that is not
+    /// is requested again, at most twice; then the run fails
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fresh: Fresh,
     /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
@@ -512,6 +517,7 @@ impl ResumeArgs {
             session: RunSession::default(),
             events,
             record: None,
+            schema: None,
             fresh: Fresh::default(),
             timeout,
         }

@@ -14,6 +14,8 @@ struct Discovery;
 struct Events;
 #[doc = include_str!("../../../docs/sessions.md")]
 struct Sessions;
+#[doc = include_str!("../../../docs/typed-answers.md")]
+struct TypedAnswers;
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
 #[doc = include_str!("../../../docs/tool-search.md")]

@@ -102,7 +102,6 @@ impl<'a> Chat<'a> {
             }
         };
         let (usage, turns) = (Usage::NOTHING, 0);
-        let (args, project) = (args, project);
         Ok(Self {
             global,
             args,

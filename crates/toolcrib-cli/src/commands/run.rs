@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_agent::{Agent, RunOptions};
+use toolcrib_agent::{Agent, AnswerSchema, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
@@ -132,6 +132,7 @@ async fn follow(
     if let Some(path) = &args.events {
         turn.events.on("*", json_lines::events(path, project)?)?;
     }
+    let schema = schema(args.schema.as_deref(), &cancellation).await?;
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     let session = match chosen {
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
@@ -146,15 +147,18 @@ async fn follow(
     options.turn_timeout = args.timeout;
     options.session.clone_from(&session);
 
-    let run = match message {
-        Some(message) => agent.run(message, options),
-        None => agent.resume(options),
-    };
-    let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose)));
+    let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose, schema.is_none())));
     if let Some(narrator) = narrator.clone() {
-        run.on("*", move |event| narrator.tell(event))?;
+        options.turn.events.on("*", move |event| narrator.tell(event))?;
     }
-    let outcome = run.await;
+    let (outcome, value) = match (message, &schema) {
+        (None, _) => (agent.resume(options).await, None),
+        (Some(message), None) => (agent.run(message, options).await, None),
+        (Some(message), Some(schema)) => {
+            let answer = agent.run_structured(message, options, schema).await;
+            (answer.outcome, answer.value)
+        }
+    };
     let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
     if let Some(session) = session {
         // Its failure is not one of the run: the lease expires.
@@ -163,9 +167,14 @@ async fn follow(
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
     if global.json {
-        output::json(&RunJson::new(&model, session_id.as_deref(), &outcome));
+        output::json(
+            &RunJson::new(&model, session_id.as_deref(), &outcome).with_value(value.as_ref()),
+        );
     } else {
-        output::answer(&outcome, narrator.as_deref());
+        match &value {
+            Some(value) => output::json(value),
+            None => output::answer(&outcome, narrator.as_deref()),
+        }
         if tells {
             let tools = remote_tools(project, &args.situation).await;
             output::summary(&outcome, project, &tools);
@@ -175,6 +184,21 @@ async fn follow(
         }
     }
     Ok(outcome.stopped.into())
+}
+
+/// The schema of the answer, from a file.
+async fn schema(
+    path: Option<&Path>,
+    cancellation: &CancellationToken,
+) -> Result<Option<AnswerSchema>, Problem> {
+    let Some(path) = path else { return Ok(None) };
+    let shown = path.display();
+    let invalid =
+        |error: &dyn std::fmt::Display| Problem::usage(format!("`--schema`: {shown}: {error}"));
+    let file = path.to_owned();
+    let text = read_text(shown.to_string(), cancellation, || File::open(file)).await?;
+    let schema = serde_json::from_str(&text).map_err(|error| invalid(&error))?;
+    AnswerSchema::new(schema).map(Some).map_err(|error| invalid(&error))
 }
 
 /// The tools of the connected MCP servers.

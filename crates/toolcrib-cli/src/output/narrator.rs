@@ -43,19 +43,20 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(verbose: bool) -> Self {
+    /// A narrator that also shows the model's text, if `shows_text` and there is a terminal for it.
+    pub(crate) fn new(verbose: bool, shows_text: bool) -> Self {
         Self {
             verbose,
             is_brief: false,
             spinner: Spinner::new(),
-            text: Mutex::new(LiveText::new(is_live())),
+            text: Mutex::new(LiveText::new(shows_text && is_live())),
             away: AtomicUsize::new(0),
         }
     }
 
     /// The same for a turn of a chat.
     pub(crate) fn of_chat(verbose: bool) -> Self {
-        Self { is_brief: !verbose, ..Self::new(verbose) }
+        Self { is_brief: !verbose, ..Self::new(verbose, true) }
     }
 
     /// Whether an answer is on the terminal already.
