@@ -142,7 +142,8 @@ impl Agent {
                 Ok(value) => return StructuredOutcome { outcome, value: Some(value) },
                 Err(problem) => problem,
             };
-            if attempt >= schema.attempts {
+            // At a limit of the run there is no further attempt.
+            if attempt >= schema.attempts || outcome.stopped != Stopped::Answered {
                 let error =
                     format!("no answer of {attempt} was valid for the schema; the last: {problem}");
                 outcome.error = Some(RunError::new(RunError::ANSWER_INVALID, error));

@@ -176,11 +176,11 @@ Examples:
   toolcrib resume refunds --as ann
   toolcrib resume 3f2a91c0d4e5 --json
 
-A finished call keeps its result and is not made again. A call that was cut off is `outcome_unknown`,
-unless its tool is declared `idempotent` or `read_only`: then it is made once more, with the same
+A finished call keeps its result and is not made again. A call that was cut off is `outcome_unknown`, \
+unless its tool is declared `idempotent` or `read_only`: then it is made once more, with the same \
 idempotency key. A call that had not begun is made. Then the run goes on to its answer.
 
-The identity, the claims and the model are those of this command; the skills are those of the run.
+The identity, the claims and the model are those of this command; the skills are those of the run. \
 `run -c MESSAGE` ends the interrupted turn instead, and begins another. See docs/sessions.md.")]
     Resume(ResumeArgs),
     /// Talk with the agent at the terminal
@@ -251,7 +251,7 @@ Examples:
   toolcrib runs -p my-agent
   toolcrib runs --as ann --limit 5 --json
 
-A run is one message and its answer: a turn of a session. It lists only the runs of the principal of
+A run is one message and its answer: a turn of a session. It lists only the runs of the principal of \
 `--as` and the tenant of `--tenant`.")]
     Runs(ListArgs),
     /// Show what happened in a run, as text or as a page for a browser
@@ -262,8 +262,8 @@ Examples:
   toolcrib trace refunds --html refunds.html
   toolcrib trace --json > trace.json
 
-It shows each iteration with its menu and the reasons for withheld tools, each call with the size of
-its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See
+It shows each iteration with its menu and the reasons for withheld tools, each call with the size of \
+its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See \
 docs/trace.md.")]
     Trace(TraceArgs),
     /// Show the tools that the model would see, and the withheld ones

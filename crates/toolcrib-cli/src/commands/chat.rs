@@ -172,7 +172,7 @@ impl<'a> Chat<'a> {
                 output::chat_ends(session.id());
             }
             // Its failure is not one of the chat: the lease expires.
-            let _ = session.close().await;
+            let _ = session.clone().close().await;
         }
         Ok(exit::FINE)
     }
