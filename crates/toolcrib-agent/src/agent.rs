@@ -64,6 +64,10 @@ impl Agent {
         &self.0.engine
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
     /// The first model of runs, for personalities without their own.
     pub fn model(&self) -> &Arc<dyn Model> {
         self.0.models.first()

@@ -35,6 +35,7 @@ mod options;
 mod outcome;
 mod run;
 mod session;
+mod structured;
 
 pub use self::{
     agent::Agent,
@@ -43,4 +44,5 @@ pub use self::{
     outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
     run::Run,
     session::Session,
+    structured::{AnswerSchema, AnswerSchemaError, StructuredOutcome},
 };

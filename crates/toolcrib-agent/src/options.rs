@@ -80,7 +80,7 @@ impl Default for Settings {
 }
 
 /// The options of one run. All are optional; [`TurnOptions`] alone can be passed instead.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
     /// Identity, skills and cancellation.

@@ -132,6 +132,15 @@ impl RunOutcome {
         }
     }
 
+    /// Adds an earlier turn of the same run: its calls, iterations, usage and duration.
+    pub(crate) fn add_earlier(&mut self, earlier: Self) {
+        self.iterations += earlier.iterations;
+        self.usage += earlier.usage;
+        self.duration += earlier.duration;
+        self.tool_calls.splice(0..0, earlier.tool_calls);
+        self.menus.splice(0..0, earlier.menus);
+    }
+
     /// The answer, or the error.
     ///
     /// # Errors
@@ -201,6 +210,8 @@ pub struct RunError {
 }
 
 impl RunError {
+    /// No answer of a run with an [`AnswerSchema`](crate::AnswerSchema) was valid.
+    pub const ANSWER_INVALID: &'static str = "answer_invalid";
     /// A provider or a gate failed, so no menu could be composed.
     pub const DISCOVERY_FAILED: &'static str = "discovery_failed";
     /// A policy rule ended the run at a call.

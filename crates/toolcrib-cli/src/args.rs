@@ -1,6 +1,7 @@
 //! The command line arguments.
 
 mod approvals;
+mod chat;
 mod lint;
 mod serve;
 mod sessions;
@@ -15,6 +16,7 @@ use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
 
 pub(crate) use self::{
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
+    chat::{ChatArgs, ModelArgs},
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
@@ -36,10 +38,11 @@ Set up a project:
 Use its tools:
   run      Send a message to the agent and print each iteration
   resume   Continue a run whose process was killed, where it stopped
+  chat     Talk with the agent at the terminal
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
 
-Sessions of `run`:
+Sessions of `run` and `chat`:
   sessions List the sessions of a project, or delete some
   show     Show a session: its turns, messages and calls
   export   Write a session as Markdown or JSON
@@ -169,6 +172,7 @@ Examples:
   toolcrib run --model anthropic --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"
   toolcrib run -c \"And the order before?\"
+  toolcrib run --schema refund.json \"What was refunded for order 1042?\" | jq .cents
   toolcrib run --session refunds @message.txt
 
 Every run is a session, which `-c` and `--session` continue and `toolcrib sessions` lists. A session \
@@ -181,13 +185,23 @@ Examples:
   toolcrib resume refunds --as ann
   toolcrib resume 3f2a91c0d4e5 --json
 
-A finished call keeps its result and is not made again. A call that was cut off is `outcome_unknown`,
-unless its tool is declared `idempotent` or `read_only`: then it is made once more, with the same
+A finished call keeps its result and is not made again. A call that was cut off is `outcome_unknown`, \
+unless its tool is declared `idempotent` or `read_only`: then it is made once more, with the same \
 idempotency key. A call that had not begun is made. Then the run goes on to its answer.
 
-The identity, the claims and the model are those of this command; the skills are those of the run.
+The identity, the claims and the model are those of this command; the skills are those of the run. \
 `run -c MESSAGE` ends the interrupted turn instead, and begins another. See docs/sessions.md.")]
     Resume(ResumeArgs),
+    /// Talk with the agent at the terminal
+    #[command(after_help = "\
+Examples:
+  toolcrib chat -p examples/support-desk
+  toolcrib chat -c
+  toolcrib chat --session refunds --skill billing
+
+Ctrl-C ends the turn, Ctrl-D the chat. A chat is a session, which `-c` and `--session` continue, also \
+with `run`. /help lists the commands within the chat. See docs/chat.md.")]
+    Chat(ChatArgs),
     /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
 Examples:
@@ -246,7 +260,7 @@ Examples:
   toolcrib runs -p my-agent
   toolcrib runs --as ann --limit 5 --json
 
-A run is one message and its answer: a turn of a session. It lists only the runs of the principal of
+A run is one message and its answer: a turn of a session. It lists only the runs of the principal of \
 `--as` and the tenant of `--tenant`.")]
     Runs(ListArgs),
     /// Show what happened in a run, as text or as a page for a browser
@@ -257,8 +271,8 @@ Examples:
   toolcrib trace refunds --html refunds.html
   toolcrib trace --json > trace.json
 
-It shows each iteration with its menu and the reasons for withheld tools, each call with the size of
-its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See
+It shows each iteration with its menu and the reasons for withheld tools, each call with the size of \
+its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See \
 docs/trace.md.")]
     Trace(TraceArgs),
     /// List the calls that wait for approval, and the grants
@@ -489,15 +503,8 @@ pub(crate) struct RunArgs {
     /// standard input
     #[arg(value_name = "MESSAGE")]
     pub(crate) words: Vec<String>,
-    /// The model, instead of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
-    /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project [default:
-    /// the project's, else the first configured model]
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// The model's endpoint, such as http://127.0.0.1:8080/v1. API keys of the environment are not
-    /// sent there; docs/models.md says how to configure one
-    #[arg(long, value_name = "URL", requires = "model")]
-    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Which tools the model may or must call: auto, none, required, or a tool's name. The first
     /// value applies to the first iteration, and so on; later iterations use auto [default: auto]
     #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
@@ -515,6 +522,10 @@ pub(crate) struct RunArgs {
     /// replays them
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// The answer must be JSON that is valid for the JSON Schema in this file. An answer that is not
+    /// is requested again, at most twice; then the run fails
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fresh: Fresh,
     /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
@@ -554,13 +565,13 @@ impl ResumeArgs {
         let Self { session, whom, claims, model, base_url, events, timeout } = self;
         RunArgs {
             words: Vec::new(),
-            model,
-            base_url,
+            model: ModelArgs { model, base_url },
             tool_choices: Vec::new(),
             situation: Situation { session, whom, claims, ..Situation::default() },
             session: RunSession::default(),
             events,
             record: None,
+            schema: None,
             fresh: Fresh::default(),
             timeout,
         }

@@ -2,6 +2,7 @@
 
 use std::{fs, io, thread};
 
+use parking_lot::Mutex;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -23,16 +24,48 @@ pub(crate) fn watch() -> io::Result<CancellationToken> {
     let cancellation = CancellationToken::new();
     let first = cancellation.clone();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut heard = signals.forever();
-        if heard.next().is_some() {
+        for signal in signals.forever() {
+            if signal == SIGINT && end_turn() {
+                continue;
+            }
+            if first.is_cancelled() {
+                #[expect(
+                    clippy::exit,
+                    reason = "a second signal ends the process without waiting"
+                )]
+                std::process::exit(exit::CANCELLED.code());
+            }
             first.cancel();
-        }
-        if heard.next().is_some() {
-            #[expect(clippy::exit, reason = "a second signal ends the process without waiting")]
-            std::process::exit(exit::CANCELLED.code());
         }
     })?;
     Ok(cancellation)
+}
+
+/// The turn of a chat that Ctrl-C ends.
+static TURN: Mutex<Option<CancellationToken>> = Mutex::new(None);
+
+/// While it exists, the first Ctrl-C ends a turn, and not the program.
+#[must_use]
+pub(crate) struct TurnGuard(());
+
+impl TurnGuard {
+    pub(crate) fn new(turn: &CancellationToken) -> Self {
+        *TURN.lock() = Some(turn.clone());
+        Self(())
+    }
+}
+
+impl Drop for TurnGuard {
+    fn drop(&mut self) {
+        *TURN.lock() = None;
+    }
+}
+
+/// Ends the turn, if there is one that has not been ended.
+fn end_turn() -> bool {
+    let turn = TURN.lock();
+    let running = turn.as_ref().filter(|turn| !turn.is_cancelled());
+    running.inspect(|turn| turn.cancel()).is_some()
 }
 
 /// Whether this process was started with a signal ignored, as far as the system reports it.

@@ -11,6 +11,7 @@
 //! | `policy`, `middleware` | decisions by rules, by people, in code |
 //! | `skills` | instructions with tools |
 //! | `engine`, `turn` | the engine and its limits; turns, iterations, menus |
+//! | `typed` | answers of an agent as values of a Rust type |
 //! | `event`, `explain` | what happened; why a tool is offered or withheld |
 //! | `reliability` | retries, fallbacks, circuit breakers |
 //! | `secrets`, `untrusted` | secrets and redaction; text that another party wrote |
@@ -63,6 +64,8 @@ pub mod sessions;
 pub mod skills;
 pub mod tool;
 pub mod turn;
+#[cfg(all(feature = "agent", feature = "macros"))]
+pub mod typed;
 pub mod untrusted;
 
 /// The version of schemars that [`#[tool]`](macro@tool) makes schemas with, for types that derive

@@ -16,6 +16,8 @@ struct Events;
 struct Sessions;
 #[doc = include_str!("../../../docs/approvals.md")]
 struct Approvals;
+#[doc = include_str!("../../../docs/typed-answers.md")]
+struct TypedAnswers;
 #[doc = include_str!("../../../docs/models.md")]
 struct Models;
 #[doc = include_str!("../../../docs/tool-search.md")]

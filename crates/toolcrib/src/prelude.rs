@@ -39,3 +39,6 @@ pub use toolcrib_core::{
 pub use toolcrib_engine::{Engine, IterationContext, Skill, Skills, TurnOptions, TurnRunner};
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;
+
+#[cfg(all(feature = "agent", feature = "macros"))]
+pub use crate::typed::RunTyped;

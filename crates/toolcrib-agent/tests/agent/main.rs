@@ -19,6 +19,7 @@ mod personality;
 mod reliability;
 mod resuming;
 mod sessions;
+mod structured;
 mod support;
 mod trace;
 mod turns;

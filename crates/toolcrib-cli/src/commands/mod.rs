@@ -5,6 +5,7 @@ mod approver;
 mod call;
 mod call_arguments;
 mod catalog;
+mod chat;
 mod check;
 mod consent;
 mod doctor;
@@ -47,7 +48,7 @@ pub(crate) use self::{
     replay::{Difference, DifferentCall},
 };
 use crate::{
-    args::{Cli, Command, Fresh, Global, Look, Situation, claims},
+    args::{Cli, Command, Fresh, Global, Look, ModelArgs, Situation, claims},
     exit::Exit,
     output,
 };
@@ -58,6 +59,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Resume(args) => run::resume(&global, args, cancellation).await,
+        Command::Chat(args) => chat::chat(&global, args, cancellation).await,
         Command::Sessions { list, command } => {
             sessions::sessions(&global, list, command, cancellation).await
         }
@@ -95,6 +97,12 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
 struct ChosenModel {
     name: Option<String>,
     base_url: Option<String>,
+}
+
+impl From<&ModelArgs> for ChosenModel {
+    fn from(args: &ModelArgs) -> Self {
+        Self { name: args.model.clone(), base_url: args.base_url.clone() }
+    }
 }
 
 /// Why a project is loaded.

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_agent::{Agent, AnswerSchema, RunOptions, Stopped};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
@@ -57,7 +57,7 @@ async fn begin(
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
     let purpose = Purpose::Run(args.fresh);
-    let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
+    let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
     let told = tells && !global.quiet;
     fresh::judge(global, args.fresh, &model, &token, async |project| {
@@ -115,7 +115,7 @@ async fn follow(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let chosen = match message {
-        Some(_) => ChosenSession::find(project, &args).await?,
+        Some(_) => ChosenSession::find(project, &args.situation, &args.session).await?,
         None => Some(ChosenSession::interrupted(project, &args).await?),
     };
     if let Some(chosen) = &chosen {
@@ -133,6 +133,7 @@ async fn follow(
     if let Some(path) = &args.events {
         turn.events.on("*", json_lines::events(path, project)?)?;
     }
+    let schema = schema(args.schema.as_deref(), &cancellation).await?;
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     let session = match chosen {
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
@@ -148,15 +149,18 @@ async fn follow(
     options.turn_timeout = args.timeout;
     options.session.clone_from(&session);
 
-    let run = match message {
-        Some(message) => agent.run(message, options),
-        None => agent.resume(options),
-    };
-    let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose)));
+    let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose, schema.is_none())));
     if let Some(narrator) = narrator.clone() {
-        run.on("*", move |event| narrator.tell(event))?;
+        options.turn.events.on("*", move |event| narrator.tell(event))?;
     }
-    let outcome = run.await;
+    let (outcome, value) = match (message, &schema) {
+        (None, _) => (agent.resume(options).await, None),
+        (Some(message), None) => (agent.run(message, options).await, None),
+        (Some(message), Some(schema)) => {
+            let answer = agent.run_structured(message, options, schema).await;
+            (answer.outcome, answer.value)
+        }
+    };
     let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
     if let Some(session) = session {
         // Its failure is not one of the run: the lease expires.
@@ -170,10 +174,12 @@ async fn follow(
     };
     if global.json {
         let json = RunJson::new(&model, session_id.as_deref(), &outcome);
-        output::json(&json.waiting(&waiting));
+        output::json(&json.waiting(&waiting).with_value(value.as_ref()));
     } else {
-        if outcome.stopped != Stopped::AwaitingApproval {
-            output::answer(&outcome, narrator.as_deref());
+        match &value {
+            Some(value) => output::json(value),
+            None if outcome.stopped == Stopped::AwaitingApproval => {}
+            None => output::answer(&outcome, narrator.as_deref()),
         }
         if tells {
             let tools = remote_tools(project, &args.situation).await;
@@ -189,8 +195,23 @@ async fn follow(
     Ok(outcome.stopped.into())
 }
 
+/// The schema of the answer, from a file.
+async fn schema(
+    path: Option<&Path>,
+    cancellation: &CancellationToken,
+) -> Result<Option<AnswerSchema>, Problem> {
+    let Some(path) = path else { return Ok(None) };
+    let shown = path.display();
+    let invalid =
+        |error: &dyn std::fmt::Display| Problem::usage(format!("`--schema`: {shown}: {error}"));
+    let file = path.to_owned();
+    let text = read_text(shown.to_string(), cancellation, || File::open(file)).await?;
+    let schema = serde_json::from_str(&text).map_err(|error| invalid(&error))?;
+    AnswerSchema::new(schema).map(Some).map_err(|error| invalid(&error))
+}
+
 /// The tools of the connected MCP servers.
-async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
+pub(super) async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
     let mut tools = Vec::new();
     let identity = identity(&situation.whom);
     for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
@@ -204,12 +225,19 @@ async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
 }
 
 /// The own model of the current personality, if any.
-fn own_model<'a>(project: &'a Project, situation: &Situation) -> Option<&'a Arc<dyn Model>> {
+pub(super) fn own_model<'a>(
+    project: &'a Project,
+    situation: &Situation,
+) -> Option<&'a Arc<dyn Model>> {
     project.personality_model(situation.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY))
 }
 
 /// The project's agent; if no model is named, on the first configured one.
-async fn agent(project: &Project, situation: &Situation, tells: bool) -> Result<Agent, Problem> {
+pub(super) async fn agent(
+    project: &Project,
+    situation: &Situation,
+    tells: bool,
+) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
     if project.model().is_none()
         && let Some(own) = own_model(project, situation)

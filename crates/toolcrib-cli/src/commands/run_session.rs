@@ -13,7 +13,7 @@ use toolcrib_project::Project;
 
 use super::{Problem, sessions::on_store};
 use crate::{
-    args::{RunArgs, Situation},
+    args::{RunArgs, RunSession, Situation},
     output,
 };
 
@@ -37,16 +37,20 @@ enum Target {
 impl ChosenSession {
     /// Finds the session of the command line; `None` if the run is not stored. Creates none yet: a
     /// run that cannot begin leaves nothing.
-    pub(super) async fn find(project: &Project, args: &RunArgs) -> Result<Option<Self>, Problem> {
-        let named = args.situation.session.as_deref();
-        let is_wanted = args.session.last || named.is_some();
-        if args.session.no_session || !(is_wanted || project.sessions().are_stored()) {
+    pub(super) async fn find(
+        project: &Project,
+        situation: &Situation,
+        wanted: &RunSession,
+    ) -> Result<Option<Self>, Problem> {
+        let named = situation.session.as_deref();
+        let is_wanted = wanted.last || named.is_some();
+        if wanted.no_session || !(is_wanted || project.sessions().are_stored()) {
             return Ok(None);
         }
-        let owner = args.situation.whom.owner();
+        let owner = situation.whom.owner();
         let sessions = project.sessions().clone();
         let store = on_store(move || sessions.open()).await?;
-        let (of, session, last) = (owner.clone(), named.map(Arc::<str>::from), args.session.last);
+        let (of, session, last) = (owner.clone(), named.map(Arc::<str>::from), wanted.last);
         let searched = store.clone();
         let target = on_store(move || target(&searched, &of, session, last)).await?;
         let target = target.ok_or_else(|| {
@@ -91,6 +95,11 @@ impl ChosenSession {
                  continues the last conversation",
             )),
         }
+    }
+
+    /// Whether it begins with the first turn.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.target, Target::New { .. })
     }
 
     /// Gives the situation of the run the personality of the session.

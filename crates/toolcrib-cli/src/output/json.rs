@@ -23,6 +23,9 @@ use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 #[derive(Serialize)]
 pub(crate) struct RunJson<'a> {
     answer: Option<&'a str>,
+    /// The answer as data; absent without `--schema`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a Value>,
     stopped: Stopped,
     error: Option<&'a RunError>,
     errors: Vec<&'a Diagnostic>,
@@ -46,6 +49,7 @@ impl<'a> RunJson<'a> {
     pub(crate) fn new(model: &'a str, session: Option<&'a str>, outcome: &'a RunOutcome) -> Self {
         Self {
             answer: outcome.answer.as_deref(),
+            value: None,
             stopped: outcome.stopped,
             error: outcome.error.as_ref(),
             errors: Vec::new(),
@@ -69,10 +73,17 @@ impl<'a> RunJson<'a> {
         self
     }
 
+    /// Adds the value of an answer with a schema.
+    pub(crate) fn with_value(mut self, value: Option<&'a Value>) -> Self {
+        self.value = value;
+        self
+    }
+
     /// A run that never began.
     pub(crate) fn never_began(stopped: Stopped, problem: ProblemJson<'a>) -> Self {
         Self {
             answer: None,
+            value: None,
             stopped,
             error: Some(problem.error),
             errors: problem.errors,

@@ -2,6 +2,7 @@
 //! a terminal.
 
 mod approvals;
+mod chat;
 mod doctor;
 mod explain;
 mod find;
@@ -37,6 +38,7 @@ pub(crate) use self::{
         ApprovalJson, ApprovalsJson, DecisionJson, GrantJson, advisory, approval, approval_asked,
         approvals, approvals_hold, revoked, settled, unanswered, waiting,
     },
+    chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     find::{Expected, FindJson, Found, found},
@@ -56,7 +58,7 @@ pub(crate) use self::{
     },
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
     streams::{lost, settle},
-    summary::{recorded, summary},
+    summary::{recorded, summary, turn_summary},
     terminal::pause,
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},

@@ -33,6 +33,9 @@ const MOST_NAMES: usize = 8;
 /// output while it is written, if both are terminals.
 pub(crate) struct Narrator {
     verbose: bool,
+    /// Whether the iterations and the model are not told, unless `verbose`: in a chat they are
+    /// mostly the same.
+    is_brief: bool,
     spinner: Spinner,
     text: Mutex<LiveText>,
     /// The number of unavailable sources, as printed last.
@@ -40,13 +43,20 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(verbose: bool) -> Self {
+    /// A narrator that also shows the model's text, if `shows_text` and there is a terminal for it.
+    pub(crate) fn new(verbose: bool, shows_text: bool) -> Self {
         Self {
             verbose,
+            is_brief: false,
             spinner: Spinner::new(),
-            text: Mutex::new(LiveText::new(is_live())),
+            text: Mutex::new(LiveText::new(shows_text && is_live())),
             away: AtomicUsize::new(0),
         }
+    }
+
+    /// The same for a turn of a chat.
+    pub(crate) fn of_chat(verbose: bool) -> Self {
+        Self { is_brief: !verbose, ..Self::new(verbose, true) }
     }
 
     /// Whether an answer is on the terminal already.
@@ -56,7 +66,7 @@ impl Narrator {
 
     pub(crate) fn tell(&self, event: &Event) {
         match &event.kind {
-            EventKind::TurnStart { model, .. } => {
+            EventKind::TurnStart { model, .. } if !self.is_brief => {
                 note!("{DIM}model {}{DIM:#}", safe(model));
             }
             EventKind::TurnResumed { ended, lost, repeated, begun, .. } => {
@@ -104,6 +114,9 @@ impl Narrator {
             }
             EventKind::ToolsOffered { tools, withheld, withheld_tools, .. } => {
                 self.end_phase();
+                if self.is_brief {
+                    return;
+                }
                 let iteration = event.iteration.unwrap_or_default();
                 // An unavailable source appears among the withheld, but is not a tool.
                 let away = self.away(*withheld, withheld_tools);

@@ -13,11 +13,7 @@ use super::{
 
 /// Prints the summary to standard error. `remote` contains the tools of MCP servers.
 pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) {
-    let writes = |name: &str| {
-        let tool = project.tools().iter().chain(remote).find(|tool| *tool.name() == *name);
-        tool.is_some_and(|tool| !tool.annotations().read_only)
-    };
-    let effects = Effects::of(&outcome.tool_calls, writes);
+    let effects = Effects::of(&outcome.tool_calls, |name| writes(name, project, remote));
     note!("");
     note!("{DIM}changed{DIM:#}  {}", effects.changed());
     for call in &effects.unknown {
@@ -30,6 +26,25 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) 
     }
     note!("{DIM}took{DIM:#}     {}", took(outcome));
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));
+}
+
+/// Prints the changes and the cost of a turn of a chat to standard error.
+pub(crate) fn turn_summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) {
+    let effects = Effects::of(&outcome.tool_calls, |name| writes(name, project, remote));
+    note!("");
+    if !effects.changed.is_empty() {
+        note!("{DIM}changed{DIM:#}  {}", effects.changed());
+    }
+    for call in &effects.unknown {
+        note!("{WARN}unknown{WARN:#}  {call}: check the effect before a retry");
+    }
+    note!("{DIM}{}{DIM:#}", took(outcome));
+}
+
+/// Whether a tool may write.
+fn writes(name: &str, project: &Project, remote: &[Tool]) -> bool {
+    let tool = project.tools().iter().chain(remote).find(|tool| *tool.name() == *name);
+    tool.is_some_and(|tool| !tool.annotations().read_only)
 }
 
 /// Prints to standard error how a recording is replayed, if there is one.

@@ -16,7 +16,7 @@ const LONG: &str = "The refund of the duplicated charge was confirmed by the pay
                     the customer receives the amount within five working days";
 
 /// A model that writes when a test lets it.
-struct SlowModel {
+pub(crate) struct SlowModel {
     server: CannedServer,
     gate: Gate,
     _runtime: Runtime,
@@ -29,7 +29,7 @@ impl SlowModel {
         Self::saying(&responses)
     }
 
-    fn saying(responses: &[Said]) -> Self {
+    pub(crate) fn saying(responses: &[Said]) -> Self {
         let gate = Gate::new();
         let replies: Vec<_> = responses.iter().map(|said| reply(said, &gate)).collect();
         let runtime = Runtime::new().unwrap();
@@ -37,7 +37,12 @@ impl SlowModel {
         Self { server, gate, _runtime: runtime }
     }
 
-    fn command(&self, project: &Project, args: &[&str]) -> Command {
+    /// Lets it write the next piece.
+    pub(crate) fn open(&self) {
+        self.gate.open();
+    }
+
+    pub(crate) fn command(&self, project: &Project, args: &[&str]) -> Command {
         let mut command = project.command(args);
         command.args(["--model", "openai:test", "--base-url"]);
         command.arg(format!("{}/v1", self.server.url()));
@@ -70,13 +75,13 @@ fn text_grows_while_the_model_writes_and_fits_the_terminal() {
         let mut written = String::new();
         for piece in &pieces[..pieces.len() - 1] {
             written.push_str(piece);
-            model.gate.open();
+            model.open();
             let written = written.trim_end().to_owned();
             assert!(terminal.wait_until(|screen| joined(screen).contains(&written)), "{written}");
             assert!(!joined(&terminal.shown()).contains("working days"));
         }
         // The last word, and the frames of the protocol's end.
-        (0..8).for_each(|_| model.gate.open());
+        (0..8).for_each(|_| model.open());
         let (code, screen, _) = terminal.end();
         assert_eq!(code, Some(0), "{screen}");
         assert!(joined(&screen).contains(LONG), "{screen}");
@@ -100,10 +105,10 @@ fn a_terminal_that_is_resized_in_the_middle_of_a_text() {
     let mut terminal =
         Terminal::start(&model.command(&desk, &["run", "--no-session", "hello"]), 120);
     // Up to a line that is longer than the next width.
-    (0..11).for_each(|_| model.gate.open());
+    (0..11).for_each(|_| model.open());
     terminal.wait_for("payment");
     terminal.resize(60);
-    (0..30).for_each(|_| model.gate.open());
+    (0..30).for_each(|_| model.open());
     let (code, screen, _) = terminal.end();
     assert_eq!(code, Some(0), "{screen}");
     let last = screen.lines().rfind(|line| line.contains("five")).unwrap();
@@ -120,7 +125,7 @@ fn calls_are_shown_when_they_start_and_when_they_end() {
     ]);
     let mut terminal =
         Terminal::start(&model.command(&desk, &["run", "--no-session", "hello"]), 80);
-    (0..40).for_each(|_| model.gate.open());
+    (0..40).for_each(|_| model.open());
     terminal.wait_for("✓ list_charges");
     let (code, screen, _) = terminal.end();
     assert_eq!(code, Some(0), "{screen}");
@@ -150,7 +155,7 @@ fn markdown_is_rendered_at_a_terminal_and_left_alone_in_a_pipe() {
     let pieces: Vec<String> = MARKDOWN.chars().map(String::from).collect();
     let pieces: Vec<_> = pieces.iter().map(String::as_str).collect();
     let model = SlowModel::writing(&[&pieces, &pieces]);
-    (0..2 * pieces.len() + 40).for_each(|_| model.gate.open());
+    (0..2 * pieces.len() + 40).for_each(|_| model.open());
 
     let mut command = model.command(&desk, &["run", "--no-session", "hello"]);
     let piped = command.env("CLICOLOR", "1").env_remove("NO_COLOR").output().unwrap();
@@ -183,7 +188,7 @@ fn markdown_is_rendered_at_a_terminal_and_left_alone_in_a_pipe() {
 
     // Without colors, the terminal gets no escape sequence but those of the spinner.
     let model = SlowModel::writing(&[&pieces]);
-    (0..2 * pieces.len()).for_each(|_| model.gate.open());
+    (0..2 * pieces.len()).for_each(|_| model.open());
     let command = model.command(&desk, &["run", "--no-session", "-q", "hello"]);
     let (_, screen, raw) = Terminal::start(&command, 80).end();
     assert!(screen.starts_with("Refund\n\nOrder 1042 is done"), "{screen}");

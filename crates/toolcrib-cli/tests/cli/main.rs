@@ -11,6 +11,7 @@
 mod approvals;
 mod artifacts;
 mod cancel;
+mod chat;
 mod check;
 mod claims;
 mod command;

@@ -387,3 +387,38 @@ fn fresh_is_refused_while_another_process_uses_the_database() {
     holder.wait().unwrap();
     assert_eq!(desk.json(&["run", "--fresh", REFUND]).0, Some(0));
 }
+
+#[test]
+fn an_answer_with_a_schema_is_data_or_an_error() {
+    let desk = Project::desk();
+    let schema = desk.path().join("refund.json");
+    let of_order =
+        r#"{"type":"object","properties":{"order":{"type":"integer"}},"required":["order"]}"#;
+    fs::write(&schema, of_order).unwrap();
+    desk.write(
+        "data.toml",
+        "[[rule]]\nuser = 'not valid'\ntext = '{\"order\": 1042}'\n\
+         [[rule]]\nuser = 'never'\ntext = 'no'\n\
+         [[rule]]\nuser = 'JSON Schema'\ntext = 'It is order 1042.'\n",
+    );
+    let schema = schema.to_str().unwrap();
+    let args = ["run", "which?", "--model", "script:data.toml", "--schema", schema];
+    let (code, run) = desk.json(&args);
+    assert_eq!((code, &run["value"]), (Some(0), &json!({ "order": 1042 })), "{run}");
+    let text = desk.toolcrib(&args);
+    assert_eq!(serde_json::from_str::<Value>(&text.stdout).unwrap(), json!({ "order": 1042 }));
+
+    desk.write("never.toml", "[[rule]]\ntext = 'It is order 1042.'\n");
+    let failed =
+        desk.toolcrib(&["run", "which?", "--model", "script:never.toml", "--schema", schema]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (Some(1), ""));
+    assert!(failed.stderr.contains("no answer of 3 was valid"), "{}", failed.stderr);
+
+    let missing = desk.toolcrib(&["run", "which?", "--schema", "nosuch.json"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+    desk.write("broken.json", r#"{"type": "nonsense"}"#);
+    let broken = desk.path().join("broken.json");
+    let broken = desk.toolcrib(&["run", "which?", "--schema", broken.to_str().unwrap()]);
+    assert_eq!(broken.code, Some(2), "{}", broken.stderr);
+    assert!(broken.stderr.contains("the schema of the answer cannot be enforced"));
+}

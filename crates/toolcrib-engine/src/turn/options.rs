@@ -6,7 +6,7 @@ use toolcrib_core::{Approver, CancellationToken, Events, Journal, SkillId};
 use crate::questions::Questions;
 
 /// How a turn begins. Every field is optional.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TurnOptions {
     /// The turn's id. Default: a generated one.

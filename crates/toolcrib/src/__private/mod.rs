@@ -8,7 +8,7 @@ mod state;
 pub use schemars;
 pub use serde;
 
-use self::schema::schema;
+pub(crate) use self::schema::schema;
 pub use self::{
     argument::{Arguments, Give, Taken, any},
     state::keep,

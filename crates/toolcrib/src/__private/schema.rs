@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Types are inlined, and in `$defs` only if they are recursive. A number's range is given by
 /// bounds: formats such as `uint32` are not part of JSON Schema, and no validator would check them.
 /// Unrestricted values are `{}`, because some model APIs reject `true` as a schema.
-pub(super) fn schema<T: JsonSchema>() -> Value {
+pub(crate) fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.meta_schema = None;

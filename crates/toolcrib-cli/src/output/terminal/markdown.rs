@@ -18,7 +18,7 @@ const CODE_INDENT: &str = "  ";
 /// The longest rule, in columns.
 const LONGEST_RULE: usize = 60;
 
-/// Renders Markdown as it arrives. What was returned is never changed later: text appears when its
+/// Renders Markdown as it arrives. Text that was returned is never changed: it appears when its
 /// meaning is certain, which is at the next word, at the end of a span such as `**bold**`, or at
 /// the end of a table.
 ///

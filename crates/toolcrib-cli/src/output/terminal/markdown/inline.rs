@@ -58,7 +58,7 @@ impl Inline {
         at
     }
 
-    /// Renders a part of the line. What has no end in it has none.
+    /// Renders a part of the line. A span without an end in it is text.
     pub(super) fn render(&mut self, text: &str, wrap: &mut Wrap, width: usize) {
         if text.is_empty() {
             return;

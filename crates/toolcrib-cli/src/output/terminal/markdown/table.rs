@@ -46,7 +46,7 @@ impl Table {
         true
     }
 
-    /// The lines of the table for a width. Without a heading it is no table, but text.
+    /// The lines of the table for a width. Lines without a heading are text.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         if !self.has_heading {
             return self.source.clone();

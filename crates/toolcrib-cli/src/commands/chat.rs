@@ -1,0 +1,282 @@
+//! `toolcrib chat`: turns of one session at the terminal, until the user quits.
+
+mod editor;
+mod slash;
+
+use std::{
+    io::{self, IsTerminal as _},
+    sync::Arc,
+};
+
+use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
+use toolcrib_core::{CancellationToken, Message, Usage};
+use toolcrib_engine::Iteration;
+use toolcrib_project::Project;
+
+use self::{
+    editor::{Editor, Line},
+    slash::Slash,
+};
+use super::{
+    ChosenModel, Problem, Purpose, explain, fresh, menu, run, run_session::ChosenSession, skills,
+    turn_options, with_project,
+};
+use crate::{
+    args::{ChatArgs, Global, Situation},
+    exit::{self, Exit},
+    output::{self, ChatStart, Narrator},
+    signals::TurnGuard,
+};
+
+pub(super) async fn chat(
+    global: &Global,
+    args: ChatArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    if global.json {
+        return Err(Problem::usage("`chat` has no JSON; use `toolcrib run --json -c`"));
+    }
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Problem::usage(
+            "`chat` requires a terminal; use `toolcrib run`, and `toolcrib run -c` to continue",
+        ));
+    }
+    let model = ChosenModel::from(&args.model);
+    let token = cancellation.clone();
+    fresh::judge(global, args.fresh, &model, &token, async |project| {
+        let agent = run::agent(project, &args.situation, false).await?;
+        menu::turn_of(project, agent.engine(), &args.situation, token.clone()).map(drop)
+    })
+    .await?;
+    with_project(global, Purpose::Run(args.fresh), model, &token, async |project| {
+        let chat = tokio::select! {
+            biased;
+            chat = Chat::begin(global, &args, project, &cancellation) => chat?,
+            () = cancellation.cancelled() => return Err(Problem::cancelled()),
+        };
+        chat.talk().await
+    })
+    .await
+}
+
+struct Chat<'a> {
+    global: &'a Global,
+    args: &'a ChatArgs,
+    project: &'a Project,
+    cancellation: &'a CancellationToken,
+    agent: Agent,
+    /// With the skills that the user activates.
+    situation: Situation,
+    conversation: Conversation,
+    usage: Usage,
+    turns: usize,
+}
+
+/// The turns before the next one.
+enum Conversation {
+    /// A session that begins with the first turn.
+    Later(Option<ChosenSession>),
+    Stored(Session),
+    /// Without a session.
+    Unstored(Arc<Vec<Message>>),
+}
+
+impl<'a> Chat<'a> {
+    async fn begin(
+        global: &'a Global,
+        args: &'a ChatArgs,
+        project: &'a Project,
+        cancellation: &'a CancellationToken,
+    ) -> Result<Self, Problem> {
+        let mut situation = args.situation.clone();
+        let chosen = ChosenSession::find(project, &situation, &args.session).await?;
+        if let Some(chosen) = &chosen {
+            chosen.adapt(&mut situation)?;
+        }
+        let agent = run::agent(project, &situation, !global.quiet).await?;
+        let conversation = match chosen {
+            None => Conversation::Unstored(Arc::default()),
+            Some(chosen) if chosen.is_new() => Conversation::Later(Some(chosen)),
+            Some(chosen) => {
+                Conversation::Stored(chosen.open(&situation, true, cancellation).await?)
+            }
+        };
+        let (usage, turns) = (Usage::NOTHING, 0);
+        Ok(Self {
+            global,
+            args,
+            project,
+            cancellation,
+            agent,
+            situation,
+            conversation,
+            usage,
+            turns,
+        })
+    }
+
+    /// Reads messages and commands until the user quits.
+    async fn talk(mut self) -> Result<Exit, Problem> {
+        let iteration = self.look(self.cancellation.child_token()).await?;
+        if !self.global.quiet {
+            self.tell_start(&iteration).await;
+        }
+        drop(iteration);
+        let is_stored = !matches!(self.conversation, Conversation::Unstored(_));
+        let history = is_stored.then(|| self.project.state().join(editor::HISTORY));
+        let mut editor = Editor::start(history)?;
+        let mut is_leaving = false;
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = editor.read() => line,
+                () = self.cancellation.cancelled() => return Err(Problem::cancelled()),
+            };
+            let text = match line {
+                Line::Text(text) => text,
+                Line::Interrupted if is_leaving => break,
+                Line::Interrupted => {
+                    is_leaving = true;
+                    output::chat_note("Ctrl-C again or Ctrl-D quits");
+                    continue;
+                }
+                Line::End => break,
+                Line::Failed(error) => {
+                    return Err(Problem::failed(
+                        "terminal_failed",
+                        format!("the terminal: {error}"),
+                    ));
+                }
+            };
+            is_leaving = false;
+            let text = text.trim();
+            if text.is_empty() {
+                continue;
+            }
+            editor.keep(&self.agent.engine().redactor().text(text));
+            let outcome = match Slash::parse(text) {
+                None => self.turn(text.to_owned()).await,
+                Some(Slash::Quit) => break,
+                Some(command) => self.command(command).await,
+            };
+            if let Err(problem) = outcome {
+                // Signals other than Ctrl-C end the chat.
+                if self.cancellation.is_cancelled() {
+                    return Err(problem);
+                }
+                problem.report(super::Form::Text);
+            }
+        }
+        if let Conversation::Stored(session) = &self.conversation {
+            if !self.global.quiet {
+                output::chat_ends(session.id());
+            }
+            // Its failure is not one of the chat: the lease expires.
+            let _ = session.clone().close().await;
+        }
+        Ok(exit::FINE)
+    }
+
+    async fn tell_start(&self, iteration: &Iteration) {
+        let own = run::own_model(self.project, &self.situation);
+        let session = match &self.conversation {
+            Conversation::Stored(session) => session.info().await.ok(),
+            _ => None,
+        };
+        output::chat_begins(&ChatStart {
+            project: self.project.name(),
+            model: own.unwrap_or_else(|| self.agent.model()).name(),
+            session: session.as_ref(),
+            is_stored: !matches!(self.conversation, Conversation::Unstored(_)),
+            offered: iteration.menu().len(),
+        });
+    }
+
+    /// Sends a message, and shows the answer.
+    async fn turn(&mut self, message: String) -> Result<(), Problem> {
+        let token = self.cancellation.child_token();
+        let _guard = TurnGuard::new(&token);
+        if let Conversation::Later(chosen) = &mut self.conversation
+            && let Some(chosen) = chosen.take()
+        {
+            let session = chosen.open(&self.situation, true, &token).await?;
+            self.conversation = Conversation::Stored(session);
+        }
+        let mut turn = turn_options(self.project, &self.situation, token)?;
+        if let Conversation::Stored(_) = self.conversation {
+            turn.conversation = None;
+        }
+        let mut options = RunOptions::from(turn);
+        options.turn_timeout = self.args.timeout;
+        match &self.conversation {
+            Conversation::Stored(session) => options.session = Some(session.clone()),
+            Conversation::Unstored(messages) => options.history = messages.to_vec(),
+            Conversation::Later(_) => {}
+        }
+        let narrator = Arc::new(Narrator::of_chat(self.global.verbose));
+        let run = self.agent.run(message, options);
+        let told = Arc::clone(&narrator);
+        let listening = run.on("*", move |event| told.tell(event))?;
+        let outcome = run.await;
+        listening.unsubscribe();
+        self.usage += outcome.usage;
+        self.turns += 1;
+        if outcome.stopped == Stopped::Cancelled {
+            output::chat_note("cancelled; the chat goes on");
+        } else {
+            output::answer(&outcome, Some(&narrator));
+        }
+        drop(narrator);
+        if !self.global.quiet {
+            let tools = run::remote_tools(self.project, &self.situation).await;
+            output::turn_summary(&outcome, self.project, &tools);
+        }
+        if let Conversation::Unstored(messages) = &mut self.conversation {
+            *messages = outcome.messages;
+        }
+        Ok(())
+    }
+
+    async fn command(&mut self, command: Slash<'_>) -> Result<(), Problem> {
+        let token = self.cancellation.child_token();
+        let _guard = TurnGuard::new(&token);
+        match command {
+            Slash::Menu => output::menu(&self.look(token).await?, self.global.verbose),
+            Slash::Why(tool) => {
+                let iteration = self.look(token).await?;
+                let why = explain::why(&iteration, tool);
+                output::why(&why.ok_or_else(|| explain::unknown(&iteration, tool))?);
+            }
+            Slash::Skills => {
+                let known = self.project.skills().iter().map(|skill| &*skill.id);
+                output::chat_skills(known, &self.situation.skills);
+            }
+            Slash::Skill { name, is_on } => {
+                skills(self.project, &[name.to_owned()])?;
+                self.situation.skills.retain(|active| active != name);
+                if is_on {
+                    self.situation.skills.push(name.to_owned());
+                }
+                // The skill may be refused for this principal.
+                if let Err(problem) = self.look(token).await {
+                    self.situation.skills.retain(|active| active != name);
+                    return Err(problem);
+                }
+                let what = if is_on { "is active from the next turn" } else { "is not active" };
+                output::chat_note(&format!("skill {name} {what}"));
+            }
+            Slash::Usage => output::chat_usage(self.turns, &self.usage),
+            Slash::Help => output::chat_help(slash::HELP),
+            Slash::Invalid(problem) => return Err(Problem::usage(problem)),
+            Slash::Quit => {}
+        }
+        Ok(())
+    }
+
+    /// The menu that the next turn begins with.
+    async fn look(&self, cancellation: CancellationToken) -> Result<Iteration, Problem> {
+        let engine = self.agent.engine();
+        let mut turn = menu::turn_of(self.project, engine, &self.situation, cancellation)?;
+        menu::look(&mut turn).await
+    }
+}

@@ -1,0 +1,94 @@
+//! The commands within a chat.
+
+use toolcrib_config::suggest;
+
+/// The commands and their meanings.
+pub(super) const HELP: &[(&str, &str)] = &[
+    ("/menu", "the tools that the model sees in the next turn, and the withheld ones"),
+    ("/why TOOL", "why a tool is offered or withheld, and what would reverse it"),
+    ("/skill", "the skills of the project"),
+    ("/skill NAME", "activates a skill from the next turn; `/skill NAME off` deactivates it"),
+    ("/usage", "the tokens and the cost of this chat"),
+    ("/help", "this list"),
+    ("/quit", "ends the chat, as Ctrl-D does"),
+];
+
+/// A command within a chat.
+#[derive(Debug, PartialEq)]
+pub(super) enum Slash<'a> {
+    Menu,
+    Why(&'a str),
+    Skills,
+    Skill {
+        name: &'a str,
+        is_on: bool,
+    },
+    Usage,
+    Help,
+    Quit,
+    /// Not a command, and why.
+    Invalid(String),
+}
+
+impl<'a> Slash<'a> {
+    /// Parses a line; `None` for a message. A path, such as `/etc/hosts`, begins a message.
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.strip_prefix('/')?;
+        if name.contains('/') {
+            return None;
+        }
+        let words: Vec<_> = words.collect();
+        Some(match (name, words.as_slice()) {
+            ("menu", []) => Self::Menu,
+            ("why", [tool]) => Self::Why(tool),
+            ("skill" | "skills", []) => Self::Skills,
+            ("skill", [name]) => Self::Skill { name, is_on: true },
+            ("skill", [name, "on"]) => Self::Skill { name, is_on: true },
+            ("skill", [name, "off"]) => Self::Skill { name, is_on: false },
+            ("usage", []) => Self::Usage,
+            ("help" | "?", []) => Self::Help,
+            ("quit" | "exit", []) => Self::Quit,
+            _ => Self::Invalid(invalid(name)),
+        })
+    }
+}
+
+/// The names of the commands.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    HELP.iter().filter_map(|(usage, _)| usage.split(' ').next())
+}
+
+fn invalid(name: &str) -> String {
+    let written = format!("/{name}");
+    let usages = HELP.iter().map(|(usage, _)| *usage);
+    let usages: Vec<_> = usages.filter(|usage| usage.split(' ').next() == Some(&written)).collect();
+    if usages.is_empty() {
+        let help = suggest::help(&written, "commands", names());
+        return format!("unknown command {}; {help}", suggest::quoted([&*written]));
+    }
+    format!("write {}", suggest::quoted(usages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_command_or_a_message() {
+        assert_eq!(Slash::parse("/why find_order"), Some(Slash::Why("find_order")));
+        assert_eq!(
+            Slash::parse("/skill billing off"),
+            Some(Slash::Skill { name: "billing", is_on: false })
+        );
+        assert_eq!(Slash::parse("/etc/hosts is broken"), None);
+        assert_eq!(Slash::parse("what does /menu do?"), None);
+        let problem = |line| match Slash::parse(line) {
+            Some(Slash::Invalid(problem)) => problem,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(problem("/mneu"), "unknown command `/mneu`; did you mean `/menu`?");
+        assert_eq!(problem("/why"), "write `/why TOOL`");
+        assert_eq!(problem("/skill a b"), "write `/skill`, `/skill NAME`");
+    }
+}
