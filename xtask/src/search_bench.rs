@@ -35,7 +35,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
 pub(crate) fn measure(workspace: &Workspace) -> Result<(), Problem> {
     let data = data(workspace)?;
     let mut found = String::new();
-    for name in ["bfcl", "speed"] {
+    for name in ["bfcl", "catalog", "speed"] {
         let mut bench = workspace.cargo(["bench", "--quiet", "--package", "toolcrib-search"]);
         bench.args(["--bench", name]).env(DATA, &data);
         let printed = output(&mut bench, "fix the error above")?;

@@ -166,15 +166,30 @@ pub struct MenuSummary {
     pub offered: Arc<[ToolName]>,
     /// The number of withheld known tools.
     pub withheld_count: usize,
+    /// The number of deferred tools whose definitions the model did not read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deferred_count: usize,
+    /// The characters of these definitions.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deferred_chars: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl MenuSummary {
     pub(crate) fn new(menu: &Menu, withheld_count: usize, before: Option<&Self>) -> Self {
         let fingerprint = menu.fingerprint();
         let unchanged = before.filter(|before| before.fingerprint == fingerprint);
+        let deferred_count = menu.deferred().len().saturating_sub(menu.revealed().len());
+        // Counting is not free. A list of other tools of the same number has about the same size.
+        let counted = before.filter(|before| before.deferred_count == deferred_count);
+        let deferred_chars =
+            counted.map_or_else(|| menu.deferred_chars(), |before| before.deferred_chars);
         let offered = unchanged
             .map_or_else(|| menu.names().cloned().collect(), |before| Arc::clone(&before.offered));
-        Self { fingerprint, offered, withheld_count }
+        Self { fingerprint, offered, withheld_count, deferred_count, deferred_chars }
     }
 }
 

@@ -97,7 +97,7 @@ pub use self::{
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},
     menu::Menu,
-    message::{Arguments, Message, ToolCall, Usage, VendorContent},
+    message::{Arguments, CALL_TOOL, Message, SEARCH_TOOLS, ToolCall, Usage, VendorContent},
     middleware::{CallDecision, Middleware, Passed, TurnContext, call_middleware},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,

@@ -8,7 +8,14 @@ use serde_json::Value;
 use crate::{
     block::{ContentBlock, write_blocks},
     json::PlainJson,
+    name::ToolName,
 };
+
+/// The name of the tool with which a model finds deferred tools.
+pub const SEARCH_TOOLS: &str = "search_tools";
+
+/// The name of the tool with which a model calls a deferred tool.
+pub const CALL_TOOL: &str = "call_tool";
 
 /// One message of a conversation. The system text is separate from the messages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -84,6 +91,42 @@ impl Message {
             Self::User { text } => text.strip_prefix(NOTICE),
             _ => None,
         }
+    }
+
+    /// The tools that this result of `search_tools` names, in the order of its lists, each once.
+    /// Empty for any other message, and for a failed search.
+    ///
+    /// The text of such a result is JSON of the engine, so a stored conversation contains all that
+    /// was revealed in it.
+    pub fn found_tools(&self) -> Vec<ToolName> {
+        #[derive(Deserialize)]
+        struct Result {
+            found: Vec<Need>,
+        }
+        #[derive(Deserialize)]
+        struct Need {
+            tools: Vec<Found>,
+        }
+        #[derive(Deserialize)]
+        struct Found {
+            name: Box<str>,
+        }
+        let Self::Tool { name, text, is_error: false, untrusted: false, .. } = self else {
+            return Vec::new();
+        };
+        if **name != *SEARCH_TOOLS {
+            return Vec::new();
+        }
+        let Ok(Result { found }) = serde_json::from_str(text) else { return Vec::new() };
+        let mut names: Vec<ToolName> = Vec::new();
+        for Found { name } in found.into_iter().flat_map(|need| need.tools) {
+            if let Ok(name) = ToolName::new(name)
+                && !names.contains(&name)
+            {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// A response of the model with text and calls.

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolcrib_core::{Events, ReliabilityRule, SecretError, SecretReference, StoredArguments};
+use toolcrib_core::{
+    Events, Message, ReliabilityRule, SecretError, SecretReference, StoredArguments,
+};
 
 use crate::{
     builder::{BuildError, EngineBuilder},
+    deferral::Revealed,
     parts::{EngineParts, Limits},
     personality::{DEFAULT_PERSONALITY, Personality},
     plugin::Plugin,
@@ -78,6 +81,13 @@ impl Engine {
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
         let (parts, problems) = self.parts_now();
         Turn::begin(parts, options, problems)
+    }
+
+    /// The deferred tools that a conversation has found, for the turn that
+    /// [continues](TurnOptions::revealed) it: with the same messages, the same tools in the same
+    /// order. An agent's runs do this themselves.
+    pub fn revealed_in(&self, messages: &[Message]) -> Revealed {
+        Revealed::of(messages, self.0.visibility.deferral.limit())
     }
 
     /// Whether [`turn`](Self::turn) would begin a turn with these options, without beginning one:

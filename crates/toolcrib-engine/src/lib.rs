@@ -36,7 +36,7 @@ mod validators;
 pub use self::{
     builder::{BuildError, EngineBuilder},
     compose::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld},
-    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, SEARCH_TOOLS},
+    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, Revealed, SEARCH_TOOLS},
     engine::Engine,
     halt::HaltedByRule,
     parts::Limits,

@@ -5,6 +5,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolcrib_core::SkillId;
+use toolcrib_engine::Reveal;
 
 use super::GatewayError;
 
@@ -34,6 +35,10 @@ pub struct Access {
     /// that `read_skill` would activate for this access; see
     /// [`TurnOptions::skills`](toolcrib_engine::TurnOptions::skills).
     pub skills: Vec<SkillId>,
+    /// How the client calls deferred tools that it has found. [`Reveal::Append`] adds them to the
+    /// list of its session and notifies it, which only helps clients that list again. Requests
+    /// without a session use `call_tool` in any case. Default: the engine's choice.
+    pub reveal: Option<Reveal>,
 }
 
 impl Access {
@@ -67,6 +72,13 @@ impl Access {
     #[must_use]
     pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
         self.personality = Some(personality.into());
+        self
+    }
+
+    /// Sets how the client calls deferred tools that it has found.
+    #[must_use]
+    pub fn reveal(mut self, reveal: Reveal) -> Self {
+        self.reveal = Some(reveal);
         self
     }
 

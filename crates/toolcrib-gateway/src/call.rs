@@ -8,7 +8,7 @@ use rmcp::{ErrorData, model::CallToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult};
-use toolcrib_engine::{CALL_TOOL, SKILL_TOOLS, TurnError};
+use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
 use super::{
     access_log::AccessEntry,
@@ -110,8 +110,9 @@ async fn answer(
         },
     };
     let call = ToolCall::new(exchange.id.to_string(), Arc::clone(&name), arguments);
-    // A finished skill step, or a change of a skill, changes the menu.
-    let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name);
+    // A finished skill step, a change of a skill, or a found tool changes the menu.
+    let may_change =
+        step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name) || *name == *SEARCH_TOOLS;
     let is_remote = runs.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
     let audience = if is_remote { Audience::Dashboard } else { Audience::User };
     let result = run(step, call, audience, exchange).await?;

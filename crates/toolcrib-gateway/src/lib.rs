@@ -160,6 +160,7 @@ impl Shared {
         options.claims = access.claims.clone();
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
+        options.reveal = access.reveal;
         options.working_dir = self.working_dir.clone();
         options.source_timeout = Some(SOURCES_WITHIN);
         options

@@ -8,7 +8,7 @@ use rmcp::model::ProtocolVersion;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest, Events};
-use toolcrib_engine::{Iteration, Turn, TurnError};
+use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
 
 use super::{
     Serving,
@@ -156,7 +156,7 @@ pub(super) struct Step {
 
 impl Exchange {
     /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
-    /// artifacts are remembered, and no skill can be activated.
+    /// artifacts are remembered: no skill can be activated, and no found tool stays listed.
     pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
         let (serving, access) = (&self.serving, &self.caller.access);
         match &self.era {
@@ -173,6 +173,7 @@ impl Exchange {
                     .turn_options(access, &serving.cancellation)
                     .conversation(stateless(access))
                     .without_read_skill()
+                    .reveal(Reveal::CallTool)
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;

@@ -10,6 +10,7 @@ use std::{
 
 use rustix::fs::OFlags;
 use toolcrib_core::Secret;
+use toolcrib_engine::Reveal;
 use uuid::Uuid;
 
 /// A token that a project declares, `[[serve.token]]`. Its value is a secret of the project.
@@ -20,6 +21,7 @@ pub struct ServeToken {
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Arc<str>>,
+    pub(crate) reveal: Option<Reveal>,
 }
 
 impl ServeToken {
@@ -41,6 +43,11 @@ impl ServeToken {
     /// The tenant of its bearer.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.tenant.as_ref()
+    }
+
+    /// How its bearer calls deferred tools that it has found; the project's choice if absent.
+    pub fn reveal(&self) -> Option<Reveal> {
+        self.reveal
     }
 
     /// The personality of its bearer; the default one if absent.

@@ -32,6 +32,10 @@ const FILE: &str = "BFCL_v4_live_multiple.json";
 /// Ranks beyond this one count as not found.
 const DEPTH: usize = 10;
 
+/// Needs of one search, and tools that it lists for each.
+const NEEDS: usize = 5;
+const FOUND_PER_NEED: usize = 5;
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// All tools, and the requests with the number of the tool that answers each.
@@ -182,8 +186,59 @@ impl Corpus {
                 ));
             }
         }
+        let (variants, exact) = self.two_searches();
+        page.push_str(&format!(
+            "\nIn view after two searches of `search_tools`, the second with parts of the request as \
+             needs: a tool of this name {variants:.3}, this tool {exact:.3}.\n"
+        ));
         page.trim_end().to_owned()
     }
+
+    /// The shares of requests whose tool is in view after two searches: one for the whole request, and
+    /// one with up to [`NEEDS`] of its parts as separate needs.
+    fn two_searches(&self) -> (f64, f64) {
+        let index = Index::new(&self.tools);
+        let numbers: HashMap<_, _> =
+            self.tools.iter().enumerate().map(|(number, tool)| (tool.digest(), number)).collect();
+        let (mut variants, mut exact) = (0_usize, 0_usize);
+        for (request, right) in &self.requests {
+            let needs = std::iter::once(request.as_str()).chain(parts(request));
+            let hits = needs.flat_map(|need| index.search(need, FOUND_PER_NEED));
+            let in_view: HashSet<usize> = hits.map(|hit| numbers[&hit.tool.digest()]).collect();
+            exact += usize::from(in_view.contains(right));
+            let is_variant = |number: &usize| self.names[*number] == self.names[*right];
+            variants += usize::from(in_view.iter().any(is_variant));
+        }
+        let share = |count: usize| count as f64 / self.requests.len() as f64;
+        (share(variants), share(exact))
+    }
+}
+
+/// Parts of a request, as a model that states each step would have them: sentences, else clauses.
+fn parts(request: &str) -> Vec<&str> {
+    let split = |text: &'_ str, at: &[&str]| -> Vec<(usize, usize)> {
+        let mut ends = vec![0];
+        for (position, _) in text.char_indices() {
+            if at.iter().any(|mark| text[position..].starts_with(mark)) {
+                ends.push(position);
+            }
+        }
+        ends.push(text.len());
+        ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    };
+    for marks in [&[". ", "? ", "! ", "\n", "; "][..], &[", ", " and ", " with ", " for ", " in "]]
+    {
+        let found: Vec<&str> = split(request, marks)
+            .into_iter()
+            .map(|(from, to)| request[from..to].trim())
+            .filter(|part| part.split_whitespace().count() > 1)
+            .take(NEEDS)
+            .collect();
+        if found.len() > 1 {
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 /// Words in lower case, as a plain search has them.

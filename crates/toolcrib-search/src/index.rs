@@ -1,20 +1,31 @@
-use std::{cmp::Ordering, collections::HashMap, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
-use toolcrib_core::{Digest, Tool};
+use toolcrib_core::Tool;
 
-use crate::{fields::Term, need::terms_of, weights::Weights};
+use crate::{
+    fields::Term,
+    need::terms_of,
+    segment::{Posting, Segment},
+    stem::stem,
+    weights::Weights,
+    words::need_words,
+};
 
 /// An index of tools, immutable and shared.
+///
+/// It consists of two segments: a large one that [updates](Self::updated) share, and a small one of
+/// the tools that are not in it. Both are searched as one: the scores are those of a new index.
 #[derive(Debug, Clone)]
 pub struct Index {
     pub(crate) weights: Weights,
-    /// The terms, each with the number of its list.
-    pub(crate) terms: HashMap<Term, u32>,
-    pub(crate) lists: Vec<Arc<Vec<Posting>>>,
-    /// The tools, each in a slot that it keeps while it stays unchanged.
+    pub(crate) base: Arc<Segment>,
+    pub(crate) recent: Arc<Segment>,
+    /// The tools of the base, then the recent ones. `None`: it is no longer in the list.
     pub(crate) slots: Vec<Option<Slot>>,
-    /// The slots, by the digests of the texts.
-    pub(crate) by_texts: HashMap<Digest, u32>,
+    /// For each list of the base, the number of its tools that are gone.
+    pub(crate) gone: Vec<u32>,
+    /// The number of tools.
+    pub(crate) count: usize,
 }
 
 /// A tool's place in the index.
@@ -23,16 +34,6 @@ pub(crate) struct Slot {
     pub(crate) tool: Tool,
     /// The place of the tool in the list that was indexed.
     pub(crate) position: u32,
-    /// The lists of its terms.
-    pub(crate) terms: Arc<[u32]>,
-}
-
-/// A tool that has a term.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Posting {
-    pub(crate) slot: u32,
-    /// The share of a score, without the term's rarity.
-    pub(crate) impact: f32,
 }
 
 /// A found tool.
@@ -49,9 +50,9 @@ pub struct Hit {
 pub struct Standing {
     /// From 1; `None` if it has nothing in common with the need.
     pub rank: Option<usize>,
-    /// The words of the need that the tool's texts contain, stemmed.
+    /// The words of the need that the tool's texts contain, in lower case.
     pub matched: Vec<String>,
-    /// The words that they do not contain, stemmed.
+    /// The words that they do not contain.
     pub missing: Vec<String>,
 }
 
@@ -64,12 +65,12 @@ impl Index {
 
     /// The number of tools.
     pub fn len(&self) -> usize {
-        self.by_texts.len()
+        self.count
     }
 
     /// Whether there is no tool.
     pub fn is_empty(&self) -> bool {
-        self.by_texts.is_empty()
+        self.count == 0
     }
 
     /// The best tools for a need, the best first, at most `limit`. Tools without anything in common
@@ -103,17 +104,22 @@ impl Index {
     /// The place of a tool in the whole list for a need. `None` if it is not indexed.
     pub fn standing(&self, need: &str, tool: &Tool) -> Option<Standing> {
         let number = self.slot_of(tool)?;
-        let own = self.slots.get(number as usize)?.as_ref()?;
+        let own = self.slots.get(number)?.as_ref()?;
         let terms = terms_of(need);
         let found = self.scored(&terms, |_| true);
         let rank = found.iter().find(|found| found.slot.position == own.position).map(|mine| {
             found.iter().filter(|other| other.before(mine) == Ordering::Less).count() + 1
         });
-        let has = |term: &Term| self.postings(term).iter().any(|posting| posting.slot == number);
+        let has = |term: &Term| self.postings(term).any(|(slot, _)| slot == number);
         let (mut matched, mut missing) = (Vec::new(), Vec::new());
-        for term in &terms {
-            if let Term::Word(word) = term {
-                if has(term) { &mut matched } else { &mut missing }.push(word.to_string());
+        for word in need_words(need) {
+            let term = Term::Word(stem(word.clone()).into());
+            // Words beyond the limit of a need are not compared.
+            if terms.contains(&term) {
+                let list = if has(&term) { &mut matched } else { &mut missing };
+                if !list.contains(&word) {
+                    list.push(word);
+                }
             }
         }
         Some(Standing { rank, matched, missing })
@@ -125,17 +131,15 @@ impl Index {
         let mut covered = vec![0.0_f32; self.slots.len()];
         let mut whole = 0.0_f32;
         for term in terms {
-            let list = self.postings(term);
-            let rarity = self.rarity(list.len());
+            let rarity = self.rarity(self.frequency(term));
             let is_word = matches!(term, Term::Word(_));
             if is_word {
                 whole += rarity;
             }
-            for posting in list {
-                let slot = posting.slot as usize;
+            for (slot, impact) in self.postings(term) {
                 if let (Some(score), Some(covered)) = (scores.get_mut(slot), covered.get_mut(slot))
                 {
-                    *score += rarity * posting.impact;
+                    *score += rarity * impact;
                     if is_word {
                         *covered += rarity;
                     }
@@ -151,10 +155,24 @@ impl Index {
         .collect()
     }
 
-    /// The tools that have a term.
-    fn postings(&self, term: &Term) -> &[Posting] {
-        let number = self.terms.get(term).and_then(|number| self.lists.get(*number as usize));
-        number.map_or(&[], |list| list)
+    /// The slots of the tools that have a term, each with its share of a score. Some are of tools
+    /// that are gone.
+    fn postings(&self, term: &Term) -> impl Iterator<Item = (usize, f32)> + use<'_> {
+        let offset = self.base.len();
+        let of = |offset: usize| {
+            move |posting: &Posting| (posting.slot as usize + offset, posting.impact)
+        };
+        let recent = self.recent.postings(term).iter().map(of(offset));
+        self.base.postings(term).iter().map(of(0)).chain(recent)
+    }
+
+    /// The number of tools that have a term.
+    fn frequency(&self, term: &Term) -> usize {
+        let of_base = self.base.list(term).map_or(0, |(number, list)| {
+            let gone = self.gone.get(number as usize).copied().unwrap_or_default();
+            list.len().saturating_sub(gone as usize)
+        });
+        of_base + self.recent.list(term).map_or(0, |(_, list)| list.len())
     }
 
     /// BM25's inverse document frequency. A term of no tool is rarest.

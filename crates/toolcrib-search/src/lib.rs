@@ -33,6 +33,7 @@
 mod fields;
 mod index;
 mod need;
+mod segment;
 mod stem;
 mod update;
 mod weights;

@@ -2,7 +2,8 @@
 
 use crate::{
     fields::Term,
-    words::{joined, terms, trigrams, words},
+    stem::stem,
+    words::{joined, need_words, trigrams, words},
 };
 
 /// In characters. The rest of a longer need is ignored.
@@ -24,7 +25,7 @@ pub(crate) fn terms_of(need: &str) -> Vec<Term> {
             all.push(term);
         }
     };
-    terms(need).for_each(|term| add(Term::Word(term.into())));
+    need_words(need).for_each(|word| add(Term::Word(stem(word).into())));
     add(Term::WholeName(joined(need).into()));
     // A quoted name, such as `find_order`. Single words are too often part of a sentence.
     let names = need.split_whitespace().filter(|word| words(word).nth(1).is_some());

@@ -35,7 +35,21 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The stemmed words that a search compares.
 pub(crate) fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
-    words(text).filter(|word| !is_stop_word(word)).map(stem)
+    told_words(text).map(stem)
+}
+
+/// The words that a search compares, not stemmed.
+pub(crate) fn told_words(text: &str) -> impl Iterator<Item = String> + '_ {
+    words(text).filter(|word| !is_stop_word(word))
+}
+
+/// The words of a need, not stemmed: the split ones, and names such as `GitLab` whole too, since a
+/// server is called `gitlab`.
+pub(crate) fn need_words(need: &str) -> impl Iterator<Item = String> + '_ {
+    let whole = need
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|run| split_at_case(run).len() > 1 && run.chars().nth(LONGEST_WORD).is_none());
+    told_words(need).chain(whole.map(lower))
 }
 
 /// The letters and digits of a name, in lower case.

@@ -169,6 +169,7 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     let conversation = turn.conversation.clone();
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
     let skills = turn.skills.clone();
+    turn.revealed = agent.engine.revealed_in(&messages);
     let mut turn = match agent.engine.turn(turn) {
         Ok(turn) => turn,
         Err(error) => return never_began(RunError::from(&error), messages, began),

@@ -15,7 +15,7 @@ use toolcrib_core::{
     SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
     ToolContext, TracedEvent, TurnState,
 };
-use toolcrib_engine::{Personality, Redactor, TurnOptions};
+use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
 use toolcrib_store::MemoryStore;
 use toolcrib_testing::{assert_replayable, model};
 
@@ -66,6 +66,41 @@ async fn a_second_run_begins_with_the_messages_of_the_first() {
     assert!(requests[2].messages.starts_with(&requests[1].messages));
     assert_eq!(requests[2].messages.last(), Some(&Message::user("Two")));
     assert_eq!(messages(&stored(&store, &session)), *second.messages);
+}
+
+#[tokio::test]
+async fn found_tools_stay_revealed_in_a_session_also_after_a_restart() {
+    let deferred = |name: &str, does: &str| {
+        let tool = builder(name).description(does).deferred(true);
+        tool.handler(|_: Value, _: ToolContext| async { "ran" }).unwrap()
+    };
+    for reveal in [Reveal::CallTool, Reveal::Append] {
+        let search =
+            |id: &str, need: &str| calls([call(id, SEARCH_TOOLS, json!({ "needs": [need] }))]);
+        let model = model()
+            .then(search("c1", "send a letter"))
+            .then(search("c2", "paint a wall"))
+            .then(says("First."))
+            .always(says("Again."));
+        let agent = || {
+            let tools = [deferred("paint", "Paints a wall."), deferred("post", "Sends a letter.")];
+            let deferral = Deferral::new().reveal(reveal);
+            agent(&model).tools(tools).engine(|engine| engine.defer(deferral)).build().unwrap()
+        };
+        let store = MemoryStore::new();
+        let session = session(&store).await;
+        agent().run("One", in_session(&session)).await;
+        let id = stored(&store, &session).info.id;
+        session.close().await.unwrap();
+        // Another program, with the same store.
+        let owner = new().owner;
+        let session = Session::open(Arc::new(store.clone()), &owner, &id).await.unwrap();
+        agent().run("Two", in_session(&session)).await;
+        let [.., last, again] = &model.requests()[..] else { panic!() };
+        let names: Vec<_> = again.menu.revealed().iter().map(|tool| tool.name()).collect();
+        assert_eq!(names, ["post", "paint"]);
+        assert_eq!(again.menu.rendering(), last.menu.rendering());
+    }
 }
 
 #[tokio::test]

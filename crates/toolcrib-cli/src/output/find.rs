@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::Tool;
-use toolcrib_engine::Why;
+use toolcrib_engine::{FOUND_PER_NEED, Why};
 
 use super::{DIM, GOOD, STRONG, WARN, count, explain, one_line, safe, say};
 
@@ -25,7 +25,7 @@ pub(crate) struct Found {
     pub(crate) rank: usize,
     #[serde(serialize_with = "name")]
     pub(crate) tool: Tool,
-    /// The stemmed words of the need that its texts contain.
+    /// The words of the need that its texts contain.
     pub(crate) matched: Vec<String>,
 }
 
@@ -69,8 +69,11 @@ pub(crate) fn found(result: &FindJson<'_>) {
         Some(Expected::Ranked { rank, is_found, matched, missing }) => {
             let style = if *is_found { GOOD } else { WARN };
             let place = match rank {
-                Some(rank) => format!("rank {rank}"),
-                None => "no rank".to_owned(),
+                Some(rank) if *is_found => format!("rank {rank}"),
+                Some(rank) => {
+                    format!("rank {rank}, not found: a search lists the first {FOUND_PER_NEED}")
+                }
+                None => "not found: no word of the need is in its texts".to_owned(),
             };
             say!("{STRONG}expected{STRONG:#}: {style}{place}{style:#}");
             say!("  in its texts: {}", safe(&listed(matched)));

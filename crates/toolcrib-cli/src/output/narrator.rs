@@ -112,7 +112,7 @@ impl Narrator {
             EventKind::LimitReached { message, .. } => {
                 note!("  {WARN}{}{WARN:#}", one_line(message, RESULT_CHARS));
             }
-            EventKind::ToolsOffered { tools, withheld, withheld_tools, .. } => {
+            EventKind::ToolsOffered { tools, deferred, withheld, withheld_tools, .. } => {
                 self.end_phase();
                 if self.is_brief {
                     return;
@@ -120,7 +120,7 @@ impl Narrator {
                 let iteration = event.iteration.unwrap_or_default();
                 // An unavailable source appears among the withheld, but is not a tool.
                 let away = self.away(*withheld, withheld_tools);
-                let known = count(tools.len() + withheld - away, "tool");
+                let known = count(tools.len() + deferred + withheld - away, "tool");
                 let away = servers_away(away);
                 let colon = if tools.is_empty() { "" } else { ": " };
                 let offers = format!("  offers {} of {known}{away}{colon}", tools.len());

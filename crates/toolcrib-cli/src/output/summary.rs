@@ -24,6 +24,17 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) 
         let (read, produced) = (grouped(chars.read), grouped(chars.produced));
         note!("{DIM}read{DIM:#}     {read} of {produced} characters that tools returned");
     }
+    let unread: usize = outcome.menus.iter().map(|menu| menu.deferred_chars).sum();
+    if unread > 0 {
+        let most = outcome.menus.iter().map(|menu| menu.deferred_count).max().unwrap_or_default();
+        let requests = outcome.menus.iter().filter(|menu| menu.deferred_count > 0).count();
+        note!(
+            "{DIM}unread{DIM:#}   {} characters: the definitions of {} in {}",
+            grouped(unread as u64),
+            count(most, "deferred tool"),
+            count(requests, "request")
+        );
+    }
     note!("{DIM}took{DIM:#}     {}", took(outcome));
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));
 }

@@ -21,7 +21,7 @@ fn an_expected_tool_has_a_rank_with_its_words() {
     assert_eq!(found["deferred"], false);
     assert_eq!(found["expected"]["is"], "ranked");
     assert_eq!(found["expected"]["rank"], 1);
-    assert_eq!(found["expected"]["missing"][0], "wir");
+    assert_eq!(found["expected"]["missing"][0], "wire");
     let outcome = desk.toolcrib(&["find", NEED, "--skill", "billing", "--expect", BILLING]);
     assert!(outcome.stdout.contains("rank 1"), "{}", outcome.stdout);
 }

@@ -19,6 +19,7 @@ mod desk;
 mod explain;
 mod files;
 mod find;
+mod five_hundred;
 mod harm;
 mod http;
 mod hub;

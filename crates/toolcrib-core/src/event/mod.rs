@@ -218,11 +218,16 @@ pub enum EventKind {
         /// Duration.
         duration_ms: u64,
     },
-    /// A search named deferred tools that no search of this turn had named before.
+    /// Searches found deferred tools that were not revealed.
     #[serde(rename = "tools.revealed")]
     ToolsRevealed {
         /// The tools, in the order in which they were found.
         tools: Vec<ToolName>,
+        /// The least recently used ones, which exceeded the limit and are no longer revealed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        evicted: Vec<ToolName>,
+        /// The number of revealed tools now.
+        total: usize,
     },
     /// Two sources offer the same name, and a declared policy decided.
     #[serde(rename = "tools.collision")]

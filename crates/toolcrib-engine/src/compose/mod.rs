@@ -27,7 +27,7 @@ pub use self::{
     withheld::Withheld,
 };
 use crate::{
-    deferral::{Deferral, call_tool, search_tools},
+    deferral::{Deferral, Reveal, call_tool, search_tools},
     personality::{Personalities, Personality},
     policy::{Facts, RuleFacts},
     redactor::Redactor,
@@ -77,6 +77,7 @@ pub(crate) struct Situation {
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) personality: Arc<Personality>,
+    pub(crate) reveal: Reveal,
     pub(crate) iteration: u32,
 }
 
@@ -106,6 +107,7 @@ impl PartialEq for Situation {
             tenant,
             principal,
             personality,
+            reveal,
             iteration: _,
         } = self;
         *active_skills == other.active_skills
@@ -114,6 +116,7 @@ impl PartialEq for Situation {
             && *roles_by_claims == other.roles_by_claims
             && *tenant == other.tenant
             && *principal == other.principal
+            && *reveal == other.reveal
             && Arc::ptr_eq(personality, &other.personality)
     }
 }
@@ -280,7 +283,9 @@ pub(crate) fn compose(
     };
     let mut deferred = visibility.deferral.take(&mut tools, is_of_active_skill);
     if !deferred.is_empty() {
-        for own in [search_tools(), call_tool()].into_iter().flatten() {
+        // Found tools are called by their names if they are listed.
+        let call_tool = call_tool().filter(|_| situation.reveal == Reveal::CallTool);
+        for own in [search_tools(), call_tool].into_iter().flatten() {
             for list in [&mut tools, &mut deferred] {
                 let others = list.extract_if(.., |tool| tool.name() == own.name());
                 hidden.extend(others.map(|tool| Hidden::Collision { tool, kept: own.clone() }));

@@ -2,12 +2,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError, ToolOutput, err};
+use toolcrib_core::{CALL_TOOL, InvalidToolError, Tool, ToolContext, ToolError, ToolOutput, err};
 
 use super::{closed, framework_tool};
-
-/// The name of the tool with which a model calls a deferred tool.
-pub const CALL_TOOL: &str = "call_tool";
 
 static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
     framework_tool(CALL_TOOL)

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_core::{__internal::Bounded, Digest, Tool};
+use toolcrib_core::{__internal::Bounded, Digest, Menu};
 use toolcrib_search::Index;
 
 /// How many are kept: one for each different set of deferred tools in use. An index of 10,000 tools
@@ -27,9 +27,10 @@ impl Default for Indexes {
 }
 
 impl Indexes {
-    /// The index of these tools. Building one takes about 50 µs per tool.
-    pub(crate) fn of(&self, tools: &[Tool]) -> Arc<Index> {
-        let key = key(tools);
+    /// The index of a menu's deferred tools. Building one takes about 50 µs per tool. Returning a
+    /// known one allocates nothing.
+    pub(crate) fn of(&self, menu: &Menu) -> Arc<Index> {
+        let (key, tools) = (menu.deferred_digest(), menu.deferred());
         let last = {
             let mut kept = self.0.lock();
             if let Some(index) = kept.indexes.get(&key) {
@@ -52,12 +53,33 @@ impl Indexes {
     }
 }
 
-/// A digest of everything that a search reads, in order.
-fn key(tools: &[Tool]) -> Digest {
-    let texts = tools.iter().flat_map(|tool| {
-        let group =
-            [tool.toolset().unwrap_or_default(), "\0", tool.mcp_server().unwrap_or_default()];
-        [tool.digest(), Digest::of(group.concat())]
-    });
-    Digest::of_all(&texts.collect::<Vec<_>>())
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use toolcrib_core::Tool;
+
+    use super::*;
+
+    #[test]
+    fn a_known_list_is_indexed_once_and_looked_up_without_allocation() {
+        let tools = |version: &str| -> Vec<Tool> {
+            let tool = |number: usize| {
+                let text = format!("Reads part {number} of a report, {version}.");
+                let tool = Tool::builder(format!("tool_{number}")).description(text);
+                tool.handler(|_: Value, _| async { "" }).unwrap()
+            };
+            (0..20).map(tool).collect()
+        };
+        let menu = |version: &str| Menu::with_deferred(Vec::new(), tools(version)).unwrap();
+        let indexes = Indexes::default();
+        let (one, other) = (menu("one"), menu("other"));
+        let first = indexes.of(&one);
+        indexes.of(&other);
+        // An equal menu of another turn.
+        let again = menu("one");
+        let counted = allocation_counter::measure(|| {
+            assert!(Arc::ptr_eq(&indexes.of(&again), &first));
+        });
+        assert_eq!((counted.count_total, counted.bytes_total), (0, 0));
+    }
 }

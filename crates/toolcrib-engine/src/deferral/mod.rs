@@ -1,8 +1,9 @@
 //! Deferred tools: permitted, and absent from the definitions that a model reads. A model finds them
-//! with `search_tools` and calls them with `call_tool`.
+//! with `search_tools` and calls them with `call_tool`, or by their names once they are listed.
 
 mod call_tool;
 mod indexes;
+mod revealed;
 mod search_tools;
 
 use std::sync::Arc;
@@ -10,24 +11,67 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{Glob, Tool, ToolBuilder, ToolMatch};
 
-pub use self::{
-    call_tool::CALL_TOOL,
-    search_tools::{FOUND_PER_NEED, SEARCH_TOOLS},
-};
 pub(crate) use self::{
     call_tool::call_tool,
     indexes::Indexes,
     search_tools::{Search, search_tools},
 };
+pub use self::{revealed::Revealed, search_tools::FOUND_PER_NEED};
+pub use toolcrib_core::{CALL_TOOL, SEARCH_TOOLS};
 
 /// Which permitted tools are deferred: see [`EngineBuilder::defer`](crate::EngineBuilder::defer).
 ///
 /// Personality, skills, gates and policy decide first. A tool that they withhold is not deferred:
 /// no search finds it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Deferral {
     matches: Vec<ToolMatch>,
     above: Option<usize>,
+    reveal: Reveal,
+    max_revealed: usize,
+}
+
+/// How a model calls the deferred tools that it has found.
+///
+/// A model whose vendor loads found tools itself calls them by their names in both cases: the
+/// definitions of its request do not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Reveal {
+    /// With `call_tool`. The definitions never change, so the vendor's prompt cache stays valid.
+    #[default]
+    CallTool,
+    /// By their names: their definitions are appended to the others, in the order of their
+    /// finding. On vendors whose definitions precede the messages this costs the prompt cache of
+    /// the conversation.
+    Append,
+}
+
+impl Reveal {
+    /// All ways.
+    pub const ALL: [Self; 2] = [Self::CallTool, Self::Append];
+
+    /// The word of a project file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CallTool => "call_tool",
+            Self::Append => "append",
+        }
+    }
+}
+
+/// The default number of tools that stay revealed: more than one search finds.
+const MAX_REVEALED: usize = 40;
+
+impl Default for Deferral {
+    fn default() -> Self {
+        Self {
+            matches: Vec::new(),
+            above: None,
+            reveal: Reveal::default(),
+            max_revealed: MAX_REVEALED,
+        }
+    }
 }
 
 impl Deferral {
@@ -41,6 +85,31 @@ impl Deferral {
     pub fn above(mut self, tools: usize) -> Self {
         self.above = Some(tools);
         self
+    }
+
+    /// Sets how a model calls found tools. Default: [`Reveal::CallTool`].
+    #[must_use]
+    pub fn reveal(mut self, reveal: Reveal) -> Self {
+        self.reveal = reveal;
+        self
+    }
+
+    /// Sets the number of tools that stay revealed in a conversation. The least recently used one
+    /// beyond it is evicted; a search finds it again. Default: 40.
+    #[must_use]
+    pub fn max_revealed(mut self, tools: usize) -> Self {
+        self.max_revealed = tools;
+        self
+    }
+
+    /// How a model calls found tools.
+    pub(crate) fn how(&self) -> Reveal {
+        self.reveal
+    }
+
+    /// The number of tools that stay revealed.
+    pub(crate) fn limit(&self) -> usize {
+        self.max_revealed
     }
 
     /// Defers tools whose names match one of these patterns.

@@ -1,21 +1,16 @@
 use std::{
-    collections::HashSet,
     sync::{Arc, LazyLock},
     time::Instant,
 };
 
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    __internal::millis, EventKind, InvalidToolError, Menu, Tool, ToolContext, ToolError, ToolName,
-    TurnEvents,
+    __internal::millis, EventKind, InvalidToolError, Menu, SEARCH_TOOLS, Tool, ToolContext,
+    ToolError, ToolName, TurnEvents,
 };
 
 use super::{Indexes, closed, framework_tool};
-
-/// The name of the tool with which a model finds deferred tools.
-pub const SEARCH_TOOLS: &str = "search_tools";
 
 /// The number of tools that a search names for each need, at most.
 pub const FOUND_PER_NEED: usize = 5;
@@ -29,12 +24,18 @@ const LONGEST_NEED: usize = 300;
 /// Of a description's first sentence, in characters.
 const LONGEST_LINE: usize = 200;
 
+/// The characters of the note about omitted schemas, at most.
+const NOTE_CHARS: usize = 100;
+
+/// The characters around a schema in a list.
+const SCHEMA_KEY_CHARS: usize = r#","input_schema":"#.len();
+
 static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
     framework_tool(SEARCH_TOOLS)
         .description(
             "Finds tools that are not listed here. State each need as one short step, such as \
-             \"send an email\". Returns a list of tools for each need, the best first. With \
-             `schemas`, each tool has the `input_schema` that a call needs.",
+             \"send an email\". Returns a list of tools for each need, the best first: name and \
+             purpose. Set `schemas` for the `input_schema` of tools that you do not know.",
         )
         .input_schema(closed(
             &json!({
@@ -47,7 +48,7 @@ static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
                 },
                 "schemas": {
                     "type": "boolean",
-                    "description": "Whether to include the input schemas. Default: true.",
+                    "description": "Whether to include the input schemas. Default: false.",
                 },
                 "server": { "type": "string", "description": "Only tools of this MCP server." },
                 "toolset": { "type": "string", "description": "Only tools of this toolset." },
@@ -79,16 +80,13 @@ pub(crate) struct Search {
     pub(crate) indexes: Arc<Indexes>,
     pub(crate) events: Arc<TurnEvents>,
     pub(crate) iteration: u32,
-    /// The tools that searches of this turn have named.
-    pub(crate) revealed: Arc<Mutex<HashSet<ToolName>>>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a body receives its arguments by value")]
 fn search(args: Args, cx: ToolContext) -> Result<Value, ToolError> {
     let began = Instant::now();
     let search = cx.handle::<Search>()?;
-    let deferred = search.menu.deferred();
-    let index = search.indexes.of(deferred);
+    let index = search.indexes.of(&search.menu);
     let is_of = |filter: &Option<Box<str>>, group: Option<&str>| {
         filter.as_deref().is_none_or(|wanted| group == Some(wanted))
     };
@@ -104,45 +102,74 @@ fn search(args: Args, cx: ToolContext) -> Result<Value, ToolError> {
             hits.iter().filter_map(|hit| search.menu.get(hit.tool.name())).collect()
         })
         .collect();
-    report(search, &args, &found, &cx, began);
-    let with_schemas = args.schemas.unwrap_or(true);
-    let lists = args.needs.iter().zip(&found).map(|(need, tools)| {
-        let tools: Vec<Value> = tools.iter().map(|tool| shown(tool, with_schemas)).collect();
-        json!({ "need": need, "tools": tools })
-    });
-    Ok(json!({ "found": lists.collect::<Vec<_>>() }))
-}
-
-fn report(search: &Search, args: &Args, found: &[Vec<&Tool>], cx: &ToolContext, began: Instant) {
-    let names = |tools: &Vec<&Tool>| tools.iter().map(|tool| tool.name().clone()).collect();
-    let found: Vec<Vec<ToolName>> = found.iter().map(names).collect();
-    let new: Vec<ToolName> = {
-        let mut revealed = search.revealed.lock();
-        found.iter().flatten().filter(|name| revealed.insert((*name).clone())).cloned().collect()
-    };
+    let budget = cx.result_budget_chars();
+    let (lists, found) = lists(&args, found, budget);
     search.events.emit(Some(search.iteration), || EventKind::ToolsSearched {
         needs: args.needs.iter().map(|need| cx.redacted(need)).collect(),
         found,
         among: search.menu.deferred().len(),
         duration_ms: millis(began.elapsed()),
     });
-    if !new.is_empty() {
-        search.events.emit(Some(search.iteration), || EventKind::ToolsRevealed { tools: new });
-    }
+    Ok(lists)
 }
 
-/// A tool as a model reads it in a list.
-fn shown(tool: &Tool, with_schema: bool) -> Value {
+/// The lists within a budget of characters, and the names in them. Text that is cut would not be
+/// JSON: instead, the last schemas are omitted, then the last tools.
+fn lists(args: &Args, found: Vec<Vec<&Tool>>, budget: usize) -> (Value, Vec<Vec<ToolName>>) {
+    let mut shown: Vec<Vec<(&Tool, Map<String, Value>)>> = found
+        .into_iter()
+        .map(|tools| tools.into_iter().map(|tool| (tool, line(tool))).collect())
+        .collect();
+    let chars = |value: &Value| value.to_string().chars().count();
+    let whole = |shown: &[Vec<(&Tool, Map<String, Value>)>]| {
+        let lists = args.needs.iter().zip(shown).map(|(need, tools)| {
+            let tools: Vec<_> = tools.iter().map(|(_, line)| line).collect();
+            json!({ "need": need, "tools": tools })
+        });
+        json!({ "found": lists.collect::<Vec<_>>() })
+    };
+    let mut used = chars(&whole(&shown));
+    while used > budget
+        && let Some(longest) = shown.iter_mut().max_by_key(|tools| tools.len())
+        && longest.pop().is_some()
+    {
+        used = chars(&whole(&shown));
+    }
+    let mut omitted = 0;
+    if args.schemas.unwrap_or(false) {
+        used += NOTE_CHARS;
+        for rank in 0..FOUND_PER_NEED {
+            for (tool, line) in shown.iter_mut().filter_map(|tools| tools.get_mut(rank)) {
+                let schema = tool.input_schema();
+                let more = chars(schema) + SCHEMA_KEY_CHARS;
+                if used + more <= budget {
+                    used += more;
+                    line.insert("input_schema".to_owned(), schema.clone());
+                } else {
+                    omitted += 1;
+                }
+            }
+        }
+    }
+    let mut lists = whole(&shown);
+    if let Some(fields) = lists.as_object_mut().filter(|_| omitted > 0) {
+        let note = format!("{omitted} schemas do not fit here; search with fewer needs");
+        fields.insert("note".to_owned(), note.into());
+    }
+    let names =
+        |tools: Vec<(&Tool, _)>| tools.into_iter().map(|(tool, _)| tool.name().clone()).collect();
+    (lists, shown.into_iter().map(names).collect())
+}
+
+/// A tool as a model reads it in a list, without its schema.
+fn line(tool: &Tool) -> Map<String, Value> {
     let sentence = toolcrib_search::first_sentence(tool.description());
-    let mut line: String = sentence.chars().take(LONGEST_LINE).collect();
-    if line.len() < sentence.len() {
-        line.push('…');
+    let mut text: String = sentence.chars().take(LONGEST_LINE).collect();
+    if text.len() < sentence.len() {
+        text.push('…');
     }
-    let mut shown = Map::new();
-    shown.insert("name".to_owned(), tool.name().as_str().into());
-    shown.insert("description".to_owned(), line.into());
-    if with_schema {
-        shown.insert("input_schema".to_owned(), tool.input_schema().clone());
-    }
-    shown.into()
+    let mut line = Map::new();
+    line.insert("name".to_owned(), tool.name().as_str().into());
+    line.insert("description".to_owned(), text.into());
+    line
 }

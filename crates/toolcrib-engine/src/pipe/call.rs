@@ -1,18 +1,16 @@
 //! The data of a call on its way through the pipe, until its text is cut.
 
 use std::{
-    collections::HashSet,
     path::Path,
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 
-use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    Approver, CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolName,
-    ToolOutput, ToolResult, TurnEvents,
+    Approver, CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput,
+    ToolResult, TurnEvents,
 };
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
@@ -38,8 +36,6 @@ pub(crate) struct Batch<'a> {
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,
-    /// The deferred tools that searches of the turn have named.
-    pub(crate) revealed: &'a Arc<Mutex<HashSet<ToolName>>>,
     pub(crate) questions: Option<&'a Questions>,
     /// The beginning of the calls' idempotency keys.
     pub(crate) idempotency_scope: &'a Arc<str>,

@@ -345,7 +345,6 @@ impl Batch<'_> {
                 indexes: Arc::clone(&self.engine.indexes),
                 events: Arc::clone(self.events),
                 iteration: self.iteration,
-                revealed: Arc::clone(self.revealed),
             })];
         }
         artifact::handles(self, tool, call)

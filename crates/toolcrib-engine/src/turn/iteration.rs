@@ -28,6 +28,8 @@ pub struct Iteration {
     turn: Arc<TurnState>,
     number: u32,
     composed: Arc<Composed>,
+    /// The composed menu, with the tools that searches have found.
+    menu: Arc<Menu>,
     /// The turn's registry as it was listed, or the registry that was [offered](Self::offer)
     /// instead.
     listed: Arc<ToolRegistry>,
@@ -43,6 +45,7 @@ impl Iteration {
         turn: &Arc<TurnState>,
         number: u32,
         composed: Arc<Composed>,
+        menu: Arc<Menu>,
         listed: Arc<ToolRegistry>,
         situation: Situation,
         steps_at: Option<StepsAt>,
@@ -51,6 +54,7 @@ impl Iteration {
             turn: Arc::clone(turn),
             number,
             composed,
+            menu,
             listed,
             situation,
             steps_at,
@@ -62,7 +66,8 @@ impl Iteration {
     pub(super) fn of_nothing(turn: &Arc<TurnState>, number: u32) -> Self {
         let situation = turn.situation(turn.active_skills.snapshot(), number);
         let nothing = Composed::nothing(&turn.engine.visibility, situation.clone());
-        Self::new(turn, number, Arc::new(nothing), Arc::default(), situation, None)
+        let menu = Arc::clone(&nothing.menu);
+        Self::new(turn, number, Arc::new(nothing), menu, Arc::default(), situation, None)
     }
 
     pub(super) fn turn(&self) -> &TurnState {
@@ -87,7 +92,7 @@ impl Iteration {
 
     /// The offered tools.
     pub fn menu(&self) -> &Arc<Menu> {
-        &self.composed.menu
+        &self.menu
     }
 
     /// The known tools that are not offered, with reasons.
@@ -113,7 +118,7 @@ impl Iteration {
     /// rules it takes time.
     pub fn whys(&self) -> impl Iterator<Item = Why> + '_ {
         let menu = self.menu();
-        let offered = menu.tools().iter().chain(menu.deferred());
+        let offered = menu.stable().iter().chain(menu.deferred());
         let offered = offered.map(|tool| self.withheld().why_offered(tool));
         offered.chain(self.withheld().whys())
     }
@@ -174,7 +179,8 @@ impl Iteration {
         let EngineParts { visibility, validators, .. } = &*turn.engine;
         let notices = self.notices().to_vec();
         let composed = compose(visibility, validators, situation, catalog, notices)?;
-        turn.report_offered(self.number, &composed, true, began.elapsed());
+        self.menu = turn.with_revealed(&composed.menu);
+        turn.report_offered(self.number, &composed, &self.menu, true, began.elapsed());
         self.composed = Arc::new(composed);
         self.listed = listed;
         Ok(self.menu())
@@ -194,6 +200,7 @@ impl Iteration {
         let results = self.batch().execute(calls).await;
         self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
         self.turn.report_skills(self.number);
+        self.turn.settle_revealed(self.number, &results);
         results
     }
 
@@ -211,7 +218,6 @@ impl Iteration {
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
             made: &self.turn.made,
-            revealed: &self.turn.revealed,
             questions: self.turn.questions.as_ref(),
             idempotency_scope: &self.turn.idempotency_scope,
             approver: self.turn.approver.as_ref(),

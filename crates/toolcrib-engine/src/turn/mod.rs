@@ -26,7 +26,11 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use self::{admission::Admitted, skills::OwnTools, state::TurnState};
+use self::{
+    admission::Admitted,
+    skills::OwnTools,
+    state::{RevealedMenu, TurnState},
+};
 pub use self::{
     around::MiddlewareError,
     context::IterationContext,
@@ -163,7 +167,8 @@ impl Turn {
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
-            revealed: Arc::default(),
+            revealed: Mutex::new(RevealedMenu::new(options.revealed)),
+            reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),
             offered: Mutex::default(),
             questions: options.questions,
             idempotency_scope,
@@ -380,15 +385,17 @@ impl Turn {
         };
         let took = began.elapsed();
         let composed = Arc::clone(self.composed.insert(composed));
+        let menu = self.state.with_revealed(&composed.menu);
         let registry = self.state.registry_now();
         if registry.has_ephemeral() {
             let brief = |tool: &&Tool| {
                 tool.ephemeral() == Some(Lifetime::Iteration) && is_in(registry, tool)
             };
-            self.expiring = composed.menu.tools().iter().filter(brief).cloned().collect();
+            let offered = menu.stable().iter().chain(menu.deferred());
+            self.expiring = offered.filter(brief).cloned().collect();
         }
-        self.state.report_offered(number, &composed, is_new, took);
-        Ok(Iteration::new(&self.state, number, composed, listed, situation, steps_at))
+        self.state.report_offered(number, &composed, &menu, is_new, took);
+        Ok(Iteration::new(&self.state, number, composed, menu, listed, situation, steps_at))
     }
 
     /// Composes, or reuses an earlier turn's result for the same input.

@@ -3,7 +3,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use serde_json::{Map, Value};
 use toolcrib_core::{Approver, CancellationToken, Events, Journal, SkillId};
 
-use crate::questions::Questions;
+use crate::{
+    deferral::{Reveal, Revealed},
+    questions::Questions,
+};
 
 /// How a turn begins. Every field is optional.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +56,11 @@ pub struct TurnOptions {
     /// resumed by another process: to an id that is the same there, and within which no two calls
     /// have the same id. Default: the turn's id.
     pub idempotency_scope: Option<Arc<str>>,
+    /// The deferred tools that the conversation has found; see
+    /// [`Engine::revealed_in`](crate::Engine::revealed_in). Default: none.
+    pub revealed: Revealed,
+    /// How the model calls found tools. Default: the engine's.
+    pub reveal: Option<Reveal>,
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
     /// decides, as for a failed source. Default: none.
     pub source_timeout: Option<Duration>,
@@ -141,6 +149,20 @@ impl TurnOptions {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
+        self
+    }
+
+    /// Sets the deferred tools that the conversation has found.
+    #[must_use]
+    pub fn revealed(mut self, revealed: Revealed) -> Self {
+        self.revealed = revealed;
+        self
+    }
+
+    /// Sets how the model calls found tools.
+    #[must_use]
+    pub fn reveal(mut self, reveal: Reveal) -> Self {
+        self.reveal = Some(reveal);
         self
     }
 

@@ -1,5 +1,4 @@
 use std::{
-    collections::HashSet,
     path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -8,12 +7,13 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, Approver, CancellationToken, Digest, EventKind, Identity, Journal,
-    ToolName, ToolRegistry, TurnEvents, TurnSignals,
+    __internal::millis, Approver, CancellationToken, Digest, EventKind, Identity, Journal, Menu,
+    ToolRegistry, ToolResult, TurnEvents, TurnSignals,
 };
 
 use crate::{
     compose::{Composed, Situation},
+    deferral::{Reveal, Revealed},
     halt::Halting,
     parts::EngineParts,
     personality::Personality,
@@ -40,8 +40,10 @@ pub(super) struct TurnState {
     /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
     pub(super) made: CallsMade,
-    /// The deferred tools that searches have named.
-    pub(super) revealed: Arc<Mutex<HashSet<ToolName>>>,
+    /// The deferred tools that searches have found, and the last menu with them.
+    pub(super) revealed: Mutex<RevealedMenu>,
+    /// How the model calls them.
+    pub(super) reveal: Reveal,
     /// The fingerprint of the last offered menu.
     pub(super) offered: Mutex<Option<Digest>>,
     /// `None` if the turn has no questions.
@@ -57,7 +59,60 @@ pub(super) struct TurnState {
     pub(super) recovery: Option<ReliabilityContext>,
 }
 
+/// The found tools of a turn.
+#[derive(Default)]
+pub(super) struct RevealedMenu {
+    pub(super) tools: Revealed,
+    /// A menu with the found tools: the composed menu that it was made of, the version of the list,
+    /// and itself.
+    last: Option<(Arc<Menu>, u64, Arc<Menu>)>,
+}
+
+impl RevealedMenu {
+    pub(super) fn new(tools: Revealed) -> Self {
+        Self { tools, last: None }
+    }
+}
+
 impl TurnState {
+    /// A composed menu with the tools that were found: of these, those that it still defers. The
+    /// same instance while nothing changes.
+    pub(super) fn with_revealed(&self, composed: &Arc<Menu>) -> Arc<Menu> {
+        if composed.deferred().is_empty() {
+            return Arc::clone(composed);
+        }
+        let mut revealed = self.revealed.lock();
+        let RevealedMenu { tools, last } = &mut *revealed;
+        if tools.names().len() == 0 {
+            return Arc::clone(composed);
+        }
+        if let Some((of, version, menu)) = last
+            && Arc::ptr_eq(of, composed)
+            && *version == tools.version()
+        {
+            return Arc::clone(menu);
+        }
+        let menu = Arc::new(composed.reveal(tools.names(), self.reveal == Reveal::Append));
+        *last = Some((Arc::clone(composed), tools.version(), Arc::clone(&menu)));
+        menu
+    }
+
+    /// Reveals the tools that the results of an iteration's calls name.
+    pub(super) fn settle_revealed(&self, iteration: u32, results: &[ToolResult]) {
+        let (new, total) = {
+            let mut revealed = self.revealed.lock();
+            let new = revealed.tools.settle(results, self.engine.visibility.deferral.limit());
+            (new, revealed.tools.names().len())
+        };
+        if !new.tools.is_empty() {
+            self.events.emit(Some(iteration), || EventKind::ToolsRevealed {
+                tools: new.tools,
+                evicted: new.evicted,
+                total,
+            });
+        }
+    }
+
     pub(super) fn identity(&self) -> &Arc<Identity> {
         self.events.identity()
     }
@@ -89,6 +144,7 @@ impl TurnState {
         &self,
         iteration: u32,
         composed: &Composed,
+        menu: &Menu,
         is_new: bool,
         took: Duration,
     ) {
@@ -99,7 +155,7 @@ impl TurnState {
                 dropped: Arc::clone(&collision.dropped),
             });
         }
-        let Composed { menu, withheld, .. } = composed;
+        let withheld = &composed.withheld;
         let fingerprint = menu.fingerprint();
         let before = self.offered.lock().replace(fingerprint);
         self.events.emit(Some(iteration), || EventKind::ToolsOffered {
@@ -129,6 +185,7 @@ impl TurnState {
             tenant: self.identity().tenant.clone(),
             principal: self.identity().principal.clone(),
             personality: Arc::clone(&self.personality),
+            reveal: self.reveal,
             iteration,
         }
     }

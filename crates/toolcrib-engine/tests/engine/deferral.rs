@@ -1,7 +1,6 @@
 //! Deferred tools: found by `search_tools`, called by `call_tool`, and never a way around a decision.
 
 use std::{
-    collections::BTreeSet,
     error::Error,
     sync::{
         Arc, Mutex,
@@ -13,11 +12,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
     Approval, ApprovalRequest, ArgumentMatch, BoxFuture, Catalog, Effect, ErrorCode, EventKind,
-    Journal, ListContext, Listing, Message, PendingCall, Policy, Rule, Tool, ToolCall, ToolContext,
-    ToolResult, call_approver,
+    Journal, ListContext, Listing, Menu, Message, PendingCall, Policy, Rule, RuleConditions, Tool,
+    ToolCall, ToolContext, ToolResult, call_approver,
 };
 use toolcrib_engine::{
-    CALL_TOOL, Deferral, Engine, EngineBuilder, Iteration, SEARCH_TOOLS, Turn, TurnOptions,
+    CALL_TOOL, Deferral, Engine, EngineBuilder, Iteration, Limits, Reveal, SEARCH_TOOLS, Turn,
+    TurnOptions,
 };
 
 use crate::support::{
@@ -122,9 +122,9 @@ async fn tools_are_deferred_by_toolset_name_server_and_origin() {
 }
 
 #[tokio::test]
-async fn a_search_lists_each_need_with_schemas_unless_declined() {
+async fn a_search_lists_each_need_with_schemas_on_request() {
     let engine = desk().build().unwrap();
-    let needs = json!({ "needs": ["give the money back", "look up an order"], "schemas": false });
+    let needs = json!({ "needs": ["give the money back", "look up an order"] });
     let result = once(&engine, SEARCH_TOOLS, needs).await;
     assert_eq!(
         serde_json::from_str::<Value>(&result.value).unwrap(),
@@ -137,9 +137,188 @@ async fn a_search_lists_each_need_with_schemas_unless_declined() {
             ] },
         ] })
     );
-    let result = search(&engine, "order").await;
+    let needs = json!({ "needs": ["order"], "schemas": true });
+    let result = once(&engine, SEARCH_TOOLS, needs).await;
     let lists: Value = serde_json::from_str(&result.value).unwrap();
     assert_eq!(lists["found"][0]["tools"][0]["input_schema"]["type"], "object");
+}
+
+#[tokio::test]
+async fn lists_that_exceed_the_budget_stay_json_and_name_what_is_revealed() {
+    let text = "Reads an order of a customer by its number. ".repeat(4);
+    let large = |number: u32| {
+        let schema = json!({
+            "type": "object",
+            "properties": { "order": { "type": "string", "description": text.repeat(4) } },
+        });
+        let tool = builder(&format!("order_{number}")).description(text.as_str());
+        says(tool.input_schema(schema).deferred(true), "ran")
+    };
+    for chars in [200, 700, 1_500, 4_000] {
+        let limits = Limits { batch_result_chars: chars, ..Limits::default() };
+        let engine = engine().tools((0..8).map(large)).limits(limits).build().unwrap();
+        let log = Log::of(engine.events());
+        let needs = json!({ "needs": ["read an order"], "schemas": true });
+        let result = once(&engine, SEARCH_TOOLS, needs).await;
+        assert!(result.text.chars().count() <= chars, "{}", result.text);
+        let names = found(&result);
+        assert_eq!(names.len() < 5, chars < 700, "{chars}: {names:?}");
+        let shown: Vec<_> =
+            result.message().found_tools().iter().map(ToString::to_string).collect();
+        assert_eq!(shown, names);
+        let reported = log.events().into_iter().find_map(|event| match event.kind {
+            EventKind::ToolsSearched { found, .. } => Some(found),
+            _ => None,
+        });
+        assert_eq!(reported.unwrap()[0].iter().map(ToString::to_string).collect::<Vec<_>>(), names);
+    }
+}
+
+/// The names that are listed after the stable tools.
+fn listed_after(iteration: &Iteration) -> Vec<String> {
+    let menu = iteration.menu();
+    menu.names().skip(menu.stable().len()).map(ToString::to_string).collect()
+}
+
+async fn find(turn: &mut Turn, need: &str) -> ToolResult {
+    let calls = vec![call(SEARCH_TOOLS, json!({ "needs": [need] }))];
+    turn.iteration().await.unwrap().execute(calls).await.remove(0)
+}
+
+fn appending() -> Deferral {
+    Deferral::new().reveal(Reveal::Append)
+}
+
+#[tokio::test]
+async fn found_tools_are_appended_in_order_after_the_same_bytes() {
+    let engine = desk().defer(appending()).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let before = Arc::clone(turn.iteration().await.unwrap().menu());
+    let names: Vec<_> = before.names().map(ToString::to_string).collect();
+    assert_eq!(names, ["visible", SEARCH_TOOLS], "no `call_tool`");
+    find(&mut turn, "look up an order by its number").await;
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(listed_after(&iteration), ["find_order"]);
+    find(&mut turn, "give the money back").await;
+    let mut iteration = turn.iteration().await.unwrap();
+    assert_eq!(listed_after(&iteration), ["find_order", "refund_payment"]);
+    let begins = before.rendering().trim_end_matches(']');
+    assert!(iteration.menu().rendering().starts_with(begins));
+    assert_eq!(iteration.menu().deferred_digest(), before.deferred_digest());
+    let result = iteration.execute(vec![call("find_order", json!({}))]).await.remove(0);
+    assert_eq!(&*result.value, "ran");
+    // The same instance while nothing changes.
+    let again = turn.iteration().await.unwrap();
+    assert!(Arc::ptr_eq(iteration.menu(), again.menu()));
+}
+
+#[tokio::test]
+async fn with_call_tool_the_definitions_never_change() {
+    let engine = desk().build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let before = turn.iteration().await.unwrap().menu().fingerprint();
+    find(&mut turn, "give the money back").await;
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(iteration.menu().fingerprint(), before);
+    let revealed: Vec<_> = iteration.menu().revealed().iter().map(|tool| tool.name()).collect();
+    assert_eq!(revealed, ["refund_payment"]);
+    assert_eq!(listed_after(&iteration), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_least_recently_used_revealed_tool_is_evicted_and_reported() {
+    let tools = ["apple", "banana", "cherry"].map(|fruit| {
+        deferred(&format!("peel_{fruit}"), &format!("Removes the skin of one {fruit}."))
+    });
+    let deferral = appending().max_revealed(2);
+    let engine = engine().tools(tools).defer(deferral).build().unwrap();
+    let log = Log::of(engine.events());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let one = |fruit: &str| json!({ "needs": [format!("{fruit}")] });
+    for fruit in ["apple", "banana"] {
+        let calls = vec![call(SEARCH_TOOLS, one(fruit))];
+        turn.iteration().await.unwrap().execute(calls).await;
+    }
+    // A use makes the older one the more recent one.
+    turn.iteration().await.unwrap().execute(vec![call("peel_apple", json!({}))]).await;
+    turn.iteration().await.unwrap().execute(vec![call(SEARCH_TOOLS, one("cherry"))]).await;
+    assert_eq!(listed_after(&turn.iteration().await.unwrap()), ["peel_apple", "peel_cherry"]);
+    let last = log.events().into_iter().rev().find_map(|event| match event.kind {
+        EventKind::ToolsRevealed { tools, evicted, total } => {
+            Some((tools[0].to_string(), evicted[0].to_string(), total))
+        }
+        _ => None,
+    });
+    assert_eq!(last.unwrap(), ("peel_cherry".to_owned(), "peel_banana".to_owned(), 2));
+}
+
+#[tokio::test]
+async fn a_revealed_tool_that_a_rule_revokes_is_neither_listed_nor_called() {
+    // The rule depends on the iteration: it denies from the third one on.
+    let deny =
+        Rule::deny("late").tools(["refund_*"]).when(RuleConditions::default().from_iteration(3));
+    for deferral in [Deferral::new(), appending()] {
+        let engine = desk().policy(Policy::of([deny.clone()])).defer(deferral).build().unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        assert_eq!(found(&find(&mut turn, "give the money back").await), ["refund_payment"]);
+        let mut iteration = turn.iteration().await.unwrap();
+        assert_eq!(iteration.menu().revealed().len(), 1);
+        for call in [call("refund_payment", json!({})), through("refund_payment", &json!({}))] {
+            if iteration.menu().get(&call.name).is_some() {
+                assert!(iteration.execute(vec![call]).await[0].is_ok());
+            }
+        }
+        let mut iteration = turn.iteration().await.unwrap();
+        assert_eq!(iteration.menu().revealed().len(), 0);
+        assert!(!iteration.menu().rendering().contains("refund_payment"));
+        for call in [call("refund_payment", json!({})), through("refund_payment", &json!({}))] {
+            let result = iteration.execute(vec![call]).await.remove(0);
+            assert_eq!(result.code, Some(ErrorCode::NotAvailable));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_continues_stored_messages_reveals_the_same_tools() {
+    let fruits = ["apple", "banana", "cherry", "damson"];
+    let tools = || {
+        fruits.map(|fruit| {
+            deferred(&format!("peel_{fruit}"), &format!("Removes the skin of one {fruit}."))
+        })
+    };
+    for reveal in [Reveal::CallTool, Reveal::Append] {
+        let deferral = || Deferral::new().reveal(reveal).max_revealed(3);
+        let engine = engine().tools(tools()).defer(deferral()).build().unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let mut messages = Vec::new();
+        let search = |fruit: &str| call(SEARCH_TOOLS, json!({ "needs": [fruit] }));
+        let calls = [
+            vec![search("apple"), search("banana")],
+            vec![through("peel_apple", &json!({}))],
+            vec![call("peel_apple", json!({}))],
+            vec![search("cherry")],
+            vec![search("damson"), call("no_such_tool", json!({}))],
+        ];
+        for (number, mut calls) in calls.into_iter().enumerate() {
+            for (position, call) in calls.iter_mut().enumerate() {
+                call.id = format!("call_{number}_{position}").into();
+            }
+            messages.push(Message::assistant("", calls.clone()));
+            let results = turn.iteration().await.unwrap().execute(calls).await;
+            messages.extend(results.iter().map(ToolResult::message));
+        }
+        let live = Arc::clone(turn.iteration().await.unwrap().menu());
+        let again = self::engine().tools(tools()).defer(deferral()).build().unwrap();
+        let options = TurnOptions::default().revealed(again.revealed_in(&messages));
+        let mut turn = again.turn(options).unwrap();
+        let iteration = turn.iteration().await.unwrap();
+        let names = |menu: &Menu| {
+            menu.revealed().iter().map(|tool| tool.name().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&live), ["peel_apple", "peel_cherry", "peel_damson"]);
+        assert_eq!(names(iteration.menu()), names(&live));
+        assert_eq!(iteration.menu().rendering(), live.rendering());
+    }
 }
 
 #[tokio::test]
@@ -187,7 +366,7 @@ async fn searches_are_reported_and_each_tool_is_revealed_once() {
     let revealed: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.kind {
-            EventKind::ToolsRevealed { tools } => Some(tools[0].to_string()),
+            EventKind::ToolsRevealed { tools, .. } => Some(tools[0].to_string()),
             _ => None,
         })
         .collect();
@@ -447,51 +626,67 @@ fn words() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With any tools, rules and needs, a search finds only tools that a menu without deferral
-    /// would offer, counts these only, and a call of any other is refused as unknown.
+    /// With any tools, rules and needs, an engine whose rules withhold tools answers as one that never
+    /// had them: the same lists, ranks, counts and error texts, in each mode, also after a reveal.
     #[test]
-    fn nothing_withheld_is_found_counted_or_called(
+    fn nothing_withheld_is_found_ranked_counted_or_called(
         texts in prop::collection::vec((words(), any::<bool>()), 1..16),
         denied in prop::collection::vec(prop::sample::select(&WORDS[..]), 0..4),
-        need in words(),
+        needs in prop::collection::vec(words(), 1..3),
+        append in any::<bool>(),
     ) {
-        let tools = |with_deferral: bool| {
-            let made = texts.iter().enumerate().map(|(number, (words, deferred))| {
-                let name = format!("{}_{number}", words.split(' ').next().unwrap());
-                let builder = builder(&name).description(words.as_str());
-                says(builder.deferred(*deferred && with_deferral), "ran")
+        let reveal = if append { Reveal::Append } else { Reveal::CallTool };
+        let name = |number: usize, words: &str| {
+            format!("{}_{number}", words.split(' ').next().unwrap())
+        };
+        let is_denied = |name: &str| denied.iter().any(|word| name.starts_with(&format!("{word}_")));
+        let tools = |with_withheld: bool| {
+            let made = texts.iter().enumerate().filter_map(|(number, (words, deferred))| {
+                let name = name(number, words);
+                let builder = builder(&name).description(words.as_str()).deferred(*deferred);
+                (with_withheld || !is_denied(&name)).then(|| says(builder, "ran"))
             });
             made.collect::<Vec<_>>()
         };
-        let rules = || denied.iter().map(|word| Rule::deny(*word).tools([format!("{word}_*")]));
-        let build = |with: bool| engine().tools(tools(with)).policy(Policy::of(rules())).build().unwrap();
+        let build = |with: bool| {
+            let rules = denied.iter().map(|word| Rule::deny(*word).tools([format!("{word}_*")]));
+            let engine = engine().tools(tools(with)).defer(Deferral::new().reveal(reveal));
+            if with { engine.policy(Policy::of(rules)) } else { engine }.build().unwrap()
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let permitted: BTreeSet<String> = defined(&build(false)).await.into_iter().collect();
-            let engine = build(true);
-            let log = Log::of(engine.events());
-            let (_turn, mut iteration) = first(&engine).await;
-            let deferred: BTreeSet<String> =
-                iteration.menu().deferred().iter().map(|tool| tool.name().to_string()).collect();
-            prop_assert!(deferred.is_subset(&permitted));
-            if !deferred.is_empty() {
-                let search = call(SEARCH_TOOLS, json!({ "needs": [need] }));
-                let result = iteration.execute(vec![search]).await.remove(0);
-                for name in found(&result) {
-                    prop_assert!(deferred.contains(&name));
-                }
-                let counted = log.events().iter().find_map(|event| match &event.kind {
-                    EventKind::ToolsSearched { among, .. } => Some(*among),
-                    _ => None,
-                });
-                prop_assert_eq!(counted, Some(deferred.len()));
-            }
-            for tool in tools(true) {
-                let result = iteration.execute(vec![through(tool.name(), &json!({}))]).await.remove(0);
-                let may = permitted.contains(tool.name().as_str()) && !deferred.is_empty();
-                prop_assert_eq!(result.is_ok(), may, "{}", tool.name());
-            }
-            Ok(())
-        })?;
+        let (with, without) = runtime.block_on(async {
+            let calls = || {
+                let search = call(SEARCH_TOOLS, json!({ "needs": needs, "schemas": true }));
+                let all = texts.iter().enumerate().map(|(number, (words, _))| name(number, words));
+                let names: Vec<_> = all.collect();
+                let through = names.iter().map(|name| through(name, &json!({})));
+                let direct = names.iter().map(|name| call(name, json!({})));
+                // Twice: before a reveal and after it.
+                let all: Vec<_> = through.chain(direct).chain([search]).collect();
+                [all.clone(), all]
+            };
+            (answers(&build(true), calls()).await, answers(&build(false), calls()).await)
+        });
+        prop_assert_eq!(with, without);
     }
+}
+
+/// Everything that a model reads of these batches, and what the events count.
+async fn answers(engine: &Engine, batches: [Vec<ToolCall>; 2]) -> Vec<String> {
+    let log = Log::of(engine.events());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut read = Vec::new();
+    for calls in batches {
+        let mut iteration = turn.iteration().await.unwrap();
+        read.push(iteration.menu().rendering().to_string());
+        read.extend(iteration.execute(calls).await.iter().map(|result| result.text.to_string()));
+    }
+    read.extend(log.events().iter().filter_map(|event| match &event.kind {
+        EventKind::ToolsSearched { found, among, .. } => Some(format!("{found:?} {among}")),
+        EventKind::ToolsRevealed { tools, evicted, total } => {
+            Some(format!("{tools:?} {evicted:?} {total}"))
+        }
+        _ => None,
+    }));
+    read
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rmcp::model::SubscriptionFilter;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolcrib_core::{SkillId, ToolName, ToolProvider};
-use toolcrib_engine::{OnSkip, Skill, SkillStep, Skills};
+use toolcrib_core::{SkillId, Tool, ToolName, ToolProvider};
+use toolcrib_engine::{OnSkip, Reveal, Skill, SkillStep, Skills};
 use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, Era, Source, billing, engine, text, tool};
@@ -48,6 +48,43 @@ async fn reading_a_skill_changes_the_sessions_menu_and_says_so_after_the_result(
     client.call("refund", json!({})).await;
     assert_eq!(other.names().await, ["refund", "note", "read_skill"]);
     for client in [client, other] {
+        client.hears_nothing_more().await;
+    }
+}
+
+#[tokio::test]
+async fn a_found_tool_joins_the_list_of_its_session_where_the_token_says_so() {
+    let deferred = |name: &str, does: &str| {
+        let tool = Tool::builder(name).description(does).deferred(true);
+        tool.handler(|_: Value, _| async { "ran" }).unwrap()
+    };
+    let engine = engine()
+        .tools([tool("plain"), deferred("refund", "Returns money."), deferred("ship", "Sends.")])
+        .build()
+        .unwrap();
+    let gateway = Gateway::builder(engine).build();
+    let append = || Access::new().reveal(Reveal::Append);
+    let mut client = Client::of(&gateway, Era::Sessions, append()).await;
+    let other = Client::of(&gateway, Era::Sessions, append()).await;
+    let usual = Client::of(&gateway, Era::Sessions, Access::new()).await;
+    let without_session = Client::of(&gateway, Era::Stateless, append()).await;
+    for client in [&client, &other] {
+        assert_eq!(client.names().await, ["plain", "search_tools"]);
+    }
+    for client in [&usual, &without_session] {
+        assert_eq!(client.names().await, ["plain", "search_tools", "call_tool"]);
+    }
+    let needs = json!({ "needs": ["return money"] });
+    client.call("search_tools", needs.clone()).await;
+    client.changed.recv().await.unwrap();
+    assert_eq!(client.names().await, ["plain", "search_tools", "refund"]);
+    assert_eq!(text(&client.call("refund", json!({})).await), "ran");
+    // A second search that finds nothing new is not announced, and others are unaffected.
+    client.call("search_tools", needs.clone()).await;
+    usual.call("search_tools", needs).await;
+    assert_eq!(usual.names().await, ["plain", "search_tools", "call_tool"]);
+    assert_eq!(other.names().await, ["plain", "search_tools"]);
+    for client in [client, other, usual] {
         client.hears_nothing_more().await;
     }
 }

@@ -18,7 +18,7 @@ use super::{
     failure,
     frames::{Frames, Framing},
     model::VendorModel,
-    protocol::{Asked, Reader},
+    protocol::{Asked, Offer, Reader},
 };
 
 /// Maximum size of a response stream: 256 MiB. A safety limit: a response has a few hundred
@@ -95,17 +95,17 @@ async fn open(
         ModelError::new(ModelErrorClass::BadRequest, "the request cannot be written as JSON")
             .caused_by(error)
     };
+    let offer = Offer::new(&request.menu, model.loads_tools);
     let tools = match request.menu.is_empty() {
         true => None,
-        false => {
-            Some(model.menus.get(&request.menu, |menu| protocol.tools(menu)).map_err(unwritable)?)
-        }
+        false => Some(model.menus.get(offer, |offer| protocol.tools(offer)).map_err(unwritable)?),
     };
     let asked = Asked {
         server: &model.base_url.join(""),
         model: &model.model,
         settings: &model.settings,
         request,
+        offer,
         tools: tools.as_deref(),
     };
     let body = protocol.body(&asked).map_err(unwritable)?;

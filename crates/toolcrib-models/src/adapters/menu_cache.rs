@@ -5,7 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use serde_json::value::RawValue;
-use toolcrib_core::{__internal::Bounded, Digest, Menu};
+use toolcrib_core::{__internal::Bounded, Digest};
+
+use super::protocol::Offer;
 
 /// Maximum number of cached menus: those of a few concurrent runs, each before and after a skill.
 const MAX_MENUS: usize = 16;
@@ -24,15 +26,16 @@ impl MenuCache {
     /// The menu's tool block, created on a miss.
     pub(super) fn get(
         &self,
-        menu: &Menu,
-        make: impl FnOnce(&Menu) -> String,
+        offer: Offer<'_>,
+        make: impl FnOnce(Offer<'_>) -> String,
     ) -> Result<Arc<RawValue>, serde_json::Error> {
+        let key = offer.digest();
         let mut known = self.0.lock();
-        if let Some(block) = known.get(&menu.fingerprint()) {
+        if let Some(block) = known.get(&key) {
             return Ok(Arc::clone(block));
         }
-        let block: Arc<RawValue> = RawValue::from_string(make(menu))?.into();
-        known.insert(menu.fingerprint(), Arc::clone(&block));
+        let block: Arc<RawValue> = RawValue::from_string(make(offer))?.into();
+        known.insert(key, Arc::clone(&block));
         Ok(block)
     }
 }

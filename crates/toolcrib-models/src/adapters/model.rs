@@ -65,6 +65,8 @@ pub struct VendorModel {
     pub(super) key: Option<Secret>,
     pub(super) no_key: Option<String>,
     pub(super) settings: Settings,
+    /// Whether its vendor loads found tools.
+    pub(super) loads_tools: bool,
     pub(super) idle_timeout: Duration,
     pub(super) timeout: Duration,
     pub(super) client: HttpClient,
@@ -257,6 +259,15 @@ impl VendorModelBuilder {
         self
     }
 
+    /// Sets whether deferred tools that a search has found are loaded by the vendor's own tool
+    /// search (Anthropic's `tool_reference`, the `tool_search` of OpenAI's Responses), instead of
+    /// called with `call_tool`. Default: if the base URL is the vendor's own and the model is known
+    /// to have it. Other APIs accept only false.
+    pub fn tool_search(mut self, use_it: bool) -> Self {
+        self.settings.tool_search = Some(use_it);
+        self
+    }
+
     /// Sets the time limit without data, more than zero. Default: [`DEFAULT_IDLE_TIMEOUT`].
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
@@ -309,10 +320,25 @@ impl VendorModelBuilder {
                 return Err(base_url.in_the_clear().into());
             }
         }
+        let protocol = vendor.protocol(api);
+        let known = protocol.loads_tools(model);
+        let at_vendor = base_url.as_str().trim_end_matches('/') == vendor.base_url();
+        let loads_tools = match (self.settings.tool_search, known) {
+            (Some(true), None) => {
+                return Err(InvalidVendorModelError::Setting {
+                    setting: "tool_search",
+                    expected: "false: this API does not load tools".to_owned(),
+                    found: "true".to_owned(),
+                });
+            }
+            (Some(use_it), _) => use_it,
+            (None, known) => at_vendor && known == Some(true),
+        };
         Ok(VendorModel {
+            loads_tools,
             name: self.name.to_string(),
             vendor: *vendor,
-            protocol: vendor.protocol(api),
+            protocol,
             model: model.clone(),
             base_url,
             no_key: self.no_key.filter(|_| self.key.is_none()),

@@ -3,9 +3,81 @@
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
-use toolcrib_core::{Arguments, Menu, Message, ModelError, ModelErrorClass, ModelRequest};
+use toolcrib_core::{
+    Arguments, CALL_TOOL, Digest, Menu, Message, ModelError, ModelErrorClass, ModelRequest,
+    SEARCH_TOOLS, Tool,
+};
 
 use super::{answer::Answer, frames::Framing, settings::Settings};
+
+/// The tools of a request, as a protocol declares them.
+#[derive(Clone, Copy)]
+pub(super) struct Offer<'a> {
+    menu: &'a Menu,
+    loads: bool,
+}
+
+impl<'a> Offer<'a> {
+    /// The offer of a menu to a model whose vendor loads found tools itself, or does not.
+    pub(super) fn new(menu: &'a Menu, vendor_loads: bool) -> Self {
+        let searches = || menu.get(SEARCH_TOOLS).is_some_and(|tool| tool.is_framework());
+        Self { menu, loads: vendor_loads && !menu.deferred().is_empty() && searches() }
+    }
+
+    /// Whether the vendor loads the definitions of found tools: then the model calls them by their
+    /// names, and `call_tool` is not declared.
+    pub(super) fn loads(self) -> bool {
+        self.loads
+    }
+
+    /// The tools whose definitions the model reads.
+    pub(super) fn declared(self) -> impl Iterator<Item = &'a Tool> {
+        let tools = if self.loads { self.menu.stable() } else { self.menu.tools() };
+        tools
+            .iter()
+            .filter(move |tool| !(self.loads && tool.is_framework() && *tool.name() == *CALL_TOOL))
+    }
+
+    /// The number of [declared](Self::declared) tools that no search changes.
+    pub(super) fn stable(self) -> usize {
+        self.declared().count().min(self.menu.stable().len())
+    }
+
+    /// The found tools that the vendor may load, in the order of their finding.
+    pub(super) fn loadable(self) -> &'a [Tool] {
+        if self.loads { self.menu.revealed() } else { &[] }
+    }
+
+    /// The tools that a message names and that the vendor may load.
+    pub(super) fn found_in(self, message: &Message) -> Vec<&'a Tool> {
+        if self.loadable().is_empty() {
+            return Vec::new();
+        }
+        let loadable = |name| self.loadable().iter().find(|tool| *tool.name() == name);
+        message.found_tools().into_iter().filter_map(loadable).collect()
+    }
+
+    /// A digest of everything that the tool block depends on.
+    pub(super) fn digest(self) -> Digest {
+        match self.loads {
+            false => self.menu.fingerprint(),
+            true => Digest::of_all(&[self.declared_digest(), digest(self.loadable())]),
+        }
+    }
+
+    /// A digest of the definitions before the first message.
+    pub(super) fn declared_digest(self) -> Digest {
+        match self.loads {
+            false => self.menu.fingerprint(),
+            true => Digest::of_all(&[Digest::of("searched"), digest(self.declared())]),
+        }
+    }
+}
+
+fn digest<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Digest {
+    let digests: Vec<_> = tools.into_iter().map(|tool| tool.digest()).collect();
+    Digest::of_all(&digests)
+}
 
 /// The input of a request body.
 pub(super) struct Asked<'a> {
@@ -15,7 +87,8 @@ pub(super) struct Asked<'a> {
     pub(super) model: &'a str,
     pub(super) settings: &'a Settings,
     pub(super) request: &'a ModelRequest,
-    /// The result of [`Protocol::tools`] for the menu; `None` when it is empty.
+    pub(super) offer: Offer<'a>,
+    /// The result of [`Protocol::tools`] for the offer; `None` when it is empty.
     pub(super) tools: Option<&'a RawValue>,
 }
 
@@ -65,8 +138,14 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// How the response is split into frames.
     fn framing(&self) -> Framing;
 
-    /// The tool block, as JSON. Depends only on the menu, and is created once for each.
-    fn tools(&self, menu: &Menu) -> String;
+    /// The tool block, as JSON. Depends only on the offer, and is created once for each.
+    fn tools(&self, offer: Offer<'_>) -> String;
+
+    /// Whether a model is known to load tools that a search of its client has found; `None` if the
+    /// protocol has no such search.
+    fn loads_tools(&self, _model: &str) -> Option<bool> {
+        None
+    }
 
     /// The body, as JSON. Its beginning does not change from iteration to iteration, so that
     /// vendors find their cache entries: growing parts come last.

@@ -31,4 +31,6 @@ pub(super) struct Settings {
     pub(super) reasoning: Option<ReasoningEffort>,
     /// Whether images and similar blocks in results are sent; `None`: if the vendor accepts them.
     pub(super) result_blocks: Option<bool>,
+    /// Whether the vendor loads found tools; `None`: if the model is known to.
+    pub(super) tool_search: Option<bool>,
 }

@@ -20,6 +20,7 @@ mod harm;
 mod listing;
 mod ollama;
 mod openai;
+mod reveals;
 mod schemas;
 
 #[path = "../oracle/mod.rs"]

@@ -4,6 +4,8 @@
 //! about        what the case is there for
 //! system       the system text; may be empty
 //! tools        [{name, description, input_schema}]
+//! deferred     more tools; those that a result of `search_tools` names are loaded where the vendor
+//!              can do that, instead of being called with `call_tool`
 //! tool_choice  "auto", "none", "required" or {"tool": NAME}; left out: nothing is said
 //! settings     {temperature}, {reasoning} or {result_blocks}, where one is set
 //! replies      the recorded answers, one for each request; ["text"] where left out

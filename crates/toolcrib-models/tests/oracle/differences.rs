@@ -139,7 +139,7 @@ const RESPONSES: &[Listed] = &[
         "*/cases/*",
         "/requests/*/body/input/*/*",
         |ours, theirs| {
-            let words = ["message", "completed", "msg_", "fc_"];
+            let words = ["message", "completed", "msg_", "fc_", "tsc_"];
             ours.is_none() && words.iter().any(|word| has(theirs, word))
         },
         "an item that nothing thought belongs to is named by no id: nothing is stored under it",

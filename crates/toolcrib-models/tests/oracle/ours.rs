@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::runtime::{self, Runtime};
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{
-    Arguments, ContentBlock, Menu, Message, Model, ModelChunk, ModelError, ModelRequest,
-    ModelResponse, Secret, StopReason, Tool, ToolCall, ToolChoice, ToolName,
+    Arguments, CALL_TOOL, ContentBlock, Menu, Message, Model, ModelChunk, ModelError, ModelRequest,
+    ModelResponse, SEARCH_TOOLS, Secret, StopReason, Tool, ToolCall, ToolChoice, ToolName,
 };
 use toolcrib_models::{ReasoningEffort, VendorModel};
 
@@ -78,6 +78,10 @@ impl Ours {
         if let Some(send) = settings["result_blocks"].as_bool() {
             model = model.result_blocks(send);
         }
+        let has_search = matches!(self.api, Api::Anthropic | Api::Responses);
+        if has_search && case.json["deferred"].is_array() {
+            model = model.tool_search(true);
+        }
         model.build().unwrap()
     }
 
@@ -91,7 +95,7 @@ impl Ours {
         let request = ModelRequest {
             system: case.json["system"].as_str().unwrap().into(),
             messages: Arc::new(messages.to_vec()),
-            menu: Arc::new(menu(&case.json["tools"])),
+            menu: Arc::new(menu(case, messages)),
             tool_choice: choice(&case.json["tool_choice"]),
         };
         let chunks = self
@@ -160,15 +164,20 @@ fn failed(error: &ModelError) -> Value {
     } })
 }
 
-fn menu(tools: &Value) -> Menu {
+/// The menu after these messages.
+fn menu(case: &Case, messages: &[Message]) -> Menu {
     let tool = |tool: &Value| {
-        Tool::builder(tool["name"].as_str().unwrap())
+        let name = tool["name"].as_str().unwrap();
+        let builder = Tool::builder(name)
             .description(tool["description"].as_str().unwrap())
-            .input_schema(tool["input_schema"].clone())
-            .handler(|_: Value, _| async { "never called" })
-            .unwrap()
+            .input_schema(tool["input_schema"].clone());
+        let builder =
+            if [SEARCH_TOOLS, CALL_TOOL].contains(&name) { builder.framework() } else { builder };
+        builder.handler(|_: Value, _| async { "never called" }).unwrap()
     };
-    Menu::new(tools.as_array().unwrap().iter().map(tool).collect()).unwrap()
+    let tools = |key: &str| case.json[key].as_array().into_iter().flatten().map(tool).collect();
+    let found: Vec<_> = messages.iter().flat_map(Message::found_tools).collect();
+    Menu::with_deferred(tools("tools"), tools("deferred")).unwrap().reveal(&found, false)
 }
 
 fn choice(choice: &Value) -> ToolChoice {

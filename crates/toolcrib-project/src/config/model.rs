@@ -21,6 +21,7 @@ pub(crate) struct ModelSection {
     pub(crate) temperature: Option<f64>,
     pub(crate) reasoning: Option<ReasoningEffort>,
     pub(crate) result_blocks: Option<bool>,
+    pub(crate) tool_search: Option<bool>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
 }
@@ -92,6 +93,7 @@ impl ModelSection {
                 })
                 .map(|effort| effort.value),
             result_blocks: table.boolean("result_blocks"),
+            tool_search: table.boolean("tool_search"),
             idle_timeout: table.duration("idle_timeout"),
             timeout: table.duration("timeout"),
             name,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Spot, Table};
+use toolcrib_engine::Reveal;
 
 use super::secret_reference;
 
@@ -21,6 +22,7 @@ pub(crate) struct TokenSection {
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Located<Arc<str>>>,
+    pub(crate) reveal: Option<Reveal>,
 }
 
 impl ServeSection {
@@ -34,6 +36,7 @@ impl ServeSection {
                 principal: table.text("principal").map(|text| text.value),
                 tenant: table.text("tenant").map(|text| text.value),
                 personality: table.text("personality"),
+                reveal: super::tool_search::reveal(table),
             })
         });
         Self { tokens: tokens.unwrap_or_default() }

@@ -3,18 +3,29 @@
 use std::{ops::RangeInclusive, sync::Arc};
 
 use toolcrib_config::{Located, Table};
-use toolcrib_engine::Deferral;
+use toolcrib_engine::{Deferral, Reveal};
 
 use super::Declared;
 
 /// More tools than a catalog may have.
 const TOOLS: RangeInclusive<usize> = 0..=1_000_000;
 
+/// One search of one need finds up to five; more than these are a catalog again.
+const REVEALED: RangeInclusive<usize> = 5..=1_000;
+
 /// `[tool_search]`.
 #[derive(Debug, Default)]
 pub(crate) struct ToolSearchSection {
     defer_above: Option<usize>,
     defer_toolsets: Vec<Located<Arc<str>>>,
+    reveal: Option<Reveal>,
+    max_revealed: Option<usize>,
+}
+
+/// The `reveal` of a table: how a model calls found tools.
+pub(super) fn reveal(table: &Table<'_>) -> Option<Reveal> {
+    let value = table.value("reveal")?;
+    Some(value.word(&Reveal::ALL.map(|reveal| (reveal.as_str(), reveal)))?.value)
 }
 
 impl ToolSearchSection {
@@ -22,6 +33,8 @@ impl ToolSearchSection {
         Self {
             defer_above: table.integer("defer_above", TOOLS),
             defer_toolsets: table.texts("defer_toolsets"),
+            reveal: reveal(table),
+            max_revealed: table.integer("max_revealed", REVEALED),
         }
     }
 
@@ -31,6 +44,12 @@ impl ToolSearchSection {
             Some(tools) => Deferral::new().above(tools),
             None => Deferral::new(),
         };
+        if let Some(reveal) = self.reveal {
+            deferral = deferral.reveal(reveal);
+        }
+        if let Some(tools) = self.max_revealed {
+            deferral = deferral.max_revealed(tools);
+        }
         let toolsets: Vec<_> =
             self.defer_toolsets.iter().map(|toolset| Arc::clone(&toolset.value)).collect();
         if !toolsets.is_empty() {

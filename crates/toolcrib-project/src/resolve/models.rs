@@ -117,6 +117,9 @@ fn builder(section: &ModelSection, vendor: Vendor) -> VendorModelBuilder {
     if let Some(send) = section.result_blocks {
         builder = builder.result_blocks(send);
     }
+    if let Some(use_it) = section.tool_search {
+        builder = builder.tool_search(use_it);
+    }
     if let Some(timeout) = section.idle_timeout {
         builder = builder.idle_timeout(timeout);
     }

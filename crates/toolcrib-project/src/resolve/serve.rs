@@ -34,6 +34,7 @@ pub(crate) fn build_tokens(
             origin: token.at.to_string().into(),
             principal: token.principal.clone(),
             tenant: token.tenant.clone(),
+            reveal: token.reveal,
             personality: token.personality.as_ref().map(|name| name.value.clone()),
         })
     };

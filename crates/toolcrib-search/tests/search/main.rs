@@ -96,6 +96,19 @@ fn the_server_prefix_of_a_name_is_a_weak_match() {
 }
 
 #[test]
+fn a_name_with_capitals_within_is_also_one_word() {
+    let of_server = |name: &str, server: &str| {
+        let name = format!("mcp__{server}__{name}");
+        finished(Tool::builder(name).description("Opens an issue.").mcp_server(server))
+    };
+    let tools = [of_server("new", "gittea"), of_server("open", "gitlab")];
+    let index = Index::new(&tools);
+    assert_eq!(names(&index, "an issue on GitLab")[0], "mcp__gitlab__open");
+    let standing = index.standing("an issue on GitLab", &tools[1]).unwrap();
+    assert_eq!(standing.matched, ["issue", "gitlab"]);
+}
+
+#[test]
 fn a_need_without_anything_in_common_finds_nothing() {
     let index = Index::new(&desk());
     for need in ["", "   ", "zzqqxx", "the of and", "\u{1F980}"] {
@@ -110,7 +123,7 @@ fn a_standing_names_the_missing_words() {
     let standing = Index::new(&tools).standing("refund by wire transfer", &tools[1]).unwrap();
     assert_eq!(standing.rank, Some(1));
     assert_eq!(standing.matched, ["refund"]);
-    assert_eq!(standing.missing, ["wir", "transfer"]);
+    assert_eq!(standing.missing, ["wire", "transfer"]);
     let unknown = tool("other", "Not indexed.");
     assert_eq!(Index::new(&tools).standing("refund", &unknown), None);
 }

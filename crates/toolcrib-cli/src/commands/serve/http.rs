@@ -37,6 +37,7 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         access.principal = token.principal().cloned();
         access.tenant = token.tenant().cloned();
         access.personality = token.personality().cloned();
+        access.reveal = token.reveal();
         access.skills.clone_from(&default.skills);
         access
     })

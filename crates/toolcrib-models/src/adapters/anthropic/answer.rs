@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use toolcrib_core::{ModelError, ModelErrorClass, ModelRequest, StopReason, Usage};
+use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 
 use super::{
     refusal,
@@ -12,7 +12,7 @@ use crate::adapters::{
     answer::{Answer, PartialCall, whole_number},
     failure,
     frames::Frame,
-    protocol::{Reader, Refusal},
+    protocol::{Asked, Reader, Refusal},
 };
 
 /// An event. None has all fields, and servers add others.
@@ -108,13 +108,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(request: &ModelRequest) -> Self {
-        Self {
-            under: Under::of(request),
-            blocks: Vec::new(),
-            counts: Counts::default(),
-            stop: None,
-        }
+    pub(super) fn new(asked: &Asked<'_>) -> Self {
+        Self { under: Under::of(asked), blocks: Vec::new(), counts: Counts::default(), stop: None }
     }
 
     /// Begins a block, usually empty.

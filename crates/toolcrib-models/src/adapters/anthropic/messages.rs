@@ -4,14 +4,14 @@ use std::{borrow::Cow, cell::LazyCell};
 
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{Arguments, ContentBlock, Digest, Message, ToolCall};
+use toolcrib_core::{Arguments, ContentBlock, Digest, Message, Tool, ToolCall};
 
 use super::{
     Breakpoint,
     media::{self, Media},
     thinking::{self, Kept, Under},
 };
-use crate::adapters::arguments::ObjectArguments;
+use crate::adapters::{arguments::ObjectArguments, protocol::Offer};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -73,6 +73,13 @@ pub(super) enum Block<'a> {
 pub(super) enum Part<'a> {
     Text(Text<'a>),
     Media(Media<'a>),
+    Reference(Reference<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "tool_reference")]
+pub(super) struct Reference<'a> {
+    tool_name: &'a str,
 }
 
 #[derive(Serialize)]
@@ -97,7 +104,12 @@ pub(super) enum Input<'a> {
 }
 
 /// The messages. Thinking goes back only if it was made under the parts that are sent now.
-pub(super) fn sent<'a>(messages: &'a [Message], under: &Under, with_media: bool) -> Vec<Sent<'a>> {
+pub(super) fn sent<'a>(
+    messages: &'a [Message],
+    under: &Under,
+    with_media: bool,
+    offer: Offer<'a>,
+) -> Vec<Sent<'a>> {
     let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<Sent<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
@@ -119,7 +131,12 @@ pub(super) fn sent<'a>(messages: &'a [Message], under: &Under, with_media: bool)
                 }
             }
             Message::Tool { call_id, text, blocks, is_error, .. } => {
-                let result = result(call_id, text, blocks, *is_error, with_media);
+                let result = match offer.found_in(message) {
+                    found if found.is_empty() => {
+                        result(call_id, text, blocks, *is_error, with_media)
+                    }
+                    found => references(call_id, &found),
+                };
                 match sent.last_mut().filter(|_| results_last) {
                     // All results of a message's calls are in the message after it.
                     Some(last) => last.content.push(result),
@@ -180,6 +197,17 @@ fn result<'a>(
         content.extend(blocks.iter().filter_map(media::of).map(Part::Media));
     }
     Block::ToolResult { tool_use_id: id(call_id), content, is_error, cache_control: None }
+}
+
+/// The result of a search: the vendor replaces each reference by the tool's definition.
+fn references<'a>(call_id: &'a str, found: &[&'a Tool]) -> Block<'a> {
+    let reference = |tool: &&'a Tool| Part::Reference(Reference { tool_name: tool.name() });
+    Block::ToolResult {
+        tool_use_id: id(call_id),
+        content: found.iter().map(reference).collect(),
+        is_error: false,
+        cache_control: None,
+    }
 }
 
 fn is_blank(text: &str) -> bool {

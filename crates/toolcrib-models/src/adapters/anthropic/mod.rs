@@ -22,12 +22,11 @@ mod thinking;
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
-use toolcrib_core::Menu;
 
 use self::{answer::Reading, request::Body};
 use super::{
     frames::Framing,
-    protocol::{Asked, Protocol, Reader, Refusal},
+    protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
 
 /// Anthropic's Messages.
@@ -54,8 +53,12 @@ impl Protocol for Anthropic {
         Framing::Events
     }
 
-    fn tools(&self, menu: &Menu) -> String {
-        schema::tools(menu)
+    fn tools(&self, offer: Offer<'_>) -> String {
+        schema::tools(offer)
+    }
+
+    fn loads_tools(&self, model: &str) -> Option<bool> {
+        Some(loads_tools(model))
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
@@ -63,7 +66,7 @@ impl Protocol for Anthropic {
     }
 
     fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
-        Box::new(Reading::new(asked.request))
+        Box::new(Reading::new(asked))
     }
 
     fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
@@ -84,9 +87,58 @@ impl Protocol for Anthropic {
     }
 }
 
+/// Whether a model loads tools by reference: those from 4.5 on do, and all of the newer families.
+fn loads_tools(model: &str) -> bool {
+    let Some(name) = model.strip_prefix("claude-") else { return false };
+    let mut parts = name.split('-');
+    let family = parts.next().unwrap_or_default();
+    // A longer number is a date.
+    let number = |part: &str| part.parse::<u32>().ok().filter(|_| part.len() < 3);
+    let major = parts.next().and_then(number);
+    let minor = parts.next().and_then(number).unwrap_or(0);
+    match (family, major) {
+        ("opus" | "sonnet" | "haiku", Some(major)) => (major, minor) >= (4, 5),
+        ("fable" | "mythos", _) => true,
+        _ => false,
+    }
+}
+
 /// A cache breakpoint: everything up to it is cached, for five minutes from its last use.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Breakpoint {
     Ephemeral,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loads_tools;
+
+    #[test]
+    fn models_that_load_tools_are_known_by_name() {
+        for model in [
+            "claude-sonnet-4-5",
+            "claude-sonnet-4-5-20250929",
+            "claude-opus-4-6",
+            "claude-haiku-4-5-20251001",
+            "claude-sonnet-5-5",
+            "claude-opus-5",
+            "claude-fable-5-1",
+            "claude-mythos-preview",
+        ] {
+            assert!(loads_tools(model), "{model}");
+        }
+        for model in [
+            "claude-3-5-sonnet-20241022",
+            "claude-3-haiku-20240307",
+            "claude-sonnet-4-20250514",
+            "claude-opus-4-1-20250805",
+            "claude-opus-4-1",
+            "claude-2.1",
+            "qwen3",
+            "",
+        ] {
+            assert!(!loads_tools(model), "{model}");
+        }
+    }
 }

@@ -90,8 +90,9 @@ impl<'a> Body<'a> {
             system: system(request),
             messages: sent(
                 &request.messages,
-                &Under::of(request),
+                &Under::of(asked),
                 settings.result_blocks.unwrap_or(true),
+                asked.offer,
             ),
             thinking: thinking(settings, tool_choice),
             tool_choice,

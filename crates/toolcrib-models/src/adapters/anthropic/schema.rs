@@ -9,10 +9,13 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolcrib_core::{Menu, ToolDefinition};
+use toolcrib_core::ToolDefinition;
 
 use super::Breakpoint;
-use crate::adapters::schema::{Keywords, flatten, in_words, modern};
+use crate::adapters::{
+    protocol::Offer,
+    schema::{Keywords, flatten, in_words, modern},
+};
 
 /// The longest name of an argument.
 const MAX_ARGUMENT_NAME: usize = 64;
@@ -24,14 +27,21 @@ struct Declared<'a> {
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Breakpoint>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defer_loading: bool,
 }
 
-/// The tool block as JSON. It ends with a cache breakpoint.
-pub(super) fn tools(menu: &Menu) -> String {
-    let mut declared: Vec<_> = menu.tools().iter().map(|tool| declare(tool)).collect();
-    if let Some(last) = declared.last_mut() {
+/// The tool block as JSON. The last tool that no search changes ends with a cache breakpoint. The
+/// tools after it are found ones: listed ones end with the breakpoint of the system text, and
+/// loadable ones are not part of the cached prefix. The vendor refuses a breakpoint on these.
+pub(super) fn tools(offer: Offer<'_>) -> String {
+    let mut declared: Vec<_> = offer.declared().map(|tool| declare(tool)).collect();
+    if let Some(last) = offer.stable().checked_sub(1).and_then(|last| declared.get_mut(last)) {
         last.cache_control = Some(Breakpoint::Ephemeral);
     }
+    declared.extend(
+        offer.loadable().iter().map(|tool| Declared { defer_loading: true, ..declare(tool) }),
+    );
     // Strings and JSON can always be serialized; an empty text would be noticed.
     serde_json::to_string(&declared).unwrap_or_default()
 }
@@ -43,7 +53,13 @@ fn declare(tool: &ToolDefinition) -> Declared<'_> {
         take_badly_named(root, &mut taken);
     }
     let description = in_words(tool.description(), taken);
-    Declared { name: tool.name(), description, input_schema, cache_control: None }
+    Declared {
+        name: tool.name(),
+        description,
+        input_schema,
+        cache_control: None,
+        defer_loading: false,
+    }
 }
 
 /// Removes the arguments whose names the vendor refuses.

@@ -10,30 +10,30 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{Digest, Menu, ModelRequest, VendorContent};
+use toolcrib_core::{Digest, VendorContent};
 
 use super::no_tools::{NO_TOOLS, has_stand_in};
+use crate::adapters::protocol::Asked;
 
 /// The name under which content of this vendor is kept.
 pub(super) const VENDOR: &str = "anthropic";
 
 /// The parts before every message: the tools and the system text.
 pub(super) struct Under {
-    /// `None` if [`NO_TOOLS`] replaces it.
-    menu: Option<Arc<Menu>>,
+    /// Of the declared tools; `None` if [`NO_TOOLS`] replaces them.
+    tools: Option<Digest>,
     system: Arc<str>,
 }
 
 impl Under {
-    pub(super) fn of(request: &ModelRequest) -> Self {
-        let menu = (!has_stand_in(request)).then(|| Arc::clone(&request.menu));
-        Self { menu, system: Arc::clone(&request.system) }
+    pub(super) fn of(asked: &Asked<'_>) -> Self {
+        let tools = (!has_stand_in(asked.request)).then(|| asked.offer.declared_digest());
+        Self { tools, system: Arc::clone(&asked.request.system) }
     }
 
     /// Computed only for messages with thinking: it reads the whole system text.
     pub(super) fn digest(&self) -> Digest {
-        let tools =
-            self.menu.as_ref().map_or_else(|| Digest::of(NO_TOOLS), |menu| menu.fingerprint());
+        let tools = self.tools.unwrap_or_else(|| Digest::of(NO_TOOLS));
         Digest::of_all([&tools, &Digest::of(&*self.system)])
     }
 }

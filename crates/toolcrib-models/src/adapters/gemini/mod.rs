@@ -11,11 +11,10 @@ mod series;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
-use toolcrib_core::Menu;
 
 use super::{
     frames::Framing,
-    protocol::{Asked, Protocol, Reader, Refusal},
+    protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
 
 /// The vendor name of a message's vendor content.
@@ -38,9 +37,9 @@ impl Protocol for Gemini {
         Framing::Events
     }
 
-    fn tools(&self, menu: &Menu) -> String {
+    fn tools(&self, offer: Offer<'_>) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
-        schema::tools(menu).unwrap_or_default()
+        schema::tools(offer).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::Menu;
 
 use super::name;
-use crate::adapters::schema::plain;
+use crate::adapters::{protocol::Offer, schema::plain};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,11 +22,10 @@ struct Declaration<'a> {
     parameters_json_schema: Value,
 }
 
-/// The tools of a menu.
-pub(super) fn tools(menu: &Menu) -> Result<String, serde_json::Error> {
-    let function_declarations = menu
-        .tools()
-        .iter()
+/// The tools of an offer.
+pub(super) fn tools(offer: Offer<'_>) -> Result<String, serde_json::Error> {
+    let function_declarations = offer
+        .declared()
         .map(|tool| Declaration {
             name: name::sent(tool.name()),
             description: tool.description(),

@@ -7,11 +7,10 @@ mod schema;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
-use toolcrib_core::Menu;
 
 use super::{
     frames::Framing,
-    protocol::{Asked, Protocol, Reader, Refusal},
+    protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
 
 /// The vendor name of a message's vendor content.
@@ -34,9 +33,9 @@ impl Protocol for Ollama {
         Framing::Lines
     }
 
-    fn tools(&self, menu: &Menu) -> String {
+    fn tools(&self, offer: Offer<'_>) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
-        schema::tools(menu).unwrap_or_default()
+        schema::tools(offer).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -5,9 +5,12 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{Menu, Tool};
+use toolcrib_core::Tool;
 
-use crate::adapters::schema::{flatten, in_words, plain};
+use crate::adapters::{
+    protocol::Offer,
+    schema::{flatten, in_words, plain},
+};
 
 #[derive(Serialize)]
 struct Declared<'a> {
@@ -22,9 +25,9 @@ struct Function<'a> {
     parameters: Value,
 }
 
-/// The tools of a menu.
-pub(super) fn tools(menu: &Menu) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&menu.tools().iter().map(Declared::from).collect::<Vec<_>>())
+/// The tools of an offer.
+pub(super) fn tools(offer: Offer<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&offer.declared().map(Declared::from).collect::<Vec<_>>())
 }
 
 impl<'a> From<&'a Tool> for Declared<'a> {

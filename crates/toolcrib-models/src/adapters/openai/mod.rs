@@ -24,13 +24,12 @@ mod sent;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
-use toolcrib_core::Menu;
 
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
 use super::{
     frames::Framing,
-    protocol::{Asked, Protocol, Reader, Refusal},
+    protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
 
 /// The name under which vendor content is kept.
@@ -41,7 +40,12 @@ trait Api: Send + Sync + 'static {
     /// The path for a model's next message.
     const PATH: &'static str;
 
-    fn tools(menu: &Menu) -> String;
+    fn tools(offer: Offer<'_>) -> String;
+
+    /// See [`Protocol::loads_tools`].
+    fn loads_tools(_model: &str) -> Option<bool> {
+        None
+    }
 
     fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
@@ -61,8 +65,12 @@ impl<A: Api> Protocol for A {
         Framing::Events
     }
 
-    fn tools(&self, menu: &Menu) -> String {
-        A::tools(menu)
+    fn tools(&self, offer: Offer<'_>) -> String {
+        A::tools(offer)
+    }
+
+    fn loads_tools(&self, model: &str) -> Option<bool> {
+        A::loads_tools(model)
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -31,6 +31,11 @@ pub(super) fn must_not_reason_with_tools(model: &str) -> bool {
     })
 }
 
+/// Whether a model loads tools that a search of its client has found. Applies to Responses.
+pub(super) fn loads_tools(model: &str) -> bool {
+    generation(model).is_some_and(|generation| generation >= (5, 4)) && !model.contains("-chat-")
+}
+
 /// The generation: `gpt-5.6-luna` has 5.6.
 fn generation(model: &str) -> Option<(u32, u32)> {
     let generation = model.strip_prefix("gpt-")?.split('-').next()?;
@@ -51,6 +56,18 @@ mod tests {
         }
         for model in ["gpt-5", "gpt-6.2-sol", "o3", "gpt-oss-120b", "qwen3-chat-8b", ""] {
             assert!(!never_reasons(model), "{model}");
+        }
+    }
+
+    #[test]
+    fn models_that_load_tools_are_known_by_name() {
+        for model in ["gpt-5.4", "gpt-5.4-mini", "gpt-6.2-sol", "gpt-10"] {
+            assert!(loads_tools(model), "{model}");
+        }
+        for model in
+            ["gpt-5", "gpt-5.3-codex", "gpt-5.4-chat-latest", "gpt-oss-120b", "o3", "qwen3"]
+        {
+            assert!(!loads_tools(model), "{model}");
         }
     }
 

@@ -15,9 +15,12 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolcrib_core::{Menu, ToolDefinition};
+use toolcrib_core::{SEARCH_TOOLS, ToolDefinition};
 
-use crate::adapters::schema::{Keywords, change_each, flatten, in_words, modern};
+use crate::adapters::{
+    protocol::Offer,
+    schema::{Keywords, change_each, flatten, in_words, modern},
+};
 
 /// Further keywords that are not allowed at the root, beside combined schemas.
 const NOT_AT_THE_ROOT: [&str; 3] = ["enum", "const", "not"];
@@ -37,6 +40,8 @@ struct Flat<'a> {
     #[serde(flatten)]
     function: Function<'a>,
     strict: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defer_loading: bool,
 }
 
 #[derive(Serialize)]
@@ -46,18 +51,54 @@ struct Function<'a> {
     parameters: Value,
 }
 
+/// The tool search of Responses, which the client executes.
+#[derive(Serialize)]
+struct Search<'a> {
+    r#type: &'static str,
+    execution: &'static str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+/// A tool of Responses.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Declared<'a> {
+    Function(Flat<'a>),
+    Search(Search<'a>),
+}
+
 /// The tool block of Chat Completions, as JSON.
-pub(super) fn nested(menu: &Menu) -> String {
-    written(menu, |function| Nested { r#type: "function", function })
+pub(super) fn nested(offer: Offer<'_>) -> String {
+    written(offer, |tool| Nested { r#type: "function", function: declare(tool) })
 }
 
 /// The tool block of Responses, as JSON.
-pub(super) fn flat(menu: &Menu) -> String {
-    written(menu, |function| Flat { r#type: "function", function, strict: false })
+pub(super) fn flat(offer: Offer<'_>) -> String {
+    written(offer, |tool| match offer.loads() && *tool.name() == *SEARCH_TOOLS {
+        true => Declared::Search(Search {
+            r#type: "tool_search",
+            execution: "client",
+            description: tool.description(),
+            parameters: tool.input_schema(),
+        }),
+        false => Declared::Function(Flat::of(tool, false)),
+    })
 }
 
-fn written<'a, T: Serialize>(menu: &'a Menu, form: impl Fn(Function<'a>) -> T) -> String {
-    let declared: Vec<_> = menu.tools().iter().map(|tool| form(declare(tool))).collect();
+/// A found tool, as Responses load it.
+pub(super) fn loadable(tool: &ToolDefinition) -> impl Serialize {
+    Flat::of(tool, true)
+}
+
+impl<'a> Flat<'a> {
+    fn of(tool: &'a ToolDefinition, defer_loading: bool) -> Self {
+        Self { r#type: "function", function: declare(tool), strict: false, defer_loading }
+    }
+}
+
+fn written<'a, T: Serialize>(offer: Offer<'a>, form: impl Fn(&'a ToolDefinition) -> T) -> String {
+    let declared: Vec<_> = offer.declared().map(|tool| form(tool)).collect();
     // Strings and JSON can always be serialized; an empty text would be noticed.
     serde_json::to_string(&declared).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 """Messages through the package `anthropic`."""
 
 import anthropic
+from found import found
 
 ERRORS = (anthropic.AnthropicError,)
 
@@ -50,7 +51,13 @@ class Conversation:
                 }
                 for tool in case["tools"]
             ]
+            if "deferred" in case:
+                # The vendor loads found tools, so they are called by their names.
+                self.options["tools"] = [
+                    tool for tool in self.options["tools"] if tool["name"] != "call_tool"
+                ]
             self.options["tools"][-1]["cache_control"] = BREAKPOINT
+        self.deferred = {tool["name"]: tool for tool in case.get("deferred", [])}
         match case.get("tool_choice"):
             case {"tool": name}:
                 self.options["tool_choice"] = {"type": "tool", "name": name}
@@ -84,6 +91,9 @@ class Conversation:
     def results(self, results):
         content = []
         for result in results:
+            if self.deferred and result.call["name"] == "search_tools":
+                content.append(self.references(result))
+                continue
             parts = [{"type": "text", "text": result.text}]
             for image in result.images:
                 parts.append(
@@ -101,6 +111,18 @@ class Conversation:
                 block["is_error"] = True
             content.append(block)
         self.messages.append({"role": "user", "content": content})
+
+    def references(self, result):
+        names = found(result.text)
+        for name in names:
+            tool = {**self.deferred[name], "defer_loading": True}
+            if tool not in self.options["tools"]:
+                self.options["tools"].append(tool)
+        return {
+            "type": "tool_result",
+            "tool_use_id": result.call["id"],
+            "content": [{"type": "tool_reference", "tool_name": name} for name in names],
+        }
 
     def ask(self):
         messages = with_breakpoints(self.messages)

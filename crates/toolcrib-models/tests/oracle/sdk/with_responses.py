@@ -1,6 +1,7 @@
 """Responses through the package `openai`."""
 
 import openai
+from found import found
 from with_openai import connect, describe, read, written
 
 __all__ = ["ERRORS", "Conversation", "connect", "describe"]
@@ -17,6 +18,22 @@ class Failed(Exception):
 ERRORS = (openai.OpenAIError, Failed)
 
 
+def declared(tool):
+    return {
+        "type": "function",
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": tool["input_schema"],
+        "strict": False,
+    }
+
+
+def called(item):
+    if item.type == "tool_search_call":
+        return {"id": item.call_id, "name": "search_tools", "arguments": item.arguments}
+    return {"id": item.call_id, "name": item.name, "arguments": read(item.arguments)}
+
+
 class Conversation:
     def __init__(self, client, case, job):
         self.client = client
@@ -29,15 +46,21 @@ class Conversation:
         if case["system"]:
             self.options["instructions"] = case["system"]
         if case["tools"]:
+            self.options["tools"] = [declared(tool) for tool in case["tools"]]
+        self.deferred = {tool["name"]: tool for tool in case.get("deferred", [])}
+        if self.deferred:
+            # The client's own search, after which found tools are called by their names.
             self.options["tools"] = [
                 {
-                    "type": "function",
-                    "name": tool["name"],
+                    "type": "tool_search",
+                    "execution": "client",
                     "description": tool["description"],
-                    "parameters": tool["input_schema"],
-                    "strict": False,
+                    "parameters": tool["parameters"],
                 }
-                for tool in case["tools"]
+                if tool["name"] == "search_tools"
+                else tool
+                for tool in self.options["tools"]
+                if tool["name"] != "call_tool"
             ]
         match case.get("tool_choice"):
             case {"tool": name}:
@@ -69,6 +92,21 @@ class Conversation:
 
     def results(self, results):
         for result in results:
+            if self.deferred and result.call["name"] == "search_tools":
+                tools = [
+                    {**declared(self.deferred[name]), "defer_loading": True}
+                    for name in found(result.text)
+                ]
+                self.input.append(
+                    {
+                        "type": "tool_search_output",
+                        "call_id": result.call["id"],
+                        "execution": "client",
+                        "status": "completed",
+                        "tools": tools,
+                    }
+                )
+                continue
             output = result.text
             if result.images:
                 output = [{"type": "input_text", "text": result.text}] + [
@@ -105,9 +143,9 @@ class Conversation:
             "refusal": "".join(p.refusal for p in parts if p.type == "refusal") or None,
             "reasoning": "\n\n".join(summaries),
             "calls": [
-                {"id": item.call_id, "name": item.name, "arguments": read(item.arguments)}
+                called(item)
                 for item in response.output
-                if item.type == "function_call"
+                if item.type in ("function_call", "tool_search_call")
             ],
             "stop": details.reason if details else response.status,
             "usage": {

@@ -22,11 +22,9 @@ mod media;
 mod messages;
 mod request;
 
-use toolcrib_core::Menu;
-
 use self::{answer::Reading, request::Body};
 use super::{
-    super::protocol::{Asked, Reader},
+    super::protocol::{Asked, Offer, Reader},
     Api, schema,
 };
 
@@ -36,8 +34,8 @@ pub(in super::super) struct ChatCompletions;
 impl Api for ChatCompletions {
     const PATH: &'static str = "/chat/completions";
 
-    fn tools(menu: &Menu) -> String {
-        schema::nested(menu)
+    fn tools(offer: Offer<'_>) -> String {
+        schema::nested(offer)
     }
 
     fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -1,14 +1,15 @@
 //! The conversation, as items.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::Serialize;
-use serde_json::Value;
-use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
+use serde_json::{Value, to_value};
+use toolcrib_core::{ContentBlock, Message, SEARCH_TOOLS, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::protocol::Asked,
+        super::{arguments::ObjectArguments, protocol::Asked},
+        schema::loadable,
         sent::{arguments, failed, id_of_at_most, name},
     },
     kept::{Kept, kept},
@@ -25,6 +26,10 @@ pub(super) enum Item<'a> {
     Plain {
         role: &'static str,
         content: &'a str,
+    },
+    Notice {
+        role: &'static str,
+        content: Arc<str>,
     },
     /// Reasoning, unchanged.
     Thought(&'a Value),
@@ -56,6 +61,21 @@ pub(super) enum Typed<'a> {
         call_id: Cow<'a, str>,
         output: Output<'a>,
     },
+    ToolSearchCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        call_id: Cow<'a, str>,
+        execution: &'static str,
+        arguments: ObjectArguments<'a>,
+        status: &'static str,
+    },
+    /// The vendor loads the definitions that it contains.
+    ToolSearchOutput {
+        call_id: Cow<'a, str>,
+        execution: &'static str,
+        status: &'static str,
+        tools: Vec<Value>,
+    },
 }
 
 #[derive(Serialize)]
@@ -73,6 +93,7 @@ pub(super) enum Output<'a> {
 }
 
 const COMPLETED: &str = "completed";
+const CLIENT: &str = "client";
 
 /// All items. Those of a message depend only on it, so earlier ones keep their bytes.
 pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Item<'a>> {
@@ -83,6 +104,14 @@ pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Item<'a>> {
             Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
             Message::Assistant { text, calls, vendor } => {
                 said(asked, text, calls, vendor.as_deref(), &mut items);
+            }
+            Message::Tool { call_id, name, text, is_error, .. } if is_search(asked, name) => {
+                items.push(Item::found(asked, call_id, message));
+                if *is_error {
+                    // The item has no field for it.
+                    let Message::User { text } = Message::notice(&failed(text)) else { continue };
+                    items.push(Item::Notice { role: "user", content: text });
+                }
             }
             Message::Tool { call_id, text, blocks, is_error, .. } => {
                 let blocks = if shows_blocks { &**blocks } else { &[] };
@@ -110,7 +139,7 @@ fn said<'a>(
         if !text.is_empty() {
             items.push(Item::Plain { role: "assistant", content: text });
         }
-        items.extend(calls.iter().map(|call| Item::call(call, None, None)));
+        items.extend(calls.iter().map(|call| Item::call(asked, call, None, None)));
         return;
     };
     let (mut text, mut calls) = (text, calls.iter());
@@ -127,13 +156,22 @@ fn said<'a>(
                     items.push(Item::message(piece, id, phase));
                 }
             }
-            Kept::Call { id } => {
-                items.extend(calls.next().map(|call| Item::call(call, id, Some(COMPLETED))));
+            Kept::Call { id, is_search } => {
+                items.extend(calls.next().map(|call| {
+                    // The id is of an item of that type.
+                    let id = id.filter(|_| is_search == self::is_search(asked, &call.name));
+                    Item::call(asked, call, id, Some(COMPLETED))
+                }));
             }
         }
     }
     // Reasoning must be followed by its result.
     while items.pop_if(|last| matches!(last, Item::Thought(_))).is_some() {}
+}
+
+/// Whether a call of this name is an item of the vendor's tool search.
+fn is_search(asked: &Asked<'_>, name: &str) -> bool {
+    asked.offer.loads() && *name == *SEARCH_TOOLS
 }
 
 fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Output<'a> {
@@ -147,12 +185,37 @@ fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Outp
 }
 
 impl<'a> Item<'a> {
+    /// The result of a search: the definitions of the tools that it found and that may be loaded.
+    fn found(asked: &Asked<'_>, call_id: &'a str, message: &Message) -> Self {
+        let found = asked.offer.found_in(message);
+        Self::Other(Typed::ToolSearchOutput {
+            call_id: id_of_at_most(call_id, MAX_ID),
+            execution: CLIENT,
+            status: COMPLETED,
+            tools: found.into_iter().filter_map(|tool| to_value(loadable(tool)).ok()).collect(),
+        })
+    }
+
     fn message(text: &'a str, id: Option<&'a str>, phase: Option<&'a str>) -> Self {
         let content = [OutputText { text, annotations: [] }];
         Self::Other(Typed::Message { id, role: "assistant", status: COMPLETED, content, phase })
     }
 
-    fn call(call: &'a ToolCall, id: Option<&'a str>, status: Option<&'static str>) -> Self {
+    fn call(
+        asked: &Asked<'_>,
+        call: &'a ToolCall,
+        id: Option<&'a str>,
+        status: Option<&'static str>,
+    ) -> Self {
+        if is_search(asked, &call.name) {
+            return Self::Other(Typed::ToolSearchCall {
+                id,
+                call_id: id_of_at_most(&call.id, MAX_ID),
+                execution: CLIENT,
+                arguments: ObjectArguments::from(&call.arguments),
+                status: COMPLETED,
+            });
+        }
         Self::Other(Typed::FunctionCall {
             id,
             call_id: id_of_at_most(&call.id, MAX_ID),

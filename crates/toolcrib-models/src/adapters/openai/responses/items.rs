@@ -7,12 +7,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use toolcrib_core::VendorContent;
+use toolcrib_core::{SEARCH_TOOLS, VendorContent};
 
 use super::{
     super::super::answer::{Answer, PartialCall},
     kept::{Kept, keep, without_nulls},
 };
+
+/// The type of a call of the tool search.
+const TOOL_SEARCH: &str = "tool_search_call";
 
 /// The items of a response, in the order in which they began.
 #[derive(Default)]
@@ -40,7 +43,9 @@ enum Content {
         parts: Parts,
     },
     /// The response identifies the call by the position of its item.
-    Call,
+    Call {
+        is_search: bool,
+    },
     Reasoning {
         /// The item, once it is complete.
         item: Option<Value>,
@@ -184,7 +189,7 @@ impl Items {
             Kind::Call => {
                 answer
                     .begin_call(PartialCall { index: number(position), ..PartialCall::default() });
-                Content::Call
+                Content::Call { is_search: false }
             }
             Kind::Other => Content::Other,
         };
@@ -206,8 +211,16 @@ impl Items {
                 *phase =
                     item.get("phase").and_then(Value::as_str).map(str::to_owned).or(phase.take());
             }
-            Content::Call => {
+            Content::Call { is_search } => {
                 if let Some(call) = answer.call(number(position)) {
+                    if text(item, "type") == TOOL_SEARCH {
+                        *is_search = true;
+                        SEARCH_TOOLS.clone_into(&mut call.name);
+                        // Complete in each event.
+                        if let Some(arguments) = item.get("arguments").filter(|of| of.is_object()) {
+                            call.arguments = arguments.to_string();
+                        }
+                    }
                     let fields = [
                         (&mut call.id, "call_id"),
                         (&mut call.name, "name"),
@@ -277,7 +290,7 @@ impl Begun {
             Content::Message { phase, parts } => {
                 Some(Kept::Message { id, phase: phase.as_deref(), bytes: parts.text_bytes() })
             }
-            Content::Call => Some(Kept::Call { id }),
+            Content::Call { is_search } => Some(Kept::Call { id, is_search: *is_search }),
             Content::Reasoning { item: Some(item), .. } if can_go_back(item) => {
                 Some(Kept::Reasoning(item))
             }
@@ -290,7 +303,7 @@ impl Content {
     fn kind(&self) -> Kind {
         match self {
             Self::Message { .. } => Kind::Message,
-            Self::Call => Kind::Call,
+            Self::Call { .. } => Kind::Call,
             Self::Reasoning { .. } => Kind::Reasoning,
             Self::Other => Kind::Other,
         }
@@ -302,6 +315,8 @@ impl Kind {
         match text(item, "type") {
             "message" => Self::Message,
             "function_call" => Self::Call,
+            // Others are executed by the vendor.
+            TOOL_SEARCH if text(item, "execution") == "client" => Self::Call,
             "reasoning" => Self::Reasoning,
             _ => Self::Other,
         }

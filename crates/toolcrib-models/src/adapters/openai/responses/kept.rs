@@ -32,7 +32,7 @@ pub(super) enum Kept<'a> {
     /// The next `bytes` bytes of the text.
     Message { id: Option<&'a str>, phase: Option<&'a str>, bytes: usize },
     /// The next call.
-    Call { id: Option<&'a str> },
+    Call { id: Option<&'a str>, is_search: bool },
 }
 
 impl<'a> Kept<'a> {
@@ -46,7 +46,8 @@ impl<'a> Kept<'a> {
                 phase: text("phase"),
                 bytes: usize::try_from(item.get("bytes")?.as_u64()?).ok()?,
             },
-            "function_call" => Self::Call { id: text("id") },
+            "function_call" => Self::Call { id: text("id"), is_search: false },
+            "tool_search_call" => Self::Call { id: text("id"), is_search: true },
             _ => return None,
         })
     }
@@ -57,7 +58,8 @@ impl<'a> Kept<'a> {
             Self::Message { id, phase, bytes } => {
                 json!({ "type": "message", "id": id, "phase": phase, "bytes": bytes })
             }
-            Self::Call { id } => json!({ "type": "function_call", "id": id }),
+            Self::Call { id, is_search: false } => json!({ "type": "function_call", "id": id }),
+            Self::Call { id, is_search: true } => json!({ "type": "tool_search_call", "id": id }),
         };
         match fields {
             Value::Object(fields) => without_nulls(fields),

@@ -22,12 +22,12 @@ mod kept;
 mod media;
 mod request;
 
-use toolcrib_core::Menu;
-
 use self::{answer::Reading, request::Body};
 use super::{
-    super::protocol::{Asked, Reader},
-    Api, schema,
+    super::protocol::{Asked, Offer, Reader},
+    Api,
+    own::loads_tools,
+    schema,
 };
 
 /// OpenAI's Responses.
@@ -36,8 +36,12 @@ pub(in super::super) struct Responses;
 impl Api for Responses {
     const PATH: &'static str = "/responses";
 
-    fn tools(menu: &Menu) -> String {
-        schema::flat(menu)
+    fn tools(offer: Offer<'_>) -> String {
+        schema::flat(offer)
+    }
+
+    fn loads_tools(model: &str) -> Option<bool> {
+        Some(loads_tools(model))
     }
 
     fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolcrib_core::{Digest, Message, ModelRequest, ToolChoice};
+use toolcrib_core::{Digest, Message, ModelRequest, SEARCH_TOOLS, ToolChoice};
 
 use super::{
-    super::{super::protocol::Asked, own::never_reasons},
+    super::{
+        super::protocol::{Asked, Offer},
+        own::never_reasons,
+    },
     input::{Item, input},
 };
 
@@ -67,7 +70,7 @@ impl<'a> Body<'a> {
             tools,
             instructions: &request.system,
             input: input(asked),
-            tool_choice: tools.and_then(|_| choice(&request.tool_choice)),
+            tool_choice: tools.and_then(|_| choice(&request.tool_choice, asked.offer)),
         }
     }
 }
@@ -89,8 +92,12 @@ fn cache_key(request: &ModelRequest) -> String {
 }
 
 /// Omitted for the default.
-fn choice(choice: &ToolChoice) -> Option<Choice<'_>> {
+fn choice<'a>(choice: &'a ToolChoice, offer: Offer<'_>) -> Option<Choice<'a>> {
     match choice {
+        // The vendor has no choice of this kind.
+        ToolChoice::Tool(name) if offer.loads() && **name == *SEARCH_TOOLS => {
+            Some(Choice::Word("required"))
+        }
         ToolChoice::None => Some(Choice::Word("none")),
         ToolChoice::Required => Some(Choice::Word("required")),
         ToolChoice::Tool(name) => Some(Choice::Function { r#type: "function", name }),
