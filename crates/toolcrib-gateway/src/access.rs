@@ -34,6 +34,19 @@ pub struct Access {
     /// that `read_skill` would activate for this access; see
     /// [`TurnOptions::skills`](toolcrib_engine::TurnOptions::skills).
     pub skills: Vec<SkillId>,
+    /// Whether texts that a third party may have written are fenced.
+    pub fence: Fence,
+}
+
+/// Whether texts that a third party may have written are fenced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Fence {
+    /// They are, for the client's model.
+    #[default]
+    Model,
+    /// They are not, for a program that parses them. They are still redacted and sanitized.
+    Off,
 }
 
 impl Access {
@@ -67,6 +80,13 @@ impl Access {
     #[must_use]
     pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
         self.personality = Some(personality.into());
+        self
+    }
+
+    /// Sets whether texts are fenced.
+    #[must_use]
+    pub fn fence(mut self, fence: Fence) -> Self {
+        self.fence = fence;
         self
     }
 

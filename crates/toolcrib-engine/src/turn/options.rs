@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
-use toolcrib_core::{CancellationToken, Events, Journal, SkillId};
+use toolcrib_core::{CancellationToken, ClientHandle, ClientPort, Events, Journal, SkillId};
 
 use crate::questions::Questions;
 
@@ -42,6 +42,9 @@ pub struct TurnOptions {
     pub events: Events,
     /// The questions for people; see [`Questions`]. Default: none, and questions fail.
     pub questions: Option<Questions>,
+    /// The client that MCP servers may ask during calls. Default: with
+    /// [`questions`](Self::questions), the person who answers them; otherwise none.
+    pub client: Option<ClientHandle>,
     /// Records the intents and outcomes of this turn's calls, after the engine's
     /// [journal](crate::EngineBuilder::journal). Default: none.
     pub journal: Option<Arc<dyn Journal>>,
@@ -124,6 +127,13 @@ impl TurnOptions {
     #[must_use]
     pub fn questions(mut self, questions: Questions) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets the client that MCP servers may ask.
+    #[must_use]
+    pub fn client(mut self, client: Arc<dyn ClientPort>) -> Self {
+        self.client = Some(ClientHandle(client));
         self
     }
 

@@ -8,8 +8,8 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, CancellationToken, Digest, EventKind, Identity, Journal, ToolName,
-    ToolRegistry, TurnEvents, TurnSignals,
+    __internal::millis, CancellationToken, ClientHandle, ClientPort, Digest, EventKind, Identity,
+    Journal, ToolName, ToolRegistry, TurnEvents, TurnSignals,
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     halt::Halting,
     parts::EngineParts,
     personality::Personality,
-    pipe::CallsMade,
+    pipe::{CallsMade, ClientWait, RuledClient},
     questions::Questions,
     reliability::ReliabilityContext,
     skills::{ActiveSkills, Snapshot},
@@ -48,6 +48,8 @@ pub(super) struct TurnState {
     pub(super) questions: Option<Questions>,
     /// The beginning of its calls' idempotency keys.
     pub(super) idempotency_scope: Arc<str>,
+    /// The client that remote servers may ask.
+    pub(super) client: Option<Arc<dyn ClientPort>>,
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,
@@ -129,6 +131,15 @@ impl TurnState {
             personality: Arc::clone(&self.personality),
             iteration,
         }
+    }
+
+    /// The client as the servers of an iteration see it.
+    pub(super) fn ruled_client(&self, skills: &Snapshot, iteration: u32) -> Option<ClientHandle> {
+        let client = self.client.as_ref()?;
+        let situation = self.situation(skills.clone(), iteration);
+        let wait = Arc::<ClientWait>::default();
+        let ruled = RuledClient::new(client, &self.engine.visibility, situation, wait);
+        Some(ClientHandle(Arc::new(ruled)))
     }
 
     /// Reports the changes of skills, in an iteration or, with 0, before the first.

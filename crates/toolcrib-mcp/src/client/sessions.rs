@@ -9,15 +9,21 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::Identity;
+use toolcrib_core::{ClientAbilities, Identity};
 
-use super::{McpError, shared::Shared, state::Phase, supervisor::Supervisor};
+use super::{
+    McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
+};
 
 /// The identity of a session. All fields are empty for a shared session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct IdentityScope {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
+    /// For [`SessionScope::Client`].
+    conversation: Option<Arc<str>>,
+    /// What the clients of the session can do: the server learns it when the session begins.
+    pub(super) abilities: ClientAbilities,
 }
 
 /// The sessions of a server, each with a separate connection.
@@ -73,11 +79,14 @@ impl Sessions {
     }
 
     /// The identity whose session is used.
-    pub(super) fn whose(&self, identity: &Identity) -> IdentityScope {
-        if self.shared.settings.shared_session {
-            return IdentityScope::default();
-        }
-        IdentityScope { tenant: identity.tenant.clone(), principal: identity.principal.clone() }
+    pub(super) fn whose(&self, identity: &Identity, abilities: ClientAbilities) -> IdentityScope {
+        let conversation = match self.shared.settings.session {
+            SessionScope::Shared => return IdentityScope::default(),
+            SessionScope::Principal => None,
+            SessionScope::Client => Some(Arc::clone(&identity.conversation)),
+        };
+        let (tenant, principal) = (identity.tenant.clone(), identity.principal.clone());
+        IdentityScope { tenant, principal, conversation, abilities }
     }
 
     /// The session of an identity. A new one connects when it is needed; at the limit, it replaces
@@ -101,7 +110,7 @@ impl Sessions {
                 };
                 evicted = open.by_whose.remove(&oldest);
             }
-            let slot = Slot { supervisor: self.supervisor(), used: now };
+            let slot = Slot { supervisor: self.supervisor(whose), used: now };
             open.by_whose.insert(whose.clone(), slot);
         }
         let slot = open.by_whose.get_mut(whose).map(|slot| {
@@ -118,9 +127,10 @@ impl Sessions {
     }
 
     /// A session that is not connected.
-    fn supervisor(&self) -> Arc<Supervisor> {
+    fn supervisor(&self, whose: &IdentityScope) -> Arc<Supervisor> {
         let shutdown = self.shutdown.child_token();
-        Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown)
+        let (shared, me) = (Arc::clone(&self.shared), Weak::clone(&self.me));
+        Supervisor::new(shared, me, whose.clone(), shutdown)
     }
 
     /// The session of an identity for its status; if there is none, the most recently used one.
@@ -131,7 +141,7 @@ impl Sessions {
         let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
         drop(open);
         supervisor.unwrap_or_else(|| {
-            let supervisor = self.supervisor();
+            let supervisor = self.supervisor(whose);
             if self.shutdown.is_cancelled() {
                 // Not `end`: listeners need no event of a session that never existed.
                 supervisor.state().phase = Phase::Closed;

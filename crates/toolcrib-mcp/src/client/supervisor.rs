@@ -22,12 +22,12 @@ use super::{
     flight::{Landing, Outcome, flight},
     live::Live,
     name::ServerName,
-    sessions::Sessions,
+    sessions::{IdentityScope, Sessions},
     shared::Shared,
     state::{Connected, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
-use crate::connection::{Connection, Redaction, Signals};
+use crate::connection::{Connection, Redaction, ServerNotice, Signals};
 
 /// A connection that lasts this long counts as stable.
 const STABLE: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ const HANGS: &str = "it did not answer several times in a row when asked for its
 /// `shutdown`; cancellations of calls may be sent a moment later.
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
+    /// Whose session it is.
+    whose: IdentityScope,
     /// The sessions of the server, including this one.
     sessions: Weak<Sessions>,
     /// The number of calls and listings that use it now: while it is not 0, it is not evicted.
@@ -61,12 +63,14 @@ impl Supervisor {
     pub(super) fn new(
         shared: Arc<Shared>,
         sessions: Weak<Sessions>,
+        whose: IdentityScope,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             breaker: Breaker::new(shared.settings.breaker),
             shared,
             sessions,
+            whose,
             users: AtomicUsize::new(0),
             shutdown,
             state: Mutex::new(State::new()),
@@ -75,6 +79,14 @@ impl Supervisor {
 
     pub(super) fn name(&self) -> &ServerName {
         &self.shared.name
+    }
+
+    pub(super) fn whose(&self) -> &IdentityScope {
+        &self.whose
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(super) fn server(&self) -> &Arc<str> {
@@ -274,7 +286,8 @@ impl Supervisor {
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
-            self.shared.connect.connect(Arc::new(signals)).await
+            let can = self.whose.abilities;
+            self.shared.connect.connect(Arc::new(signals), can).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {
@@ -314,7 +327,11 @@ impl Supervisor {
     }
 
     /// Puts a new connection into use; `None` if it is no longer needed.
-    fn connected(&self, attempt: u64, connection: &Arc<Connection>) -> Option<Arc<Live>> {
+    fn connected(
+        self: &Arc<Self>,
+        attempt: u64,
+        connection: &Arc<Connection>,
+    ) -> Option<Arc<Live>> {
         self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
                 return None;
@@ -324,6 +341,9 @@ impl Supervisor {
             state.phase = Phase::Ready(Arc::clone(&live));
             state.info = Some(connection.server().clone());
             state.connecting.works();
+            if let Some(level) = state.log_level.clone() {
+                self.send_log_level(&live, level);
+            }
             Some(live)
         })
     }
@@ -491,6 +511,12 @@ impl Signals for Told {
     fn tools_changed(&self) {
         if let Some(supervisor) = self.supervisor.upgrade() {
             supervisor.tools_changed();
+        }
+    }
+
+    fn notice(&self, notice: ServerNotice) {
+        if let Some(supervisor) = self.supervisor.upgrade() {
+            supervisor.noticed(notice);
         }
     }
 

@@ -427,8 +427,8 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     if let Some(chars) = settings.max_result_chars {
         client = client.max_result_chars(chars);
     }
-    if settings.shares_session {
-        client = client.shared_session();
+    if let Some(scope) = settings.session {
+        client = client.session(scope);
     }
     if let Some(most) = settings.max_sessions {
         client = client.max_sessions(most);
