@@ -186,8 +186,8 @@ pub struct ToolError {
     pub message: String,
     /// The cause, visible to the operator only.
     pub source: Option<Box<dyn Error + Send + Sync>>,
-    /// What the failure says beside its message: blocks, data and metadata, for models and clients
-    /// like those of a success. Its `value` is not used.
+    /// The failure's data and metadata, and its message with blocks: with blocks, its `value` and
+    /// the blocks replace the message, for models and clients, as in a success.
     pub details: Option<Box<ToolOutput>>,
 }
 

@@ -20,6 +20,7 @@ pub struct ServeToken {
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Arc<str>>,
+    pub(crate) unfenced: bool,
 }
 
 impl ServeToken {
@@ -41,6 +42,11 @@ impl ServeToken {
     /// The tenant of its bearer.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.tenant.as_ref()
+    }
+
+    /// Whether texts of third parties are fenced for its bearer. Default: yes.
+    pub fn is_fenced(&self) -> bool {
+        !self.unfenced
     }
 
     /// The personality of its bearer; the default one if absent.

@@ -23,9 +23,10 @@ use toolcrib_project::Project;
 use super::{
     ChosenModel, Problem, Purpose,
     call_arguments::{self, Given},
+    default_answers::DefaultAnswers,
     engine,
     explain::withheld_name,
-    fresh, menu, with_project,
+    fresh, turn_options, with_project,
 };
 use crate::{
     args::{CallArgs, Global, Situation},
@@ -85,7 +86,11 @@ async fn attempt(
     engine: &Engine,
     cancellation: CancellationToken,
 ) -> Result<Made, Problem> {
-    let mut turn = menu::turn_of(project, engine, &args.situation, cancellation)?;
+    let mut options = turn_options(project, &args.situation, cancellation)?;
+    if args.accept_defaults {
+        options = options.client(Arc::new(DefaultAnswers));
+    }
+    let mut turn = engine.turn(options)?;
     // Starts only servers that may have the tool.
     let mut iteration = turn.iteration_for(&args.tool).await?;
 

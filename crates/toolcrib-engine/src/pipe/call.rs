@@ -120,7 +120,11 @@ impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
         let cause = error.cause_chain().filter(|chain| *chain != error.message);
         let details = error.details;
-        Self { cause, by_tool: true, details, ..Self::refused(error.code, error.message) }
+        let message = match &details {
+            Some(details) if !details.blocks.is_empty() => details.value.clone(),
+            _ => error.message,
+        };
+        Self { cause, by_tool: true, details, ..Self::refused(error.code, message) }
     }
 }
 

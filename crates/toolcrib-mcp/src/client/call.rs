@@ -1,11 +1,11 @@
 //! One call of a remote tool.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, atomic::Ordering};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    Audience, BoxFuture, CancellationToken, ClientHandle, ErrorCode, Progress, ProgressCount,
-    ToolBody, ToolContext, ToolError, ToolOutput,
+    Audience, BoxFuture, CancellationToken, ClientHandle, ContentBlock, ErrorCode, Progress,
+    ProgressCount, ToolBody, ToolContext, ToolError, ToolOutput,
 };
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
@@ -48,6 +48,7 @@ impl ToolBody for RemoteCall {
             let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
             let whose = sessions.whose(cx.identity(), can);
             let session = sessions.of(&whose).map_err(not_available)?;
+            session.had_call.store(true, Ordering::Release);
             self.run(&session, args, &cx, client).await
         })
     }
@@ -116,11 +117,13 @@ impl RemoteCall {
             return Ok(output);
         }
         let ToolOutput { value, blocks, .. } = &output;
-        let message = match value.trim().is_empty() && blocks.is_empty() {
+        let said = (!value.trim().is_empty()).then(|| value.clone());
+        let texts: Vec<_> =
+            said.into_iter().chain(blocks.iter().map(ContentBlock::as_read)).collect();
+        let error = ToolError::failed(match texts.is_empty() {
             true => format!("`{}` failed and did not say why", self.tool),
-            false => value.clone(),
-        };
-        let error = ToolError::failed(message);
+            false => texts.join("\n"),
+        });
         let has_details =
             !blocks.is_empty() || output.structured.is_some() || output.meta.is_some();
         Err(if has_details { error.details(output) } else { error })
@@ -218,7 +221,7 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
 }
 
 pub(super) fn never_sent(server: &str) -> ToolError {
-    let text = format!("MCP server `{server}` was not connected in time; nothing was sent");
+    let text = format!("MCP server `{server}` was not connected in time; the call was not sent");
     ToolError::new(ErrorCode::Cancelled, text)
 }
 

@@ -1,7 +1,7 @@
 //! The sessions of one server: one per identity, so that principals do not share state.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Deref,
     sync::{Arc, Weak, atomic::Ordering},
 };
@@ -14,6 +14,9 @@ use toolcrib_core::{ClientAbilities, Identity};
 use super::{
     McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
 };
+
+/// Sessions that are not needed any more are looked for after so many uses.
+const CHECKED_AFTER: u64 = 64;
 
 /// The identity of a session. All fields are empty for a shared session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -96,8 +99,13 @@ impl Sessions {
         let mut open = self.open();
         open.uses += 1;
         let now = open.uses;
+        let is_new = !open.by_whose.contains_key(whose);
+        let unneeded = match is_new || now.is_multiple_of(CHECKED_AFTER) {
+            true => open.take_unneeded(),
+            false => Vec::new(),
+        };
         let mut evicted = None;
-        if !open.by_whose.contains_key(whose) {
+        if is_new {
             if self.shutdown.is_cancelled() {
                 return Err(McpError::Closed { server: Arc::clone(&self.shared.server) });
             }
@@ -120,7 +128,7 @@ impl Sessions {
             InSession(Arc::clone(&slot.supervisor))
         });
         drop(open);
-        if let Some(evicted) = evicted {
+        for evicted in evicted.into_iter().chain(unneeded) {
             evicted.supervisor.end();
         }
         slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
@@ -171,6 +179,35 @@ impl Sessions {
     fn open(&self) -> MutexGuard<'_, Open> {
         // No code under this lock panics half-way.
         self.open.lock()
+    }
+}
+
+impl Open {
+    /// Takes the sessions that were only listed, for a client without abilities, if a client of the
+    /// same identity has another: a program runs once, not once more for its first list.
+    fn take_unneeded(&mut self) -> Vec<Slot> {
+        let others = self.by_whose.keys().filter(|whose| whose.can_something());
+        let others: HashSet<_> = others.map(IdentityScope::without_abilities).collect();
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let is_unneeded = |whose: &IdentityScope, slot: &mut Slot| {
+            !whose.can_something()
+                && others.contains(whose)
+                && slot.is_idle()
+                && !slot.supervisor.had_call.load(Ordering::Acquire)
+        };
+        self.by_whose.extract_if(is_unneeded).map(|(_, slot)| slot).collect()
+    }
+}
+
+impl IdentityScope {
+    fn can_something(&self) -> bool {
+        self.abilities != ClientAbilities::default()
+    }
+
+    fn without_abilities(&self) -> Self {
+        Self { abilities: ClientAbilities::default(), ..self.clone() }
     }
 }
 

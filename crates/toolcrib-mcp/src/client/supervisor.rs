@@ -2,7 +2,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak, atomic::AtomicUsize},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicUsize},
+    },
     time::Duration,
 };
 
@@ -48,6 +51,8 @@ pub(super) struct Supervisor {
     sessions: Weak<Sessions>,
     /// The number of calls and listings that use it now: while it is not 0, it is not evicted.
     pub(super) users: AtomicUsize,
+    /// Whether a call or another request ran in it: then the server may have state for its client.
+    pub(super) had_call: AtomicBool,
     breaker: Breaker,
     shutdown: CancellationToken,
     state: Mutex<State>,
@@ -72,6 +77,7 @@ impl Supervisor {
             sessions,
             whose,
             users: AtomicUsize::new(0),
+            had_call: AtomicBool::new(false),
             shutdown,
             state: Mutex::new(State::new()),
         })

@@ -86,6 +86,8 @@ pub(crate) struct McpSettings {
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) session: Option<SessionScope>,
+    /// Whether its texts are not fenced for clients of a gateway.
+    pub(crate) unfenced: bool,
     pub(crate) max_sessions: Option<usize>,
     pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
@@ -227,6 +229,7 @@ impl McpSettings {
                     ])
                 })
                 .map(|word| word.value),
+            unfenced: super::read_unfenced(table),
             max_sessions: table.integer("max_sessions", SESSIONS),
             limits: ProcessLimitsSection::read(table),
             allow_stray_children: table

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_config::{Located, Spot, Table};
 
-use super::secret_reference;
+use super::{read_unfenced, secret_reference};
 
 /// `[serve]`.
 #[derive(Debug, Default)]
@@ -21,6 +21,7 @@ pub(crate) struct TokenSection {
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Located<Arc<str>>>,
+    pub(crate) unfenced: bool,
 }
 
 impl ServeSection {
@@ -34,6 +35,7 @@ impl ServeSection {
                 principal: table.text("principal").map(|text| text.value),
                 tenant: table.text("tenant").map(|text| text.value),
                 personality: table.text("personality"),
+                unfenced: read_unfenced(table),
             })
         });
         Self { tokens: tokens.unwrap_or_default() }

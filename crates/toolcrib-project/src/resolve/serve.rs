@@ -35,6 +35,7 @@ pub(crate) fn build_tokens(
             principal: token.principal.clone(),
             tenant: token.tenant.clone(),
             personality: token.personality.as_ref().map(|name| name.value.clone()),
+            unfenced: token.unfenced,
         })
     };
     report_nameless(section, names, problems);

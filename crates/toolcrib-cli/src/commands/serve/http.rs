@@ -7,7 +7,7 @@ use std::{
 
 use tokio::net::TcpListener;
 use toolcrib_engine::Engine;
-use toolcrib_gateway::{Access, GatewayError, HttpAccess};
+use toolcrib_gateway::{Access, Fence, GatewayError, HttpAccess};
 use toolcrib_project::Project;
 
 use super::Problem;
@@ -38,6 +38,9 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         access.tenant = token.tenant().cloned();
         access.personality = token.personality().cloned();
         access.skills.clone_from(&default.skills);
+        if !token.is_fenced() {
+            access.fence = Fence::Off;
+        }
         access
     })
 }
