@@ -294,8 +294,8 @@ async fn resources_and_prompts_pass_under_the_policy() {
                 && begun["capabilities"]["logging"].is_null()
         );
         let listed = client.ask("resources/list", json!({})).await;
-        let uris: Vec<_> = listed["resources"].as_array().unwrap().iter();
-        let uris: Vec<_> = uris.iter().map(|each| each["uri"].as_str().unwrap()).collect();
+        let uris = listed["resources"].as_array().unwrap().iter();
+        let uris: Vec<_> = uris.map(|each| each["uri"].as_str().unwrap()).collect();
         // The second server has the same one, and the denied one is not there.
         assert_eq!(uris, ["test://open", "mcp:t/test://open"], "{era:?} {of_server:?}");
         for uri in ["test://open", "mcp:t/test://open", "test://of/7"] {
