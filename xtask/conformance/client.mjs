@@ -21,7 +21,7 @@ function toolcrib(...args) {
 }
 
 const test = () => toolcrib("mcp", "test", "suite");
-const call = (tool, args = {}) => toolcrib("mcp", "call", "suite", tool, JSON.stringify(args));
+const call = (tool, args = {}, ...flags) => toolcrib("mcp", "call", "suite", tool, JSON.stringify(args), ...flags);
 const menu = () => toolcrib("menu").offered;
 const own = (tool) => tool.name.replace("mcp__suite__", "");
 
@@ -30,13 +30,14 @@ const scenarios = {
   "request-metadata": test,
   "json-schema-ref-no-deref": test,
   tools_call: () => call("add_numbers", { a: 5, b: 3 }),
-  "elicitation-sep1034-client-defaults": () => call("test_client_elicitation_defaults"),
+  "elicitation-sep1034-client-defaults": () => call("test_client_elicitation_defaults", {}, "--accept-defaults"),
   "sse-retry": () => call("test_reconnection"),
   "http-standard-headers": () => call("test_headers"),
   "http-custom-headers": () => JSON.parse(context).toolCalls.forEach((each) => call(each.name, each.arguments)),
   "http-invalid-tool-headers": () => menu().forEach((tool) => call(own(tool), { region: "us-west1" })),
   "sep-2322-client-request-state": () =>
-    ["echo_state", "no_state", "unrelated", "no_result_type"].forEach((flow) => call(`test_mrtr_${flow}`)),
+    ["echo_state", "no_state", "unrelated", "no_result_type"].forEach((flow) =>
+      call(`test_mrtr_${flow}`, {}, "--accept-defaults")),
   "json-schema-2020-12-preservation": () => {
     const focal = menu().find((tool) => own(tool) === "json_schema_2020_12_tool");
     call("json_schema_echo", { schema: focal.input_schema });

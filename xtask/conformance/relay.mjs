@@ -1,7 +1,9 @@
-// The suite sends no token and calls the fixture's tools by their own names. This relay adds the gateway's token and
-// its prefix of names, and changes nothing else.
+// The suite sends no token and uses the fixture's own names of tools and prompts. This relay adds the gateway's token
+// and its prefix of names, and changes nothing else.
 
 import { createServer, request } from "node:http";
+
+const NAMED = ["tools/call", "prompts/get"];
 
 /** Listens on an ephemeral port of this machine, in front of `url`. */
 export async function relay(url, token, prefix) {
@@ -9,7 +11,7 @@ export async function relay(url, token, prefix) {
     const own = `127.0.0.1:${server.address().port}`;
     const headers = { ...incoming.headers, authorization: `Bearer ${token}` };
     for (const name of ["host", "origin"]) headers[name] &&= headers[name].replace(own, url.host);
-    if (headers["mcp-method"] === "tools/call") headers["mcp-name"] &&= prefix + headers["mcp-name"];
+    if (NAMED.includes(headers["mcp-method"])) headers["mcp-name"] &&= prefix + headers["mcp-name"];
     const chunks = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const body = prefixed(Buffer.concat(chunks), prefix);
@@ -37,20 +39,22 @@ export async function relay(url, token, prefix) {
   return server;
 }
 
-/** A request with the gateway's name of the tool that it calls. */
+/** A request with the gateway's name of the tool or prompt that it is about. */
 function prefixed(body, prefix) {
   const message = parsed(body);
-  if (message?.method !== "tools/call" || typeof message.params?.name !== "string") return body;
-  message.params.name = prefix + message.params.name;
+  const named = NAMED.includes(message?.method) ? message.params : message?.params?.ref;
+  if (typeof named?.name !== "string") return body;
+  named.name = prefix + named.name;
   return Buffer.from(JSON.stringify(message));
 }
 
-/** A line of a response with the upstream's names of the tools that it lists. */
+/** A line of a response with the upstream's names of the tools or prompts that it lists. */
 function bare(line, prefix) {
   const [, field, json] = /^(data: ?)?(.*)$/su.exec(line);
   const message = parsed(json);
-  if (!Array.isArray(message?.result?.tools)) return line;
-  for (const tool of message.result.tools) tool.name = tool.name.replace(prefix, "");
+  const named = message?.result?.tools ?? message?.result?.prompts;
+  if (!Array.isArray(named)) return line;
+  for (const each of named) each.name = each.name.replace(prefix, "");
   return (field ?? "") + JSON.stringify(message);
 }
 

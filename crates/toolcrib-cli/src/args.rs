@@ -118,6 +118,10 @@ pub(crate) struct Global {
     /// them
     #[arg(long, global = true, help_heading = GLOBAL, requires = "imports")]
     pub(crate) allow_stray_children: bool,
+    /// Believe the hints of this imported server about the effects of its tools. May be repeated
+    #[arg(long = "trust", value_name = "NAME", global = true, help_heading = GLOBAL)]
+    #[arg(requires = "imports")]
+    pub(crate) trusted: Vec<String>,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
@@ -639,6 +643,9 @@ pub(crate) struct CallArgs {
     /// other word is a usage error
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
+    /// Answer forms of the MCP server with their default values; without it, the server cannot ask
+    #[arg(long)]
+    pub(crate) accept_defaults: bool,
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]

@@ -3,8 +3,13 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use crate::hidden::is_hidden;
+
+/// Further fields that a protocol gives a block, such as MCP's `annotations` and `_meta`. Clients of
+/// a gateway receive them; models do not.
+pub type BlockFields = Option<Arc<Map<String, Value>>>;
 
 /// A part of a result in addition to its text: an image, audio, a resource, a link.
 ///
@@ -23,6 +28,15 @@ use crate::hidden::is_hidden;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContentBlock {
+    /// A part of the result's own text, in its place among the other blocks. Only for results
+    /// whose text does not come first, or has several parts; models read it in the result's text.
+    #[non_exhaustive]
+    Paragraph {
+        /// The text.
+        text: Arc<str>,
+        /// Further fields.
+        fields: BlockFields,
+    },
     /// An image.
     #[non_exhaustive]
     Image {
@@ -30,6 +44,8 @@ pub enum ContentBlock {
         media_type: Arc<str>,
         /// The image's bytes.
         data: Arc<[u8]>,
+        /// Further fields.
+        fields: BlockFields,
     },
     /// Audio.
     #[non_exhaustive]
@@ -38,6 +54,8 @@ pub enum ContentBlock {
         media_type: Arc<str>,
         /// The audio's bytes.
         data: Arc<[u8]>,
+        /// Further fields.
+        fields: BlockFields,
     },
     /// An embedded text with its URI. It counts towards the result's characters.
     #[non_exhaustive]
@@ -48,6 +66,8 @@ pub enum ContentBlock {
         media_type: Option<Arc<str>>,
         /// The text.
         text: Arc<str>,
+        /// Further fields.
+        fields: BlockFields,
     },
     /// Embedded bytes with their URI.
     #[non_exhaustive]
@@ -58,6 +78,8 @@ pub enum ContentBlock {
         media_type: Option<Arc<str>>,
         /// The bytes.
         data: Arc<[u8]>,
+        /// Further fields.
+        fields: BlockFields,
     },
     /// A link to something that is not embedded. Its existence is not checked.
     #[non_exhaustive]
@@ -68,33 +90,70 @@ pub enum ContentBlock {
         name: Arc<str>,
         /// The media type of the target, if known.
         media_type: Option<Arc<str>>,
+        /// Further fields.
+        fields: BlockFields,
     },
 }
 
 impl ContentBlock {
     /// An image of the given media type.
     pub fn image(media_type: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
-        Self::Image { media_type: media_type.into(), data: data.into() }
+        Self::Image { media_type: media_type.into(), data: data.into(), fields: None }
     }
 
     /// Audio of the given media type.
     pub fn audio(media_type: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
-        Self::Audio { media_type: media_type.into(), data: data.into() }
+        Self::Audio { media_type: media_type.into(), data: data.into(), fields: None }
     }
 
     /// A text with its URI.
     pub fn text(uri: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self::Text { uri: uri.into(), media_type: None, text: text.into() }
+        Self::Text { uri: uri.into(), media_type: None, text: text.into(), fields: None }
     }
 
     /// Bytes with their URI.
     pub fn binary(uri: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
-        Self::Binary { uri: uri.into(), media_type: None, data: data.into() }
+        Self::Binary { uri: uri.into(), media_type: None, data: data.into(), fields: None }
     }
 
     /// A link.
     pub fn link(uri: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self::Link { uri: uri.into(), name: name.into(), media_type: None }
+        Self::Link { uri: uri.into(), name: name.into(), media_type: None, fields: None }
+    }
+
+    /// A part of the result's own text.
+    pub fn paragraph(text: impl Into<Arc<str>>) -> Self {
+        Self::Paragraph { text: text.into(), fields: None }
+    }
+
+    /// Sets the further fields of a protocol.
+    #[must_use]
+    pub fn with_fields(mut self, of: Map<String, Value>) -> Self {
+        *self.fields_mut() = (!of.is_empty()).then(|| Arc::new(of));
+        self
+    }
+
+    /// The further fields of a protocol, if there are any.
+    pub fn fields(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Paragraph { fields, .. }
+            | Self::Image { fields, .. }
+            | Self::Audio { fields, .. }
+            | Self::Text { fields, .. }
+            | Self::Binary { fields, .. }
+            | Self::Link { fields, .. } => fields.as_deref(),
+        }
+    }
+
+    fn fields_mut(&mut self) -> &mut BlockFields {
+        match self {
+            Self::Paragraph { fields, .. }
+            | Self::Image { fields, .. }
+            | Self::Audio { fields, .. }
+            | Self::Text { fields, .. }
+            | Self::Binary { fields, .. }
+            | Self::Link { fields, .. } => fields,
+        }
     }
 
     /// Sets the media type, such as `text/csv`.
@@ -106,6 +165,7 @@ impl ContentBlock {
             Self::Text { media_type, .. }
             | Self::Binary { media_type, .. }
             | Self::Link { media_type, .. } => *media_type = Some(of),
+            Self::Paragraph { .. } => {}
         }
         self
     }
@@ -115,10 +175,10 @@ impl ContentBlock {
     /// become spaces.
     pub fn reference(&self) -> String {
         match self {
-            Self::Image { media_type, data } => {
+            Self::Image { media_type, data, .. } => {
                 format!("[image {}, {}]", OneLine(media_type), bytes(data))
             }
-            Self::Audio { media_type, data } => {
+            Self::Audio { media_type, data, .. } => {
                 format!("[audio {}, {}]", OneLine(media_type), bytes(data))
             }
             Self::Text { text, .. } => {
@@ -126,13 +186,15 @@ impl ContentBlock {
             }
             Self::Binary { data, .. } => format!("[{}, {}]", self.address(), bytes(data)),
             Self::Link { .. } => format!("[{}]", self.address()),
+            Self::Paragraph { text, .. } => format!("[text, {} chars]", text.chars().count()),
         }
     }
 
-    /// The text of the block for every model: a text resource's text after its URI, otherwise the
-    /// [reference](Self::reference).
+    /// The text of the block for every model: a paragraph's text, a text resource's text after its
+    /// URI, otherwise the [reference](Self::reference).
     pub fn as_read(&self) -> String {
         match self {
+            Self::Paragraph { text, .. } => text.to_string(),
             Self::Text { text, .. } => format!("[{}]\n{text}", self.address()),
             other => other.reference(),
         }
@@ -142,48 +204,57 @@ impl ContentBlock {
     pub fn data(&self) -> &[u8] {
         match self {
             Self::Image { data, .. } | Self::Audio { data, .. } | Self::Binary { data, .. } => data,
-            Self::Text { .. } | Self::Link { .. } => &[],
+            Self::Paragraph { .. } | Self::Text { .. } | Self::Link { .. } => &[],
         }
     }
 
-    /// The number of characters of its texts, including URIs, names and media types.
+    /// The number of characters of its texts, including URIs, names, media types and further
+    /// fields.
     pub fn chars(&self) -> usize {
         let texts: [Option<&str>; 3] = match self {
+            Self::Paragraph { text, .. } => [None, None, Some(text)],
             Self::Image { media_type, .. } | Self::Audio { media_type, .. } => {
                 [Some(media_type), None, None]
             }
-            Self::Text { uri, media_type, text } => [Some(uri), media_type.as_deref(), Some(text)],
+            Self::Text { uri, media_type, text, .. } => {
+                [Some(uri), media_type.as_deref(), Some(text)]
+            }
             Self::Binary { uri, media_type, .. } => [Some(uri), media_type.as_deref(), None],
-            Self::Link { uri, name, media_type } => [Some(uri), media_type.as_deref(), Some(name)],
+            Self::Link { uri, name, media_type, .. } => {
+                [Some(uri), media_type.as_deref(), Some(name)]
+            }
         };
-        texts.into_iter().flatten().map(|text| text.chars().count()).sum()
+        let fields = self.fields().map_or(0, |fields| fields.iter().map(chars_of_entry).sum());
+        texts.into_iter().flatten().map(|text| text.chars().count()).sum::<usize>() + fields
     }
 
     /// The block with a function applied to each of its texts, for redaction and sanitizing.
     #[must_use]
-    pub fn map_texts(self, mut change: impl FnMut(&str) -> String) -> Self {
-        let mut change = |text: Arc<str>| Arc::from(change(&text));
-        match self {
-            Self::Image { media_type, data } => {
-                Self::Image { media_type: change(media_type), data }
+    pub fn map_texts(mut self, mut change: impl FnMut(&str) -> String) -> Self {
+        let fields = self.fields_mut();
+        *fields = fields.take().map(|fields| {
+            let entries = fields.iter();
+            Arc::new(
+                entries.map(|(key, value)| (key.clone(), mapped(value, &mut change))).collect(),
+            )
+        });
+        let mut texts: [Option<&mut Arc<str>>; 3] = match &mut self {
+            Self::Paragraph { text, .. } => [None, None, Some(text)],
+            Self::Image { media_type, .. } | Self::Audio { media_type, .. } => {
+                [Some(media_type), None, None]
             }
-            Self::Audio { media_type, data } => {
-                Self::Audio { media_type: change(media_type), data }
+            Self::Text { uri, media_type, text, .. } => {
+                [Some(uri), media_type.as_mut(), Some(text)]
             }
-            Self::Text { uri, media_type, text } => Self::Text {
-                uri: change(uri),
-                media_type: media_type.map(&mut change),
-                text: change(text),
-            },
-            Self::Binary { uri, media_type, data } => {
-                Self::Binary { uri: change(uri), media_type: media_type.map(change), data }
+            Self::Binary { uri, media_type, .. } => [Some(uri), media_type.as_mut(), None],
+            Self::Link { uri, name, media_type, .. } => {
+                [Some(uri), Some(name), media_type.as_mut()]
             }
-            Self::Link { uri, name, media_type } => Self::Link {
-                uri: change(uri),
-                name: change(name),
-                media_type: media_type.map(change),
-            },
+        };
+        for text in texts.iter_mut().flatten() {
+            **text = change(text).into();
         }
+        self
     }
 
     /// Kind, URI and media type.
@@ -193,6 +264,7 @@ impl ContentBlock {
             None => String::new(),
         };
         match self {
+            Self::Paragraph { .. } => "text".to_owned(),
             Self::Image { media_type, .. } => format!("image {}", OneLine(media_type)),
             Self::Audio { media_type, .. } => format!("audio {}", OneLine(media_type)),
             Self::Text { uri, media_type, .. } => {
@@ -202,7 +274,7 @@ impl ContentBlock {
                 let media_type = media_type.as_deref().unwrap_or("of unknown type");
                 format!("resource {}, {}", OneLine(uri), OneLine(media_type))
             }
-            Self::Link { uri, name, media_type } => {
+            Self::Link { uri, name, media_type, .. } => {
                 format!("link {}: {}{}", OneLine(name), OneLine(uri), known(media_type))
             }
         }
@@ -213,6 +285,32 @@ impl fmt::Debug for ContentBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Omits the bytes.
         f.write_str(&self.reference())
+    }
+}
+
+/// A field's value with a function applied to each of its texts, keys excluded: the protocol gives
+/// them. Values come from a parser, which limits their depth.
+fn mapped(value: &Value, change: &mut impl FnMut(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(text)),
+        Value::Array(items) => items.iter().map(|item| mapped(item, change)).collect(),
+        Value::Object(entries) => Value::Object(
+            entries.iter().map(|(key, value)| (change(key), mapped(value, change))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn chars_of_entry((key, value): (&String, &Value)) -> usize {
+    key.chars().count() + chars_of(value)
+}
+
+fn chars_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.iter().map(chars_of).sum(),
+        Value::Object(entries) => entries.iter().map(chars_of_entry).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
     }
 }
 
@@ -247,6 +345,9 @@ fn bytes(data: &[u8]) -> String {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Written<'a> {
+    Paragraph {
+        text: &'a str,
+    },
     Image {
         media_type: &'a str,
         bytes: usize,
@@ -278,19 +379,20 @@ enum Written<'a> {
 impl<'a> From<&'a ContentBlock> for Written<'a> {
     fn from(block: &'a ContentBlock) -> Self {
         match block {
-            ContentBlock::Image { media_type, data } => {
+            ContentBlock::Paragraph { text, .. } => Self::Paragraph { text },
+            ContentBlock::Image { media_type, data, .. } => {
                 Self::Image { media_type, bytes: data.len() }
             }
-            ContentBlock::Audio { media_type, data } => {
+            ContentBlock::Audio { media_type, data, .. } => {
                 Self::Audio { media_type, bytes: data.len() }
             }
-            ContentBlock::Text { uri, media_type, text } => {
+            ContentBlock::Text { uri, media_type, text, .. } => {
                 Self::Text { uri, media_type: media_type.as_deref(), text }
             }
-            ContentBlock::Binary { uri, media_type, data } => {
+            ContentBlock::Binary { uri, media_type, data, .. } => {
                 Self::Binary { uri, media_type: media_type.as_deref(), bytes: data.len() }
             }
-            ContentBlock::Link { uri, name, media_type } => {
+            ContentBlock::Link { uri, name, media_type, .. } => {
                 Self::Link { uri, name, media_type: media_type.as_deref() }
             }
         }

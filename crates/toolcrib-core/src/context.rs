@@ -39,14 +39,26 @@ pub struct Progress {
     pub message: String,
     /// Percentage done, 0 to 100.
     pub percent: Option<u8>,
+    /// The count that the percentage comes from, if there is one.
+    pub count: Option<ProgressCount>,
     /// The audience.
     pub audience: Audience,
+}
+
+/// How much is done, in units of the reporter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ProgressCount {
+    /// The units done.
+    pub done: f64,
+    /// All units, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
 }
 
 impl Progress {
     /// An internal message.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self { message: message.into(), percent: None, audience: Audience::Internal }
+        Self { message: message.into(), percent: None, count: None, audience: Audience::Internal }
     }
 
     /// A message that the user may see.

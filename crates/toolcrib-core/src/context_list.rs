@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{identity::Identity, name::SkillId};
+use crate::{
+    client_port::{ClientAbilities, ClientHandle},
+    identity::Identity,
+    name::SkillId,
+};
 
 /// The context of a listing. Cheap to clone, so that an asynchronous listing can keep it.
 ///
@@ -16,13 +20,14 @@ pub struct ListContext {
     active_skills: Arc<[SkillId]>,
     identity: Arc<Identity>,
     cancellation: CancellationToken,
+    client: Option<ClientHandle>,
 }
 
 impl ListContext {
     /// A context for iteration 1 of a conversation without skills. For tests and for tools that
     /// inspect providers; an engine sets the rest.
     pub fn new(identity: Arc<Identity>, cancellation: CancellationToken) -> Self {
-        Self { iteration: 1, active_skills: Arc::default(), identity, cancellation }
+        Self { iteration: 1, active_skills: Arc::default(), identity, cancellation, client: None }
     }
 
     /// Sets the iteration, counted from 1.
@@ -51,6 +56,19 @@ impl ListContext {
     pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
         self.cancellation = cancellation;
         self
+    }
+
+    /// Sets the client of the run.
+    #[must_use]
+    pub fn with_client(mut self, client: Option<ClientHandle>) -> Self {
+        self.client = client;
+        self
+    }
+
+    /// What the client of the run can do for a server, by the operator's name of the server.
+    /// Nothing inside a [`cached`](crate::cached()).
+    pub fn client_abilities(&self, server: &str) -> ClientAbilities {
+        self.client.as_ref().map(|client| client.0.abilities(server)).unwrap_or_default()
     }
 
     /// The iteration of the turn, from 1. Inside a [`cached`](crate::cached()) it is 0 unless the

@@ -21,6 +21,7 @@ mod bounded;
 mod capabilities;
 mod catalog;
 mod chance;
+mod client_port;
 mod context;
 mod context_list;
 mod definition;
@@ -77,10 +78,11 @@ pub use self::{
         StoredResult,
     },
     availability::IntoAvailability,
-    block::ContentBlock,
+    block::{BlockFields, ContentBlock},
     capabilities::Capabilities,
     catalog::{Catalog, Reason, WithheldByProvider},
-    context::{Audience, Progress, ProgressSink, ToolContext, ToolContextParts},
+    client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
+    context::{Audience, Progress, ProgressCount, ProgressSink, ToolContext, ToolContextParts},
     context_list::ListContext,
     definition::{
         Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,

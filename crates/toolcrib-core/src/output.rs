@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, sync::Arc};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::block::ContentBlock;
 
@@ -92,6 +92,9 @@ pub struct ToolOutput {
     /// bytes mean that [`ArtifactPolicy::Always`](crate::ArtifactPolicy::Always) has nothing to
     /// keep. Code that changes the text must clear this field.
     pub original: Option<Arc<[u8]>>,
+    /// Metadata of a protocol's result, such as MCP's `_meta`. Clients of a gateway receive it;
+    /// models do not.
+    pub meta: Option<Box<Map<String, Value>>>,
 }
 
 impl ToolOutput {
@@ -188,12 +191,15 @@ pub struct ToolError {
     pub message: String,
     /// The cause, visible to the operator only.
     pub source: Option<Box<dyn Error + Send + Sync>>,
+    /// The failure's data and metadata, and its message with blocks: with blocks, its `value` and
+    /// the blocks replace the message, for models and clients, as in a success.
+    pub details: Option<Box<ToolOutput>>,
 }
 
 impl ToolError {
     /// A failure with a code and the model's text.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), source: None }
+        Self { code, message: message.into(), source: None, details: None }
     }
 
     /// A failure with code `execution_failed`.
@@ -221,6 +227,13 @@ impl ToolError {
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// Adds blocks, data and metadata.
+    #[must_use]
+    pub fn details(mut self, details: ToolOutput) -> Self {
+        self.details = Some(details.into());
         self
     }
 
@@ -257,6 +270,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
             code: ErrorCode::ExecutionFailed,
             message: error.to_string(),
             source: Some(Box::new(error)),
+            details: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{block::ContentBlock, message::Message, output::ErrorCode};
 
@@ -25,12 +25,17 @@ pub struct ToolResult {
     /// The model's text: [`value`](Self::value) and the references of the [`blocks`](Self::blocks),
     /// fenced if untrusted.
     pub text: Arc<str>,
+    /// The text before the first block, without the references of the blocks, fenced if untrusted;
+    /// `None` without blocks, where it is [`text`](Self::text).
+    pub lead: Option<Arc<str>>,
     /// The structured data, for programs: redacted and within its cap, but neither sanitized nor
     /// fenced, and never shown to a model.
     pub structured: Option<Value>,
     /// Non-text parts. Their texts are redacted, together within the call's cap, and sanitized if
     /// untrusted; a text is truncated where [`text`](Self::text) is.
     pub blocks: Arc<[ContentBlock]>,
+    /// Metadata of a protocol's result, treated like [`structured`](Self::structured).
+    pub meta: Option<Box<Map<String, Value>>>,
     /// The cost of the call in US dollars.
     pub cost_usd: Option<f64>,
     /// The duration from the first stage to the last.
@@ -60,8 +65,10 @@ impl ToolResult {
             code: None,
             value: Arc::default(),
             text: Arc::default(),
+            lead: None,
             structured: None,
             blocks: Arc::default(),
+            meta: None,
             cost_usd: None,
             duration: Duration::ZERO,
             untrusted: false,
@@ -77,13 +84,18 @@ impl ToolResult {
         self.code.is_none()
     }
 
-    /// The message for the conversation.
+    /// The message for the conversation. Its text contains the paragraphs among the blocks.
     pub fn message(&self) -> Message {
+        let is_paragraph = |block: &ContentBlock| matches!(block, ContentBlock::Paragraph { .. });
+        let blocks = match self.blocks.iter().any(is_paragraph) {
+            true => self.blocks.iter().filter(|block| !is_paragraph(block)).cloned().collect(),
+            false => Arc::clone(&self.blocks),
+        };
         Message::Tool {
             call_id: Arc::clone(&self.call_id),
             name: Arc::clone(self.called.as_ref().unwrap_or(&self.name)),
             text: Arc::clone(&self.text),
-            blocks: Arc::clone(&self.blocks),
+            blocks,
             is_error: !self.is_ok(),
             untrusted: self.untrusted,
         }

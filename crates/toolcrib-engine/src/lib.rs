@@ -17,6 +17,7 @@ mod engine;
 mod halt;
 mod json;
 mod parts;
+mod person;
 mod personality;
 mod pipe;
 mod plugin;

@@ -39,6 +39,19 @@ pub struct Access {
     /// list of its session and notifies it, which only helps clients that list again. Requests
     /// without a session use `call_tool` in any case. Default: the engine's choice.
     pub reveal: Option<Reveal>,
+    /// Whether texts that a third party may have written are fenced.
+    pub fence: Fence,
+}
+
+/// Whether texts that a third party may have written are fenced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Fence {
+    /// They are, for the client's model.
+    #[default]
+    Model,
+    /// They are not, for a program that parses them. They are still redacted and sanitized.
+    Off,
 }
 
 impl Access {
@@ -79,6 +92,13 @@ impl Access {
     #[must_use]
     pub fn reveal(mut self, reveal: Reveal) -> Self {
         self.reveal = Some(reveal);
+        self
+    }
+
+    /// Sets whether texts are fenced.
+    #[must_use]
+    pub fn fence(mut self, fence: Fence) -> Self {
+        self.fence = fence;
         self
     }
 

@@ -12,9 +12,10 @@ use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
 use super::{
     access_log::AccessEntry,
-    exchange::{Exchange, Recheck},
+    exchange::{Asked, Recheck},
     list::{output_schema, refusal},
-    progress, result,
+    progress,
+    result::{self, Data},
     session::{Purpose, Step},
 };
 
@@ -28,7 +29,7 @@ struct Call {
 
 /// Makes a call. If it may have changed the session's menu, `recheck` is set.
 pub(super) async fn call(
-    exchange: &Exchange,
+    exchange: &Asked<'_>,
     params: Value,
     recheck: &mut Option<Recheck>,
 ) -> Result<CallToolResult, ErrorData> {
@@ -54,7 +55,7 @@ pub(super) async fn call(
 }
 
 async fn answer(
-    exchange: &Exchange,
+    exchange: &Asked<'_>,
     call: Call,
     recheck: &mut Option<Recheck>,
     mut entry: Option<&mut AccessEntry>,
@@ -113,8 +114,8 @@ async fn answer(
     // A finished skill step, a change of a skill, or a found tool changes the menu.
     let may_change =
         step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name) || *name == *SEARCH_TOOLS;
-    let is_remote = runs.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
-    let audience = if is_remote { Audience::Dashboard } else { Audience::User };
+    let server = runs.as_ref().and_then(|tool| tool.mcp_server());
+    let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
     let result = run(step, call, audience, exchange).await?;
 
     if let Some(entry) = entry {
@@ -128,9 +129,24 @@ async fn answer(
     {
         *recheck = Some(Recheck(Arc::clone(&session.recheck)));
     }
+    let gateway = &exchange.serving.gateway;
+    if let Some(server) = server {
+        gateway.links.note(exchange, server, &result.blocks);
+        if let Some(error) = result::protocol_error(&result) {
+            return Err(error);
+        }
+    }
+    let fences = gateway.fences(&exchange.caller.access, server.unwrap_or_default());
+    let data = match (runs.as_ref().map(output_schema), exchange.era.session()) {
+        (Some(Some(_)), _) => Data::Declared,
+        // Before 2026-07-28, data is an object; a remote tool need not declare it.
+        (Some(None), Some(_)) if server.is_some() => Data::Object,
+        (Some(None), None) if server.is_some() => Data::Any,
+        _ => Data::None,
+    };
     match tool {
-        Some(_) => Ok(result::wire(result, runs.as_ref().and_then(output_schema).is_some())),
-        None if is_away => Ok(result::wire(result, false)),
+        Some(_) => Ok(result::wire(result, data, fences)),
+        None if is_away => Ok(result::wire(result, Data::None, true)),
         None => Err(ErrorData::invalid_params(
             result.text.to_string(),
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
@@ -143,11 +159,11 @@ async fn run(
     mut step: Step,
     call: ToolCall,
     audience: Audience,
-    exchange: &Exchange,
+    exchange: &Asked<'_>,
 ) -> Result<ToolResult, ErrorData> {
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
-    let execute = step.iteration.execute(vec![call]);
+    let execute = step.iteration.execute_for(vec![call], Some(exchange.port));
     let mut results: BoxFuture<'_, _> = match &exchange.progress {
         Some(token) => Box::pin(progress::passed_on(
             &step.events,

@@ -3,23 +3,31 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::{pending, select_all};
+use futures_util::{
+    StreamExt as _,
+    future::{pending, select_all},
+    stream::{self, BoxStream, SelectAll},
+};
 use rmcp::{
     ErrorData,
     model::{
-        GetMeta as _, Notification, NotificationMetaObject, RequestId, ServerNotification,
-        SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-        SubscriptionsListenRequestParams, SubscriptionsListenResult,
+        GetMeta as _, Notification, NotificationMetaObject, RequestId,
+        ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter,
+        SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
+        SubscriptionsListenResult,
     },
 };
 use serde_json::Value;
 use tokio::sync::watch;
 use toolcrib_core::CancellationToken;
+use toolcrib_mcp::__internal::{Notices, ServerNotice};
 
 use super::{
     Serving,
-    exchange::{Exchange, Outgoing},
-    handshake::server_config,
+    downstream::log_message,
+    exchange::{Asked, Outgoing},
+    resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
+    servers::Offered,
     session::{Purpose, Session},
 };
 
@@ -91,10 +99,76 @@ pub(super) fn announce_to(
     });
 }
 
+/// Passes the announcements of servers on to a session's client until the session ends: changes of
+/// what it was declared, of resources that it subscribed to, and log messages that belong to no call.
+pub(super) fn pass_on(
+    serving: &Serving,
+    session: &Arc<Session>,
+    ended: CancellationToken,
+    notices: Vec<(Arc<str>, Notices)>,
+    offered: Offered,
+    client: Outgoing,
+) {
+    if notices.is_empty() {
+        return;
+    }
+    let session = Arc::downgrade(session);
+    let closing = serving.cancellation.clone();
+    let redactor = serving.gateway.engine.redactor().clone();
+    let mut all = SelectAll::from_iter(notices.into_iter().map(announcements));
+    serving.running.spawn(async move {
+        loop {
+            let (server, notice) = tokio::select! {
+                () = ended.cancelled() => return,
+                () = closing.cancelled() => return,
+                Some(notice) = all.next() => notice,
+                else => return,
+            };
+            let Some(session) = session.upgrade() else { return };
+            let messages = match notice {
+                ServerNotice::PromptsChanged if offered.prompts => vec![prompts_changed()],
+                ServerNotice::ResourcesChanged if offered.resources => vec![resources_changed()],
+                ServerNotice::ResourceUpdated(uri) => {
+                    let subscriptions = session.subscriptions.lock();
+                    let of_uri = subscriptions
+                        .iter()
+                        .filter(|(_, one)| one.server == server && one.uri == uri);
+                    of_uri.map(|(shown, _)| resource_updated(shown)).collect()
+                }
+                ServerNotice::Log(message) if offered.logging => {
+                    if let Some(message) =
+                        log_message(&session.client.log, &redactor, &server, message)
+                    {
+                        client.offer(message);
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            for message in messages {
+                if !client.notify(message).await {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// The announcements of one server.
+fn announcements(
+    (server, notices): (Arc<str>, Notices),
+) -> BoxStream<'static, (Arc<str>, ServerNotice)> {
+    let next = async move |mut notices: Notices| {
+        let notice = notices.next().await?;
+        Some((notice, notices))
+    };
+    stream::unfold(notices, next).map(move |notice| (Arc::clone(&server), notice)).boxed()
+}
+
 /// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends.
 /// The menu of such a client is unknown: it is notified at the first possible change.
 pub(super) async fn listen(
-    exchange: &Exchange,
+    exchange: &Asked<'_>,
     params: Value,
 ) -> Result<SubscriptionsListenResult, ErrorData> {
     let _place = exchange.place()?;
@@ -104,28 +178,99 @@ pub(super) async fn listen(
                 format!("these are not the parameters of `subscriptions/listen`: {error}");
             ErrorData::invalid_params(message, None)
         })?;
-    let config = server_config();
-    let accepted = requested.notifications.supported_by(&config.capabilities);
-    let is_accepted = accepted.tools_list_changed == Some(true);
-    if exchange.client.notify(acknowledged(accepted, &exchange.id)).await && is_accepted {
-        tokio::select! {
-            () = exchange.no_longer_needed() => {}
-            () = exchange.serving.cancellation.cancelled() => {}
-            () = tell(exchange) => {}
+    let filter = requested.notifications;
+    let mut heard = Heard::default();
+    let mut offered = Offered::default();
+    let is_about_more = filter.prompts_list_changed == Some(true)
+        || filter.resources_list_changed == Some(true)
+        || filter.resource_subscriptions.is_some();
+    if is_about_more {
+        let servers = exchange.servers().await?;
+        let notices = servers
+            .all
+            .iter()
+            .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
+        heard.notices = SelectAll::from_iter(notices);
+        offered = Offered::by(&servers).await;
+        let uris = filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS);
+        for uri in uris {
+            // One that cannot be subscribed to is not acknowledged.
+            if let Ok(subscription) = subscribed(exchange, &servers, uri).await {
+                heard.subscriptions.push((uri.clone(), subscription));
+            }
         }
-    } else {
-        tokio::select! {
-            () = exchange.no_longer_needed() => {}
-            () = exchange.serving.cancellation.cancelled() => {}
+    }
+    let config = offered.config();
+    let mut accepted = filter.supported_by(&config.capabilities);
+    if accepted.resource_subscriptions.is_some() {
+        let uris = heard.subscriptions.iter().map(|(uri, _)| uri.clone());
+        accepted.resource_subscriptions = Some(uris.collect());
+    }
+    let is_about_tools = accepted.tools_list_changed == Some(true);
+    let is_heard = exchange.client.notify(acknowledged(accepted.clone(), &exchange.id)).await;
+    let tools = async {
+        if is_heard && is_about_tools {
+            tell(exchange).await;
         }
+        pending::<()>().await;
+    };
+    let more = async {
+        if is_heard {
+            heard.tell(exchange, &accepted).await;
+        }
+        pending::<()>().await;
+    };
+    tokio::select! {
+        () = exchange.no_longer_needed() => {}
+        () = exchange.serving.cancellation.cancelled() => {}
+        () = tools => {}
+        () = more => {}
     }
     let mut result = SubscriptionsListenResult::complete(exchange.id.clone());
     result.meta.set_server_info(config.server_info);
     Ok(result)
 }
 
+/// What a subscriber hears beside changes of tools.
+#[derive(Default)]
+struct Heard {
+    notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,
+    /// By the URI that the client uses.
+    subscriptions: Vec<(String, Subscription)>,
+}
+
+impl Heard {
+    /// Notifies a subscriber until it reads nothing any more.
+    async fn tell(&mut self, exchange: &Asked<'_>, accepted: &SubscriptionFilter) {
+        while let Some((server, notice)) = self.notices.next().await {
+            let messages = match notice {
+                ServerNotice::PromptsChanged if accepted.prompts_list_changed == Some(true) => {
+                    vec![prompts_changed()]
+                }
+                ServerNotice::ResourcesChanged if accepted.resources_list_changed == Some(true) => {
+                    vec![resources_changed()]
+                }
+                ServerNotice::ResourceUpdated(uri) => {
+                    let of_uri = self
+                        .subscriptions
+                        .iter()
+                        .filter(|(_, one)| one.server == server && one.uri == uri);
+                    of_uri.map(|(shown, _)| resource_updated(shown)).collect()
+                }
+                _ => continue,
+            };
+            for mut message in messages {
+                message.get_meta_mut().set_subscription_id(exchange.id.clone());
+                if !exchange.client.notify(message).await {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// Notifies a subscriber until it reads nothing any more.
-async fn tell(exchange: &Exchange) {
+async fn tell(exchange: &Asked<'_>) {
     let mut changes = match &exchange.connection {
         Some(connection) => connection.changes().clone(),
         None => exchange.serving.gateway.changes.later(),
@@ -144,6 +289,19 @@ async fn tell(exchange: &Exchange) {
             return;
         }
     }
+}
+
+fn prompts_changed() -> ServerNotification {
+    ServerNotification::PromptListChangedNotification(Default::default())
+}
+
+fn resources_changed() -> ServerNotification {
+    ServerNotification::ResourceListChangedNotification(Default::default())
+}
+
+fn resource_updated(uri: &str) -> ServerNotification {
+    let params = ResourceUpdatedNotificationParam::new(uri);
+    ServerNotification::ResourceUpdatedNotification(Notification::new(params))
 }
 
 fn list_changed() -> ServerNotification {

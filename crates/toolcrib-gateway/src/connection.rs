@@ -9,13 +9,23 @@ use std::{
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use toolcrib_core::CancellationToken;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use toolcrib_core::{CancellationToken, ClientRefusal};
 
-use super::{changes::Changes, message::Notification, session::Session};
+use super::{
+    changes::Changes,
+    downstream::notification,
+    exchange::Outgoing,
+    message::{Notification, Response},
+    session::Session,
+};
 
 /// The limit of concurrent requests of a connection, including waiting ones.
 pub(super) const MAX_REQUESTS: u32 = 256;
+
+/// The limit of the server's own requests without a response.
+const MAX_ASKED: usize = 64;
 
 /// A connection by stdio, or a session over HTTP.
 #[derive(Clone)]
@@ -38,6 +48,15 @@ struct Shared {
     session: OnceLock<Arc<Session>>,
     /// The requests in progress.
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// The server's own requests without a response.
+    asked: Mutex<Asked>,
+}
+
+/// The requests of this server to the client.
+#[derive(Default)]
+struct Asked {
+    last: i64,
+    open: HashMap<i64, oneshot::Sender<Result<Value, ClientRefusal>>>,
 }
 
 impl Connection {
@@ -58,6 +77,7 @@ impl Connection {
             shares: all(),
             session: OnceLock::new(),
             requests: Mutex::default(),
+            asked: Mutex::default(),
         }))
     }
 
@@ -94,6 +114,55 @@ impl Connection {
                 free.insert(cancellation);
                 Some(Registered { connection: self.clone(), id: id.clone() })
             }
+        }
+    }
+
+    /// Asks the client, and waits for its response.
+    pub(super) async fn ask(
+        &self,
+        client: &Outgoing,
+        request: Value,
+    ) -> Result<Value, ClientRefusal> {
+        let (sender, response) = oneshot::channel();
+        let id = {
+            let mut asked = self.0.asked.lock();
+            if asked.open.len() >= MAX_ASKED {
+                let problem = "the client has too many unanswered requests";
+                return Err(ClientRefusal::failed(problem));
+            }
+            asked.last += 1;
+            let id = asked.last;
+            asked.open.insert(id, sender);
+            id
+        };
+        let mut pending = Pending { connection: self, client, id, is_over: false };
+        let mut message = request;
+        if let Some(fields) = message.as_object_mut() {
+            fields.insert("jsonrpc".to_owned(), "2.0".into());
+            fields.insert("id".to_owned(), id.into());
+        }
+        let gone = || ClientRefusal::failed("the client has gone");
+        if !client.send(message.to_string().into()).await {
+            return Err(gone());
+        }
+        let response = tokio::select! {
+            biased;
+            response = response => response.map_err(|_| gone())?,
+            () = self.gone() => Err(gone()),
+        };
+        pending.is_over = true;
+        response
+    }
+
+    /// Passes a response on to the request that waits for it; others are ignored.
+    pub(super) fn answered(&self, response: Response) {
+        let RequestId::Number(id) = response.id else { return };
+        let open = self.0.asked.lock().open.remove(&id);
+        if let Some(open) = open {
+            let outcome = response.outcome;
+            let outcome = outcome.map_err(|(code, message)| ClientRefusal { code, message });
+            // The waiter may have gone.
+            let _ = open.send(outcome);
         }
     }
 
@@ -151,6 +220,24 @@ impl Connection {
         let shares = if alone { MAX_REQUESTS } else { 1 };
         // It is never closed.
         Arc::clone(&self.0.shares).acquire_many_owned(shares).await.ok()
+    }
+}
+
+/// A request to the client that waits for its response. Dropped before, it is cancelled.
+struct Pending<'a> {
+    connection: &'a Connection,
+    client: &'a Outgoing,
+    id: i64,
+    is_over: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.connection.0.asked.lock().open.remove(&self.id);
+        if !self.is_over {
+            let params = json!({ "requestId": self.id, "reason": "the call is over" });
+            self.client.offer(notification("notifications/cancelled", params));
+        }
     }
 }
 

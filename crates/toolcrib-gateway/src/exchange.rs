@@ -1,6 +1,6 @@
 //! One request and its response: what all methods need of the client, whatever the transport.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{ops::Deref, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -11,22 +11,34 @@ use rmcp::{
         ServerJsonRpcMessage, ServerNotification, ServerResult,
     },
 };
+use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, ClientAbilities, ClientPort};
+use toolcrib_mcp::__internal::{self as wire, AssetKind};
 
 use super::{
     Serving,
     access::Caller,
-    call, changes,
+    call, changes, completion,
     connection::Connection,
+    downstream::{Ask, Downstream, LogLevel, Route},
     events::EventStream,
-    handshake::server_config,
-    list,
+    list, logging,
     message::{Request, no_method},
     params::ParamHeaders,
+    prompts,
     quoted::bounded,
+    resources,
+    rounds::{self, Round},
+    servers::Offered,
     session::Session,
 };
+
+/// The metadata with a client's capabilities, in the stateless era.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The result of a request.
+pub(super) type Outcome = Result<ServerResult, ErrorData>;
 
 /// The context of a request.
 pub(super) struct Exchange {
@@ -40,6 +52,8 @@ pub(super) struct Exchange {
     pub(super) client: Outgoing,
     /// The token of progress, if the client requested it.
     pub(super) progress: Option<ProgressToken>,
+    /// The receiver of servers' requests that the client answers in a further round.
+    pub(super) asks: Option<mpsc::Sender<Ask>>,
     /// The headers that repeat arguments; absent by stdio.
     pub(super) headers: Option<ParamHeaders>,
     /// Fires when the client no longer needs a response.
@@ -54,61 +68,172 @@ impl Exchange {
 
     /// Done when the client cancels the request, or has gone.
     pub(super) async fn no_longer_needed(&self) {
-        let ended = async {
-            match &self.connection {
-                Some(connection) => connection.ended().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             () = self.unwanted.cancelled() => {}
-            () = ended => {}
+            () = ended(self.connection.as_ref()) => {}
         }
     }
 
     /// Answers the request. A panic is an error of this request alone.
-    pub(super) async fn answer(self, request: Request) -> Answer {
-        let mut recheck = None;
-        let outcome = AssertUnwindSafe(self.outcome(request, &mut recheck)).catch_unwind().await;
+    pub(super) async fn answer(self, mut request: Request) -> Answer {
+        let id = self.id.clone();
+        let round = match self.era {
+            Era::Session(_) => Ok(None),
+            Era::Stateless(_) => Round::take(&mut request, &self.caller.access),
+        };
+        let round = match round {
+            Ok(round) => round,
+            Err(error) => return Answer::new(id, Err(error)),
+        };
+        let can = self.abilities(&request);
+        let round = round.filter(|round| round.continues() || can != ClientAbilities::default());
+        match round {
+            None => {
+                let mut recheck = None;
+                let outcome = self.finished(request, can, &mut recheck).await;
+                Answer { recheck, ..Answer::new(id, outcome) }
+            }
+            Some(round) => Answer::new(id, self.in_rounds(request, can, round).await),
+        }
+    }
+
+    /// Answers a request that may need its client's input before it has a result.
+    async fn in_rounds(mut self, request: Request, can: ClientAbilities, round: Round) -> Outcome {
+        let (sender, asks) = mpsc::channel(1);
+        self.asks = Some(sender);
+        let (serving, connection) = (self.serving.clone(), self.connection.clone());
+        let this_round = std::mem::take(&mut self.unwanted);
+        let unwanted = self.unwanted.clone();
+        let (method, params) = (request.method.clone(), request.params.clone());
+        let caller = self.caller.clone();
+        let bound = move || rounds::bound(&method, &params, &caller.access);
+        let call = async move { self.finished(request, can, &mut None).await }.boxed();
+        let gone = async {
+            tokio::select! {
+                () = this_round.cancelled() => {}
+                () = ended(connection.as_ref()) => {}
+            }
+        };
+        rounds::first(&serving, round, bound, call, asks, &unwanted, gone).await
+    }
+
+    async fn finished(
+        &self,
+        request: Request,
+        can: ClientAbilities,
+        recheck: &mut Option<Recheck>,
+    ) -> Outcome {
+        let outcome = AssertUnwindSafe(self.outcome(request, can, recheck)).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| {
             Err(ErrorData::internal_error("the request ended without an answer", None))
         });
-        let outcome = outcome.map(|mut result| {
+        outcome.map(|mut result| {
             match self.era.version().has_initialize() {
                 true => result.strip_result_type_for_legacy_peer(),
                 false => result.fill_missing_cache_hints(),
             }
             result
-        });
-        Answer { recheck, ..Answer::new(self.id, outcome) }
+        })
+    }
+
+    /// What the client can do for servers.
+    fn abilities(&self, request: &Request) -> ClientAbilities {
+        match &self.era {
+            Era::Session(session) => session.client.abilities,
+            Era::Stateless(_) => {
+                let declared = request.meta.0.get(CAPABILITIES);
+                declared.map(wire::abilities).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The client, for the servers that this request reaches.
+    fn client(&self, meta: Map<String, Value>, abilities: ClientAbilities) -> Downstream {
+        let (key, log, route) = match (&self.era, &self.asks, &self.connection) {
+            (Era::Session(session), _, Some(connection)) => {
+                let route = Route::Session(connection.clone(), self.client.clone());
+                (session.client.key, Arc::clone(&session.client.log), route)
+            }
+            (_, asks, _) => {
+                let route = asks.clone().map_or(Route::None, Route::Rounds);
+                // Each request is a separate client.
+                let log = Arc::new(LogLevel::of_request(&meta));
+                (Arc::as_ptr(&log).addr(), log, route)
+            }
+        };
+        let redactor = self.serving.gateway.engine.redactor().clone();
+        let client = Some(self.client.clone());
+        Downstream { key, abilities, meta, redactor, log, client, route }
     }
 
     async fn outcome(
         &self,
         request: Request,
+        can: ClientAbilities,
         recheck: &mut Option<Recheck>,
-    ) -> Result<ServerResult, ErrorData> {
+    ) -> Outcome {
         let is_stateless = !self.era.version().has_initialize();
-        match request.method.as_str() {
-            "tools/call" => call::call(self, request.params.into(), recheck).await.map(Into::into),
-            "tools/list" => list::list(self, &request.params).await.map(Into::into),
-            "server/discover" => self.discover().map(Into::into),
+        let Request { method, params, meta, .. } = request;
+        let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
+        let asked = Asked { exchange: self, port: &port };
+        match method.as_str() {
+            "tools/call" => call::call(&asked, params.into(), recheck).await.map(Into::into),
+            "tools/list" => list::list(&asked, &params).await.map(Into::into),
+            "resources/list" => resources::list(&asked, &params, AssetKind::Resources).await,
+            "resources/templates/list" => {
+                resources::list(&asked, &params, AssetKind::Templates).await
+            }
+            "resources/read" => resources::read(&asked, params).await,
+            "resources/subscribe" if !is_stateless => resources::subscribe(&asked, &params).await,
+            "resources/unsubscribe" if !is_stateless => {
+                resources::unsubscribe(&asked, &params).await
+            }
+            "prompts/list" => prompts::list(&asked, &params).await,
+            "prompts/get" => prompts::get(&asked, params).await,
+            "completion/complete" => completion::complete(&asked, params).await,
+            "logging/setLevel" if !is_stateless => logging::set_level(&asked, &params).await,
+            "server/discover" => self.discover(&asked).await.map(Into::into),
             "subscriptions/listen" if is_stateless => {
-                changes::listen(self, request.params.into()).await.map(Into::into)
+                changes::listen(&asked, params.into()).await.map(Into::into)
             }
             "ping" if !is_stateless => Ok(ServerResult::empty(())),
             method => Err(no_method(method)),
         }
     }
 
-    fn discover(&self) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, asked: &Asked<'_>) -> Result<DiscoverResult, ErrorData> {
         let (gateway, access) = (&self.serving.gateway, &self.caller.access);
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
-        let config = server_config().with_instructions(gateway.instructions(access, false));
+        let offered = Offered::by(&asked.servers().await?).await;
+        let instructions = gateway.instructions(access, false, &offered);
+        let config = offered.config().with_instructions(instructions);
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), config))
+    }
+}
+
+/// Done when responses to a connection are no longer needed.
+async fn ended(connection: Option<&Connection>) {
+    match connection {
+        Some(connection) => connection.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A request in progress, and its client.
+pub(super) struct Asked<'a> {
+    pub(super) exchange: &'a Exchange,
+    /// Its client, for the servers that it reaches.
+    pub(super) port: &'a Arc<dyn ClientPort>,
+}
+
+impl Deref for Asked<'_> {
+    type Target = Exchange;
+
+    fn deref(&self) -> &Exchange {
+        self.exchange
     }
 }
 
@@ -225,7 +350,20 @@ pub(super) enum Outgoing {
 impl Outgoing {
     /// Sends a notification; false if the client reads nothing any more.
     pub(super) async fn notify(&self, notification: ServerNotification) -> bool {
-        let message = json(&ServerJsonRpcMessage::notification(notification));
+        self.send(json(&ServerJsonRpcMessage::notification(notification))).await
+    }
+
+    /// Sends a message if the client has room for it.
+    pub(super) fn offer(&self, message: Bytes) {
+        match self {
+            // A client that reads too slowly misses some.
+            Self::Lines(lines) => drop(lines.try_send(message)),
+            Self::Events(events) => events.send(message),
+        }
+    }
+
+    /// Sends a message; false if the client reads nothing any more.
+    pub(super) async fn send(&self, message: Bytes) -> bool {
         match self {
             Self::Lines(lines) => lines.send(message).await.is_ok(),
             Self::Events(events) => {

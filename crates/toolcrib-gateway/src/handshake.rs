@@ -4,14 +4,13 @@ use std::{sync::Arc, time::Instant};
 
 use rmcp::{
     ErrorData,
-    model::{
-        Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-        ToolsCapability,
-    },
+    model::{InitializeRequestParams, ProtocolVersion},
 };
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
-use toolcrib_core::__internal::millis;
+use toolcrib_core::{__internal::millis, ClientAbilities};
+use toolcrib_engine::TurnError;
+use toolcrib_mcp::__internal as wire;
 
 use super::{
     Serving,
@@ -21,22 +20,13 @@ use super::{
     connection::Connection,
     exchange::{Answer, Outgoing},
     message::{INITIALIZE, Request, no_method},
-    session::Session,
+    servers::{Offered, reached},
+    session::{Purpose, Session},
 };
-
-/// The declaration of the server to clients of both eras.
-pub(super) fn server_config() -> ServerConfig {
-    let mut tools = ToolsCapability::default();
-    tools.list_changed = Some(true);
-    let mut capabilities = ServerCapabilities::default();
-    capabilities.tools = Some(tools);
-    ServerConfig::new(capabilities)
-        .with_server_info(Implementation::new("toolcrib", env!("CARGO_PKG_VERSION")))
-}
 
 /// Begins a session of a connection, with a permit if sessions are limited. Its notifications go to
 /// the client from then on.
-pub(super) fn initialize(
+pub(super) async fn initialize(
     serving: &Serving,
     caller: &Caller,
     request: Request,
@@ -47,12 +37,17 @@ pub(super) fn initialize(
     let began = Instant::now();
     // Why a session did not begin, which the client does not receive.
     let mut cause = None;
-    let outcome = negotiated(&request).and_then(|protocol| {
-        let mut result = server_config().with_protocol_version(protocol.clone());
-        begin(serving, caller, protocol, connection, client, place, &mut cause)?;
-        result.instructions = Some(serving.gateway.instructions(&caller.access, true));
+    let outcome = async {
+        let protocol = negotiated(&request)?;
+        let declared = request.params.get("capabilities");
+        let can = declared.map(wire::abilities).unwrap_or_default();
+        let place = Place { connection, client, place };
+        let offered = begin(serving, caller, protocol.clone(), can, place, &mut cause).await?;
+        let mut result = offered.config().with_protocol_version(protocol);
+        result.instructions = Some(serving.gateway.instructions(&caller.access, true, &offered));
         Ok(result)
-    });
+    };
+    let outcome: Result<_, ErrorData> = outcome.await;
     serving.gateway.log(|| {
         let mut entry = AccessEntry::new(INITIALIZE, Some(caller));
         entry.session = connection.session().map(|session| Arc::clone(&session.id));
@@ -66,28 +61,42 @@ pub(super) fn initialize(
     Answer::new(request.id, outcome.map(Into::into))
 }
 
-fn begin(
+/// Where a session begins.
+struct Place<'a> {
+    connection: &'a Connection,
+    client: Outgoing,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+async fn begin(
     serving: &Serving,
     caller: &Caller,
     protocol: ProtocolVersion,
-    connection: &Connection,
-    client: Outgoing,
-    place: Option<OwnedSemaphorePermit>,
+    can: ClientAbilities,
+    Place { connection, client, place }: Place<'_>,
     cause: &mut Option<Arc<str>>,
-) -> Result<(), ErrorData> {
+) -> Result<Offered, ErrorData> {
+    let refused = |error: TurnError, cause: &mut Option<Arc<str>>| {
+        *cause = Some(error.to_string().into());
+        ErrorData::internal_error(error.caller_text(), None)
+    };
     let (session, ended) =
-        Session::begin(serving, &caller.access, connection.id(), protocol, place).map_err(
-            |error| {
-                *cause = Some(error.to_string().into());
-                ErrorData::internal_error(error.caller_text(), None)
-            },
-        )?;
+        Session::begin(serving, &caller.access, connection.id(), protocol, can, place)
+            .map_err(|error| refused(error, cause))?;
     if !connection.begin(Arc::clone(&session)) {
         let twice = "this connection has been initialized already";
         return Err(ErrorData::invalid_request(twice, None));
     }
+    // No source is needed.
+    let iteration = session.iteration(Purpose::Call("")).await;
+    let iteration = iteration.map_err(|error| refused(error, cause))?;
+    let servers = reached(&iteration, &session.identity, &serving.gateway.servers);
+    let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
+    let notices = notices.collect();
+    let offered = Offered::of(&servers).await;
+    changes::pass_on(serving, &session, ended.clone(), notices, offered.clone(), client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
-    Ok(())
+    Ok(offered)
 }
 
 /// The version of the session: the client's, or the newest that has sessions.

@@ -49,7 +49,7 @@ pub(super) fn check(headers: &HeaderMap, message: &Message) -> Result<(), ErrorD
         }
         _ if has_sessions(headers)? => Ok(()),
         Message::Notification(notification) => repeats(headers, &METHOD, &notification.method),
-        Message::Response => {
+        Message::Response(_) => {
             Err(ErrorData::invalid_request("no response is expected: nothing was requested", None))
         }
     }

@@ -21,7 +21,9 @@ mod access_log;
 mod authority;
 mod call;
 mod changes;
+mod completion;
 mod connection;
+mod downstream;
 mod events;
 mod exchange;
 mod find_id;
@@ -29,33 +31,38 @@ mod handshake;
 mod headers;
 mod http;
 mod list;
+mod logging;
 mod message;
 mod pages;
 mod params;
 mod post;
 mod progress;
+mod prompts;
 mod quoted;
 mod readiness;
 mod reply;
+mod resources;
 mod result;
+mod rounds;
 mod routes;
+mod servers;
 mod session;
 mod sessions;
 mod stdio;
 
-use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
-use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId};
+use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId, fence, harmless};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
 
-use self::changes::Changes;
 pub use self::{
-    access::{Access, HttpAccess},
+    access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},
 };
+use self::{changes::Changes, resources::Links, rounds::Waiting, servers::Offered};
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
@@ -63,6 +70,9 @@ pub const MAX_SESSIONS: usize = 1024;
 /// How long a list waits for a source: the tools of a slower server follow once it is connected,
 /// with a notification that the list has changed.
 const SOURCES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The limit of a server's instructions, in characters.
+const MOST_INSTRUCTIONS: usize = 8_000;
 
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
 /// protocol. Clones share it; it may serve any number of times.
@@ -100,9 +110,14 @@ struct Shared {
     engine: Engine,
     changes: Changes,
     servers: Vec<McpClient>,
+    /// The servers whose texts are not fenced.
+    unfenced: HashSet<Arc<str>>,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
+    /// The calls that wait for input.
+    waiting: Waiting,
+    links: Links,
 }
 
 /// State shared by one `serve_…` call.
@@ -122,6 +137,7 @@ impl Gateway {
             engine,
             changes: Changes::default(),
             servers: Vec::new(),
+            unfenced: HashSet::new(),
             instructions: None,
             working_dir: None,
             log: None,
@@ -172,6 +188,11 @@ impl Shared {
         self.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
     }
 
+    /// Whether texts of a server are fenced for this access.
+    fn fences(&self, access: &Access, server: &str) -> bool {
+        access.fence == Fence::Model && !self.unfenced.contains(server)
+    }
+
     /// Writes a line of the access log; the entry is only created if there is a log.
     fn log(&self, entry: impl FnOnce() -> AccessEntry) {
         if let Some(log) = &self.log {
@@ -181,9 +202,21 @@ impl Shared {
 
     /// The server's instructions for the client's model: the operator's, those about fences, the
     /// active skills, and in a session, how to activate others.
-    fn instructions(&self, access: &Access, in_session: bool) -> String {
+    fn instructions(&self, access: &Access, in_session: bool, offered: &Offered) -> String {
         let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
-        lines.push(FENCE_NOTICE.into());
+        if access.fence == Fence::Model {
+            lines.push(FENCE_NOTICE.into());
+        }
+        for (server, text) in &offered.instructions {
+            // A server's text may be anybody's: it is data about its tools, fenced like a result.
+            let text = self.engine.redactor().text(text);
+            let text: String = harmless(&text).chars().take(MOST_INSTRUCTIONS).collect();
+            let text = match self.fences(access, server) {
+                true => fence(server, &text),
+                false => text,
+            };
+            lines.push(format!("MCP server `{server}` describes itself:\n{text}").into());
+        }
         let skills = self.engine.skills_of(access.personality.as_deref());
         let active = |id: &SkillId| skills.get(id.as_str());
         let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
@@ -217,6 +250,7 @@ pub struct GatewayBuilder {
     engine: Engine,
     changes: Changes,
     servers: Vec<McpClient>,
+    unfenced: HashSet<Arc<str>>,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
@@ -229,6 +263,13 @@ impl GatewayBuilder {
     pub fn watch(mut self, client: &McpClient) -> Self {
         self.servers.push(client.clone());
         self.changes(client.changes())
+    }
+
+    /// Does not fence the texts of a server, for clients that parse them; see [`Fence`]. They are
+    /// still redacted and sanitized.
+    pub fn without_fence(mut self, server: impl Into<Arc<str>>) -> Self {
+        self.unfenced.insert(server.into());
+        self
     }
 
     /// Checks the menu again whenever this number changes, and notifies the clients whose menu has
@@ -262,8 +303,18 @@ impl GatewayBuilder {
 
     /// Builds the gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
-        let Self { engine, changes, servers, instructions, working_dir, log } = self;
-        Gateway(Arc::new(Shared { engine, changes, servers, instructions, working_dir, log }))
+        let Self { engine, changes, servers, unfenced, instructions, working_dir, log } = self;
+        Gateway(Arc::new(Shared {
+            engine,
+            changes,
+            servers,
+            unfenced,
+            instructions,
+            working_dir,
+            log,
+            waiting: Waiting::default(),
+            links: Links::default(),
+        }))
     }
 }
 

@@ -23,8 +23,14 @@ pub(super) const INITIALIZE: &str = "initialize";
 pub(super) enum Message {
     Request(Request),
     Notification(Notification),
-    /// A response to a request of the server, which sends none.
-    Response,
+    Response(Response),
+}
+
+/// The response to a request of the server.
+pub(super) struct Response {
+    pub(super) id: RequestId,
+    /// The result, or the error's code and message.
+    pub(super) outcome: Result<Value, (i32, String)>,
 }
 
 /// A message that needs a response.
@@ -91,7 +97,11 @@ impl Message {
         let method = match method {
             Some(Value::String(method)) => method,
             Some(_) => return Err(invalid(no_message())),
-            None if is_response => return Ok(Self::Response),
+            None if is_response => {
+                let id =
+                    id.clone().ok_or_else(|| wrong("a response needs the id of its request"))?;
+                return Ok(Self::Response(Response { id, outcome: outcome(&mut fields) }));
+            }
             None => return Err(wrong("not a request: `method` is missing")),
         };
         let no_object = |name| {
@@ -167,6 +177,16 @@ impl InvalidMessage {
 pub(super) fn no_method(method: &str) -> ErrorData {
     let message = format!("unknown method `{}`", shortened(method));
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// The outcome in a response.
+fn outcome(fields: &mut Map<String, Value>) -> Result<Value, (i32, String)> {
+    let Some(error) = fields.remove("error") else {
+        return Ok(fields.remove("result").unwrap_or_default());
+    };
+    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    Err((code.unwrap_or(ErrorCode::INTERNAL_ERROR.0), message.to_owned()))
 }
 
 /// An object, which is empty if it is absent.

@@ -65,12 +65,14 @@ impl Post<'_> {
         headers::check(self.headers, &message).map_err(|error| {
             let id = match &message {
                 Message::Request(request) => Some(request.id.clone()),
-                Message::Notification(_) | Message::Response => None,
+                Message::Notification(_) | Message::Response(_) => None,
             };
             Refusal::of(id, error)
         })?;
         match message {
-            Message::Request(request) if request.method == INITIALIZE => self.initialize(request),
+            Message::Request(request) if request.method == INITIALIZE => {
+                self.initialize(request).await
+            }
             Message::Request(request) => self.request(request).await,
             Message::Notification(notification) => {
                 // Without sessions, the end of its connection cancels a request.
@@ -79,8 +81,8 @@ impl Post<'_> {
                 }
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
-            Message::Response => {
-                self.session(None)?;
+            Message::Response(response) => {
+                self.session(None)?.connection.answered(response);
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
         }
@@ -91,7 +93,7 @@ impl Post<'_> {
     }
 
     /// Begins a session; one that the request names has begun already, which is the answer.
-    fn initialize(&self, request: Request) -> Result<Response<Body>, Refusal> {
+    async fn initialize(&self, request: Request) -> Result<Response<Body>, Refusal> {
         let (session, place) = if self.headers.contains_key(SESSION) {
             (self.session(Some(&request))?, None)
         } else if let Some(place) = self.sessions.place() {
@@ -105,7 +107,8 @@ impl Post<'_> {
         };
         let (serving, caller, connection) = (self.serving, &self.caller, &session.connection);
         let client = Outgoing::Events(session.common.clone());
-        let answer = handshake::initialize(serving, caller, request, connection, client, place);
+        let answer =
+            handshake::initialize(serving, caller, request, connection, client, place).await;
         let has_begun = answer.outcome.is_ok();
         let mut response = answer.send(|json| reply::json(StatusCode::OK, json));
         if has_begun && let Ok(id) = HeaderValue::from_str(connection.id()) {
@@ -146,6 +149,7 @@ impl Post<'_> {
             connection,
             client: Outgoing::Events(events.clone()),
             progress: request.meta.get_progress_token(),
+            asks: None,
             headers: is_independent.then(|| ParamHeaders::of(self.headers)),
             unwanted: unwanted.clone(),
         };

@@ -6,13 +6,34 @@ use std::{pin::pin, sync::Arc};
 use rmcp::model::{Notification, ProgressNotificationParam, ProgressToken, ServerNotification};
 use tokio::{sync::watch, time::sleep_until};
 use toolcrib_core::{
-    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Subscription,
+    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, ProgressCount,
+    Subscription,
 };
 
-use super::exchange::Outgoing;
+use super::{
+    exchange::{Exchange, Outgoing},
+    session::Step,
+};
 
-/// A message, and the percentage done, 0 to 100.
-type Message = (String, Option<u8>);
+/// A message, the percentage done, 0 to 100, and the count that it comes from.
+type Message = (String, Option<u8>, Option<ProgressCount>);
+
+/// Runs a request of the pipe for an MCP server, and forwards its progress if the client requested
+/// it.
+pub(super) async fn forwarded<T>(
+    exchange: &Exchange,
+    step: &Step,
+    call_id: &Arc<str>,
+    call: impl Future<Output = T>,
+) -> T {
+    match &exchange.progress {
+        Some(token) => {
+            let (client, token) = (&exchange.client, token.clone());
+            passed_on(&step.events, call_id, Audience::Dashboard, token, client, call).await
+        }
+        None => call.await,
+    }
+}
 
 /// Waits for a call, and forwards its progress for that audience and wider ones meanwhile:
 /// rate-limited, with the newest of faster messages. The last message is sent before this is done.
@@ -51,11 +72,12 @@ impl Listening {
         sender: watch::Sender<Option<Message>>,
     ) -> Self {
         let listening = events.on("tool.progress", move |event| {
-            if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
+            if let EventKind::ToolProgress { call_id, message, percent, count, audience, .. } =
+                &event.kind
                 && *audience >= least
                 && *call_id == call
             {
-                sender.send_replace(Some((message.clone(), *percent)));
+                sender.send_replace(Some((message.clone(), *percent, *count)));
             }
         });
         Self(listening.ok())
@@ -79,8 +101,11 @@ async fn pass_on(
     let (mut count, mut pace) = (Count::default(), ProgressPace::default());
     // The last unsent message is sent after the end.
     while said.changed().await.is_ok() {
-        let Some((message, percent)) = said.borrow_and_update().clone() else { continue };
-        let (done, total) = count.next(percent);
+        let Some((message, percent, said)) = said.borrow_and_update().clone() else { continue };
+        let (done, total) = match said {
+            Some(said) => count.as_said(said),
+            None => count.next(percent),
+        };
         let mut progress =
             ProgressNotificationParam::new(token.clone(), done).with_message(message);
         progress.total = total;
@@ -102,6 +127,15 @@ async fn pass_on(
 struct Count(Option<f64>);
 
 impl Count {
+    /// The reporter's own count, as long as it grows.
+    fn as_said(&mut self, said: ProgressCount) -> (f64, Option<f64>) {
+        if self.0.is_some_and(|last| said.done <= last) {
+            return (self.next(None).0, None);
+        }
+        self.0 = Some(said.done);
+        (said.done, said.total)
+    }
+
     /// The progress and its total: percent if the tool reports it, else the number of messages.
     fn next(&mut self, percent: Option<u8>) -> (f64, Option<f64>) {
         let last = self.0;

@@ -1,19 +1,22 @@
 //! The iteration of a request: of its session's turn, or of a separate one.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::ProtocolVersion;
+use serde_json::Map;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
-use toolcrib_core::{CancellationToken, Digest, Events};
+use toolcrib_core::{CancellationToken, ClientAbilities, ClientPort, Digest, Events, Identity};
 use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
 
 use super::{
     Serving,
     access::Access,
-    exchange::{Era, Exchange},
+    downstream::{Downstream, LogLevel, Route},
+    exchange::{Asked, Era},
+    resources::Subscription,
 };
 
 /// The conversation of requests in the stateless era: artifacts of one caller's results can be read
@@ -33,11 +36,16 @@ pub(super) struct Session {
     /// The negotiated protocol version.
     pub(super) protocol: ProtocolVersion,
     turn_id: Arc<str>,
+    pub(super) identity: Arc<Identity>,
     events: Events,
     /// Locked while an iteration begins; its calls run concurrently with others.
     turn: tokio::sync::Mutex<Turn>,
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
+    /// The client, as the lists of servers see it.
+    pub(super) client: Arc<Downstream>,
+    /// The client's subscriptions to resources, by the URI that it uses.
+    pub(super) subscriptions: Mutex<HashMap<Arc<str>, Subscription>>,
     /// Signals that an action of the session may have changed the menu.
     pub(super) recheck: Arc<Notify>,
     _place: Option<OwnedSemaphorePermit>,
@@ -51,14 +59,26 @@ impl Session {
         access: &Access,
         id: &Arc<str>,
         protocol: ProtocolVersion,
+        abilities: ClientAbilities,
         place: Option<OwnedSemaphorePermit>,
     ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
         let events = Events::new();
+        let log = Arc::new(LogLevel::new(LogLevel::ALL));
+        let client = Arc::new(Downstream {
+            key: Arc::as_ptr(&log).addr(),
+            abilities,
+            meta: Map::new(),
+            redactor: serving.gateway.engine.redactor().clone(),
+            log,
+            client: None,
+            route: Route::None,
+        });
         let options = serving
             .gateway
             .turn_options(access, &serving.cancellation)
             .conversation(Arc::clone(id))
             .ends_conversation()
+            .client(Arc::clone(&client) as Arc<dyn ClientPort>)
             .events(events.clone());
         let turn = serving.gateway.engine.turn(options)?;
         let ended = CancellationToken::new();
@@ -67,8 +87,11 @@ impl Session {
             protocol,
             turn_id: Arc::clone(turn.turn_id()),
             events,
+            identity: Arc::clone(turn.identity()),
             turn: tokio::sync::Mutex::new(turn),
             known: Mutex::new(None),
+            client,
+            subscriptions: Mutex::default(),
             recheck: Arc::default(),
             _place: place,
             _ended: ended.clone().drop_guard(),
@@ -76,7 +99,7 @@ impl Session {
         Ok((Arc::new(session), ended))
     }
 
-    async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, TurnError> {
+    pub(super) async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, TurnError> {
         let beginning = self.turn.lock().await.begin_for(purpose.tool()).await?;
         let number = beginning.number();
         // The turn is unlocked meanwhile: a call does not wait for servers that another request
@@ -150,11 +173,12 @@ pub(super) struct Step {
     /// Its events.
     pub(super) events: Events,
     pub(super) turn_id: Arc<str>,
+    pub(super) identity: Arc<Identity>,
     /// Dropping it would cancel the iteration's calls.
     _turn: Option<Turn>,
 }
 
-impl Exchange {
+impl Asked<'_> {
     /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
     /// artifacts are remembered: no skill can be activated, and no found tool stays listed.
     pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
@@ -164,6 +188,7 @@ impl Exchange {
                 iteration: session.iteration(purpose).await?,
                 events: session.events.clone(),
                 turn_id: Arc::clone(&session.turn_id),
+                identity: Arc::clone(&session.identity),
                 _turn: None,
             }),
             Era::Stateless(_) => {
@@ -174,12 +199,14 @@ impl Exchange {
                     .conversation(stateless(access))
                     .without_read_skill()
                     .reveal(Reveal::CallTool)
+                    .client(Arc::clone(self.port))
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;
                 let iteration = turn.offer(listed).await?;
                 let turn_id = Arc::clone(turn.turn_id());
-                Ok(Step { iteration, events, turn_id, _turn: Some(turn) })
+                let identity = Arc::clone(turn.identity());
+                Ok(Step { iteration, events, turn_id, identity, _turn: Some(turn) })
             }
         }
     }

@@ -106,10 +106,10 @@ impl Client {
             let place = timeout(MAKES_ROOM_WITHIN, self.output.clone().reserve_owned()).await;
             let Ok(Ok(place)) = place else { break Ok(()) };
             match line.and_then(|line| Message::read(&line)) {
-                Ok(Message::Request(request)) => self.begin(request, place),
+                Ok(Message::Request(request)) => self.begin(request, place).await,
                 Ok(other) if !self.has_begun => break Err(no_handshake(&other)),
                 Ok(Message::Notification(notification)) => self.connection.notice(notification),
-                Ok(Message::Response) => {}
+                Ok(Message::Response(response)) => self.connection.answered(response),
                 Err(invalid) if !invalid.needs_response => {}
                 Err(invalid) => self.refuse(invalid, place),
             }
@@ -121,12 +121,13 @@ impl Client {
     }
 
     /// Answers a request: in a separate task, but for the handshake.
-    fn begin(&mut self, request: Request, place: mpsc::OwnedPermit<Bytes>) {
+    async fn begin(&mut self, request: Request, place: mpsc::OwnedPermit<Bytes>) {
         let client = Outgoing::Lines(self.output.clone());
         if request.method == INITIALIZE {
             let (serving, caller) = (&self.serving, &self.caller);
             let connection = &self.connection;
-            let answer = handshake::initialize(serving, caller, request, connection, client, None);
+            let answer =
+                handshake::initialize(serving, caller, request, connection, client, None).await;
             self.has_begun |= answer.outcome.is_ok();
             answer.send(|json| place.send(json));
             return;
@@ -151,6 +152,7 @@ impl Client {
             connection: Some(self.connection.clone()),
             client,
             progress: request.meta.get_progress_token(),
+            asks: None,
             headers: None,
             unwanted: unwanted.clone(),
         };
@@ -183,7 +185,7 @@ impl Client {
 fn no_handshake(message: &Message) -> GatewayError {
     let first = match message {
         Message::Notification(notification) => format!("`{}`", shortened(&notification.method)),
-        Message::Request(_) | Message::Response => "a response".to_owned(),
+        Message::Request(_) | Message::Response(_) => "a response".to_owned(),
     };
     GatewayError::Handshake(format!("its first message is {first}, instead of `{INITIALIZE}`"))
 }

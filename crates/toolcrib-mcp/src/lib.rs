@@ -29,14 +29,21 @@ mod wire;
 pub mod __internal {
     //! Pieces that the gateway shares with the client.
 
-    pub use crate::wire::{block, tool};
+    pub use crate::{
+        client::{AssetKind, McpRequest, Notices, ServerOffers, Subscribed},
+        connection::ServerNotice,
+        wire::{
+            abilities, block, content_block, contents, harmless_json, protocol_error,
+            resource_block, tool,
+        },
+    };
 }
 
 #[cfg(feature = "mock")]
 pub use self::client::pipe_mcp_client;
 pub use self::client::{
     InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName, ServerState,
-    ServerStatus, StateChange, UnmatchedPattern, mcp_client,
+    ServerStatus, SessionScope, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]
 pub use self::mock::{MockMcpBuilder, MockServer, mock_mcp_client};

@@ -18,6 +18,7 @@ pub struct McpServer {
     pub(crate) on_failure: OnFailure,
     pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
+    pub(crate) unfenced: bool,
     /// Of a program.
     pub(crate) sandbox: Option<SandboxTier>,
     /// The client; else why there is none, for the operator.
@@ -50,6 +51,11 @@ impl McpServer {
     /// Whether its annotations about its tools' effects are trusted.
     pub fn is_trusted(&self) -> bool {
         self.trusted
+    }
+
+    /// Whether its texts are fenced for clients of a gateway. Default: yes.
+    pub fn is_fenced(&self) -> bool {
+        !self.unfenced
     }
 
     /// The sandbox of its program; `None` for a server at a URL, or without a client.

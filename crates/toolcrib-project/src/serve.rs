@@ -22,6 +22,7 @@ pub struct ServeToken {
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Arc<str>>,
     pub(crate) reveal: Option<Reveal>,
+    pub(crate) unfenced: bool,
 }
 
 impl ServeToken {
@@ -48,6 +49,11 @@ impl ServeToken {
     /// How its bearer calls deferred tools that it has found; the project's choice if absent.
     pub fn reveal(&self) -> Option<Reveal> {
         self.reveal
+    }
+
+    /// Whether texts of third parties are fenced for its bearer. Default: yes.
+    pub fn is_fenced(&self) -> bool {
+        !self.unfenced
     }
 
     /// The personality of its bearer; the default one if absent.

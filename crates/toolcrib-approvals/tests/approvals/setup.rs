@@ -144,7 +144,11 @@ impl Setup {
     /// Parks a call, and gives its id.
     pub(crate) async fn parked(&self, made: &Made) -> Arc<str> {
         let result = self.make(made).await;
-        assert_eq!(result.code.map(toolcrib_core::ErrorCode::as_str), Some("awaiting_approval"), "{result:?}");
+        assert_eq!(
+            result.code.map(toolcrib_core::ErrorCode::as_str),
+            Some("awaiting_approval"),
+            "{result:?}"
+        );
         self.open()
     }
 

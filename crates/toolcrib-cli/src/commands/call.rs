@@ -23,6 +23,7 @@ use toolcrib_project::Project;
 use super::{
     ChosenModel, Problem, Purpose, approver,
     call_arguments::{self, Given},
+    default_answers::DefaultAnswers,
     engine,
     explain::withheld_name,
     fresh, project_flags, turn_options, with_project,
@@ -90,6 +91,9 @@ async fn attempt(
 ) -> Result<Made, Problem> {
     let mut options = turn_options(project, &args.situation, cancellation)?;
     options.approver = approver;
+    if args.accept_defaults {
+        options = options.client(Arc::new(DefaultAnswers));
+    }
     let mut turn = engine.turn(options)?;
     // Starts only servers that may have the tool.
     let mut iteration = turn.iteration_for(&args.tool).await?;

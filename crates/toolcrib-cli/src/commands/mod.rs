@@ -8,6 +8,7 @@ mod catalog;
 mod chat;
 mod check;
 mod consent;
+mod default_answers;
 mod doctor;
 mod explain;
 mod find;
@@ -158,6 +159,7 @@ async fn load(
         base_url: model.base_url,
         imports: global.imports.clone(),
         allow_stray_children: global.allow_stray_children,
+        trusted: global.trusted.clone(),
         plugins: Vec::new(),
         cancel: cancellation.clone(),
     };
@@ -173,6 +175,13 @@ async fn load(
     };
     if cancellation.is_cancelled() {
         return Err(Problem::cancelled());
+    }
+    let is_server = |name: &&String| {
+        project.mcp_servers().iter().any(|server| server.name().as_str() == name.as_str())
+    };
+    if let Some(unknown) = global.trusted.iter().find(|name| !is_server(name)) {
+        let message = format!("`--trust {unknown}`: no file of `--import` declares this server");
+        return Err(Problem::usage(message));
     }
     // After an evaluation, the project is loaded once more.
     if !global.quiet && !global.json && !matches!(purpose, Purpose::Judge) {

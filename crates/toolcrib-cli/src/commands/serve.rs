@@ -72,6 +72,9 @@ async fn serve_project(
     let clients = project.mcp_servers().iter().filter_map(|server| server.client().ok());
     let gateway = Gateway::builder(engine.clone()).working_dir(project.root());
     let mut gateway = clients.fold(gateway, GatewayBuilder::watch);
+    for server in project.mcp_servers().iter().filter(|server| !server.is_fenced()) {
+        gateway = gateway.without_fence(server.name().as_str());
+    }
     if let Some(path) = &args.access_log {
         gateway = gateway.access_log(json_lines::access_log(path, project)?);
     }

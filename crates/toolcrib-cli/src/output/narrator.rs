@@ -165,6 +165,7 @@ impl Narrator {
                 tool,
                 message,
                 percent,
+                count: _,
                 audience: Audience::User,
             } => {
                 let percent = percent.map(|p| format!("{p} % ")).unwrap_or_default();

@@ -69,6 +69,7 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
         flag("claim", &format!("{name}={value}"));
     }
     args.skills.iter().for_each(|skill| flag("skill", skill));
+    global.trusted.iter().for_each(|server| flag("trust", server));
     let switches = [
         ("--no-project", !global.has_project()),
         ("--allow-stray-children", global.allow_stray_children),

@@ -14,7 +14,7 @@ pub use self::{
     recorder::{TurnEvents, millis},
 };
 use crate::{
-    context::Audience,
+    context::{Audience, ProgressCount},
     digest::Digest,
     identity::Identity,
     listing_info::CacheStatus,
@@ -382,6 +382,9 @@ pub enum EventKind {
         /// Percentage done, 0 to 100.
         #[serde(skip_serializing_if = "Option::is_none")]
         percent: Option<u8>,
+        /// The count that the percentage comes from, in units of the tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        count: Option<ProgressCount>,
         /// The audience.
         audience: Audience,
     },

@@ -7,8 +7,8 @@ use tokio::{task::JoinError, time::sleep};
 
 use toolcrib_core::{
     __internal::{ArtifactLog, panic_text},
-    ArtifactCall, ArtifactEntry, ArtifactPolicy, ArtifactPort, ArtifactStoreError, EventKind,
-    StoredResult, Tool, ToolOutput,
+    ArtifactCall, ArtifactEntry, ArtifactPolicy, ArtifactPort, ArtifactStoreError, ContentBlock,
+    EventKind, StoredResult, Tool, ToolOutput,
 };
 
 use super::{
@@ -127,8 +127,8 @@ async fn keep_what_is_cut(
             batch.engine.validators.aside(&source, length, work).await.ok()
         }
         _ => Some(match &ended.outcome {
-            Ok(output) => readable(output).into_owned().into_bytes(),
-            Err(failure) => failure.message.clone().into_bytes(),
+            Ok(output) => readable(&output.value, &output.blocks).into_owned().into_bytes(),
+            Err(failure) => readable(&failure.message, failure.blocks()).into_owned().into_bytes(),
         }),
     };
     let never =
@@ -191,12 +191,12 @@ fn tell<'a>(
 }
 
 /// The whole text that a model would read.
-pub(super) fn readable(output: &ToolOutput) -> Cow<'_, str> {
-    if output.blocks.is_empty() {
-        return Cow::Borrowed(&output.value);
+pub(super) fn readable<'a>(text: &'a str, blocks: &[ContentBlock]) -> Cow<'a, str> {
+    if blocks.is_empty() {
+        return Cow::Borrowed(text);
     }
-    let mut text = output.value.clone();
-    for block in &output.blocks {
+    let mut text = text.to_owned();
+    for block in blocks {
         if !text.is_empty() {
             text.push('\n');
         }

@@ -5,6 +5,7 @@
 //! and the fence count toward it. The texts of a result's blocks count toward its cap too, all
 //! together: a text is passed on as far as the model reads it.
 
+use serde_json::{Map, Value};
 use toolcrib_core::{__internal::fence_chars, ContentBlock, Tool};
 
 use super::{
@@ -51,21 +52,29 @@ fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (St
     let mut below = String::new();
     let mut placed = Vec::new();
     let mut bytes_left = limits.result_block_bytes;
+    let mut passed_on = 0;
     for block in blocks {
         if !(text_is_empty && below.is_empty()) {
             below.push('\n');
         }
         let bytes = block.data().len();
-        if placed.len() == limits.result_blocks || bytes > bytes_left {
+        if passed_on == limits.result_blocks || bytes > bytes_left {
+            let begins = below.len();
             below.push_str(&block.reference());
             below.push_str(LEFT_OUT);
+            let line = below.get(begins..).unwrap_or_default();
+            let block = ContentBlock::paragraph(line);
+            placed.push(Placed { block, text: begins, end: below.len() });
             continue;
         }
+        passed_on += 1;
         bytes_left -= bytes;
         below.push_str(&block.as_read());
         let end = below.len();
         let text = match &block {
-            ContentBlock::Text { text, .. } => end - text.len(),
+            ContentBlock::Text { text, .. } | ContentBlock::Paragraph { text, .. } => {
+                end - text.len()
+            }
             _ => end,
         };
         placed.push(Placed { block, text, end });
@@ -125,7 +134,9 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
         fence,
         code: None,
         structured: None,
+        meta: None,
         blocks: Vec::new(),
+        is_marked_below: false,
         cut_block: None,
         cost_usd: None,
         cause: kept.cause,
@@ -141,12 +152,19 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             let has_shape = ended.tool.as_ref().is_some_and(|tool| tool.output_schema().is_some());
             made.structured =
                 output.structured.map(|data| structured::fit(data, cap, has_shape, &kept.data));
+            made.meta = output.meta.filter(|meta| fits(meta, cap));
             made.cost_usd = output.cost_usd;
         }
         Err(failure) => {
             made.body = failure.message;
             made.code = Some(failure.code);
             made.cause = failure.cause.or(made.cause);
+            if let Some(details) = failure.details {
+                (made.below, placed) = place(details.blocks, made.body.is_empty(), limits);
+                let data = details.structured;
+                made.structured = data.map(|data| structured::fit(data, cap, false, &kept.data));
+                made.meta = details.meta.filter(|meta| fits(meta, cap));
+            }
             made.abandoned = failure.abandoned;
             made.cost_usd = failure.cost_usd;
         }
@@ -159,6 +177,12 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
     made
 }
 
+/// Whether metadata is within the cap, counted separately.
+fn fits(meta: &Map<String, Value>, cap: usize) -> bool {
+    let size = |(key, value): (&String, &Value)| chars(key) + structured::json_chars(value);
+    meta.iter().map(size).sum::<usize>() <= cap
+}
+
 /// Passes blocks on with the text that was cut: a text and a link as far as the text shows them, a
 /// block with bytes even if its line is cut off.
 fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
@@ -168,11 +192,15 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
         let mut marker = None;
         if end > shown {
             match &mut block {
-                ContentBlock::Text { text, .. } if shown > begins => {
+                ContentBlock::Text { text, .. } | ContentBlock::Paragraph { text, .. }
+                    if shown > begins =>
+                {
                     marker = Some(marker_of(chars(text), rest));
                     *text = text.get(..shown - begins).unwrap_or_default().into();
                 }
-                ContentBlock::Text { .. } | ContentBlock::Link { .. } => continue,
+                ContentBlock::Paragraph { .. }
+                | ContentBlock::Text { .. }
+                | ContentBlock::Link { .. } => continue,
                 _ => {}
             }
         }

@@ -9,8 +9,8 @@ use std::{
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    Approver, CancellationToken, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput,
-    ToolResult, TurnEvents,
+    Approver, CancellationToken, ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, Tool,
+    ToolError, ToolOutput, ToolResult, TurnEvents,
 };
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
@@ -36,6 +36,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,
+    /// The client that remote servers may ask.
+    pub(crate) client: Option<&'a Arc<dyn ClientPort>>,
     pub(crate) questions: Option<&'a Questions>,
     /// The beginning of the calls' idempotency keys.
     pub(crate) idempotency_scope: &'a Arc<str>,
@@ -82,6 +84,8 @@ pub(super) struct Failure {
     pub(super) abandoned: bool,
     /// The cost of the failed call.
     pub(super) cost_usd: Option<f64>,
+    /// What a tool says beside its message.
+    pub(super) details: Option<Box<ToolOutput>>,
 }
 
 impl Failure {
@@ -94,7 +98,13 @@ impl Failure {
             by_tool: false,
             abandoned: false,
             cost_usd: None,
+            details: None,
         }
+    }
+
+    /// The blocks of the tool's failure.
+    pub(super) fn blocks(&self) -> &[ContentBlock] {
+        self.details.as_ref().map_or(&[], |details| &details.blocks)
     }
 
     pub(super) fn caused_by(mut self, cause: impl Into<String>) -> Self {
@@ -107,7 +117,12 @@ impl From<ToolError> for Failure {
     /// A failure of the tool.
     fn from(error: ToolError) -> Self {
         let cause = error.cause_chain().filter(|chain| *chain != error.message);
-        Self { cause, by_tool: true, ..Self::refused(error.code, error.message) }
+        let details = error.details;
+        let message = match &details {
+            Some(details) if !details.blocks.is_empty() => details.value.clone(),
+            _ => error.message,
+        };
+        Self { cause, by_tool: true, details, ..Self::refused(error.code, message) }
     }
 }
 
@@ -130,18 +145,19 @@ pub(super) fn own_cap(tool: &Tool) -> usize {
 }
 
 /// Length of the lines for the blocks if none is omitted.
-fn below_chars(output: &ToolOutput) -> usize {
-    let lines: usize = output.blocks.iter().map(|block| chars(&block.as_read()) + 1).sum();
-    if output.value.is_empty() { lines.saturating_sub(1) } else { lines }
+fn below_chars(text: &str, blocks: &[ContentBlock]) -> usize {
+    let lines: usize = blocks.iter().map(|block| chars(&block.as_read()) + 1).sum();
+    if text.is_empty() { lines.saturating_sub(1) } else { lines }
 }
 
 impl Ended {
     /// The number of characters that a model reads.
     pub(super) fn chars(&self) -> usize {
-        match &self.outcome {
-            Ok(output) => chars(&output.value) + below_chars(output),
-            Err(failure) => chars(&failure.message),
-        }
+        let (text, blocks) = match &self.outcome {
+            Ok(output) => (&output.value, output.blocks.as_slice()),
+            Err(failure) => (&failure.message, failure.blocks()),
+        };
+        chars(text) + below_chars(text, blocks)
     }
 
     /// The tool, if its text is untrusted.

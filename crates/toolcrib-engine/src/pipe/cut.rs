@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode};
 
 /// A call's outcome, cut to its cap.
@@ -17,7 +17,10 @@ pub(super) struct Cut {
     pub(super) fence: Option<String>,
     pub(super) code: Option<ErrorCode>,
     pub(super) structured: Option<Value>,
+    pub(super) meta: Option<Box<Map<String, Value>>>,
     pub(super) blocks: Vec<ContentBlock>,
+    /// Whether the marker is in a block.
+    pub(super) is_marked_below: bool,
     /// The block whose text is cut, and its marker, which is not in it yet.
     pub(super) cut_block: Option<(usize, String)>,
     pub(super) cost_usd: Option<f64>,

@@ -7,6 +7,8 @@ pub(super) struct Fenced {
     pub(super) clean: Clean,
     /// As a model reads it.
     pub(super) text: String,
+    /// The text before the blocks, if there are blocks.
+    pub(super) lead: Option<String>,
 }
 
 pub(super) fn fence(clean: Clean) -> Fenced {
@@ -18,5 +20,16 @@ pub(super) fn fence(clean: Clean) -> Fenced {
         }
         _ => clean.0.marked(&clean.0.read()),
     };
-    Fenced { clean, text }
+    let lead = (!clean.0.blocks.is_empty()).then(|| lead(&clean));
+    Fenced { clean, text, lead }
+}
+
+/// The body alone. The marker is with it unless a block has it.
+fn lead(clean: &Clean) -> String {
+    let cut = &clean.0;
+    let body = match &cut.fence {
+        Some(tool) if !cut.body.is_empty() => toolcrib_core::fence(tool, &cut.body),
+        _ => cut.body.clone(),
+    };
+    if cut.is_marked_below { body } else { cut.marked(&body) }
 }

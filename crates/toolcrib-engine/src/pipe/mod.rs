@@ -17,6 +17,7 @@ mod artifact;
 mod available;
 mod budget;
 mod call;
+mod client;
 mod cut;
 mod fence;
 mod grant;
@@ -50,12 +51,16 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
-    ErrorCode, PendingCall, Tool, ToolCall, ToolContext, ToolContextParts, ToolOutput, ToolResult,
-    args_digest,
+    ClientHandle, ErrorCode, PendingCall, Tool, ToolCall, ToolContext, ToolContextParts,
+    ToolOutput, ToolResult, args_digest,
 };
 
 pub use self::structured::is_data_note;
-pub(crate) use self::{call::Batch, made::CallsMade};
+pub(crate) use self::{
+    call::Batch,
+    client::{ClientWait, RuledClient},
+    made::CallsMade,
+};
 use self::{
     call::{Call, Ended, Failure, Large, Settled},
     indirect::Directed,
@@ -243,10 +248,11 @@ impl Batch<'_> {
         shares: budget::Shares,
     ) -> Result<Result<ToolOutput, Failure>, Failure> {
         artifact::before_attempt(self, call);
-        let (context, progress) = self.context(tool, call, shares);
+        let wait = Arc::<ClientWait>::default();
+        let (context, progress) = self.context(tool, call, shares, &wait);
         let context = grant::grant(self, pending(), context)?;
         intent::before(self, call, &pending).await?;
-        Ok(match run::run(self, tool, call, args, context, progress).await {
+        Ok(match run::run(self, tool, call, args, context, progress, &wait).await {
             Ok(output) => output::fitting(self, tool, output).await,
             failed => failed,
         })
@@ -311,6 +317,7 @@ impl Batch<'_> {
         tool: &Tool,
         call: &Call,
         shares: budget::Shares,
+        wait: &Arc<ClientWait>,
     ) -> (ToolContext, progress::Reports) {
         let (sink, progress) = progress::reports(tool);
         let session = self.engine.session_state.of_call(tool, self.events.identity());
@@ -332,13 +339,18 @@ impl Batch<'_> {
             progress: Some(sink),
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
-            handles: self.handles(tool, call),
+            handles: self.handles(tool, call, wait),
         };
         (parts.into(), progress)
     }
 
     /// The handles that the engine gives to a body, beside the granter's.
-    fn handles(&self, tool: &Tool, call: &Call) -> Vec<Arc<dyn Any + Send + Sync>> {
+    fn handles(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        wait: &Arc<ClientWait>,
+    ) -> Vec<Arc<dyn Any + Send + Sync>> {
         if tool.is_framework() && *tool.name() == *SEARCH_TOOLS {
             return vec![Arc::new(Search {
                 menu: Arc::clone(self.menu),
@@ -347,7 +359,16 @@ impl Batch<'_> {
                 iteration: self.iteration,
             })];
         }
-        artifact::handles(self, tool, call)
+        let mut handles = artifact::handles(self, tool, call);
+        if tool.mcp_server().is_some()
+            && let Some(client) = self.client
+        {
+            let visibility = &self.engine.visibility;
+            let situation = self.situation.clone();
+            let ruled = RuledClient::new(client, visibility, situation, Arc::clone(wait));
+            handles.push(Arc::new(ClientHandle(Arc::new(ruled))));
+        }
+        handles
     }
 
     /// From `budget` to `record`.

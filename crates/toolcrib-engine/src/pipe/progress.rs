@@ -81,7 +81,7 @@ impl Reports {
         {
             self.next = Some(pace.count());
         }
-        for Progress { message, percent, audience } in messages {
+        for Progress { message, percent, count, audience } in messages {
             batch.events.emit(Some(batch.iteration), || EventKind::ToolProgress {
                 call_id: Arc::clone(&call.id),
                 tool: Arc::clone(&call.name),
@@ -90,6 +90,7 @@ impl Reports {
                     false => batch.engine.redactor.owned(message),
                 },
                 percent: percent.map(|percent| percent.min(100)),
+                count,
                 audience,
             });
         }

@@ -90,10 +90,12 @@ pub(super) async fn end(
     result.args = redact::arguments(batch, &call.args).await;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
+    result.lead = fenced.lead.map(Into::into);
     let cut = fenced.clean.0;
     result.blocks = cut.blocks.into();
     result.code = cut.code;
     result.structured = cut.structured;
+    result.meta = cut.meta;
     result.cost_usd = cut.cost_usd;
     result.untrusted = cut.fence.is_some();
     result.abandoned = cut.abandoned;

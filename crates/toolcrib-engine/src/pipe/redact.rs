@@ -42,13 +42,19 @@ pub(super) async fn redact(batch: &Batch<'_>, ended: &mut Ended) {
 
 fn bytes_of(ended: &Ended) -> usize {
     match &ended.outcome {
-        Ok(output) => {
-            let data = output.structured.as_ref().filter(|data| !nests_too_deep(data));
-            let blocks = output.blocks.iter().map(ContentBlock::chars);
-            output.value.len() + blocks.sum::<usize>() + data.map_or(0, text_bytes)
+        Ok(output) => output.value.len() + bytes_of_parts(output),
+        Err(failure) => {
+            let details = failure.details.as_deref().map_or(0, bytes_of_parts);
+            failure.message.len() + failure.cause.as_ref().map_or(0, String::len) + details
         }
-        Err(failure) => failure.message.len() + failure.cause.as_ref().map_or(0, String::len),
     }
+}
+
+/// The size of all but the text.
+fn bytes_of_parts(output: &ToolOutput) -> usize {
+    let data = output.structured.as_ref().filter(|data| !nests_too_deep(data));
+    let blocks = output.blocks.iter().map(ContentBlock::chars);
+    blocks.sum::<usize>() + data.map_or(0, text_bytes)
 }
 
 fn without_known(
@@ -60,31 +66,45 @@ fn without_known(
     match &mut outcome {
         Ok(output) => {
             output.value = clean(mem::take(&mut output.value));
-            output.structured = output.structured.take().map(|data| {
-                if nests_too_deep(&data) {
-                    dismantle(data);
-                    return json!({ "truncated": true, "reason": "nests too deep" });
-                }
-                let data = redactor.json(data);
-                if !cleaned || redactor.knows_nothing() {
-                    return data;
-                }
-                let mut leaf = |leaf| match leaf {
-                    Value::String(text) => Value::String(clean(text)),
-                    other => other,
-                };
-                map_texts(data, &mut leaf, &mut |key| clean(key))
-            });
-            for block in &mut output.blocks {
-                *block = block.clone().map_texts(|text| clean(text.to_owned()));
-            }
+            parts_without_known(redactor, cleaned, output);
         }
         Err(failure) => {
             failure.message = clean(mem::take(&mut failure.message));
             failure.cause = failure.cause.take().map(|cause| redactor.owned(cause));
+            if let Some(details) = &mut failure.details {
+                parts_without_known(redactor, cleaned, details);
+            }
         }
     }
     outcome
+}
+
+/// Redacts all but the text.
+fn parts_without_known(redactor: &Redactor, cleaned: bool, output: &mut ToolOutput) {
+    let clean = |text: String| without_secrets(redactor, text, cleaned);
+    let data_without = |data: Value| {
+        if nests_too_deep(&data) {
+            dismantle(data);
+            return json!({ "truncated": true, "reason": "nests too deep" });
+        }
+        let data = redactor.json(data);
+        if !cleaned || redactor.knows_nothing() {
+            return data;
+        }
+        let mut leaf = |leaf| match leaf {
+            Value::String(text) => Value::String(clean(text)),
+            other => other,
+        };
+        map_texts(data, &mut leaf, &mut |key| clean(key))
+    };
+    output.structured = output.structured.take().map(data_without);
+    output.meta = output.meta.take().map(|meta| match data_without(Value::Object(*meta)) {
+        Value::Object(meta) => Box::new(meta),
+        _ => Box::default(),
+    });
+    for block in &mut output.blocks {
+        *block = block.clone().map_texts(|text| clean(text.to_owned()));
+    }
 }
 
 /// Redacted arguments: as data, or as the original text. Large ones are redacted off the async

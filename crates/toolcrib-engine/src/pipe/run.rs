@@ -13,7 +13,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::{
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use toolcrib_core::{
     __internal::panic_text, CancellationToken, ErrorCode, Tool, ToolContext, ToolError, ToolOutput,
@@ -21,8 +21,12 @@ use toolcrib_core::{
 
 use super::{
     call::{Batch, Call, Failure},
+    client::ClientWait,
     progress::Reports,
 };
+
+/// The shortest delay of a deadline while a call waits for its client.
+const LEAST_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a body is cancelled.
 #[derive(Clone, Copy)]
@@ -38,6 +42,7 @@ pub(super) async fn run(
     args: &Value,
     context: ToolContext,
     mut progress: Reports,
+    wait: &ClientWait,
 ) -> Result<ToolOutput, Failure> {
     if batch.cancellation.is_cancelled() {
         return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
@@ -48,6 +53,8 @@ pub(super) async fn run(
     let mut body = Body::begin(tool, args.clone(), context);
 
     let mut deadline = pin!(sleep(allowed));
+    // The time of waiting for a client that the deadline was moved by.
+    let mut credited = Duration::ZERO;
     let stop = loop {
         tokio::select! {
             biased;
@@ -62,7 +69,14 @@ pub(super) async fn run(
                 };
             }
             () = batch.cancellation.cancelled() => break Stop::Cancelled,
-            () = &mut deadline => break Stop::Deadline(allowed),
+            () = &mut deadline => {
+                let waited = wait.so_far().saturating_sub(credited);
+                if waited.is_zero() {
+                    break Stop::Deadline(allowed);
+                }
+                credited += waited;
+                deadline.as_mut().reset(Instant::now() + waited.max(LEAST_DELAY));
+            }
             // Last, so that a flood of messages cannot extend a body's time.
             () = progress.due() => progress.report(batch, call),
         }

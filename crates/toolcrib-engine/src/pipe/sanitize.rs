@@ -30,21 +30,30 @@ pub(super) fn sanitize(mut cut: Cut) -> Clean {
         for block in &mut cut.blocks {
             *block = block.clone().map_texts(|text| harmless(text).into_owned());
         }
-        cut.structured = cut.structured.take().map(|data| {
-            let mut leaf = |leaf| match leaf {
-                Value::String(text) => Value::String(owned(text)),
-                other => other,
-            };
-            map_texts(data, &mut leaf, &mut owned)
+        cut.meta = cut.meta.take().map(|meta| match clean(Value::Object(*meta)) {
+            Value::Object(meta) => Box::new(meta),
+            _ => Box::default(),
         });
+        cut.structured = cut.structured.take().map(clean);
     }
     // Toolcrib's marker comes last: an earlier one is a forgery.
     if let Some((position, marker)) = cut.cut_block.take()
-        && let Some(ContentBlock::Text { text, .. }) = cut.blocks.get_mut(position)
+        && let Some(ContentBlock::Text { text, .. } | ContentBlock::Paragraph { text, .. }) =
+            cut.blocks.get_mut(position)
     {
         *text = format!("{text}\n{marker}").into();
+        cut.is_marked_below = true;
     }
     Clean(cut)
+}
+
+/// Data with harmless texts.
+fn clean(data: Value) -> Value {
+    let mut leaf = |leaf| match leaf {
+        Value::String(text) => Value::String(owned(text)),
+        other => other,
+    };
+    map_texts(data, &mut leaf, &mut owned)
 }
 
 fn owned(text: String) -> String {

@@ -47,14 +47,14 @@ impl Sizes {
 
     /// The output of a tool, before or after `reduce`.
     pub(super) fn output(&mut self, stage: &'static str, output: &ToolOutput) {
-        self.note(stage, || readable(output));
+        self.note(stage, || readable(&output.value, &output.blocks));
     }
 
     /// An outcome before its text is cut.
     pub(super) fn outcome(&mut self, stage: &'static str, ended: &Ended) {
         self.note(stage, || match &ended.outcome {
-            Ok(output) => readable(output),
-            Err(failure) => Cow::Borrowed(&failure.message),
+            Ok(output) => readable(&output.value, &output.blocks),
+            Err(failure) => readable(&failure.message, failure.blocks()),
         });
     }
 

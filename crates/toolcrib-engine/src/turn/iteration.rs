@@ -3,9 +3,10 @@ use std::{
     time::Instant,
 };
 
+use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegisteredError, CancellationToken, Menu, Signal, SkillId, ToolCall, ToolRegistry,
-    ToolResult,
+    AlreadyRegisteredError, CancellationToken, ClientAbilities, ClientPort, Menu, Signal, SkillId,
+    Tool, ToolCall, ToolRegistry, ToolResult,
 };
 
 use super::state::TurnState;
@@ -13,7 +14,7 @@ use crate::{
     compose::{Composed, Situation, Why, Withheld, compose},
     halt::HaltedByRule,
     parts::EngineParts,
-    pipe::Batch,
+    pipe::{Batch, RuledClient},
     questions::Asking,
     sessions::is_in,
     skills::StepsAt,
@@ -197,11 +198,66 @@ impl Iteration {
     ///
     /// Skills that a call activates apply from the next iteration on.
     pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let results = self.batch().execute(calls).await;
+        self.execute_for(calls, None).await
+    }
+
+    /// As [`execute`](Self::execute), for a client of these calls: the MCP servers that they reach
+    /// may ask it, instead of the [turn's](super::TurnOptions::client).
+    pub async fn execute_for(
+        &mut self,
+        calls: Vec<ToolCall>,
+        client: Option<&Arc<dyn ClientPort>>,
+    ) -> Vec<ToolResult> {
+        let mut batch = self.batch();
+        batch.client = client.or(batch.client);
+        let results = batch.execute(calls).await;
         self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
         self.turn.report_skills(self.number);
         self.turn.settle_revealed(self.number, &results);
         results
+    }
+
+    /// What the turn's client can do for an MCP server, as far as the policy permits it.
+    pub fn client_abilities(&self, server: &str) -> ClientAbilities {
+        let Some(client) = &self.turn.client else { return ClientAbilities::default() };
+        let (visibility, wait) = (&self.turn.engine.visibility, Arc::default());
+        RuledClient::new(client, visibility, self.situation.clone(), wait).abilities(server)
+    }
+
+    /// Whether the personality reaches a tool that is on no menu.
+    pub fn reaches(&self, tool: &Tool) -> bool {
+        self.situation.personality.objection(tool).is_none()
+    }
+
+    /// Whether a tool that is on no menu would be offered, by personality, skills and policy: for
+    /// what a server offers beside tools, such as a resource. With arguments, whether a call may be
+    /// made; a rule that asks permits it.
+    pub fn admits(&self, tool: &Tool, arguments: Option<&Value>) -> bool {
+        let visibility = &self.turn.engine.visibility;
+        let facts = self.situation.facts();
+        let ruling = match arguments {
+            Some(arguments) => visibility.judge_call(tool, facts, arguments),
+            None => visibility.judge(tool, facts),
+        };
+        self.situation.personality.objection(tool).is_none()
+            && visibility.skills.admit(&self.situation.active_skills, tool)
+            && ruling.offers()
+    }
+
+    /// Passes one call of a tool that is on no menu through the pipe, if it is
+    /// [admitted](Self::admits); otherwise it is refused like a call of an unknown tool.
+    pub async fn execute_apart(
+        &self,
+        tool: &Tool,
+        call: ToolCall,
+        client: Option<&Arc<dyn ClientPort>>,
+    ) -> Option<ToolResult> {
+        let tools = if self.admits(tool, None) { vec![tool.clone()] } else { Vec::new() };
+        let menu = Arc::new(Menu::new(tools).unwrap_or_default());
+        let mut batch = self.batch();
+        batch.menu = &menu;
+        batch.client = client.or(batch.client);
+        batch.execute(vec![call]).await.into_iter().next()
     }
 
     /// The data that its calls share.
@@ -218,6 +274,7 @@ impl Iteration {
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
             made: &self.turn.made,
+            client: self.turn.client.as_ref(),
             questions: self.turn.questions.as_ref(),
             idempotency_scope: &self.turn.idempotency_scope,
             approver: self.turn.approver.as_ref(),

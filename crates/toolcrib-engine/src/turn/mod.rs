@@ -12,7 +12,7 @@ mod skills;
 mod state;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -20,9 +20,9 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    ActivatedBy, CancellationToken, Catalog, DiscoveryErrorClass, EventKind, Identity, Lifetime,
-    ListContext, SkillId, Tool, ToolCall, ToolProvider, ToolRegistry, ToolResult, TurnEvents,
-    TurnSignals,
+    ActivatedBy, CancellationToken, Catalog, ClientHandle, ClientPort, DiscoveryErrorClass,
+    EventKind, Identity, Lifetime, ListContext, SkillId, Tool, ToolCall, ToolProvider,
+    ToolRegistry, ToolResult, TurnEvents, TurnSignals,
 };
 use uuid::Uuid;
 
@@ -46,6 +46,7 @@ use crate::{
     discover::{Discovered, Needs, Pending, Undiscovered, ask},
     halt::{HaltedByRule, Halting},
     parts::EngineParts,
+    person::Person,
     personality::Personality,
     pipe::CallsMade,
     redactor::Redactor,
@@ -155,7 +156,21 @@ impl Turn {
         });
         let mut session = engine.sessions.begin(events.identity());
         session.tools.retain(|tool| engine.has_plugin_of(tool));
+        let working_dir: Arc<Path> =
+            options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into();
+        let person = || -> Option<Arc<dyn ClientPort>> {
+            Some(Arc::new(Person {
+                questions: options.questions.clone()?,
+                events: Arc::clone(&events),
+                redactor: engine.redactor.clone(),
+                cancellation: cancellation.clone(),
+                roots: Some(Arc::clone(&working_dir)),
+                asked: Arc::default(),
+            }))
+        };
+        let client = options.client.map(|ClientHandle(client)| client).or_else(person);
         let state = Arc::new(TurnState {
+            client,
             roles: roles.into(),
             roles_by_claims: roles_by_claims.into(),
             events,
@@ -163,7 +178,7 @@ impl Turn {
             personality,
             cancellation,
             halting: Halting::default(),
-            working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
+            working_dir,
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
@@ -307,7 +322,8 @@ impl Turn {
         self.tell_of_skills(&skills);
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
-            .with_active_skills(Arc::clone(&skills.active));
+            .with_active_skills(Arc::clone(&skills.active))
+            .with_client(self.state.ruled_client(&skills, self.iteration));
         let registry = self.state.registry_copy();
         let has_tools = !registry.is_empty();
         let own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);

@@ -1,7 +1,9 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
-use toolcrib_core::{Approver, CancellationToken, Events, Journal, SkillId};
+use toolcrib_core::{
+    Approver, CancellationToken, ClientHandle, ClientPort, Events, Journal, SkillId,
+};
 
 use crate::{
     deferral::{Reveal, Revealed},
@@ -48,6 +50,9 @@ pub struct TurnOptions {
     /// Decides on this turn's calls that a rule wants approved, instead of the engine's
     /// [approver](crate::EngineBuilder::approver). Default: that one, else the questions.
     pub approver: Option<Arc<dyn Approver>>,
+    /// The client that MCP servers may ask during calls. Default: with
+    /// [`questions`](Self::questions), the person who answers them; otherwise none.
+    pub client: Option<ClientHandle>,
     /// Records the intents and outcomes of this turn's calls, after the engine's
     /// [journal](crate::EngineBuilder::journal). Default: none.
     pub journal: Option<Arc<dyn Journal>>,
@@ -142,6 +147,13 @@ impl TurnOptions {
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
+        self
+    }
+
+    /// Sets the client that MCP servers may ask.
+    #[must_use]
+    pub fn client(mut self, client: Arc<dyn ClientPort>) -> Self {
+        self.client = Some(ClientHandle(client));
         self
     }
 

@@ -7,8 +7,8 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, Approver, CancellationToken, Digest, EventKind, Identity, Journal, Menu,
-    ToolRegistry, ToolResult, TurnEvents, TurnSignals,
+    __internal::millis, Approver, CancellationToken, ClientHandle, ClientPort, Digest, EventKind,
+    Identity, Journal, Menu, ToolRegistry, ToolResult, TurnEvents, TurnSignals,
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     halt::Halting,
     parts::EngineParts,
     personality::Personality,
-    pipe::CallsMade,
+    pipe::{CallsMade, ClientWait, RuledClient},
     questions::Questions,
     reliability::ReliabilityContext,
     skills::{ActiveSkills, Snapshot},
@@ -52,6 +52,8 @@ pub(super) struct TurnState {
     pub(super) idempotency_scope: Arc<str>,
     /// The turn's own approver, instead of the engine's.
     pub(super) approver: Option<Arc<dyn Approver>>,
+    /// The client that remote servers may ask.
+    pub(super) client: Option<Arc<dyn ClientPort>>,
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,
@@ -188,6 +190,15 @@ impl TurnState {
             reveal: self.reveal,
             iteration,
         }
+    }
+
+    /// The client as the servers of an iteration see it.
+    pub(super) fn ruled_client(&self, skills: &Snapshot, iteration: u32) -> Option<ClientHandle> {
+        let client = self.client.as_ref()?;
+        let situation = self.situation(skills.clone(), iteration);
+        let wait = Arc::<ClientWait>::default();
+        let ruled = RuledClient::new(client, &self.engine.visibility, situation, wait);
+        Some(ClientHandle(Arc::new(ruled)))
     }
 
     /// Reports the changes of skills, in an iteration or, with 0, before the first.

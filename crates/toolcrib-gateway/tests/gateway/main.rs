@@ -21,3 +21,4 @@ mod support;
 mod unreadable;
 mod upstream;
 mod web;
+mod whole;

@@ -73,7 +73,7 @@ pub(crate) struct Settings {
     pub(crate) start_timeout: Duration,
     pub(crate) list_timeout: Duration,
     pub(crate) breaker: BreakerConfig,
-    pub(crate) shared_session: bool,
+    pub(crate) session: SessionScope,
     pub(crate) max_sessions: usize,
 }
 
@@ -96,6 +96,20 @@ impl Settings {
         };
         unmatched.map(described).collect()
     }
+}
+
+/// Whose calls share a session with a server, and so its state: a logged-in page, a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SessionScope {
+    /// Those of all identities: for a server that keeps no state between calls, or is meant to share
+    /// it. The server cannot ask the client of a call.
+    Shared,
+    /// Those of a tenant and principal, whose clients have the same abilities.
+    #[default]
+    Principal,
+    /// Those of one conversation, such as the session of a gateway's client.
+    Client,
 }
 
 /// Builds a [`McpClient`]; [`mcp_client`] starts it.
@@ -127,7 +141,7 @@ impl McpClientBuilder {
                 start_timeout: Duration::from_secs(30),
                 list_timeout: Duration::from_secs(30),
                 breaker: BreakerConfig::default(),
-                shared_session: false,
+                session: SessionScope::default(),
                 max_sessions: McpClientBuilder::MAX_SESSIONS,
             },
             listeners: Vec::new(),
@@ -209,11 +223,9 @@ impl McpClientBuilder {
         self
     }
 
-    /// Uses one session for all identities. For a server that keeps no state between calls, or is
-    /// meant to share it: the state of one principal's calls is visible to another's. Default: a
-    /// session for each tenant and principal.
-    pub fn shared_session(mut self) -> Self {
-        self.settings.shared_session = true;
+    /// Whose calls share a session. Default: those of a tenant and principal.
+    pub fn session(mut self, scope: SessionScope) -> Self {
+        self.settings.session = scope;
         self
     }
 

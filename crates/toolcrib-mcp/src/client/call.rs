@@ -1,18 +1,21 @@
 //! One call of a remote tool.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, atomic::Ordering};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    Audience, BoxFuture, ContentBlock, ErrorCode, Progress, ToolBody, ToolContext, ToolError,
-    ToolOutput,
+    Audience, BoxFuture, CancellationToken, ClientHandle, ContentBlock, ErrorCode, Progress,
+    ProgressCount, ToolBody, ToolContext, ToolError, ToolOutput,
 };
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
-use crate::connection::{CallAnswer, CallRequest, RequestError};
+use crate::{
+    connection::{CallAnswer, CallRequest, Caller, RequestError},
+    wire::PROTOCOL_ERROR,
+};
 
 /// The JSON-RPC error codes of refused calls.
-const METHOD_NOT_FOUND: i32 = -32_601;
+pub(super) const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
 /// The body of a remote tool. It has no reference to the client: a client has the tools of its
@@ -41,8 +44,12 @@ impl ToolBody for RemoteCall {
                 return Err(ToolError::new(ErrorCode::NotAvailable, gone));
             };
             // The caller's session: a cached list may come from another's.
-            let session = sessions.of(&sessions.whose(cx.identity())).map_err(not_available)?;
-            self.run(&session, args, &cx).await
+            let client = cx.handle::<ClientHandle>().ok();
+            let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
+            let whose = sessions.whose(cx.identity(), can);
+            let session = sessions.of(&whose).map_err(not_available)?;
+            session.had_call.store(true, Ordering::Release);
+            self.run(&session, args, &cx, client).await
         })
     }
 
@@ -57,7 +64,13 @@ impl RemoteCall {
         supervisor: &Arc<Supervisor>,
         args: Value,
         cx: &ToolContext,
+        client: Option<&ClientHandle>,
     ) -> Result<ToolOutput, ToolError> {
+        let over = CancellationToken::new();
+        let _over = over.clone().drop_guard();
+        let caller = client.map(|ClientHandle(client)| {
+            Caller::new(Arc::clone(client), Arc::clone(&self.server), over)
+        });
         let Value::Object(arguments) = args else {
             return Err(ToolError::input_invalid("the arguments must be a JSON object"));
         };
@@ -75,9 +88,12 @@ impl RemoteCall {
                 tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
                 idempotency_key: Arc::clone(&idempotency_key),
-                on_progress: Arc::new(move |message, percent| {
-                    progress.progress(Progress { message, percent, audience });
+                on_progress: Arc::new(move |message, count| {
+                    let percent = percent_of(count);
+                    let count = Some(count);
+                    progress.progress(Progress { message, percent, count, audience });
                 }),
+                caller: caller.clone(),
                 cancellation: cx.cancellation().clone(),
             };
             match live.call(request).await {
@@ -100,90 +116,129 @@ impl RemoteCall {
         if !is_error {
             return Ok(output);
         }
-        let said = (!output.value.trim().is_empty()).then_some(output.value);
+        let ToolOutput { value, blocks, .. } = &output;
+        let said = (!value.trim().is_empty()).then(|| value.clone());
         let texts: Vec<_> =
-            said.into_iter().chain(output.blocks.iter().map(ContentBlock::as_read)).collect();
-        Err(if texts.is_empty() {
-            ToolError::failed(format!("`{}` failed and did not say why", self.tool))
-        } else {
-            ToolError::failed(texts.join("\n"))
-        })
+            said.into_iter().chain(blocks.iter().map(ContentBlock::as_read)).collect();
+        let error = ToolError::failed(match texts.is_empty() {
+            true => format!("`{}` failed and did not say why", self.tool),
+            false => texts.join("\n"),
+        });
+        let has_details =
+            !blocks.is_empty() || output.structured.is_some() || output.meta.is_some();
+        Err(if has_details { error.details(output) } else { error })
     }
 
     fn failed(&self, supervisor: &Arc<Supervisor>, error: RequestError) -> ToolError {
-        let server = supervisor.name();
-        match error {
-            RequestError::Refused { code, message } => {
-                let is_unknown = code == METHOD_NOT_FOUND
-                    || code == INVALID_PARAMS && names_no_tool(&message);
-                if is_unknown {
-                    supervisor.tools_changed();
-                }
-                // Never `not_available`, which says that nothing was done: a server that responds
-                // was reached, and may refuse after it has done its work.
-                ToolError::new(
-                    match code {
-                        INVALID_PARAMS if !is_unknown => ErrorCode::InputInvalid,
-                        _ => ErrorCode::ExecutionFailed,
-                    },
-                    message,
-                )
-            }
-            RequestError::NotSent(_) => ToolError::new(
-                ErrorCode::NotAvailable,
-                format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
-            )
-            .caused_by(error),
-            RequestError::Malformed(_) | RequestError::Denied(_) if self.read_only => ToolError::failed(format!(
-                "MCP server `{server}` gave an answer that cannot be used"
-            ))
-            .caused_by(error),
-            RequestError::Malformed(_) | RequestError::Denied(_) => ToolError::new(
-                ErrorCode::OutcomeUnknown,
-                format!(
-                    "MCP server `{server}` gave an answer that cannot be used; the call may have had \
-                     its effect, so check before trying again"
-                ),
-            )
-            .caused_by(error),
-            RequestError::Lost(_) if self.read_only => ToolError::failed(format!(
-                "the connection to MCP server `{server}` ended before an answer came; it changes \
-                 nothing, so it can be called again"
-            ))
-            .caused_by(error),
-            RequestError::Lost(_) => ToolError::new(
-                ErrorCode::OutcomeUnknown,
-                format!(
-                    "the connection to MCP server `{server}` ended before an answer came; the call \
-                     may have had its effect, so check before trying again"
-                ),
-            )
-            .caused_by(error),
-            RequestError::Cancelled if self.read_only => {
-                ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
-            }
-            RequestError::Cancelled => ToolError::new(
-                ErrorCode::OutcomeUnknown,
-                format!(
-                    "MCP server `{server}` received a cancellation of the call; it may have had \
-                     its effect, so check before trying again"
-                ),
-            )
-            .caused_by(error),
+        if let RequestError::Refused { code, message, .. } = &error
+            && is_unknown(*code, message)
+        {
+            supervisor.tools_changed();
         }
+        failure(supervisor.server(), self.read_only, error)
     }
 
     fn never_sent(&self) -> ToolError {
-        let text = format!(
-            "MCP server `{}` was not connected in time; the call was not sent",
-            self.server
-        );
-        ToolError::new(ErrorCode::Cancelled, text)
+        never_sent(&self.server)
     }
 }
 
+/// The percentage of a count.
+pub(super) fn percent_of(count: ProgressCount) -> Option<u8> {
+    let total = count.total.filter(|total| *total > 0.0)?;
+    let percent = (count.done / total * 100.0).clamp(0.0, 100.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it lies between 0 and 100"
+    )]
+    let percent = percent as u8;
+    Some(percent)
+}
+
+/// The failure of a call or another request of a server.
+pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> ToolError {
+    match error {
+        RequestError::Refused { code, message, data } => {
+            let is_unknown = is_unknown(code, &message);
+            // Never `not_available`, which says that nothing was done: a server that responds
+            // was reached, and may refuse after it has done its work.
+            ToolError::new(
+                match code {
+                    INVALID_PARAMS if !is_unknown => ErrorCode::InputInvalid,
+                    _ => ErrorCode::ExecutionFailed,
+                },
+                message,
+            )
+            .details(protocol_error(code, data))
+        }
+        RequestError::NotAnswered(_) => ToolError::failed(format!(
+            "MCP server `{server}` required input that its client did not give"
+        ))
+        .caused_by(error),
+        RequestError::NotSent(_) => ToolError::new(
+            ErrorCode::NotAvailable,
+            format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
+        )
+        .caused_by(error),
+        RequestError::Malformed(_) | RequestError::Denied(_) if read_only => {
+            ToolError::failed(format!("MCP server `{server}` gave an answer that cannot be used"))
+                .caused_by(error)
+        }
+        RequestError::Malformed(_) | RequestError::Denied(_) => ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!(
+                "MCP server `{server}` gave an answer that cannot be used; the call may have had \
+                     its effect, so check before trying again"
+            ),
+        )
+        .caused_by(error),
+        RequestError::Lost(_) if read_only => ToolError::failed(format!(
+            "the connection to MCP server `{server}` ended before an answer came; it changes \
+                 nothing, so it can be called again"
+        ))
+        .caused_by(error),
+        RequestError::Lost(_) => ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!(
+                "the connection to MCP server `{server}` ended before an answer came; the call \
+                     may have had its effect, so check before trying again"
+            ),
+        )
+        .caused_by(error),
+        RequestError::Cancelled if read_only => {
+            ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
+        }
+        RequestError::Cancelled => ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!(
+                "MCP server `{server}` received a cancellation of the call; it may have had \
+                     its effect, so check before trying again"
+            ),
+        )
+        .caused_by(error),
+    }
+}
+
+pub(super) fn never_sent(server: &str) -> ToolError {
+    let text = format!("MCP server `{server}` was not connected in time; the call was not sent");
+    ToolError::new(ErrorCode::Cancelled, text)
+}
+
+/// A server's protocol error, for clients of a gateway: its code and data.
+fn protocol_error(code: i32, data: Option<Value>) -> ToolOutput {
+    let error = json!({ "code": code, "data": data });
+    let meta = Map::from_iter([(PROTOCOL_ERROR.to_owned(), error)]);
+    ToolOutput { meta: Some(meta.into()), ..ToolOutput::default() }
+}
+
+/// Whether a server reports an unknown method or tool.
+fn is_unknown(code: i32, message: &str) -> bool {
+    code == METHOD_NOT_FOUND || code == INVALID_PARAMS && names_no_tool(message)
+}
+
 /// An error before anything was sent.
-fn not_available(error: McpError) -> ToolError {
+pub(super) fn not_available(error: McpError) -> ToolError {
     ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
 }
 

@@ -8,7 +8,10 @@ use toolcrib_core::{
 };
 
 use super::{builder::Settings, name::ServerName};
-use crate::connection::{Hints, RemoteTool};
+use crate::{
+    connection::{Hints, RemoteTool},
+    wire::{FIELDS, harmless_json},
+};
 
 /// One listing.
 pub(super) type Listed = RemoteListing<RemoteTool>;
@@ -46,6 +49,9 @@ impl Definitions<'_> {
         let name = self.server.tool_name(raw);
         let made = match (&remote.flaw, &remote.name) {
             (Some(flaw), _) => Err(flaw.clone()),
+            (None, Some(_)) if requires_task(remote) => {
+                Err("it can only run as a task, which is not supported here".to_owned())
+            }
             (None, Some(_)) => self
                 .define(&name, raw, remote, annotations)
                 .body(body(remote, annotations))
@@ -78,6 +84,9 @@ impl Definitions<'_> {
             .annotations(annotations);
         if let Some(title) = &remote.title {
             builder = builder.title(title);
+        }
+        if !remote.fields.is_empty() {
+            builder = builder.meta(FIELDS, harmless_json(remote.fields.clone().into()));
         }
         if let Some(schema) = &remote.output_schema {
             builder = builder.output_schema(schema.clone());
@@ -120,13 +129,19 @@ impl Definitions<'_> {
     }
 }
 
+fn requires_task(remote: &RemoteTool) -> bool {
+    let execution = remote.fields.get("execution");
+    execution.and_then(|execution| execution.get("taskSupport")) == Some(&json!("required"))
+}
+
 impl RemoteDefinition for RemoteTool {
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     fn content(&self) -> Digest {
-        let Self { name: _, title, description, input_schema, output_schema, hints, flaw } = self;
+        let Self { name: _, title, description, input_schema, output_schema, hints, fields, flaw } =
+            self;
         let Hints { read_only, destructive, idempotent } = hints;
         Digest::of_json(&json!([
             title,
@@ -136,6 +151,7 @@ impl RemoteDefinition for RemoteTool {
             read_only,
             destructive,
             idempotent,
+            fields,
             flaw
         ]))
     }

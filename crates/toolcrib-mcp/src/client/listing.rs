@@ -15,7 +15,7 @@ use toolcrib_core::{
 
 use super::{
     McpError,
-    call::RemoteCall,
+    call::{METHOD_NOT_FOUND, RemoteCall},
     flight::Landing,
     listed::{Definitions, Listed},
     live::Live,
@@ -219,6 +219,14 @@ impl Supervisor {
                     lost_before = true;
                     live.settled().await;
                     continue;
+                }
+                // A server without tools: it may offer something else.
+                Ok(Ok(Err(PagesError::Request {
+                    error: RequestError::Refused { code: METHOD_NOT_FOUND, .. },
+                    ..
+                }))) if live.connection().server().capabilities.tools.is_none() => {
+                    let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None };
+                    return self.listed(&live, pages, announced).await;
                 }
                 Ok(Ok(Err(error))) => error.to_string(),
                 Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),

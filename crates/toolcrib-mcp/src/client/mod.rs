@@ -1,5 +1,6 @@
 //! One server as a tool provider.
 
+mod assets;
 mod builder;
 mod call;
 mod error;
@@ -10,6 +11,7 @@ mod listing;
 mod live;
 mod name;
 mod pages;
+mod request;
 mod sessions;
 mod shared;
 mod state;
@@ -19,14 +21,18 @@ mod supervisor;
 use std::{fmt, sync::Arc};
 
 use tokio::sync::watch;
-use toolcrib_core::{Catalog, DiscoveryError, Identity, ListContext, Listing, Tool, ToolProvider};
+use toolcrib_core::{
+    Catalog, ClientAbilities, DiscoveryError, Identity, ListContext, Listing, Tool, ToolProvider,
+};
 
 #[cfg(feature = "mock")]
 pub use self::builder::pipe_mcp_client;
 pub use self::{
-    builder::{McpClientBuilder, mcp_client},
+    assets::AssetKind,
+    builder::{McpClientBuilder, SessionScope, mcp_client},
     error::McpError,
     name::{InvalidServerNameError, ServerName},
+    request::{McpRequest, Notices, ServerOffers, Subscribed},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
@@ -37,7 +43,7 @@ use self::{
 /// The client of one MCP server: a provider of its tools that also calls them.
 ///
 /// Clones share it. It has a session with the server for each tenant and principal that uses it,
-/// unless [`shared_session`](McpClientBuilder::shared_session) is set: each session has a separate
+/// unless [`session`](McpClientBuilder::session) is set otherwise: each session has a separate
 /// connection, which for a program means a process. A session connects when its tools are first
 /// needed, and again after its connection was lost. After a failure it backs off, and requests
 /// meanwhile fail at once.
@@ -79,7 +85,20 @@ impl McpClient {
     /// and no principal. As a provider it uses the identity of each listing in any case.
     #[must_use]
     pub fn on_behalf_of(&self, identity: &Identity) -> Self {
-        Self { owner: Arc::clone(&self.owner), whose: self.sessions().whose(identity) }
+        self.for_client(identity, ClientAbilities::default())
+    }
+
+    /// As [`on_behalf_of`](Self::on_behalf_of), for a client with these abilities.
+    #[must_use]
+    pub fn for_client(&self, identity: &Identity, abilities: ClientAbilities) -> Self {
+        let whose = self.sessions().whose(identity, abilities);
+        Self { owner: Arc::clone(&self.owner), whose }
+    }
+
+    /// The name that clients and models use for a tool or prompt of the server.
+    #[doc(hidden)]
+    pub fn exposed_name(&self, own: &str) -> String {
+        self.name().tool_name(own)
     }
 
     /// The operator's name of the server.
@@ -155,7 +174,8 @@ impl ToolProvider for McpClient {
     }
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
-        let session = match self.sessions().of(&self.sessions().whose(cx.identity())) {
+        let can = cx.client_abilities(self.name().as_str());
+        let session = match self.sessions().of(&self.sessions().whose(cx.identity(), can)) {
             Ok(session) => session,
             Err(error) => return Listing::failed(DiscoveryError::source_failed(error)),
         };

@@ -1,7 +1,7 @@
 //! The sessions of one server: one per identity, so that principals do not share state.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Deref,
     sync::{Arc, Weak, atomic::Ordering},
 };
@@ -9,15 +9,24 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::Identity;
+use toolcrib_core::{ClientAbilities, Identity};
 
-use super::{McpError, shared::Shared, state::Phase, supervisor::Supervisor};
+use super::{
+    McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
+};
+
+/// Sessions that are not needed any more are looked for after so many uses.
+const CHECKED_AFTER: u64 = 64;
 
 /// The identity of a session. All fields are empty for a shared session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct IdentityScope {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
+    /// For [`SessionScope::Client`].
+    conversation: Option<Arc<str>>,
+    /// What the clients of the session can do: the server learns it when the session begins.
+    pub(super) abilities: ClientAbilities,
 }
 
 /// The sessions of a server, each with a separate connection.
@@ -73,11 +82,14 @@ impl Sessions {
     }
 
     /// The identity whose session is used.
-    pub(super) fn whose(&self, identity: &Identity) -> IdentityScope {
-        if self.shared.settings.shared_session {
-            return IdentityScope::default();
-        }
-        IdentityScope { tenant: identity.tenant.clone(), principal: identity.principal.clone() }
+    pub(super) fn whose(&self, identity: &Identity, abilities: ClientAbilities) -> IdentityScope {
+        let conversation = match self.shared.settings.session {
+            SessionScope::Shared => return IdentityScope::default(),
+            SessionScope::Principal => None,
+            SessionScope::Client => Some(Arc::clone(&identity.conversation)),
+        };
+        let (tenant, principal) = (identity.tenant.clone(), identity.principal.clone());
+        IdentityScope { tenant, principal, conversation, abilities }
     }
 
     /// The session of an identity. A new one connects when it is needed; at the limit, it replaces
@@ -87,8 +99,13 @@ impl Sessions {
         let mut open = self.open();
         open.uses += 1;
         let now = open.uses;
+        let is_new = !open.by_whose.contains_key(whose);
+        let unneeded = match is_new || now.is_multiple_of(CHECKED_AFTER) {
+            true => open.take_unneeded(),
+            false => Vec::new(),
+        };
         let mut evicted = None;
-        if !open.by_whose.contains_key(whose) {
+        if is_new {
             if self.shutdown.is_cancelled() {
                 return Err(McpError::Closed { server: Arc::clone(&self.shared.server) });
             }
@@ -101,7 +118,7 @@ impl Sessions {
                 };
                 evicted = open.by_whose.remove(&oldest);
             }
-            let slot = Slot { supervisor: self.supervisor(), used: now };
+            let slot = Slot { supervisor: self.supervisor(whose), used: now };
             open.by_whose.insert(whose.clone(), slot);
         }
         let slot = open.by_whose.get_mut(whose).map(|slot| {
@@ -111,16 +128,17 @@ impl Sessions {
             InSession(Arc::clone(&slot.supervisor))
         });
         drop(open);
-        if let Some(evicted) = evicted {
+        for evicted in evicted.into_iter().chain(unneeded) {
             evicted.supervisor.end();
         }
         slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
     }
 
     /// A session that is not connected.
-    fn supervisor(&self) -> Arc<Supervisor> {
+    fn supervisor(&self, whose: &IdentityScope) -> Arc<Supervisor> {
         let shutdown = self.shutdown.child_token();
-        Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown)
+        let (shared, me) = (Arc::clone(&self.shared), Weak::clone(&self.me));
+        Supervisor::new(shared, me, whose.clone(), shutdown)
     }
 
     /// The session of an identity for its status; if there is none, the most recently used one.
@@ -131,7 +149,7 @@ impl Sessions {
         let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
         drop(open);
         supervisor.unwrap_or_else(|| {
-            let supervisor = self.supervisor();
+            let supervisor = self.supervisor(whose);
             if self.shutdown.is_cancelled() {
                 // Not `end`: listeners need no event of a session that never existed.
                 supervisor.state().phase = Phase::Closed;
@@ -161,6 +179,35 @@ impl Sessions {
     fn open(&self) -> MutexGuard<'_, Open> {
         // No code under this lock panics half-way.
         self.open.lock()
+    }
+}
+
+impl Open {
+    /// Takes the sessions that were only listed, for a client without abilities, if a client of the
+    /// same identity has another: a program runs once, not once more for its first list.
+    fn take_unneeded(&mut self) -> Vec<Slot> {
+        let others = self.by_whose.keys().filter(|whose| whose.can_something());
+        let others: HashSet<_> = others.map(IdentityScope::without_abilities).collect();
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let is_unneeded = |whose: &IdentityScope, slot: &mut Slot| {
+            !whose.can_something()
+                && others.contains(whose)
+                && slot.is_idle()
+                && !slot.supervisor.had_call.load(Ordering::Acquire)
+        };
+        self.by_whose.extract_if(is_unneeded).map(|(_, slot)| slot).collect()
+    }
+}
+
+impl IdentityScope {
+    fn can_something(&self) -> bool {
+        self.abilities != ClientAbilities::default()
+    }
+
+    fn without_abilities(&self) -> Self {
+        Self { abilities: ClientAbilities::default(), ..self.clone() }
     }
 }
 

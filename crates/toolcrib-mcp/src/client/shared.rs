@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 
-use super::{builder::Settings, name::ServerName, status::StateChange};
-use crate::connection::Connector;
+use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
+use crate::connection::{Connector, ServerNotice};
 
 /// The limit of sessions of one server that connect at the same time: each may start a program.
 const STARTS: usize = 4;
+
+/// The limit of announcements that a slow receiver has not read; the oldest are lost.
+const MOST_NOTICES: usize = 256;
 
 /// Called at each change of state.
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
@@ -28,6 +31,8 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
     pub(super) changes: watch::Sender<u64>,
+    /// Announcements of all sessions.
+    pub(super) notices: broadcast::Sender<(IdentityScope, ServerNotice)>,
     /// The tasks of all sessions, evicted ones too.
     pub(super) tasks: TaskTracker,
     /// A session that connects has a permit.
@@ -51,6 +56,7 @@ impl Shared {
             settings,
             listeners,
             changes: watch::Sender::new(0),
+            notices: broadcast::Sender::new(MOST_NOTICES),
             tasks: TaskTracker::new(),
             starts: Semaphore::new(STARTS),
         }

@@ -1,6 +1,10 @@
 //! A supervisor's state of its server, guarded by one short lock.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -9,9 +13,11 @@ use toolcrib_core::__internal::{Backoff, Flight, SingleFlight};
 
 use super::{
     McpError,
+    assets::Assets,
     failures::Failures,
     listed::Listed,
     live::Live,
+    request::Subscribed,
     status::{ServerState, StateChange},
 };
 use crate::connection::ServerInfo;
@@ -47,6 +53,12 @@ pub(super) struct State {
     pub(super) info: Option<ServerInfo>,
     pub(super) last_error: Option<Arc<str>>,
     pub(super) list: List,
+    /// The lists of what it offers beside tools.
+    pub(super) assets: Assets,
+    /// The present subscriptions to resources, by URI.
+    pub(super) subscriptions: HashMap<Arc<str>, Weak<Subscribed>>,
+    /// The level of log messages that clients require.
+    pub(super) log_level: Option<Arc<str>>,
     pub(super) reports: Reports,
 }
 
@@ -119,6 +131,9 @@ impl State {
             info: None,
             last_error: None,
             list: List::default(),
+            assets: Assets::default(),
+            subscriptions: HashMap::new(),
+            log_level: None,
             reports: Reports { told: ServerState::Idle, waiting: Vec::new(), delivering: false },
         }
     }

@@ -2,7 +2,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak, atomic::AtomicUsize},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicUsize},
+    },
     time::Duration,
 };
 
@@ -22,12 +25,12 @@ use super::{
     flight::{Landing, Outcome, flight},
     live::Live,
     name::ServerName,
-    sessions::Sessions,
+    sessions::{IdentityScope, Sessions},
     shared::Shared,
     state::{Connected, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
-use crate::connection::{Connection, Redaction, Signals};
+use crate::connection::{Connection, Redaction, ServerNotice, Signals};
 
 /// A connection that lasts this long counts as stable.
 const STABLE: Duration = Duration::from_secs(10);
@@ -42,10 +45,14 @@ const HANGS: &str = "it did not answer several times in a row when asked for its
 /// `shutdown`; cancellations of calls may be sent a moment later.
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
+    /// Whose session it is.
+    whose: IdentityScope,
     /// The sessions of the server, including this one.
     sessions: Weak<Sessions>,
     /// The number of calls and listings that use it now: while it is not 0, it is not evicted.
     pub(super) users: AtomicUsize,
+    /// Whether a call or another request ran in it: then the server may have state for its client.
+    pub(super) had_call: AtomicBool,
     breaker: Breaker,
     shutdown: CancellationToken,
     state: Mutex<State>,
@@ -61,13 +68,16 @@ impl Supervisor {
     pub(super) fn new(
         shared: Arc<Shared>,
         sessions: Weak<Sessions>,
+        whose: IdentityScope,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             breaker: Breaker::new(shared.settings.breaker),
             shared,
             sessions,
+            whose,
             users: AtomicUsize::new(0),
+            had_call: AtomicBool::new(false),
             shutdown,
             state: Mutex::new(State::new()),
         })
@@ -75,6 +85,14 @@ impl Supervisor {
 
     pub(super) fn name(&self) -> &ServerName {
         &self.shared.name
+    }
+
+    pub(super) fn whose(&self) -> &IdentityScope {
+        &self.whose
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(super) fn server(&self) -> &Arc<str> {
@@ -274,7 +292,8 @@ impl Supervisor {
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
-            self.shared.connect.connect(Arc::new(signals)).await
+            let can = self.whose.abilities;
+            self.shared.connect.connect(Arc::new(signals), can).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {
@@ -314,7 +333,11 @@ impl Supervisor {
     }
 
     /// Puts a new connection into use; `None` if it is no longer needed.
-    fn connected(&self, attempt: u64, connection: &Arc<Connection>) -> Option<Arc<Live>> {
+    fn connected(
+        self: &Arc<Self>,
+        attempt: u64,
+        connection: &Arc<Connection>,
+    ) -> Option<Arc<Live>> {
         self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
                 return None;
@@ -324,6 +347,9 @@ impl Supervisor {
             state.phase = Phase::Ready(Arc::clone(&live));
             state.info = Some(connection.server().clone());
             state.connecting.works();
+            if let Some(level) = state.log_level.clone() {
+                self.send_log_level(&live, level);
+            }
             Some(live)
         })
     }
@@ -491,6 +517,12 @@ impl Signals for Told {
     fn tools_changed(&self) {
         if let Some(supervisor) = self.supervisor.upgrade() {
             supervisor.tools_changed();
+        }
+    }
+
+    fn notice(&self, notice: ServerNotice) {
+        if let Some(supervisor) = self.supervisor.upgrade() {
+            supervisor.noticed(notice);
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use tokio_util::task::AbortOnDropHandle;
+use toolcrib_core::ClientAbilities;
 
 use super::{
     ConnectError, Signals,
@@ -39,18 +40,19 @@ impl Connector {
         self.dial.target()
     }
 
-    /// Starts or dials the server and negotiates a version. Dropping the future undoes it, without
+    /// Starts or dials the server and negotiates a version, for clients with these abilities. Dropping the future undoes it, without
     /// waiting: a process is killed.
     pub(crate) async fn connect(
         &self,
         signals: Arc<dyn Signals>,
+        can: ClientAbilities,
     ) -> Result<Arc<Connection>, ConnectError> {
         let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
-        let connection = match self.attempt(greeting, &signals).await {
-            Err(Failed { may_be_greeting: true, .. }) => self.attempt(other, &signals).await,
+        let connection = match self.attempt(greeting, &signals, can).await {
+            Err(Failed { may_be_greeting: true, .. }) => self.attempt(other, &signals, can).await,
             first => first,
         };
         let connection = connection.map_err(|failed| failed.error)?;
@@ -62,6 +64,7 @@ impl Connector {
         &self,
         greeting: Greeting,
         signals: &Arc<dyn Signals>,
+        can: ClientAbilities,
     ) -> Result<Connection, Failed> {
         let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
         let ending = Arc::<Ending>::default();
@@ -74,7 +77,7 @@ impl Connector {
         let dialed = self.dial.dial(wiring.clone()).await;
         let dialed = dialed.map_err(|error| Failed::for_good(shown(error)))?;
         let serving = AbortOnDropHandle::new(tokio::spawn(dialed.serving));
-        let peer = Peer::new(dialed.transport, wiring);
+        let peer = Peer::new(dialed.transport, wiring, can);
         match shake_hands(&peer, greeting).await {
             Ok(greeted) => Ok(Connection::open(peer, greeted, serving, closing).await),
             Err(mut failed) => {

@@ -1,6 +1,6 @@
 //! The handshake of either era.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model::{
     DiscoverResult, ErrorCode, Implementation, InitializeResult, ProtocolVersion,
@@ -105,7 +105,8 @@ async fn discover(peer: &Peer) -> Result<Option<Greeted>, Failed> {
     match timeout(DISCOVER_WITHIN, asked).await {
         Ok(Ok(found)) if found.supported_versions.contains(&version) => {
             let named = found.server_info();
-            Ok(Some(greeted(peer, &version, &found.capabilities, named.as_ref())))
+            let said = found.instructions.as_deref();
+            Ok(Some(greeted(peer, &version, found.capabilities.clone(), named.as_ref(), said)))
         }
         Ok(Ok(found)) => {
             let error = unsupported(&found.supported_versions);
@@ -123,7 +124,8 @@ async fn discover(peer: &Peer) -> Result<Option<Greeted>, Failed> {
 
 async fn initialize(peer: &Peer) -> Result<Greeted, Failed> {
     peer.introduce(None);
-    let found = peer.ask(Request::initialize(), result::plain::<InitializeResult>).await;
+    let found =
+        peer.ask(Request::initialize(peer.abilities()), result::plain::<InitializeResult>).await;
     let found = found.map_err(|error| Failed::of(error, peer))?;
     let version = found.protocol_version;
     peer.transport().initialized(&version);
@@ -134,22 +136,24 @@ async fn initialize(peer: &Peer) -> Result<Greeted, Failed> {
         peer.introduce(Some(version.clone()));
     }
     peer.notify(message::initialized()).await.map_err(|error| Failed::of(error, peer))?;
-    Ok(greeted(peer, &version, &found.capabilities, Some(&found.server_info)))
+    let said = found.instructions.as_deref();
+    Ok(greeted(peer, &version, found.capabilities.clone(), Some(&found.server_info), said))
 }
 
 fn greeted(
     peer: &Peer,
     version: &ProtocolVersion,
-    capabilities: &ServerCapabilities,
+    capabilities: ServerCapabilities,
     named: Option<&Implementation>,
+    instructions: Option<&str>,
 ) -> Greeted {
     let intake = peer.intake();
-    let tools = capabilities.tools.as_ref();
     let server = ServerInfo {
         name: named.map(|named| intake.shown(&named.name)).unwrap_or_default(),
         version: named.map(|named| intake.shown(&named.version)).unwrap_or_default(),
         protocol: version.to_string(),
-        announces_changes: tools.is_some_and(|tools| tools.list_changed == Some(true)),
+        capabilities: Arc::new(capabilities),
+        instructions: instructions.map(Into::into),
     };
     Greeted { server, is_legacy: version.has_initialize() }
 }

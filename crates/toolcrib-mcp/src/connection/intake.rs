@@ -1,24 +1,22 @@
 //! A server's messages, on all streams of a connection.
 //!
 //! A response goes to the exchange of its id, progress to its call, in order. A changed list becomes
-//! a signal. Of the server's requests only pings are granted. The rest is dropped. Unrequested messages
-//! are paced.
+//! a signal. A request of the server goes to the client of its call. The rest is dropped. Unrequested
+//! messages are paced.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, future::ready, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::SubscriptionFilter;
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
-use toolcrib_core::Lanes;
+use toolcrib_core::{BoxFuture, CancellationToken, ClientRefusal, Lanes, ProgressCount};
 
 use super::{
-    RequestError, Signals,
+    Caller, RequestError, ServerNotice, Signals,
     exchange::Exchange,
     message::{self, Request},
     pace::Pace,
@@ -53,8 +51,9 @@ pub(super) struct Intake {
 struct State {
     /// The requests without a response yet.
     expected: HashMap<i64, Arc<Exchange>>,
-    /// The ids of the server's requests without a reply yet, as JSON.
-    owed: HashSet<String>,
+    /// The ids of the server's requests without a reply yet, as JSON. The token fires when the
+    /// server needs none any more.
+    owed: HashMap<String, CancellationToken>,
     pace: Pace,
     junk: usize,
     first_junk: String,
@@ -63,7 +62,7 @@ struct State {
 /// The outcome of a message.
 #[derive(Default)]
 struct Taken {
-    /// The reply to a request of the server.
+    /// The pending reply to a request of the server.
     reply: Option<Reply>,
     /// How long reading must pause.
     pause: Option<Duration>,
@@ -74,14 +73,34 @@ struct Taken {
 /// The reply to a request of the server, until it is sent.
 struct Reply {
     intake: Arc<Intake>,
-    id: String,
-    message: Vec<u8>,
+    key: String,
+    id: Value,
+    answer: BoxFuture<'static, Result<Value, ClientRefusal>>,
+    unwanted: CancellationToken,
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.intake.state().owed.remove(&self.id);
+        self.intake.state().owed.remove(&self.key);
     }
+}
+
+impl Reply {
+    /// The message; `None` if the server needs none any more.
+    async fn message(&mut self) -> Option<Vec<u8>> {
+        tokio::select! {
+            biased;
+            () = self.unwanted.cancelled() => None,
+            answer = &mut self.answer => Some(message::reply(&self.id, answer)),
+        }
+    }
+}
+
+/// The parameters of a request of the server.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    params: Value,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +116,11 @@ struct Progress {
     progress: f64,
     total: Option<f64>,
     message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Updated {
+    uri: Arc<str>,
 }
 
 #[derive(Deserialize)]
@@ -122,7 +146,7 @@ impl Intake {
     pub(super) fn new(signals: Arc<dyn Signals>, source: &str) -> Self {
         let state = State {
             expected: HashMap::new(),
-            owed: HashSet::new(),
+            owed: HashMap::new(),
             pace: Pace::new(),
             junk: 0,
             first_junk: String::new(),
@@ -141,8 +165,27 @@ impl Intake {
         self.state().expected.remove(&id);
     }
 
-    pub(super) fn signal_changed_tools(&self) {
+    /// Any list may have changed.
+    pub(super) fn signal_all_changes(&self) {
         self.signals.tools_changed();
+        self.signals.notice(ServerNotice::PromptsChanged);
+        self.signals.notice(ServerNotice::ResourcesChanged);
+    }
+
+    /// The lists in a filter may have changed.
+    pub(super) fn signal_changes(&self, lists: &SubscriptionFilter) {
+        if lists.tools_list_changed == Some(true) {
+            self.signals.tools_changed();
+        }
+        if lists.prompts_list_changed == Some(true) {
+            self.signals.notice(ServerNotice::PromptsChanged);
+        }
+        if lists.resources_list_changed == Some(true) {
+            self.signals.notice(ServerNotice::ResourcesChanged);
+        }
+        for uri in lists.resource_subscriptions.iter().flatten() {
+            self.signals.notice(ServerNotice::ResourceUpdated(uri.as_str().into()));
+        }
     }
 
     /// Whether more than one response is expected soon: a subscription has none.
@@ -192,8 +235,10 @@ impl Intake {
             let transport = Arc::clone(transport);
             // In a task: a server that does not read its replies is read on.
             tokio::spawn(async move {
-                // If the server does not accept it, no response follows.
-                let _ = transport.post(std::mem::take(&mut reply.message)).await;
+                if let Some(message) = reply.message().await {
+                    // If the server does not accept it, no response follows.
+                    let _ = transport.post(message).await;
+                }
             });
         }
         if let Some(pause) = taken.pause {
@@ -231,10 +276,13 @@ impl Intake {
         self.state().junk = 0;
         match (&envelope.method, envelope.id.as_ref().filter(|_| envelope.has_id())) {
             (Some(method), None) => {
-                self.notification(method, bytes);
+                self.notification(method, bytes, only);
                 self.unasked()
             }
-            (Some(method), Some(id)) => Taken { reply: self.reply(id, method), ..self.unasked() },
+            (Some(method), Some(id)) => {
+                let reply = self.reply(id, method, bytes, only);
+                Taken { reply, ..self.unasked() }
+            }
             (None, _) => match id.filter(|id| only.is_none_or(|only| only == *id)) {
                 Some(id) => self.response(id, bytes, is_answer),
                 None if envelope.error.is_some() && !envelope.has_id() => {
@@ -271,9 +319,27 @@ impl Intake {
         }
     }
 
-    fn notification(&self, method: &str, bytes: &[u8]) {
+    fn notification(&self, method: &str, bytes: &[u8], only: Option<i64>) {
         match method {
             "notifications/tools/list_changed" => self.signals.tools_changed(),
+            "notifications/prompts/list_changed" => {
+                self.signals.notice(ServerNotice::PromptsChanged);
+            }
+            "notifications/resources/list_changed" => {
+                self.signals.notice(ServerNotice::ResourcesChanged);
+            }
+            "notifications/resources/updated" => {
+                if let Some(Updated { uri }) = params(bytes) {
+                    self.signals.notice(ServerNotice::ResourceUpdated(uri));
+                }
+            }
+            "notifications/message" => {
+                let Some(message) = params::<Value>(bytes) else { return };
+                match self.caller(only) {
+                    Ok(caller) => caller.log(message),
+                    Err(_) => self.signals.notice(ServerNotice::Log(message)),
+                }
+            }
             "notifications/progress" => self.progress(bytes),
             "notifications/subscriptions/acknowledged" => self.acknowledged(bytes),
             "notifications/cancelled" => self.cancelled(bytes),
@@ -282,14 +348,80 @@ impl Intake {
     }
 
     /// The reply to a request of the server, if it gets one.
-    fn reply(self: &Arc<Self>, id: &Value, method: &str) -> Option<Reply> {
+    fn reply(
+        self: &Arc<Self>,
+        id: &Value,
+        method: &str,
+        bytes: &[u8],
+        only: Option<i64>,
+    ) -> Option<Reply> {
         let is_usable = id.is_i64() || id.as_str().is_some_and(|id| id.len() <= MAX_ID_BYTES);
         let key = is_usable.then(|| id.to_string())?;
-        let mut state = self.state();
-        let is_new = state.owed.len() < MAX_OWED && state.owed.insert(key.clone());
-        drop(state);
-        let message = || message::reply(id, method);
-        is_new.then(|| Reply { intake: Arc::clone(self), id: key, message: message() })
+        let unwanted = CancellationToken::new();
+        {
+            let mut state = self.state();
+            if state.owed.len() >= MAX_OWED || state.owed.contains_key(&key) {
+                return None;
+            }
+            state.owed.insert(key.clone(), unwanted.clone());
+        }
+        let answer = match method {
+            "ping" => ready(Ok(json!({}))).boxed(),
+            "elicitation/create" | "sampling/createMessage" | "roots/list" => {
+                self.asked(method, bytes, only)
+            }
+            _ => {
+                let problem = "this client has not declared this method";
+                ready(Err(ClientRefusal::not_supported(problem))).boxed()
+            }
+        };
+        Some(Reply { intake: Arc::clone(self), key, id: id.clone(), answer, unwanted })
+    }
+
+    /// Passes a request of the server on to the client of the call during which it came.
+    fn asked(
+        &self,
+        method: &str,
+        bytes: &[u8],
+        only: Option<i64>,
+    ) -> BoxFuture<'static, Result<Value, ClientRefusal>> {
+        let caller = match self.caller(only) {
+            Ok(caller) => caller,
+            Err(refusal) => return ready(Err(refusal)).boxed(),
+        };
+        let asked = serde_json::from_slice::<Asked>(bytes);
+        let params = asked.map(|asked| asked.params).unwrap_or_default();
+        let answer = caller.request_one(method, params);
+        async move {
+            tokio::select! {
+                biased;
+                () = caller.over().cancelled() => Err(ClientRefusal::failed("the call is over")),
+                answer = answer => answer,
+            }
+        }
+        .boxed()
+    }
+
+    /// The client that a message of the server is for: that of the request whose stream it came on;
+    /// otherwise that of the only client with requests.
+    fn caller(&self, only: Option<i64>) -> Result<Caller, ClientRefusal> {
+        let state = self.state();
+        if let Some(exchange) = only.and_then(|id| state.expected.get(&id)) {
+            let caller = exchange.request.caller().cloned();
+            return caller.ok_or_else(|| {
+                ClientRefusal::not_supported("this request was made without a client to ask")
+            });
+        }
+        let mut callers = state.expected.values().filter_map(|exchange| exchange.request.caller());
+        let Some(first) = callers.next() else {
+            return Err(ClientRefusal::not_supported("no call of a client is in progress"));
+        };
+        if callers.any(|other| other.key() != first.key()) {
+            let problem =
+                "calls of several clients are in progress, so it is unknown whose this is";
+            return Err(ClientRefusal::failed(problem));
+        }
+        Ok(first.clone())
     }
 
     fn acknowledged(&self, bytes: &[u8]) {
@@ -302,9 +434,12 @@ impl Intake {
         }
     }
 
-    /// Ends a subscription. A request of the server gets a reply in any case.
+    /// Ends a subscription, or a request of the server.
     fn cancelled(&self, bytes: &[u8]) {
         let Some(Cancelled { request_id }) = params(bytes) else { return };
+        if let Some(unwanted) = self.state().owed.get(&request_id.to_string()) {
+            unwanted.cancel();
+        }
         let Some(id) = number(&request_id) else { return };
         if let Some(exchange) = self.expected(id).filter(is_subscription) {
             self.forget(id);
@@ -318,23 +453,13 @@ impl Intake {
         };
         let exchange = number(&progress_token).and_then(|id| self.expected(id));
         let Some(exchange) = exchange else { return };
-        let Request::CallTool { on_progress, .. } = &exchange.request else { return };
-        let percent = total.filter(|total| *total > 0.0).map(|total| {
-            let percent = (progress / total * 100.0).clamp(0.0, 100.0);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "it lies between 0 and 100"
-            )]
-            let percent = percent as u8;
-            percent
-        });
+        let Some(on_progress) = exchange.request.on_progress() else { return };
         let text = message.unwrap_or_else(|| match total {
             Some(total) => format!("{progress} of {total}"),
             None => progress.to_string(),
         });
         // The pipe redacts it and cuts it then.
-        on_progress(text, percent);
+        on_progress(text, ProgressCount { done: progress, total });
     }
 
     fn expected(&self, id: i64) -> Option<Arc<Exchange>> {

@@ -3,15 +3,28 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ErrorCode, Implementation, ProtocolVersion,
-    RequestMetaObject, SubscriptionFilter,
+    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, RequestMetaObject,
+    SubscriptionFilter,
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, ClientAbilities, ClientRefusal, ProgressCount};
 
-/// Receives a server's progress: a text, and the percentage done, 0 to 100.
-pub(crate) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
+use super::caller::Caller;
+
+/// Receives a server's progress: a text, and the count.
+pub(crate) type OnProgress = Arc<dyn Fn(String, ProgressCount) + Send + Sync>;
+
+/// The next round of a request, after a response that requires one.
+#[derive(Serialize, Default)]
+pub(super) struct Round {
+    /// The server's state to return.
+    #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
+    pub(super) state: Option<String>,
+    /// The responses to the server's requests.
+    #[serde(rename = "inputResponses", skip_serializing_if = "Map::is_empty")]
+    pub(super) responses: Map<String, Value>,
+}
 
 /// A request, serialized as its parameters.
 #[derive(Serialize)]
@@ -30,13 +43,27 @@ pub(super) enum Request {
         arguments: Arc<Map<String, Value>>,
         #[serde(skip)]
         idempotency_key: Arc<str>,
-        /// The server's state to return, if it requested another call.
-        #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
-        state: Option<String>,
+        #[serde(flatten)]
+        round: Option<Round>,
         #[serde(skip)]
         on_progress: OnProgress,
+        #[serde(skip)]
+        caller: Option<Caller>,
     },
-    /// A subscription to changes of the tools.
+    /// A request of a method without a type of its own.
+    Plain {
+        #[serde(skip)]
+        method: &'static str,
+        #[serde(flatten)]
+        params: Arc<Map<String, Value>>,
+        #[serde(flatten)]
+        round: Option<Round>,
+        #[serde(skip)]
+        on_progress: Option<OnProgress>,
+        #[serde(skip)]
+        caller: Option<Caller>,
+    },
+    /// A subscription to changes.
     Listen {
         notifications: SubscriptionFilter,
         /// Fires when the server has acknowledged it.
@@ -46,9 +73,15 @@ pub(super) enum Request {
 }
 
 impl Request {
+    /// A request without progress, for no client.
+    pub(super) fn plain(method: &'static str, params: Map<String, Value>) -> Self {
+        let params = Arc::new(params);
+        Self::Plain { method, params, round: None, on_progress: None, caller: None }
+    }
+
     /// A handshake with `initialize`.
-    pub(super) fn initialize() -> Self {
-        let (capabilities, client) = this_client();
+    pub(super) fn initialize(can: ClientAbilities) -> Self {
+        let (capabilities, client) = this_client(can);
         let config = ClientConfig::new(capabilities, client);
         let config = config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
         Self::Initialize(Box::new(config))
@@ -61,6 +94,35 @@ impl Request {
             Self::ListTools { .. } => "tools/list",
             Self::CallTool { .. } => "tools/call",
             Self::Listen { .. } => "subscriptions/listen",
+            Self::Plain { method, .. } => method,
+        }
+    }
+
+    /// What a request of another method than `tools/call` is about, for intermediaries.
+    pub(super) fn target(&self) -> Option<&str> {
+        let Self::Plain { method, params, .. } = self else { return None };
+        let key = match *method {
+            "prompts/get" => "name",
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+            _ => return None,
+        };
+        params.get(key).and_then(Value::as_str)
+    }
+
+    /// The client that it is made for.
+    pub(super) fn caller(&self) -> Option<&Caller> {
+        match self {
+            Self::CallTool { caller, .. } | Self::Plain { caller, .. } => caller.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The receiver of its progress.
+    pub(super) fn on_progress(&self) -> Option<&OnProgress> {
+        match self {
+            Self::CallTool { on_progress, .. } => Some(on_progress),
+            Self::Plain { on_progress, .. } => on_progress.as_ref(),
+            _ => None,
         }
     }
 
@@ -75,20 +137,29 @@ impl Request {
         id: i64,
         introduction: Option<&Introduction>,
     ) -> serde_json::Result<Vec<u8>> {
-        // Only calls report progress.
-        let (progress_token, idempotency_key) = match self {
-            Self::CallTool { idempotency_key, .. } => (Some(id), Some(&**idempotency_key)),
-            _ => (None, None),
+        let progress_token = self.on_progress().map(|_| id);
+        let idempotency_key = match self {
+            Self::CallTool { idempotency_key, .. } => Some(&**idempotency_key),
+            _ => None,
         };
         let introduction = introduction.map(|introduction| &introduction.meta);
-        let has_meta = progress_token.is_some() || introduction.is_some();
+        let passed_on = self.caller().and_then(Caller::meta);
+        // In a session it is set once.
+        let log_level = introduction.and_then(|_| self.caller()?.log_level());
+        let has_meta = progress_token.is_some() || introduction.is_some() || passed_on.is_some();
         serde_json::to_vec(&Message {
             jsonrpc: "2.0",
             id,
             method: self.method(),
             params: Params {
                 request: self,
-                meta: has_meta.then_some(Meta { progress_token, idempotency_key, introduction }),
+                meta: has_meta.then_some(Meta {
+                    progress_token,
+                    idempotency_key,
+                    log_level,
+                    introduction,
+                    passed_on,
+                }),
             },
         })
     }
@@ -101,8 +172,8 @@ pub(super) struct Introduction {
 }
 
 impl Introduction {
-    pub(super) fn new(version: ProtocolVersion) -> Self {
-        let (capabilities, client) = this_client();
+    pub(super) fn new(version: ProtocolVersion, can: ClientAbilities) -> Self {
+        let (capabilities, client) = this_client(can);
         let meta = RequestMetaObject::with_client_context(version.clone(), client, capabilities);
         Self { version, meta }
     }
@@ -130,8 +201,12 @@ struct Meta<'a> {
     progress_token: Option<i64>,
     #[serde(rename = "toolcrib/idempotency-key", skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<&'a str>,
+    #[serde(rename = "io.modelcontextprotocol/logLevel", skip_serializing_if = "Option::is_none")]
+    log_level: Option<&'a str>,
     #[serde(flatten)]
     introduction: Option<&'a RequestMetaObject>,
+    #[serde(flatten)]
+    passed_on: Option<&'a Map<String, Value>>,
 }
 
 /// The end of a handshake with `initialize`.
@@ -145,14 +220,14 @@ pub(super) fn cancelled(id: i64) -> Vec<u8> {
     written(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
 }
 
-/// The response to a request of the server: this client answers pings and nothing else.
-pub(super) fn reply(id: &Value, method: &str) -> Vec<u8> {
-    written(&if method == "ping" {
-        json!({ "jsonrpc": "2.0", "id": id, "result": {} })
-    } else {
-        let code = ErrorCode::METHOD_NOT_FOUND.0;
-        let error = json!({ "code": code, "message": "this client has declared no capabilities" });
-        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+/// The response to a request of the server.
+pub(super) fn reply(id: &Value, answer: Result<Value, ClientRefusal>) -> Vec<u8> {
+    written(&match answer {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(ClientRefusal { code, message }) => {
+            let error = json!({ "code": code, "message": message });
+            json!({ "jsonrpc": "2.0", "id": id, "error": error })
+        }
     })
 }
 
@@ -160,7 +235,21 @@ fn written(message: &Value) -> Vec<u8> {
     message.to_string().into_bytes()
 }
 
-fn this_client() -> (ClientCapabilities, Implementation) {
+fn this_client(can: ClientAbilities) -> (ClientCapabilities, Implementation) {
     let this = Implementation::new("toolcrib", env!("CARGO_PKG_VERSION"));
-    (ClientCapabilities::default(), this)
+    let mut declared = Map::new();
+    if can.elicitation_form || can.elicitation_url {
+        let modes = [("form", can.elicitation_form), ("url", can.elicitation_url)];
+        let modes = modes.into_iter().filter(|(_, can)| *can);
+        let modes: Map<_, _> = modes.map(|(mode, _)| (mode.to_owned(), json!({}))).collect();
+        declared.insert("elicitation".to_owned(), modes.into());
+    }
+    if can.sampling {
+        declared.insert("sampling".to_owned(), json!({}));
+    }
+    if can.roots {
+        declared.insert("roots".to_owned(), json!({}));
+    }
+    let declared = ClientCapabilities::deserialize(Value::Object(declared));
+    (declared.unwrap_or_default(), this)
 }

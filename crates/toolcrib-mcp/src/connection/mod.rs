@@ -5,7 +5,9 @@
 //! messages come back through the [intake](intake), which settles the exchange. Of `rmcp` only the
 //! types of messages are used.
 
+mod caller;
 mod connector;
+mod content;
 mod ending;
 mod exchange;
 mod handshake;
@@ -26,11 +28,18 @@ mod transport;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use rmcp::model::ServerCapabilities;
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, ToolOutput};
 
+use self::intake::Intake;
 #[cfg(any(test, feature = "mock"))]
 pub(crate) use self::pipe::pipe;
+pub(crate) use self::{
+    caller::Caller,
+    content::{RESOURCE, block, resource},
+    message::OnProgress,
+};
 pub(crate) use self::{
     connector::Connector,
     http::http,
@@ -38,19 +47,35 @@ pub(crate) use self::{
     program::stdio,
     text::{Redaction, bounded},
 };
-use self::{intake::Intake, message::OnProgress};
 
 /// Unrequested signals of a connection. Called from its own tasks; should return quickly.
 pub(crate) trait Signals: Send + Sync + 'static {
     /// The server announces changed tools. May come any number of times.
     fn tools_changed(&self);
 
+    /// The server announces something else.
+    fn notice(&self, notice: ServerNotice);
+
     /// The redaction of secrets that texts of the server may contain.
     fn redactor(&self) -> Redaction;
 }
 
-/// A server's self-description: for people, never for a decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An announcement of a server that answers no request.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ServerNotice {
+    /// Its prompts have changed.
+    PromptsChanged,
+    /// Its resources have changed.
+    ResourcesChanged,
+    /// The resource with this URI has changed.
+    ResourceUpdated(Arc<str>),
+    /// A log message: the parameters of the notification.
+    Log(Value),
+}
+
+/// A server's self-description.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ServerInfo {
     /// Its self-reported name.
     pub(crate) name: String,
@@ -58,8 +83,10 @@ pub(crate) struct ServerInfo {
     pub(crate) version: String,
     /// The negotiated protocol version, such as `2025-11-25`.
     pub(crate) protocol: String,
-    /// Whether it announces changes of its tools.
-    pub(crate) announces_changes: bool,
+    /// What it offers.
+    pub(crate) capabilities: Arc<ServerCapabilities>,
+    /// Its instructions for models.
+    pub(crate) instructions: Option<Arc<str>>,
 }
 
 /// One page of a server's tools.
@@ -84,6 +111,8 @@ pub(crate) struct RemoteTool {
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
     pub(crate) hints: Hints,
+    /// All its other fields, for clients of a gateway: icons, metadata, annotations.
+    pub(crate) fields: Map<String, Value>,
     /// Why it cannot be offered, if a part of it cannot be read or used.
     pub(crate) flaw: Option<String>,
 }
@@ -96,6 +125,16 @@ pub(crate) struct Hints {
     pub(crate) idempotent: Option<bool>,
 }
 
+/// One request of a method without a type of its own.
+pub(crate) struct PlainRequest {
+    pub(crate) method: &'static str,
+    /// Shared with the caller, which may have to send it again.
+    pub(crate) params: Arc<Map<String, Value>>,
+    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) caller: Option<Caller>,
+    pub(crate) cancellation: CancellationToken,
+}
+
 /// One call for the server.
 pub(crate) struct CallRequest {
     /// The server's own name of the tool.
@@ -104,8 +143,10 @@ pub(crate) struct CallRequest {
     pub(crate) arguments: Arc<Map<String, Value>>,
     /// By which the server may recognize a repeated call.
     pub(crate) idempotency_key: Arc<str>,
-    /// Receives the server's progress: a text, and the percentage done, 0 to 100.
+    /// Receives the server's progress.
     pub(crate) on_progress: OnProgress,
+    /// Whom the server may ask meanwhile.
+    pub(crate) caller: Option<Caller>,
     /// Ends the call: the server receives a cancellation, and the response is no longer awaited.
     pub(crate) cancellation: CancellationToken,
 }
@@ -149,7 +190,12 @@ pub(crate) enum RequestError {
         code: i32,
         /// The server's message.
         message: String,
+        /// The server's data.
+        data: Option<Value>,
     },
+    /// The server required input that its client did not give.
+    #[error("the client did not answer the server: {0}")]
+    NotAnswered(String),
     /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
@@ -171,7 +217,7 @@ impl RequestError {
             Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
             Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
-            refused @ (Self::Refused { .. } | Self::Cancelled) => refused,
+            refused @ (Self::Refused { .. } | Self::NotAnswered(_) | Self::Cancelled) => refused,
         }
     }
 

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use tokio::time::sleep;
+use rmcp::model::SubscriptionFilter;
+use serde_json::{Map, Value};
+use tokio::{runtime::Handle, time::sleep};
 use tokio_util::{sync::DropGuard, task::AbortOnDropHandle};
 use toolcrib_core::CancellationToken;
 
 use super::{
-    CallAnswer, CallRequest, Page, RequestError, ServerInfo,
+    CallAnswer, CallRequest, Caller, Page, PlainRequest, RequestError, ServerInfo,
     ending::{CLOSED_HERE, EndOnDrop},
     handshake::Greeted,
-    message::Request,
-    peer::Peer,
+    message::{Request, Round},
+    peer::{Peer, Read},
     result::{self, Answer},
-    subscription::{LISTEN_FIRST, Subscription},
+    subscription::{self, LISTEN_FIRST, Subscription},
 };
 
 /// The limit of rounds in which a response requests another call; as in the protocol's SDKs.
@@ -41,10 +43,10 @@ impl Connection {
         let Greeted { server, is_legacy } = greeted;
         let gone = CancellationToken::new();
         // Before 2026-07-28 changes are announced without a subscription.
-        let subscription =
-            (server.announces_changes && !is_legacy).then(Arc::<Subscription>::default);
-        let attending =
-            attend(peer.clone(), serving, subscription.clone(), gone.clone().drop_guard());
+        let lists = subscription::of_lists(&server.capabilities).filter(|_| !is_legacy);
+        let subscription = lists.as_ref().map(|_| Arc::<Subscription>::default());
+        let listening = subscription.clone().zip(lists);
+        let attending = attend(peer.clone(), serving, listening, gone.clone().drop_guard());
         tokio::spawn(attending);
         if let Some(subscription) = subscription {
             tokio::select! {
@@ -79,18 +81,52 @@ impl Connection {
 
     /// One call. Firing its token, or dropping the future, sends a cancellation to the server.
     pub(crate) async fn call_tool(&self, call: CallRequest) -> Result<CallAnswer, RequestError> {
-        let mut state = None;
+        let request = |round| Request::CallTool {
+            tool: Arc::clone(&call.tool),
+            arguments: Arc::clone(&call.arguments),
+            idempotency_key: Arc::clone(&call.idempotency_key),
+            round,
+            on_progress: Arc::clone(&call.on_progress),
+            caller: call.caller.clone(),
+        };
+        self.rounds(request, result::answer, call.caller.as_ref(), &call.cancellation).await
+    }
+
+    /// One request of another method, like [`call_tool`](Self::call_tool).
+    pub(crate) async fn request(
+        &self,
+        asked: PlainRequest,
+    ) -> Result<Map<String, Value>, RequestError> {
+        let request = |round| Request::Plain {
+            method: asked.method,
+            params: Arc::clone(&asked.params),
+            round,
+            on_progress: asked.on_progress.clone(),
+            caller: asked.caller.clone(),
+        };
+        self.rounds(request, result::fields, asked.caller.as_ref(), &asked.cancellation).await
+    }
+
+    /// Makes a request, and again with the responses of its client, as often as the server requires
+    /// it.
+    async fn rounds<T: Send + 'static>(
+        &self,
+        request: impl Fn(Option<Round>) -> Request,
+        read: Read<Answer<T>>,
+        caller: Option<&Caller>,
+        cancellation: &CancellationToken,
+    ) -> Result<T, RequestError> {
+        let mut next = None;
         for round in 0..MAX_ROUNDS {
-            let request = Request::CallTool {
-                tool: Arc::clone(&call.tool),
-                arguments: Arc::clone(&call.arguments),
-                idempotency_key: Arc::clone(&call.idempotency_key),
-                state,
-                on_progress: Arc::clone(&call.on_progress),
-            };
-            match self.peer.call(request, result::answer, &call.cancellation).await {
+            match self.peer.call(request(next.take()), read, cancellation).await {
                 Ok(Answer::Whole(answer)) => return Ok(answer),
-                Ok(Answer::Again { state: next }) => state = Some(next),
+                Ok(Answer::Again { state, requests }) => {
+                    let responses = match requests.is_empty() {
+                        true => Map::new(),
+                        false => self.responses(requests, caller, cancellation).await?,
+                    };
+                    next = Some(Round { state, responses });
+                }
                 // The rounds before this one were sent.
                 Err(RequestError::NotSent(reason)) if round > 0 => {
                     return Err(RequestError::Lost(reason));
@@ -100,6 +136,62 @@ impl Connection {
         }
         let problem = format!("it asked {MAX_ROUNDS} times to be called again");
         Err(RequestError::Malformed(problem))
+    }
+
+    async fn responses(
+        &self,
+        requests: Map<String, Value>,
+        caller: Option<&Caller>,
+        cancellation: &CancellationToken,
+    ) -> Result<Map<String, Value>, RequestError> {
+        let Some(caller) = caller else {
+            let problem = "it requires user input, which is not available here";
+            return Err(RequestError::Malformed(problem.to_owned()));
+        };
+        tokio::select! {
+            biased;
+            () = cancellation.cancelled() => Err(RequestError::Cancelled),
+            () = self.peer.ending().over() => Err(RequestError::Lost(self.closed().await.to_string())),
+            responses = caller.request(requests) => {
+                responses.map_err(|refusal| RequestError::NotAnswered(refusal.message))
+            }
+        }
+    }
+
+    /// Whether the server has a level of log messages for the connection.
+    pub(crate) fn has_log_levels(&self) -> bool {
+        self.is_legacy && self.server.capabilities.logging.is_some()
+    }
+
+    /// Keeps a subscription to the changes of one resource, until the future is dropped or the
+    /// connection ends. `began` is called when it has begun.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub(crate) async fn listen_to(
+        &self,
+        uri: Arc<str>,
+        began: impl FnOnce(),
+    ) -> Result<(), RequestError> {
+        if !self.is_legacy {
+            let filter = subscription::of_resource(&uri);
+            let listening = Subscription::default();
+            began();
+            listening.keep(&self.peer, &filter).await;
+            return Ok(());
+        }
+        let request = |method| {
+            let params = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
+            Request::plain(method, params)
+        };
+        self.peer.ask(request("resources/subscribe"), result::nothing).await?;
+        began();
+        let _unsubscribe = Unsubscribe {
+            peer: self.peer.clone(),
+            request: Some(request("resources/unsubscribe")),
+        };
+        self.peer.ending().over().await;
+        Ok(())
     }
 
     /// Done when the connection has ended, with the reason for the operator.
@@ -116,16 +208,34 @@ impl Connection {
     }
 }
 
+/// Ends a subscription in a session.
+struct Unsubscribe {
+    peer: Peer,
+    request: Option<Request>,
+}
+
+impl Drop for Unsubscribe {
+    fn drop(&mut self) {
+        if let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current())
+            && !self.peer.ending().is_over()
+        {
+            let peer = self.peer.clone();
+            // It ends with the connection at the latest.
+            runtime.spawn(async move { peer.ask(request, result::nothing).await });
+        }
+    }
+}
+
 /// Attends a connection until nothing of it is left.
 async fn attend(
     peer: Peer,
     serving: AbortOnDropHandle<()>,
-    subscription: Option<Arc<Subscription>>,
+    subscription: Option<(Arc<Subscription>, SubscriptionFilter)>,
     gone: DropGuard,
 ) {
     let listening = async {
-        if let Some(subscription) = subscription {
-            subscription.keep(&peer).await;
+        if let Some((subscription, lists)) = subscription {
+            subscription.keep(&peer, &lists).await;
         }
         std::future::pending::<()>().await;
     };

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::ProtocolVersion;
 use tokio::{runtime::Handle, sync::oneshot, time::timeout};
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, ClientAbilities};
 
 use super::{
     RequestError,
@@ -37,13 +37,23 @@ struct Shared {
     transport: Arc<dyn Transport>,
     wiring: Wiring,
     introduction: Mutex<Option<Arc<Introduction>>>,
+    /// What the clients of this connection can do for the server.
+    abilities: ClientAbilities,
     next_id: AtomicI64,
 }
 
 impl Peer {
-    pub(super) fn new(transport: Arc<dyn Transport>, wiring: Wiring) -> Self {
+    pub(super) fn new(
+        transport: Arc<dyn Transport>,
+        wiring: Wiring,
+        abilities: ClientAbilities,
+    ) -> Self {
         let (introduction, next_id) = (Mutex::new(None), AtomicI64::new(1));
-        Self(Arc::new(Shared { transport, wiring, introduction, next_id }))
+        Self(Arc::new(Shared { transport, wiring, introduction, abilities, next_id }))
+    }
+
+    pub(super) fn abilities(&self) -> ClientAbilities {
+        self.0.abilities
     }
 
     pub(super) fn intake(&self) -> &Arc<Intake> {
@@ -61,7 +71,8 @@ impl Peer {
     /// Adds the client's metadata to each request from now on, as this version requires; `None`: no
     /// metadata.
     pub(super) fn introduce(&self, version: Option<ProtocolVersion>) {
-        *self.0.introduction.lock() = version.map(|version| Arc::new(Introduction::new(version)));
+        *self.0.introduction.lock() =
+            version.map(|version| Arc::new(Introduction::new(version, self.0.abilities)));
     }
 
     /// Sends a notification.

@@ -5,26 +5,29 @@
 
 use std::time::Duration;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{
-    Deserialize,
+    Deserialize, Deserializer,
     de::{DeserializeOwned, IgnoredAny},
 };
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{ContentBlock, ToolOutput};
+use toolcrib_core::{__internal::PlainJson, ContentBlock, ToolOutput};
 
-use super::{CallAnswer, Hints, Page, RemoteTool, RequestError};
+use super::{
+    CallAnswer, Hints, Page, RemoteTool, RequestError,
+    content::{content, text},
+};
 use crate::reserved::is_expanded;
 
 /// The reason for not reading JSON that would change.
 const EXPANDED: &str = "a key in it is reserved by `serde_json`";
 
-/// The result of a call, or of one round of it.
-pub(super) enum Answer {
-    Whole(CallAnswer),
-    /// It must be sent again, with this state.
+/// The result of a request, or of one round of it.
+pub(super) enum Answer<T> {
+    Whole(T),
+    /// It must be sent again, with this state, and with responses to these requests.
     Again {
-        state: String,
+        state: Option<String>,
+        requests: Map<String, Value>,
     },
 }
 
@@ -34,16 +37,22 @@ struct Response<T> {
     error: Option<Refusal>,
 }
 
-/// A server's error, without its data.
+/// A server's error.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Refusal {
     pub(super) code: i32,
     pub(super) message: String,
+    #[serde(default, deserialize_with = "data")]
+    pub(super) data: Option<Value>,
+}
+
+fn data<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
+    PlainJson::deserialize(json).map(|PlainJson(data)| (!data.is_null()).then_some(data))
 }
 
 impl From<Refusal> for RequestError {
-    fn from(Refusal { code, message }: Refusal) -> Self {
-        Self::Refused { code, message }
+    fn from(Refusal { code, message, data }: Refusal) -> Self {
+        Self::Refused { code, message, data }
     }
 }
 
@@ -134,120 +143,70 @@ fn described_by(described: Value) -> RemoteTool {
             destructive: hint("destructiveHint"),
             idempotent: hint("idempotentHint"),
         },
+        fields: {
+            tool.retain(|_, value| !value.is_null());
+            if !annotations.is_empty() {
+                tool.insert("annotations".to_owned(), annotations.into());
+            }
+            tool
+        },
         flaw: None,
     }
 }
 
-/// The response to a call.
-pub(super) fn answer(response: &[u8]) -> Result<Answer, RequestError> {
+/// The result of a request, as it is sent, without its type.
+pub(super) fn fields(response: &[u8]) -> Result<Answer<Map<String, Value>>, RequestError> {
     let mut answer: Map<String, Value> = plain(response)?;
-    match answer.get("resultType").and_then(Value::as_str) {
-        None | Some("complete") => {}
-        Some("input_required") => return again(answer),
+    match text(&mut answer, "resultType").as_deref() {
+        None | Some("complete") => Ok(Answer::Whole(answer)),
+        Some("input_required") => again(answer),
         Some(other) => {
             let problem = format!("its type, `{other}`, was not requested");
-            return Err(malformed(&problem));
+            Err(malformed(&problem))
         }
     }
+}
+
+/// The response to a call.
+pub(super) fn answer(response: &[u8]) -> Result<Answer<CallAnswer>, RequestError> {
+    let mut answer = match fields(response)? {
+        Answer::Whole(answer) => answer,
+        Answer::Again { state, requests } => return Ok(Answer::Again { state, requests }),
+    };
     let structured = answer.remove("structuredContent");
-    let content = match (answer.remove("content"), &structured) {
-        (Some(Value::Array(content)), _) => content,
+    let parts = match (answer.remove("content"), &structured) {
+        (Some(Value::Array(parts)), _) => parts,
         (None, Some(_)) => Vec::new(),
         _ => return Err(malformed("it has no `content`")),
     };
-    let mut texts = Vec::new();
-    let mut blocks = Vec::new();
-    for part in content {
-        match block(part)? {
-            Part::Text(text) => texts.push(text),
-            Part::Block(block) => blocks.push(block),
-        }
+    let (mut value, blocks) = content(parts)?;
+    let has_text = !value.is_empty()
+        || blocks.iter().any(|block| matches!(block, ContentBlock::Paragraph { .. }));
+    if let Some(structured) = &structured
+        && !has_text
+    {
+        value = structured.to_string();
     }
-    let value = match &structured {
-        Some(structured) if texts.is_empty() => structured.to_string(),
-        _ => texts.join("\n"),
-    };
     let is_error = answer.get("isError").and_then(Value::as_bool).unwrap_or(false);
-    let output = ToolOutput { value, structured, blocks, ..ToolOutput::default() };
+    let meta = match answer.remove("_meta") {
+        Some(Value::Object(meta)) if !meta.is_empty() => Some(Box::new(meta)),
+        _ => None,
+    };
+    let output = ToolOutput { value, structured, blocks, meta, ..ToolOutput::default() };
     Ok(Answer::Whole(CallAnswer { output, is_error }))
 }
 
-fn again(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
-    let asks = match answer.get("inputRequests") {
-        None | Some(Value::Null) => false,
-        Some(Value::Object(requests)) => !requests.is_empty(),
-        Some(_) => true,
+fn again<T>(mut answer: Map<String, Value>) -> Result<Answer<T>, RequestError> {
+    let requests = match answer.remove("inputRequests") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(requests)) => requests,
+        Some(_) => return Err(malformed("its `inputRequests` are not an object")),
     };
     match text(&mut answer, "requestState") {
-        Some(state) if !asks => Ok(Answer::Again { state }),
-        _ if asks => Err(malformed("it requires user input, which is not available here")),
-        _ => Err(malformed("it requests another call without a state for it")),
-    }
-}
-
-enum Part {
-    Text(String),
-    Block(ContentBlock),
-}
-
-fn block(part: Value) -> Result<Part, RequestError> {
-    let Value::Object(mut part) = part else {
-        return Err(malformed("a part of its content is not an object"));
-    };
-    let kind = text(&mut part, "type").unwrap_or_default();
-    let block = match kind.as_str() {
-        "text" => return Ok(Part::Text(required(&mut part, "text")?)),
-        "image" => ContentBlock::image(required(&mut part, "mimeType")?, data(&mut part, "data")?),
-        "audio" => ContentBlock::audio(required(&mut part, "mimeType")?, data(&mut part, "data")?),
-        "resource_link" => {
-            let uri = required(&mut part, "uri")?;
-            let name = text(&mut part, "name").unwrap_or_else(|| uri.clone());
-            with_media_type(ContentBlock::link(uri, name), &mut part)
+        None if requests.is_empty() => {
+            Err(malformed("it requests another call without a state for it"))
         }
-        "resource" => {
-            let Some(Value::Object(mut resource)) = part.remove("resource") else {
-                return Err(malformed("an embedded resource is not an object"));
-            };
-            let uri = required(&mut resource, "uri")?;
-            let embedded = match text(&mut resource, "text") {
-                Some(text) => ContentBlock::text(uri, text),
-                None => ContentBlock::binary(uri, data(&mut resource, "blob")?),
-            };
-            with_media_type(embedded, &mut resource)
-        }
-        other => {
-            let kind: String = other.chars().take(40).collect();
-            return Ok(Part::Text(format!("[content of type `{kind}`, which is not shown]")));
-        }
-    };
-    Ok(Part::Block(block))
-}
-
-fn with_media_type(block: ContentBlock, part: &mut Map<String, Value>) -> ContentBlock {
-    match text(part, "mimeType") {
-        Some(media_type) => block.media_type(media_type),
-        None => block,
-    }
-}
-
-fn data(part: &mut Map<String, Value>, name: &str) -> Result<Vec<u8>, RequestError> {
-    let encoded = required(part, name)?;
-    STANDARD.decode(encoded.trim_ascii()).map_err(|error| {
-        malformed(&format!(
-            "a `{name}` of its content is not valid base64: \
-            {error}"
-        ))
-    })
-}
-
-fn required(part: &mut Map<String, Value>, name: &str) -> Result<String, RequestError> {
-    text(part, name).ok_or_else(|| malformed(&format!("a part of its content has no `{name}`")))
-}
-
-fn text(of: &mut Map<String, Value>, name: &str) -> Option<String> {
-    match of.remove(name) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
+        state => Ok(Answer::Again { state, requests }),
     }
 }
 
@@ -255,7 +214,7 @@ fn unreadable(error: &serde_json::Error) -> RequestError {
     malformed(&format!("it cannot be read: {error}"))
 }
 
-fn malformed(problem: &str) -> RequestError {
+pub(super) fn malformed(problem: &str) -> RequestError {
     RequestError::Malformed(problem.to_owned())
 }
 
@@ -272,7 +231,7 @@ mod tests {
     fn whole(result: &Value) -> ToolOutput {
         match answer(&response(result)) {
             Ok(Answer::Whole(answer)) => answer.output,
-            Ok(Answer::Again { state }) => panic!("again with {state}"),
+            Ok(Answer::Again { state, .. }) => panic!("again with {state:?}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -288,16 +247,23 @@ mod tests {
             {"type": "resource", "resource": {"uri": "file:///c", "blob": "aGk="}},
             {"type": "hologram", "depth": 3},
         ]}));
-        assert_eq!(output.value, "a\n[content of type `hologram`, which is not shown]");
+        assert_eq!(output.value, "");
         assert_eq!(output.structured, None);
         assert_eq!(
             output.blocks,
             [
+                ContentBlock::paragraph("a").with_fields(
+                    json!({"annotations": {"priority": 1}, "_meta": {"x": 1}})
+                        .as_object()
+                        .cloned()
+                        .unwrap()
+                ),
                 ContentBlock::image("image/png", *b"hi"),
                 ContentBlock::audio("audio/wav", *b"hi"),
                 ContentBlock::link("file:///a", "a").media_type("text/plain"),
                 ContentBlock::text("file:///b", "b").media_type("text/csv"),
                 ContentBlock::binary("file:///c", *b"hi"),
+                ContentBlock::paragraph("[content of type `hologram`, which is not shown]"),
             ]
         );
     }

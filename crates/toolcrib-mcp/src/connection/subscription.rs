@@ -1,11 +1,11 @@
-//! The subscription to changes of the tools, since 2026-07-28.
+//! The subscriptions to changes, since 2026-07-28.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use rmcp::model::{ErrorCode, SubscriptionFilter};
+use rmcp::model::{ErrorCode, ServerCapabilities, SubscriptionFilter};
 use tokio::time::{Instant, sleep};
 use toolcrib_core::{__internal::Backoff, CancellationToken};
 
@@ -40,12 +40,12 @@ impl Subscription {
     }
 
     /// Keeps a subscription open, while the server supports it. Its messages go through the intake.
-    pub(super) async fn keep(&self, peer: &Peer) {
+    pub(super) async fn keep(&self, peer: &Peer, notifications: &SubscriptionFilter) {
         let mut failures = 0_u32;
         loop {
             let acknowledged = CancellationToken::new();
             let request = Request::Listen {
-                notifications: SubscriptionFilter::builder().tools_list_changed().build(),
+                notifications: notifications.clone(),
                 acknowledged: acknowledged.clone(),
             };
             let mut since = None;
@@ -59,7 +59,7 @@ impl Subscription {
                         self.is_settled.cancel();
                         if self.is_handed_out.load(Ordering::Acquire) {
                             // Changes since the listing were not announced.
-                            peer.intake().signal_changed_tools();
+                            peer.intake().signal_changes(notifications);
                         }
                     }
                     ended = &mut listening => break ended,
@@ -75,6 +75,23 @@ impl Subscription {
             sleep(LISTEN_AGAIN.longest(failures)).await;
         }
     }
+}
+
+/// All changes of lists that a server announces.
+pub(super) fn of_lists(capabilities: &ServerCapabilities) -> Option<SubscriptionFilter> {
+    let mut all = SubscriptionFilter::new();
+    all.tools_list_changed = Some(true);
+    all.prompts_list_changed = Some(true);
+    all.resources_list_changed = Some(true);
+    let announced = all.supported_by(capabilities);
+    (announced != SubscriptionFilter::new()).then_some(announced)
+}
+
+/// The changes of one resource.
+pub(super) fn of_resource(uri: &str) -> SubscriptionFilter {
+    let mut one = SubscriptionFilter::new();
+    one.resource_subscriptions = Some(vec![uri.to_owned()]);
+    one
 }
 
 /// Whether the server does not know subscriptions.

@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
-use toolcrib_mcp::ServerName;
+use toolcrib_mcp::{ServerName, SessionScope};
 use toolcrib_tools::{
     MAX_RESULT_CHARS,
     command::{ProcessLimitsSection, SandboxSection},
@@ -85,7 +85,9 @@ pub(crate) struct McpSettings {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
-    pub(crate) shares_session: bool,
+    pub(crate) session: Option<SessionScope>,
+    /// Whether its texts are not fenced for clients of a gateway.
+    pub(crate) unfenced: bool,
     pub(crate) max_sessions: Option<usize>,
     pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
@@ -217,10 +219,17 @@ impl McpSettings {
             list_timeout: table.duration("list_timeout"),
             max_result_chars: table
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_RESULT_CHARS),
-            shares_session: table
+            session: table
                 .value("session")
-                .and_then(|value| value.word(&[("principal", false), ("shared", true)]))
-                .is_some_and(|word| word.value),
+                .and_then(|value| {
+                    value.word(&[
+                        ("principal", SessionScope::Principal),
+                        ("client", SessionScope::Client),
+                        ("shared", SessionScope::Shared),
+                    ])
+                })
+                .map(|word| word.value),
+            unfenced: super::read_unfenced(table),
             max_sessions: table.integer("max_sessions", SESSIONS),
             limits: ProcessLimitsSection::read(table),
             allow_stray_children: table

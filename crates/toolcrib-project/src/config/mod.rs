@@ -56,6 +56,13 @@ use toolcrib_config::{Document, Located, Problems, Table};
 
 use self::secrets::secret_reference;
 
+/// `fence`: whether the texts of a server, or for a token, are not fenced.
+fn read_unfenced(table: &Table<'_>) -> bool {
+    let fence = table.value("fence");
+    let word = fence.and_then(|value| value.word(&[("model", false), ("off", true)]));
+    word.is_some_and(|word| word.value)
+}
+
 /// The whole `toolcrib.toml`.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFile {

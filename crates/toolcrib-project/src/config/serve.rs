@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolcrib_config::{Located, Spot, Table};
 use toolcrib_engine::Reveal;
 
-use super::secret_reference;
+use super::{read_unfenced, secret_reference};
 
 /// `[serve]`.
 #[derive(Debug, Default)]
@@ -23,6 +23,7 @@ pub(crate) struct TokenSection {
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) personality: Option<Located<Arc<str>>>,
     pub(crate) reveal: Option<Reveal>,
+    pub(crate) unfenced: bool,
 }
 
 impl ServeSection {
@@ -37,6 +38,7 @@ impl ServeSection {
                 tenant: table.text("tenant").map(|text| text.value),
                 personality: table.text("personality"),
                 reveal: super::tool_search::reveal(table),
+                unfenced: read_unfenced(table),
             })
         });
         Self { tokens: tokens.unwrap_or_default() }

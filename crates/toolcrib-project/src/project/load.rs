@@ -58,6 +58,9 @@ pub struct LoadOptions {
     /// Whether child processes of imported servers may outlive them, unless a `[mcp.NAME]` of the
     /// project sets it. Default: no; such a server is not started where this cannot be prevented.
     pub allow_stray_children: bool,
+    /// The names of imported servers whose hints about effects of tools are trusted, unless a
+    /// `[mcp.NAME]` of the project sets it. Default: none.
+    pub trusted: Vec<String>,
     /// The ids of plugins that are added to the engine in code, so that personalities may name
     /// them.
     pub plugins: Vec<Arc<str>>,
@@ -328,6 +331,7 @@ fn remote_sources(
             names,
             root: &part.root,
             allow_stray_children: options.allow_stray_children,
+            trusted: &options.trusted,
             problems,
         };
         mcp.extend(servers.build());

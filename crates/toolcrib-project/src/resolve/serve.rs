@@ -36,6 +36,7 @@ pub(crate) fn build_tokens(
             tenant: token.tenant.clone(),
             reveal: token.reveal,
             personality: token.personality.as_ref().map(|name| name.value.clone()),
+            unfenced: token.unfenced,
         })
     };
     report_nameless(section, names, problems);

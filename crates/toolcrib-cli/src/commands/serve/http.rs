@@ -7,7 +7,7 @@ use std::{
 
 use tokio::net::TcpListener;
 use toolcrib_engine::Engine;
-use toolcrib_gateway::{Access, GatewayError, HttpAccess};
+use toolcrib_gateway::{Access, Fence, GatewayError, HttpAccess};
 use toolcrib_project::Project;
 
 use super::Problem;
@@ -39,6 +39,9 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         access.personality = token.personality().cloned();
         access.reveal = token.reveal();
         access.skills.clone_from(&default.skills);
+        if !token.is_fenced() {
+            access.fence = Fence::Off;
+        }
         access
     })
 }

@@ -192,6 +192,8 @@ impl Client {
         if let Request::CallTool { tool, arguments, .. } = &exchange.request {
             insert(NAME, &encoded(tool));
             request.headers.extend(self.annotated.headers(tool, arguments));
+        } else if let Some(target) = exchange.request.target() {
+            insert(NAME, &encoded(target));
         }
         request
     }
@@ -267,6 +269,9 @@ impl Client {
 /// words of the protocol.
 fn of_an_older_era(failure: &HttpFailure, exchange: &Exchange) -> Option<Refusal> {
     let is_discovery = matches!(exchange.request, Request::Discover {});
-    (is_discovery && failure.is_of_request())
-        .then(|| Refusal { code: ErrorCode::INVALID_REQUEST.0, message: failure.to_string() })
+    (is_discovery && failure.is_of_request()).then(|| Refusal {
+        code: ErrorCode::INVALID_REQUEST.0,
+        message: failure.to_string(),
+        data: None,
+    })
 }

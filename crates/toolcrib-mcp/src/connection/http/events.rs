@@ -119,12 +119,14 @@ mod tests {
     use toolcrib_capabilities::http::{HeaderMap, HttpClient};
 
     use super::*;
-    use crate::connection::{Redaction, Signals, intake::Intake, transport::Wiring};
+    use crate::connection::{Redaction, ServerNotice, Signals, intake::Intake, transport::Wiring};
 
     struct Unheard;
 
     impl Signals for Unheard {
         fn tools_changed(&self) {}
+
+        fn notice(&self, _: ServerNotice) {}
 
         fn redactor(&self) -> Redaction {
             Redaction::default()

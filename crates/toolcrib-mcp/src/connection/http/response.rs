@@ -60,8 +60,8 @@ impl Refused {
         let is_of_protocol = is_json
             && serde_json::from_slice::<Envelope<'_>>(&body).is_ok_and(|it| it.is_of_version());
         let refusal = match result::nothing(&body) {
-            Err(RequestError::Refused { code, message }) if is_of_protocol && !is_denied => {
-                Some(Refusal { code, message })
+            Err(RequestError::Refused { code, message, data }) if is_of_protocol && !is_denied => {
+                Some(Refusal { code, message, data })
             }
             _ => None,
         };

@@ -55,7 +55,7 @@ impl Client {
             last.resumes = 0;
             if last.event.is_none() {
                 // Changes in between were not announced.
-                self.wiring.intake.signal_changed_tools();
+                self.wiring.intake.signal_all_changes();
             }
         }
     }

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_core::{
-    Audience, CancellationToken, ContentBlock, ErrorCode, EventKind, Events, Progress, Tool,
-    ToolCall, ToolContext, ToolContextParts, ToolError, ToolOutput,
+    Audience, CancellationToken, ContentBlock, ErrorCode, EventKind, Events, Progress,
+    ProgressCount, Tool, ToolCall, ToolContext, ToolContextParts, ToolError, ToolOutput,
 };
 use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_mcp::{McpClient, McpClientBuilder, MockServer, mock_mcp_client};
@@ -105,7 +105,8 @@ async fn progress_reaches_the_user_only_if_the_server_is_trusted() {
         parts.progress = Some(Arc::new(move |said| drop(sender.try_send(said))));
         tool.call(json!({}), parts.into()).await.unwrap();
         let said = progress.recv().await.unwrap();
-        assert_eq!(said, Progress { message: "half".into(), percent: Some(50), audience });
+        let count = Some(ProgressCount { done: 50.0, total: Some(100.0) });
+        assert_eq!(said, Progress { message: "half".into(), percent: Some(50), count, audience });
     }
 }
 

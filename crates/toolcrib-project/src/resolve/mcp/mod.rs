@@ -43,6 +43,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) root: &'a Root,
     /// Whether child processes of imported servers may outlive them.
     pub(crate) allow_stray_children: bool,
+    /// The imported servers that are trusted.
+    pub(crate) trusted: &'a [String],
     pub(crate) problems: &'a Problems,
 }
 
@@ -221,6 +223,13 @@ impl McpSources<'_> {
         self.root.folder(path).map_err(refuse).ok()
     }
 
+    /// Whether its hints about effects are trusted: by its section, otherwise for an imported server
+    /// by the command line.
+    fn trusts(&self, plan: &Plan<'_>, settings: &McpSettings) -> bool {
+        let is_named = || self.trusted.iter().any(|name| **name == **plan.name);
+        settings.trusted.unwrap_or_else(|| plan.is_imported && is_named())
+    }
+
     fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
         // Problems of a name were recorded when it was read.
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
@@ -256,7 +265,8 @@ impl McpSources<'_> {
             origin: plan.at.to_string().into(),
             on_failure: settings.on_failure.unwrap_or(REMOTE_ON_FAILURE),
             alternatives: values(&settings.alternatives),
-            trusted: settings.trusted.unwrap_or_default(),
+            trusted: self.trusts(&plan, settings),
+            unfenced: settings.unfenced,
             client,
             secrets: plan.secrets,
         })
@@ -275,6 +285,10 @@ impl McpSources<'_> {
             other => other,
         };
         let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
+        let is_trusted = self.trusts(plan, settings);
+        if is_trusted {
+            client = client.trusted();
+        }
         if let Some(include) = included(settings, plan.tools) {
             client = client.include(include);
         }
@@ -287,7 +301,7 @@ impl McpSources<'_> {
         client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
         let check = definition_check(&settings.lint_allow, self.problems);
         // A trusted server's definitions are not linted.
-        if let Some(check) = check.filter(|_| settings.trusted != Some(true)) {
+        if let Some(check) = check.filter(|_| !is_trusted) {
             client = client.definition_check(check);
         }
         let built = client.build();
@@ -412,9 +426,6 @@ fn included(settings: &McpSettings, tools: Option<&FileTools>) -> Option<Vec<Arc
 }
 
 fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpClientBuilder {
-    if settings.trusted == Some(true) {
-        client = client.trusted();
-    }
     if let Some(timeout) = settings.timeout {
         client = client.call_timeout(timeout);
     }
@@ -427,8 +438,8 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     if let Some(chars) = settings.max_result_chars {
         client = client.max_result_chars(chars);
     }
-    if settings.shares_session {
-        client = client.shared_session();
+    if let Some(scope) = settings.session {
+        client = client.session(scope);
     }
     if let Some(most) = settings.max_sessions {
         client = client.max_sessions(most);

@@ -1,0 +1,113 @@
+//! The client of a run: what remote servers may ask of it during a call.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use crate::BoxFuture;
+
+/// What a client can do for a server during a call, by the protocol's capabilities. Nothing by
+/// default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct ClientAbilities {
+    /// It shows a form to its user, and returns what the user fills in.
+    pub elicitation_form: bool,
+    /// It shows a link to its user.
+    pub elicitation_url: bool,
+    /// It samples a message from its model.
+    pub sampling: bool,
+    /// It has folders that servers may know.
+    pub roots: bool,
+}
+
+impl ClientAbilities {
+    /// The abilities that both have.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            elicitation_form: self.elicitation_form && other.elicitation_form,
+            elicitation_url: self.elicitation_url && other.elicitation_url,
+            sampling: self.sampling && other.sampling,
+            roots: self.roots && other.roots,
+        }
+    }
+}
+
+/// The client of a run, for the MCP servers that its calls reach: it answers their requests, and
+/// receives their log messages.
+///
+/// Neighbor: an [`Approver`](crate::Approver) decides on calls; this port serves a call that runs.
+pub trait ClientPort: Send + Sync + 'static {
+    /// What it can do for a server, by the operator's name of the server. A server is asked to use
+    /// nothing else.
+    fn abilities(&self, server: &str) -> ClientAbilities;
+
+    /// Whether sampling and roots require a policy rule that names their toolset, `mcp.sampling` or
+    /// `mcp.roots`. False for a client that decides with its own user. Default: false.
+    fn needs_rule(&self) -> bool {
+        false
+    }
+
+    /// Identifies the client: ports with an equal key serve the same one. A connection on which
+    /// several clients have calls cannot tell whose call a request of the server belongs to.
+    fn key(&self) -> usize;
+
+    /// Metadata of the request that the call answers, such as `traceparent`, for the server.
+    /// Default: none.
+    fn meta(&self) -> Option<&Map<String, Value>> {
+        None
+    }
+
+    /// The least level of log messages that it receives, such as `info`. Default: `None`, and it
+    /// receives none.
+    fn log_level(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Answers requests of a server, by the server's keys: each is an object with `method`
+    /// (`elicitation/create`, `sampling/createMessage` or `roots/list`) and `params`. The results
+    /// have the same keys.
+    fn request(
+        &self,
+        server: Arc<str>,
+        requests: Map<String, Value>,
+    ) -> BoxFuture<'static, Result<Map<String, Value>, ClientRefusal>>;
+
+    /// Receives the parameters of a log message of a server. Must not block. Default: drops it.
+    fn log(&self, server: &str, message: Value) {
+        let _ = (server, message);
+    }
+}
+
+/// A client's refusal of a server's requests, for the server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ClientRefusal {
+    /// The code of JSON-RPC.
+    pub code: i32,
+    /// The reason, without secrets.
+    pub message: String,
+}
+
+impl ClientRefusal {
+    /// The request cannot be answered here.
+    pub fn not_supported(message: impl Into<String>) -> Self {
+        Self { code: -32_601, message: message.into() }
+    }
+
+    /// The request failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { code: -32_603, message: message.into() }
+    }
+}
+
+/// The client of a run, as a [handle](crate::ToolContext::handle) of a call.
+#[derive(Clone)]
+pub struct ClientHandle(pub Arc<dyn ClientPort>);
+
+impl fmt::Debug for ClientHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientHandle")
+    }
+}

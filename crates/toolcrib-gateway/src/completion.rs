@@ -1,0 +1,83 @@
+//! Completion of arguments of prompts and of resource templates.
+
+use futures_util::future::join_all;
+use rmcp::{
+    ErrorData,
+    model::{CustomResult, ServerResult},
+};
+use serde_json::{Map, Value, json};
+use toolcrib_core::{ToolContext, ToolOutput};
+
+use super::{
+    exchange::{Asked, Outcome},
+    message::no_method,
+    prompts,
+    resources::{self, request},
+    servers::{Body, tool},
+};
+
+/// `completion/complete`.
+pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let wrong = || {
+        let message = "`completion/complete` takes `ref`, a prompt or a resource template, and \
+            `argument`, with `name` and `value`";
+        ErrorData::invalid_params(message, None)
+    };
+    let Some(Value::Object(mut of)) = params.remove("ref") else { return Err(wrong()) };
+    if !params.get("argument").is_some_and(Value::is_object) {
+        return Err(wrong());
+    }
+    let text = |of: &Map<String, Value>, name: &str| {
+        of.get(name).and_then(Value::as_str).map(str::to_owned)
+    };
+    let servers = asked.servers().await?;
+    let offers = join_all(servers.all.iter().map(|server| server.client.offers())).await;
+    if !offers.iter().flatten().any(|offers| offers.capabilities.completions.is_some()) {
+        return Err(no_method("completion/complete"));
+    }
+    let (server, name, toolset) = match text(&of, "type").as_deref() {
+        Some("ref/prompt") => {
+            let name = text(&of, "name").ok_or_else(wrong)?;
+            let (server, own) = prompts::find(&servers, &name).await?;
+            of.insert("name".to_owned(), (*own).into());
+            (server, Some(name), "mcp.prompts")
+        }
+        Some("ref/resource") => {
+            let uri = text(&of, "uri").ok_or_else(wrong)?;
+            let found = resources::find(asked, &servers, &uri).await?;
+            of.insert("uri".to_owned(), (*found.uri).into());
+            (found.server, None, "mcp.resources")
+        }
+        _ => return Err(wrong()),
+    };
+    params.insert("ref".to_owned(), of.clone().into());
+    let client = server.client.clone();
+    let body = Body(move |cx: ToolContext| {
+        let (client, params) = (client.clone(), params.clone());
+        async move {
+            let offers = client.offers().await?;
+            if offers.capabilities.completions.is_none() {
+                return Ok(ToolOutput::json(json!({ "values": [] })));
+            }
+            let mut answer = client.request(request("completion/complete", params, &cx)).await?;
+            Ok(ToolOutput::json(answer.remove("completion").unwrap_or_default()))
+        }
+    });
+    let tool = match &name {
+        Some(name) => prompts::prompt(server, name, body),
+        None => tool(&server.name, "resources", toolset, body),
+    };
+    let absent = || ErrorData::invalid_params("there is nothing to complete by this name", None);
+    // Rules on arguments judge a template like a resource.
+    let arguments = of.into_iter().filter(|(key, _)| key == "uri").collect();
+    let tool = tool.ok_or_else(absent)?;
+    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let completion = result.structured.filter(|completion| completion.get("values").is_some());
+    let completion = completion.unwrap_or_else(|| json!({ "values": [], "hasMore": true }));
+    let mut answer = json!({ "completion": completion });
+    if asked.era.session().is_none() {
+        answer["resultType"] = "complete".into();
+    }
+    Ok(ServerResult::CustomResult(CustomResult::new(answer)))
+}

@@ -1,0 +1,40 @@
+//! `logging/setLevel`: the level of the servers' log messages in a session. Each server receives it,
+//! unless another client of its session requires more; the session filters what its client receives.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use rmcp::{ErrorData, model::ServerResult};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use super::{
+    SOURCES_WITHIN,
+    downstream::is_level,
+    exchange::{Asked, Era, Outcome},
+    message::no_method,
+};
+
+pub(super) async fn set_level(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let Era::Session(session) = &asked.era else { return Err(no_method("logging/setLevel")) };
+    let level = params.get("level").and_then(Value::as_str).filter(|level| is_level(level));
+    let Some(level) = level else {
+        let message = "`logging/setLevel` takes `level`: debug, info, notice, warning, error, \
+            critical, alert or emergency";
+        return Err(ErrorData::invalid_params(message, None));
+    };
+    let servers = asked.servers().await?;
+    if !super::servers::Offered::by(&servers).await.logging {
+        return Err(no_method("logging/setLevel"));
+    }
+    session.client.log.set(level);
+    let level: Arc<str> = level.into();
+    let sent = servers
+        .all
+        .iter()
+        .map(|server| timeout(SOURCES_WITHIN, server.client.set_log_level(Arc::clone(&level))));
+    // A server that does not take the level sends what it wants: the session filters it.
+    join_all(sent).await;
+    Ok(ServerResult::empty(()))
+}

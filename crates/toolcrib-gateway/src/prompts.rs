@@ -1,0 +1,164 @@
+//! Prompts of the servers, under the names that their tools would have.
+
+use std::sync::Arc;
+
+use rmcp::{
+    ErrorData,
+    model::{CustomResult, ServerResult},
+};
+use serde_json::{Map, Value, json};
+use toolcrib_core::{ContentBlock, Tool, ToolBody, ToolContext, ToolError, ToolOutput};
+use toolcrib_mcp::__internal::{self as wire, AssetKind};
+
+use super::{
+    downstream::is_of_protocol,
+    exchange::{Asked, Outcome},
+    message::no_method,
+    quoted::shortened,
+    resources::{listed, lists, one_page, request},
+    servers::{Body, Never, Server, Servers, named},
+};
+
+/// The toolset by which rules name prompts.
+const TOOLSET: &str = "mcp.prompts";
+
+/// The field of a block with the role of its message.
+const ROLE: &str = "role";
+
+/// `prompts/list`.
+pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    one_page(params)?;
+    let _place = asked.place()?;
+    let servers = asked.servers().await?;
+    let lists = lists(&servers, AssetKind::Prompts).await;
+    if lists.is_none_offered {
+        return Err(no_method("prompts/list"));
+    }
+    let redactor = asked.serving.gateway.engine.redactor();
+    let mut items = Vec::new();
+    for (server, list) in servers.all.iter().zip(lists.of_servers) {
+        for item in list.iter() {
+            let Some(own) = item.get("name").and_then(Value::as_str) else { continue };
+            let name = server.client.exposed_name(own);
+            let judged = prompt(server, &name, Never);
+            if !judged.is_some_and(|judged| servers.step.iteration.admits(&judged, None)) {
+                continue;
+            }
+            let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
+            if let Some(fields) = item.as_object_mut() {
+                fields.insert("name".to_owned(), name.into());
+            }
+            items.push(item);
+        }
+    }
+    Ok(listed(asked, AssetKind::Prompts, items))
+}
+
+/// `prompts/get`.
+pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let name = match params.remove("name") {
+        Some(Value::String(name)) => name,
+        _ => {
+            let message =
+                "`prompts/get` takes `name`, a string, and `arguments`, an object or absent";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+    };
+    let servers = asked.servers().await?;
+    let (server, own) = find(&servers, &name).await?;
+    let arguments = match params.remove("arguments") {
+        Some(Value::Object(arguments)) => arguments,
+        _ => Map::new(),
+    };
+    let (client, server_name, sent) =
+        (server.client.clone(), Arc::clone(&server.name), arguments.clone());
+    let body = Body(move |cx: ToolContext| {
+        let (client, server) = (client.clone(), Arc::clone(&server_name));
+        let mut params = Map::from_iter([("name".to_owned(), Value::from(&*own))]);
+        if !sent.is_empty() {
+            params.insert("arguments".to_owned(), sent.clone().into());
+        }
+        async move {
+            let mut answer = client.request(request("prompts/get", params, &cx)).await?;
+            let Some(Value::Array(messages)) = answer.remove("messages") else {
+                return Err(ToolError::failed(format!(
+                    "MCP server `{server}` gave no messages of the prompt"
+                )));
+            };
+            let blocks = messages.into_iter().map(|message| block(&server, message));
+            let blocks = blocks.collect::<Result<_, _>>()?;
+            answer.retain(|key, _| ["_meta", "description"].contains(&key.as_str()));
+            Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
+        }
+    });
+    let absent = || no_prompt(&name);
+    let tool = prompt(server, &name, body).ok_or_else(absent)?;
+    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let gateway = &asked.serving.gateway;
+    gateway.links.note(asked, &server.name, &result.blocks);
+    // A user has chosen the prompt, so its own text is not fenced; that of resources in it is.
+    let fences = gateway.fences(&asked.caller.access, &server.name);
+    let messages: Vec<_> = result
+        .blocks
+        .iter()
+        .filter_map(|block| {
+            let role = block.fields().and_then(|fields| fields.get(ROLE)).cloned();
+            let content = match block {
+                ContentBlock::Text { .. } => super::result::block(block, &result.name, fences),
+                _ => wire::block(block),
+            };
+            Some(json!({ "role": role.unwrap_or_else(|| "user".into()), "content": content? }))
+        })
+        .collect();
+    let mut answer = Map::from_iter([("messages".to_owned(), Value::from(messages))]);
+    answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
+    if let Some(Value::Object(meta)) = answer.get_mut("_meta") {
+        meta.retain(|key, _| !is_of_protocol(key));
+    }
+    if asked.era.session().is_none() {
+        answer.insert("resultType".to_owned(), "complete".into());
+    }
+    Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
+}
+
+/// A message of a prompt, whose role is kept in a field.
+fn block(server: &str, message: Value) -> Result<ContentBlock, ToolError> {
+    let Value::Object(mut message) = message else {
+        return wire::content_block(server, message);
+    };
+    let role = message.remove(ROLE).unwrap_or_else(|| "user".into());
+    let mut content = message.remove("content").unwrap_or_default();
+    if let Some(content) = content.as_object_mut() {
+        content.insert(ROLE.to_owned(), role);
+    }
+    wire::content_block(server, content)
+}
+
+/// The server of a prompt, and the prompt's own name.
+pub(super) async fn find<'a>(
+    servers: &'a Servers,
+    name: &str,
+) -> Result<(&'a Server, Arc<str>), ErrorData> {
+    let lists = lists(servers, AssetKind::Prompts).await;
+    if lists.is_none_offered {
+        return Err(no_method("prompts/get"));
+    }
+    for (server, list) in servers.all.iter().zip(lists.of_servers) {
+        let mut names = list.iter().filter_map(|item| item.get("name").and_then(Value::as_str));
+        if let Some(own) = names.find(|own| server.client.exposed_name(own) == name) {
+            return Ok((server, own.into()));
+        }
+    }
+    Err(no_prompt(name))
+}
+
+/// A prompt in the form that rules judge.
+pub(super) fn prompt(server: &Server, name: &str, body: impl ToolBody) -> Option<Tool> {
+    named(&server.name, name.to_owned(), TOOLSET, body)
+}
+
+fn no_prompt(name: &str) -> ErrorData {
+    let message = format!("there is no prompt `{}`", shortened(name));
+    ErrorData::invalid_params(message, None)
+}

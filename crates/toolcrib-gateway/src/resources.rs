@@ -1,0 +1,435 @@
+//! Resources of the servers, and their templates. A URI stays the server's; one that an earlier
+//! server also offers is qualified: `mcp:NAME/URI`.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use rmcp::{
+    ErrorData,
+    model::{
+        CacheScope, CustomResult, ErrorCode as Code, ReadResourceResult, ResourceContents,
+        ServerResult,
+    },
+};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+use toolcrib_core::{ContentBlock, Progress, ProgressCount, ToolContext, ToolError, ToolOutput};
+use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
+
+use super::{
+    SOURCES_WITHIN,
+    downstream::is_of_protocol,
+    exchange::{Asked, Era, Outcome},
+    message::no_method,
+    quoted::shortened,
+    servers::{Body, Never, Server, Servers, tool},
+};
+
+/// The toolset by which rules name resources.
+const TOOLSET: &str = "mcp.resources";
+
+/// The limit of subscriptions of a client.
+pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
+
+/// The limit of remembered links.
+const MOST_LINKS: usize = 4_096;
+
+/// The servers of the links that results contained, so that clients can read them.
+#[derive(Default)]
+pub(super) struct Links(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    servers: HashMap<(Option<Arc<str>>, Option<Arc<str>>, Arc<str>), Arc<str>>,
+    oldest: VecDeque<(Option<Arc<str>>, Option<Arc<str>>, Arc<str>)>,
+}
+
+impl Links {
+    /// Remembers the links in a result of a server, for its caller.
+    pub(super) fn note(&self, asked: &Asked<'_>, server: &str, blocks: &[ContentBlock]) {
+        let access = &asked.caller.access;
+        let uris = blocks.iter().filter_map(|block| match block {
+            ContentBlock::Link { uri, .. } => Some(Arc::clone(uri)),
+            _ => None,
+        });
+        for uri in uris {
+            let mut known = self.0.lock();
+            let key = (access.tenant.clone(), access.principal.clone(), uri);
+            if known.servers.insert(key.clone(), server.into()).is_none() {
+                known.oldest.push_back(key);
+            }
+            if known.oldest.len() > MOST_LINKS
+                && let Some(oldest) = known.oldest.pop_front()
+            {
+                known.servers.remove(&oldest);
+            }
+        }
+    }
+
+    fn server(&self, asked: &Asked<'_>, uri: &str) -> Option<Arc<str>> {
+        let access = &asked.caller.access;
+        let key = (access.tenant.clone(), access.principal.clone(), uri.into());
+        self.0.lock().servers.get(&key).cloned()
+    }
+}
+
+/// A resource of a server.
+pub(super) struct Found<'a> {
+    pub(super) server: &'a Server,
+    /// The server's own URI.
+    pub(super) uri: Arc<str>,
+}
+
+/// `resources/list` and `resources/templates/list`.
+pub(super) async fn list(
+    asked: &Asked<'_>,
+    params: &Map<String, Value>,
+    kind: AssetKind,
+) -> Outcome {
+    one_page(params)?;
+    let _place = asked.place()?;
+    let servers = asked.servers().await?;
+    let lists = lists(&servers, kind).await;
+    if lists.is_none_offered {
+        return Err(no_method(match kind {
+            AssetKind::Templates => "resources/templates/list",
+            _ => "resources/list",
+        }));
+    }
+    let key = if kind == AssetKind::Templates { "uriTemplate" } else { "uri" };
+    let redactor = asked.serving.gateway.engine.redactor();
+    let (mut items, mut seen) = (Vec::new(), HashSet::new());
+    for (server, list) in servers.all.iter().zip(lists.of_servers) {
+        for item in list.iter() {
+            let Some(uri) = item.get(key).and_then(Value::as_str) else { continue };
+            if !permits(&servers, server, uri) {
+                continue;
+            }
+            let shown = match seen.insert(uri.to_owned()) {
+                true => uri.to_owned(),
+                false => qualified(&server.name, uri),
+            };
+            let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
+            if let Some(fields) = item.as_object_mut() {
+                fields.insert(key.to_owned(), shown.into());
+            }
+            items.push(item);
+        }
+    }
+    Ok(listed(asked, kind, items))
+}
+
+/// `resources/read`.
+pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let requested = uri_of(&params)?;
+    let servers = asked.servers().await?;
+    let Found { server, uri } = find(asked, &servers, &requested).await?;
+    let absent = || not_found(asked, &requested);
+    let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
+    let (client, name, own) = (server.client.clone(), Arc::clone(&server.name), Arc::clone(&uri));
+    let body = Body(move |cx: ToolContext| {
+        let (client, name, uri) = (client.clone(), Arc::clone(&name), Arc::clone(&own));
+        async move {
+            let params = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
+            let mut answer = client.request(request("resources/read", params, &cx)).await?;
+            let Some(Value::Array(contents)) = answer.remove("contents") else {
+                return Err(ToolError::failed(format!(
+                    "MCP server `{name}` gave no contents of the resource"
+                )));
+            };
+            let blocks = contents.into_iter().map(|each| wire::resource_block(&name, each));
+            let blocks = blocks.collect::<Result<_, _>>()?;
+            // The server's lifetime does not consider this gateway's policy.
+            answer.retain(|key, _| key == "_meta");
+            Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
+        }
+    });
+    let tool = tool(&server.name, "resources", TOOLSET, body).ok_or_else(absent)?;
+    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    asked.serving.gateway.links.note(asked, &server.name, &result.blocks);
+    let fences = asked.serving.gateway.fences(&asked.caller.access, &server.name);
+    let shown = |own: String| if own == *uri { requested.to_string() } else { own };
+    let mut contents: Vec<_> = result
+        .blocks
+        .iter()
+        .map(|block| match wire::contents(block) {
+            Some(ResourceContents::TextResourceContents { uri, mime_type, text, meta }) => {
+                let text = if fences { toolcrib_core::fence(&result.name, &text) } else { text };
+                ResourceContents::TextResourceContents { uri: shown(uri), mime_type, text, meta }
+            }
+            Some(ResourceContents::BlobResourceContents { uri, mime_type, blob, meta }) => {
+                ResourceContents::BlobResourceContents { uri: shown(uri), mime_type, blob, meta }
+            }
+            // A line about contents that are left out.
+            _ => ResourceContents::text(block.as_read(), &*requested),
+        })
+        .collect();
+    if contents.is_empty() && !result.value.is_empty() {
+        contents.push(ResourceContents::text(&*result.value, &*requested));
+    }
+    let mut read = ReadResourceResult::new(contents);
+    read.meta = result.meta.as_deref().and_then(|meta| {
+        let mut meta = meta.get("_meta")?.as_object()?.clone();
+        meta.retain(|key, _| !is_of_protocol(key));
+        serde_json::from_value(meta.into()).ok()
+    });
+    Ok(read.into())
+}
+
+/// `resources/subscribe`, in a session.
+pub(super) async fn subscribe(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let Era::Session(session) = &asked.era else { return Err(no_method("resources/subscribe")) };
+    let requested = uri_of(params)?;
+    let servers = asked.servers().await?;
+    let subscription = subscribed(asked, &servers, &requested).await?;
+    let mut subscriptions = session.subscriptions.lock();
+    if subscriptions.len() >= MOST_SUBSCRIPTIONS {
+        let message = format!("a client has at most {MOST_SUBSCRIPTIONS} subscriptions");
+        return Err(ErrorData::internal_error(message, None));
+    }
+    subscriptions.insert(requested, subscription);
+    Ok(ServerResult::empty(()))
+}
+
+/// `resources/unsubscribe`, in a session.
+pub(super) async fn unsubscribe(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    let Era::Session(session) = &asked.era else { return Err(no_method("resources/unsubscribe")) };
+    let requested = uri_of(params)?;
+    let ended = session.subscriptions.lock().remove(&requested);
+    if ended.is_none() {
+        // Only what exists can be named without having been subscribed to.
+        let servers = asked.servers().await?;
+        find(asked, &servers, &requested).await?;
+    }
+    Ok(ServerResult::empty(()))
+}
+
+/// A subscription of a client.
+pub(super) struct Subscription {
+    pub(super) server: Arc<str>,
+    /// The server's own URI.
+    pub(super) uri: Arc<str>,
+    _upstream: Arc<Subscribed>,
+}
+
+/// Subscribes to a resource.
+pub(super) async fn subscribed(
+    asked: &Asked<'_>,
+    servers: &Servers,
+    requested: &str,
+) -> Result<Subscription, ErrorData> {
+    let Found { server, uri } = find(asked, servers, requested).await?;
+    if !permits(servers, server, &uri) {
+        return Err(not_found(asked, requested));
+    }
+    let upstream = server.client.subscribe(Arc::clone(&uri)).await.map_err(|error| match error
+        .details
+        .as_deref()
+        .and_then(|details| wire::protocol_error(details.meta.as_deref()?))
+    {
+        Some((code, data)) => {
+            let redactor = asked.serving.gateway.engine.redactor();
+            ErrorData::new(Code(code), redactor.text(&error.message).into_owned(), data)
+        }
+        None => ErrorData::internal_error(error.message, None),
+    })?;
+    Ok(Subscription { server: Arc::clone(&server.name), uri, _upstream: upstream })
+}
+
+/// The server of a URI: the named one, one that lists it, one with a template for it, the one whose
+/// result linked to it, or the only one with resources.
+pub(super) async fn find<'a>(
+    asked: &Asked<'_>,
+    servers: &'a Servers,
+    requested: &str,
+) -> Result<Found<'a>, ErrorData> {
+    let found = |server, uri: &str| Ok(Found { server, uri: uri.into() });
+    let by_name = |name: &str| servers.all.iter().find(|server| *server.name == *name);
+    if let Some((name, uri)) = requested.strip_prefix("mcp:").and_then(|rest| rest.split_once('/'))
+        && let Some(server) = by_name(name)
+    {
+        return found(server, uri);
+    }
+    let resources = lists(servers, AssetKind::Resources).await;
+    if resources.is_none_offered {
+        return Err(no_method("resources/read"));
+    }
+    let has = |key: &str, items: &[Map<String, Value>], fits: &dyn Fn(&str) -> bool| {
+        items.iter().any(|item| item.get(key).and_then(Value::as_str).is_some_and(fits))
+    };
+    let listed = servers.all.iter().zip(&resources.of_servers);
+    let is_same = |uri: &str| uri == requested;
+    let mut listed = listed.filter(|(_, items)| has("uri", items, &is_same));
+    if let Some((server, _)) = listed.next() {
+        return found(server, requested);
+    }
+    let templates = lists(servers, AssetKind::Templates).await;
+    let fits = |template: &str| template == requested || fits_template(template, requested);
+    let matching = servers.all.iter().zip(&templates.of_servers);
+    let mut matching = matching.filter(|(_, items)| has("uriTemplate", items, &fits));
+    if let Some((server, _)) = matching.next() {
+        return found(server, requested);
+    }
+    let linked = asked.serving.gateway.links.server(asked, requested);
+    if let Some(server) = linked.and_then(|name| by_name(&name)) {
+        return found(server, requested);
+    }
+    let offering = servers.all.iter().zip(&resources.offers).filter(|(_, offers)| **offers);
+    match offering.map(|(server, _)| server).collect::<Vec<_>>().as_slice() {
+        [only] => found(only, requested),
+        _ => Err(not_found(asked, requested)),
+    }
+}
+
+/// Whether personality, skills and policy permit a resource.
+fn permits(servers: &Servers, server: &Server, uri: &str) -> bool {
+    let judged = tool(&server.name, "resources", TOOLSET, Never);
+    judged
+        .is_some_and(|judged| servers.step.iteration.admits(&judged, Some(&json!({ "uri": uri }))))
+}
+
+/// The lists of all servers.
+pub(super) struct Lists {
+    pub(super) of_servers: Vec<Arc<[Map<String, Value>]>>,
+    /// Whether each server offers such a list, as far as it is known.
+    offers: Vec<bool>,
+    pub(super) is_none_offered: bool,
+}
+
+/// Asks all servers for a list. The list of a server that fails, or is slow, is empty.
+pub(super) async fn lists(servers: &Servers, kind: AssetKind) -> Lists {
+    let asked = servers.all.iter().map(|server| async move {
+        let both = async {
+            let Ok(offers) = server.client.offers().await else { return (false, Arc::default()) };
+            let is_offered = match kind {
+                AssetKind::Prompts => offers.capabilities.prompts.is_some(),
+                AssetKind::Resources | AssetKind::Templates => {
+                    offers.capabilities.resources.is_some()
+                }
+            };
+            match is_offered {
+                true => (true, server.client.assets(kind).await.unwrap_or_default()),
+                false => (false, Arc::default()),
+            }
+        };
+        timeout(SOURCES_WITHIN, both).await.unwrap_or_else(|_| (true, Arc::default()))
+    });
+    let (offers, of_servers): (Vec<_>, Vec<_>) = join_all(asked).await.into_iter().unzip();
+    let is_none_offered = !offers.contains(&true);
+    Lists { of_servers, offers, is_none_offered }
+}
+
+/// The result of a list with one page.
+pub(super) fn listed(asked: &Asked<'_>, kind: AssetKind, items: Vec<Value>) -> ServerResult {
+    let mut result = json!({ kind.field(): items });
+    if let Era::Stateless(_) = asked.era
+        && let Some(fields) = result.as_object_mut()
+    {
+        // A list that policy may change must not come from a cache.
+        fields.insert("resultType".to_owned(), "complete".into());
+        fields.insert("ttlMs".to_owned(), 0.into());
+        fields.insert("cacheScope".to_owned(), json!(CacheScope::Private));
+    }
+    ServerResult::CustomResult(CustomResult::new(result))
+}
+
+/// Refuses a cursor: lists have one page.
+pub(super) fn one_page(params: &Map<String, Value>) -> Result<(), ErrorData> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => {
+            let message = "unknown cursor: the list has one page, without a cursor";
+            Err(ErrorData::invalid_params(message, None))
+        }
+    }
+}
+
+/// A request of a server during a call of the pipe.
+pub(super) fn request(
+    method: &'static str,
+    params: Map<String, Value>,
+    cx: &ToolContext,
+) -> McpRequest {
+    let progress = cx.clone();
+    McpRequest {
+        method,
+        params: Arc::new(params),
+        on_progress: Some(Arc::new(move |message, count: ProgressCount| {
+            let audience = toolcrib_core::Audience::Dashboard;
+            let count = Some(count);
+            progress.progress(Progress { message, percent: None, count, audience });
+        })),
+        client: cx.handle::<toolcrib_core::ClientHandle>().ok().cloned(),
+        cancellation: cx.cancellation().clone(),
+    }
+}
+
+fn uri_of(params: &Map<String, Value>) -> Result<Arc<str>, ErrorData> {
+    match params.get("uri") {
+        Some(Value::String(uri)) => Ok(uri.as_str().into()),
+        _ => Err(ErrorData::invalid_params("the parameters need `uri`, a string", None)),
+    }
+}
+
+fn not_found(asked: &Asked<'_>, uri: &str) -> ErrorData {
+    let message = format!("there is no resource `{}`", shortened(uri));
+    let data = Some(json!({ "uri": shortened(uri) }));
+    match asked.era {
+        Era::Session(_) => ErrorData::new(Code::RESOURCE_NOT_FOUND, message, data),
+        Era::Stateless(_) => ErrorData::invalid_params(message, data),
+    }
+}
+
+/// A URI of a server whose own URI another server has.
+fn qualified(server: &str, uri: &str) -> String {
+    format!("mcp:{server}/{uri}")
+}
+
+/// Whether a URI may be an expansion of a template (RFC 6570): its literal parts occur in order. A
+/// server decides whether it is one.
+fn fits_template(template: &str, uri: &str) -> bool {
+    let mut literals = Vec::new();
+    let mut rest = template;
+    while let Some((literal, after)) = rest.split_once('{') {
+        literals.push(literal);
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    if literals.is_empty() {
+        return false;
+    }
+    let Some(mut at) = uri.strip_prefix(literals.remove(0)) else { return false };
+    for literal in literals {
+        match at.find(literal) {
+            Some(found) => at = at.get(found + literal.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    at.ends_with(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_fits_a_template_by_its_literal_parts() {
+        for (template, uri, fits) in [
+            ("test://template/{id}/data", "test://template/123/data", true),
+            ("test://template/{id}/data", "test://template/123", false),
+            ("file:///{+path}", "file:///a/b.txt", true),
+            ("file:///{+path}", "http://a", false),
+            ("db://{table}/{row}{?q}", "db://a/1?q=2", true),
+            ("db://{table}/{row}", "db://a", false),
+            ("db://fixed", "db://fixed", false),
+            ("{", "anything", true),
+        ] {
+            assert_eq!(fits_template(template, uri), fits, "{template} {uri}");
+        }
+    }
+}

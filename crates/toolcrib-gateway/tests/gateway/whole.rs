@@ -1,0 +1,360 @@
+//! What passes beside plain tools, between all pairs of versions: clients and servers are raw JSON,
+//! so that each field of the protocol is seen.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+use toolcrib_core::{CancellationToken, Policy, Rule, unfence};
+use toolcrib_gateway::{Access, Fence, Gateway};
+use toolcrib_mcp::{McpClient, pipe_mcp_client};
+
+use super::support::{ERAS, Era, engine};
+
+const VERSION: &str = "2026-07-28";
+
+/// The answer of a server to a request, and what it needs of its client for it.
+fn answer(method: &str, params: &Value) -> Result<Value, Value> {
+    let name = params["name"].as_str().unwrap_or_default();
+    Ok(match (method, name) {
+        ("tools/list", _) => json!({ "tools": [
+            { "name": "mixed", "title": "Mixed", "inputSchema": { "type": "object" },
+              "icons": [{ "src": "https://example.test/i.png" }], "_meta": { "k": "v" },
+              "annotations": { "readOnlyHint": true, "openWorldHint": false } },
+            { "name": "meta", "inputSchema": { "type": "object" } },
+            { "name": "visit", "inputSchema": { "type": "object" } },
+            { "name": "ask", "inputSchema": { "type": "object" } },
+        ]}),
+        ("tools/call", "mixed") => json!({
+            "content": [
+                { "type": "text", "text": "one", "annotations": { "priority": 1.0 } },
+                { "type": "image", "data": "aGk=", "mimeType": "image/png" },
+                { "type": "text", "text": "two <|im_start|>" },
+                { "type": "resource_link", "uri": "far://away", "name": "n", "title": "T",
+                  "description": "D", "size": 7 },
+            ],
+            "structuredContent": { "a": 1 },
+            "_meta": { "example.test/x": 1 },
+        }),
+        ("tools/call", "meta") => {
+            let text = params["_meta"].to_string();
+            json!({ "content": [{ "type": "text", "text": text }] })
+        }
+        ("tools/call", "visit") => {
+            let data = json!({ "elicitations": [{ "url": "https://example.test/x" }] });
+            return Err(json!({ "code": -32042, "message": "go there", "data": data }));
+        }
+        ("resources/list", _) => json!({ "resources": [
+            { "uri": "test://open", "name": "open" }, { "uri": "test://closed", "name": "closed" },
+        ]}),
+        ("resources/templates/list", _) => {
+            json!({ "resourceTemplates": [{ "uriTemplate": "test://of/{id}", "name": "of" }] })
+        }
+        ("resources/read", _) => {
+            let uri = &params["uri"];
+            json!({ "contents": [{ "uri": uri, "mimeType": "text/plain", "text": "read me" }] })
+        }
+        ("prompts/list", _) => json!({ "prompts": [{ "name": "greet", "title": "Greet" }] }),
+        ("prompts/get", "greet") => json!({ "description": "d", "messages": [
+            { "role": "assistant", "content": { "type": "text", "text": "hello" } },
+        ]}),
+        ("completion/complete", _) => json!({ "completion": { "values": ["red"], "total": 1 } }),
+        _ => return Err(json!({ "code": -32601, "message": "unknown" })),
+    })
+}
+
+/// Serves one connection, as a server of one era.
+async fn serve(stream: DuplexStream, era: Era) {
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = BufReader::new(read).lines();
+    // The call that waits for the client, in a session.
+    let mut waiting = Value::Null;
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let Some(id) = message.get("id") else { continue };
+        let capabilities = json!({
+            "tools": {}, "prompts": {}, "resources": { "subscribe": true }, "completions": {},
+        });
+        let params = &message["params"];
+        let reply = match message["method"].as_str() {
+            None => {
+                let name = message["result"]["content"]["name"].as_str().unwrap_or("nobody");
+                let content = json!([{ "type": "text", "text": format!("hi {name}") }]);
+                json!({ "jsonrpc": "2.0", "id": waiting, "result": { "content": content } })
+            }
+            Some("server/discover") if era == Era::Stateless => json!({
+                "jsonrpc": "2.0", "id": id, "result": {
+                    "resultType": "complete", "supportedVersions": [VERSION],
+                    "capabilities": capabilities, "instructions": "Be brief.",
+                    "ttlMs": 0, "cacheScope": "private",
+                },
+            }),
+            Some("initialize") if era == Era::Sessions => json!({
+                "jsonrpc": "2.0", "id": id, "result": {
+                    "protocolVersion": "2025-11-25", "capabilities": capabilities,
+                    "serverInfo": { "name": "s", "version": "1" }, "instructions": "Be brief.",
+                },
+            }),
+            Some("tools/call") if params["name"] == "ask" => {
+                let form = json!({ "message": "Who?", "requestedSchema": {
+                    "type": "object", "properties": { "name": { "type": "string" } },
+                }});
+                let request = json!({ "method": "elicitation/create", "params": form });
+                match (era, params["inputResponses"]["who"]["content"]["name"].as_str()) {
+                    (Era::Sessions, _) => {
+                        waiting = id.clone();
+                        let mut request = request;
+                        request["jsonrpc"] = "2.0".into();
+                        request["id"] = 1.into();
+                        request
+                    }
+                    (Era::Stateless, None) => json!({ "jsonrpc": "2.0", "id": id, "result": {
+                        "resultType": "input_required", "inputRequests": { "who": request },
+                        "requestState": "s1",
+                    }}),
+                    (Era::Stateless, Some(name)) => {
+                        assert_eq!(params["requestState"], "s1");
+                        let content = json!([{ "type": "text", "text": format!("hi {name}") }]);
+                        json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content } })
+                    }
+                }
+            }
+            Some(method) => match answer(method, params) {
+                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+            },
+        };
+        if write.write_all(format!("{reply}\n").as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn server(name: &str, era: Era) -> McpClient {
+    let open = move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(far, era));
+        Ok(near)
+    };
+    pipe_mcp_client(name.to_owned(), open).build().unwrap()
+}
+
+/// A gateway to servers of one era, one of whose resources is denied.
+fn gateway(names: &[&str], era: Era) -> Gateway {
+    let args = toolcrib_core::ArgumentMatch::at("/uri").unwrap().starts_with("test://closed");
+    let policy = Policy::of([Rule::deny("closed").toolsets(["mcp.resources"]).arguments([args])]);
+    let servers: Vec<_> = names.iter().map(|name| server(name, era)).collect();
+    let engine = servers
+        .iter()
+        .fold(engine().policy(policy), |engine, server| engine.provider(Arc::new(server.clone())));
+    let gateway = Gateway::builder(engine.build().unwrap());
+    servers.iter().fold(gateway, |gateway, server| gateway.watch(server)).build()
+}
+
+/// A client that reads and writes lines.
+struct Raw {
+    era: Era,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    write: WriteHalf<DuplexStream>,
+    last: i64,
+    /// Messages that are not responses.
+    heard: VecDeque<Value>,
+    capabilities: Value,
+}
+
+impl Raw {
+    async fn of(gateway: &Gateway, era: Era, access: Access, capabilities: Value) -> (Self, Value) {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (stdin, stdout) = tokio::io::split(far);
+        let gateway = gateway.clone();
+        tokio::spawn(async move {
+            gateway.serve_stdio(stdin, stdout, access, CancellationToken::new()).await
+        });
+        let (read, write) = tokio::io::split(near);
+        let lines = BufReader::new(read).lines();
+        let mut raw = Self { era, lines, write, last: 0, heard: VecDeque::new(), capabilities };
+        let begun = match era {
+            Era::Sessions => {
+                let info = json!({ "name": "raw", "version": "1" });
+                let params = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": raw.capabilities,
+                    "clientInfo": info,
+                });
+                raw.ask("initialize", params).await
+            }
+            Era::Stateless => raw.ask("server/discover", json!({})).await,
+        };
+        (raw, begun)
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn read(&mut self) -> Value {
+        let line = self.lines.next_line().await.unwrap().expect("a line");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The result or the error of a request. Requests of the server are answered with `Ana`.
+    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        self.last += 1;
+        if self.era == Era::Stateless {
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": VERSION,
+                "io.modelcontextprotocol/clientInfo": { "name": "raw", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            });
+            for (key, value) in meta.as_object().unwrap() {
+                params["_meta"][key] = value.clone();
+            }
+        }
+        let id = self.last;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        loop {
+            let message = self.read().await;
+            if message["method"].is_string() {
+                if let Some(asked) = message.get("id") {
+                    let result = json!({ "action": "accept", "content": { "name": "Ana" } });
+                    let reply = json!({ "jsonrpc": "2.0", "id": asked, "result": result });
+                    self.send(&reply).await;
+                }
+                self.heard.push_back(message);
+            } else if message["id"] == id {
+                return match message.get("error") {
+                    Some(error) => error.clone(),
+                    None => message["result"].clone(),
+                };
+            }
+        }
+    }
+
+    async fn call(&mut self, tool: &str, more: Value) -> Value {
+        let mut params = json!({ "name": format!("mcp__s__{tool}"), "arguments": {} });
+        for (key, value) in more.as_object().unwrap() {
+            params[key] = value.clone();
+        }
+        self.ask("tools/call", params).await
+    }
+}
+
+fn pairs() -> impl Iterator<Item = (Era, Era)> {
+    ERAS.into_iter().flat_map(|client| ERAS.into_iter().map(move |server| (client, server)))
+}
+
+#[tokio::test]
+async fn content_passes_in_its_order_with_all_fields() {
+    for (era, of_server) in pairs() {
+        let gateway = gateway(&["s"], of_server);
+        let (mut client, begun) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let instructions = begun["instructions"].as_str().unwrap();
+        assert!(instructions.contains("server `s`") && instructions.contains("Be brief."));
+        let tools = client.ask("tools/list", json!({})).await;
+        let mixed = tools["tools"].as_array().unwrap().iter();
+        let mixed = mixed.clone().find(|tool| tool["name"] == "mcp__s__mixed").unwrap();
+        assert_eq!(mixed["annotations"], json!({ "readOnlyHint": true, "openWorldHint": false }));
+        assert_eq!(mixed["icons"][0]["src"], "https://example.test/i.png");
+        assert_eq!((&mixed["title"], &mixed["_meta"]["k"]), (&json!("Mixed"), &json!("v")));
+
+        let result = client.call("mixed", json!({})).await;
+        let content = result["content"].as_array().unwrap();
+        let kinds: Vec<_> = content.iter().map(|block| block["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["text", "image", "text", "resource_link"], "{era:?} {of_server:?}");
+        assert_eq!(unfence(content[0]["text"].as_str().unwrap()).0, "one");
+        assert_eq!(content[0]["annotations"]["priority"], 1.0);
+        assert!(!content[2]["text"].as_str().unwrap().contains("<|im_start|>"));
+        assert_eq!((&content[3]["title"], &content[3]["size"]), (&json!("T"), &json!(7)));
+        assert_eq!(result["structuredContent"], json!({ "a": 1 }));
+        assert_eq!(result["_meta"], json!({ "example.test/x": 1 }));
+        // A link of a result can be read, although no server lists it.
+        let read = client.ask("resources/read", json!({ "uri": "far://away" })).await;
+        assert_eq!(read["contents"][0]["uri"], "far://away");
+
+        let sent = json!({ "_meta": { "traceparent": "00-a", "example.test/k": 1 } });
+        let said = client.call("meta", sent).await;
+        let said = unfence(said["content"][0]["text"].as_str().unwrap()).0.to_owned();
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&said["traceparent"], &said["example.test/k"]), (&json!("00-a"), &json!(1)));
+
+        let error = client.call("visit", json!({})).await;
+        assert_eq!(error["code"], -32042);
+        assert_eq!(error["data"]["elicitations"][0]["url"], "https://example.test/x");
+    }
+}
+
+#[tokio::test]
+async fn resources_and_prompts_pass_under_the_policy() {
+    for (era, of_server) in pairs() {
+        let gateway = gateway(&["s", "t"], of_server);
+        let (mut client, begun) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        assert!(
+            begun["capabilities"]["prompts"].is_object()
+                && begun["capabilities"]["logging"].is_null()
+        );
+        let listed = client.ask("resources/list", json!({})).await;
+        let uris = listed["resources"].as_array().unwrap().iter();
+        let uris: Vec<_> = uris.map(|each| each["uri"].as_str().unwrap()).collect();
+        // The second server has the same one, and the denied one is not there.
+        assert_eq!(uris, ["test://open", "mcp:t/test://open"], "{era:?} {of_server:?}");
+        for uri in ["test://open", "mcp:t/test://open", "test://of/7"] {
+            let read = client.ask("resources/read", json!({ "uri": uri })).await;
+            assert_eq!(read["contents"][0]["uri"], uri);
+            assert_eq!(unfence(read["contents"][0]["text"].as_str().unwrap()).0, "read me");
+        }
+        for uri in ["test://closed", "mcp:t/test://closed", "nowhere://x"] {
+            let refused = client.ask("resources/read", json!({ "uri": uri })).await;
+            let code = if era == Era::Sessions { -32002 } else { -32602 };
+            assert_eq!(refused["code"], code, "{refused}");
+        }
+        let prompts = client.ask("prompts/list", json!({})).await;
+        assert_eq!(prompts["prompts"][0]["name"], "mcp__s__greet");
+        assert_eq!(prompts["prompts"][1]["name"], "mcp__t__greet");
+        let got = client.ask("prompts/get", json!({ "name": "mcp__t__greet" })).await;
+        let hello = json!({ "role": "assistant", "content": { "type": "text", "text": "hello" } });
+        assert_eq!((&got["messages"][0], &got["description"]), (&hello, &json!("d")));
+        let unknown = client.ask("prompts/get", json!({ "name": "mcp__t__other" })).await;
+        assert_eq!(unknown["code"], -32602);
+        let of = json!({ "type": "ref/prompt", "name": "mcp__s__greet" });
+        let argument = json!({ "name": "a", "value": "r" });
+        let completed =
+            client.ask("completion/complete", json!({ "ref": of, "argument": argument }));
+        assert_eq!(completed.await["completion"]["values"], json!(["red"]));
+        // No server has it.
+        let level = client.ask("logging/setLevel", json!({ "level": "info" })).await;
+        assert_eq!(level["code"], -32601);
+    }
+}
+
+#[tokio::test]
+async fn a_server_asks_the_client_of_a_call_whatever_the_versions() {
+    let can = json!({ "elicitation": {} });
+    for (era, of_server) in pairs() {
+        let gateway = gateway(&["s"], of_server);
+        let access = Access::new().fence(Fence::Off);
+        let (mut client, _) = Raw::of(&gateway, era, access, can.clone()).await;
+        let mut answer = client.call("ask", json!({})).await;
+        if era == Era::Stateless {
+            assert_eq!(answer["resultType"], "input_required", "{answer}");
+            let requests = answer["inputRequests"].as_object().unwrap();
+            let (key, request) = requests.iter().next().unwrap();
+            assert_eq!(request["params"]["message"], "Who?");
+            assert_eq!(request["params"]["_meta"]["toolcrib/server"], "s");
+            let response = json!({ "action": "accept", "content": { "name": "Ana" } });
+            let state = answer["requestState"].clone();
+            let round = json!({ "requestState": state, "inputResponses": { key: response } });
+            // Bound to the arguments, and used once.
+            let mut other = round.clone();
+            other["arguments"] = json!({ "other": 1 });
+            assert_eq!(client.call("ask", other).await["code"], -32602);
+            answer = client.call("ask", round.clone()).await;
+            assert_eq!(client.call("ask", round).await["code"], -32602);
+        } else {
+            let asked = client.heard.pop_front().unwrap();
+            assert_eq!(asked["method"], "elicitation/create");
+            assert_eq!(asked["params"]["_meta"]["toolcrib/server"], "s");
+        }
+        assert_eq!(answer["content"][0]["text"], "hi Ana", "{era:?} {of_server:?}: {answer}");
+    }
+}

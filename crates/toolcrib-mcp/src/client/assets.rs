@@ -1,0 +1,231 @@
+//! What a server offers beside tools: prompts, resources and their templates, as it lists them.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout};
+use toolcrib_core::{CancellationToken, ToolError};
+
+use super::{
+    McpClient,
+    call::{failure, not_available},
+    request::{McpRequest, plain},
+    supervisor::Supervisor,
+};
+use crate::connection::{RequestError, ServerNotice};
+
+/// The limits of a list, as for tools.
+const MOST_PAGES: usize = 1_000;
+const MOST_ITEMS: usize = 10_000;
+const MOST_CHARS: usize = 16 * 1024 * 1024;
+
+/// A list of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssetKind {
+    /// Its prompts.
+    Prompts,
+    /// Its resources.
+    Resources,
+    /// Its templates of resources.
+    Templates,
+}
+
+impl AssetKind {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+        }
+    }
+
+    /// The field of the result with the items.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+}
+
+/// The items of a list, as the server describes them.
+pub(super) type Items = Arc<[Map<String, Value>]>;
+
+/// The last lists of a session.
+#[derive(Default)]
+pub(super) struct Assets([Slot; 3]);
+
+#[derive(Default)]
+struct Slot {
+    last: Option<Last>,
+    /// The number of announced changes.
+    announced: u64,
+}
+
+#[derive(Clone)]
+struct Last {
+    items: Items,
+    epoch: u64,
+    announced: u64,
+    expires: Option<Instant>,
+}
+
+impl Assets {
+    fn slot(&mut self, kind: AssetKind) -> &mut Slot {
+        let [prompts, resources, templates] = &mut self.0;
+        match kind {
+            AssetKind::Prompts => prompts,
+            AssetKind::Resources => resources,
+            AssetKind::Templates => templates,
+        }
+    }
+
+    fn fresh(&mut self, kind: AssetKind, epoch: u64) -> Option<Items> {
+        let slot = self.slot(kind);
+        let last = slot.last.as_ref()?;
+        let is_fresh = last.epoch == epoch
+            && last.announced == slot.announced
+            && last.expires.is_none_or(|expires| expires > Instant::now());
+        is_fresh.then(|| Arc::clone(&last.items))
+    }
+
+    fn announce(&mut self, kind: AssetKind) {
+        self.slot(kind).announced += 1;
+    }
+}
+
+impl McpClient {
+    /// A list of the server, from memory while it is valid; empty if the server does not offer any.
+    ///
+    /// # Errors
+    /// A failure of the server, for models, with its cause.
+    #[doc(hidden)]
+    pub async fn assets(&self, kind: AssetKind) -> Result<Items, ToolError> {
+        let session = self.session().map_err(not_available)?;
+        let allowed = session.settings().list_timeout;
+        timeout(allowed, session.assets(kind)).await.unwrap_or_else(|_| {
+            let server = session.server();
+            Err(ToolError::failed(format!("MCP server `{server}` did not answer in time"))
+                .caused_by(std::io::Error::other(format!("no answer within {allowed:?}"))))
+        })
+    }
+}
+
+impl Supervisor {
+    async fn assets(self: &Arc<Self>, kind: AssetKind) -> Result<Items, ToolError> {
+        let live = self.connection().await.map_err(not_available)?;
+        let capabilities = &live.connection().server().capabilities;
+        let is_offered = match kind {
+            AssetKind::Prompts => capabilities.prompts.is_some(),
+            AssetKind::Resources | AssetKind::Templates => capabilities.resources.is_some(),
+        };
+        if !is_offered {
+            return Ok(Arc::default());
+        }
+        let announced = {
+            let mut state = self.state();
+            if let Some(items) = state.assets.fresh(kind, live.epoch()) {
+                return Ok(items);
+            }
+            state.assets.slot(kind).announced
+        };
+        let (items, ttl) = self.all(kind).await?;
+        // A list that is not announced to change is asked for each time.
+        let announces = match kind {
+            AssetKind::Prompts => capabilities
+                .prompts
+                .as_ref()
+                .is_some_and(|prompts| prompts.list_changed == Some(true)),
+            AssetKind::Resources | AssetKind::Templates => capabilities
+                .resources
+                .as_ref()
+                .is_some_and(|resources| resources.list_changed == Some(true)),
+        };
+        let expires = match (ttl, announces) {
+            (Some(ttl), _) if !ttl.is_zero() => Instant::now().checked_add(ttl),
+            (_, true) => None,
+            _ => Some(Instant::now()),
+        };
+        let last = Last { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
+        self.state().assets.slot(kind).last = Some(last);
+        Ok(items)
+    }
+
+    /// All pages.
+    async fn all(
+        self: &Arc<Self>,
+        kind: AssetKind,
+    ) -> Result<(Items, Option<Duration>), ToolError> {
+        let broken = |problem: &str| {
+            let error = RequestError::Malformed(format!("its `{}`: {problem}", kind.method()));
+            failure(self.server(), true, error)
+        };
+        let (mut all, mut ttl, mut size) = (Vec::new(), None, 0);
+        let (mut cursor, mut seen) = (None::<String>, HashSet::new());
+        for _ in 0..MOST_PAGES {
+            let params = cursor.take().map(|cursor| ("cursor".to_owned(), Value::from(cursor)));
+            let mut page = plain(
+                self,
+                McpRequest {
+                    method: kind.method(),
+                    params: Arc::new(Map::from_iter(params)),
+                    on_progress: None,
+                    client: None,
+                    cancellation: CancellationToken::new(),
+                },
+            )
+            .await?;
+            let Some(Value::Array(items)) = page.remove(kind.field()) else {
+                return Err(broken("the list is missing"));
+            };
+            for item in items {
+                if let Value::Object(item) = item {
+                    size +=
+                        item.iter().map(|(key, value)| key.len() + text_len(value)).sum::<usize>();
+                    all.push(item);
+                }
+            }
+            if all.len() > MOST_ITEMS || size > MOST_CHARS {
+                return Err(broken("it is too long"));
+            }
+            let page_ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
+            ttl = ttl.into_iter().chain(page_ttl).min();
+            match page.remove("nextCursor") {
+                Some(Value::String(next)) => {
+                    if !seen.insert(next.clone()) {
+                        return Err(broken("a cursor is repeated"));
+                    }
+                    cursor = Some(next);
+                }
+                _ => return Ok((all.into(), ttl)),
+            }
+        }
+        Err(broken("it has too many pages"))
+    }
+
+    /// Passes an announcement on.
+    pub(super) fn noticed(&self, notice: ServerNotice) {
+        let changed: &[AssetKind] = match notice {
+            ServerNotice::PromptsChanged => &[AssetKind::Prompts],
+            ServerNotice::ResourcesChanged => &[AssetKind::Resources, AssetKind::Templates],
+            _ => &[],
+        };
+        for kind in changed {
+            self.state().assets.announce(*kind);
+        }
+        // Without a receiver it is of no use.
+        let _ = self.shared().notices.send((self.whose().clone(), notice));
+    }
+}
+
+fn text_len(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_len).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| key.len() + text_len(value)).sum()
+        }
+        _ => 4,
+    }
+}

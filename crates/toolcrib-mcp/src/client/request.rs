@@ -1,0 +1,259 @@
+//! Requests beside calls of tools, and announcements: what a gateway passes on.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rmcp::model::ServerCapabilities;
+use serde_json::{Map, Value};
+use tokio::{
+    sync::{broadcast, oneshot},
+    time::sleep,
+};
+use tokio_util::task::AbortOnDropHandle;
+use toolcrib_core::{CancellationToken, ClientHandle, ProgressCount, ToolError};
+
+use super::{
+    McpClient, McpError,
+    call::{failure, never_sent, not_available},
+    live::Live,
+    sessions::IdentityScope,
+    supervisor::Supervisor,
+};
+use crate::connection::{Caller, PlainRequest, RequestError, ServerNotice};
+
+/// The levels of log messages, the one with the most messages first.
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// The wait before a lost subscription is made again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// One request of a server, in the protocol's form.
+pub struct McpRequest {
+    /// The method.
+    pub method: &'static str,
+    /// The parameters, without `_meta`.
+    pub params: Arc<Map<String, Value>>,
+    /// Receives progress.
+    pub on_progress: Option<Arc<dyn Fn(String, ProgressCount) + Send + Sync>>,
+    /// Whom the server may ask meanwhile.
+    pub client: Option<ClientHandle>,
+    /// Ends the request.
+    pub cancellation: CancellationToken,
+}
+
+/// What a connected server offers.
+#[derive(Debug, Clone)]
+pub struct ServerOffers {
+    /// Its capabilities.
+    pub capabilities: Arc<ServerCapabilities>,
+    /// Its instructions for models.
+    pub instructions: Option<Arc<str>>,
+}
+
+/// The announcements of one session with a server.
+pub struct Notices {
+    whose: IdentityScope,
+    all: broadcast::Receiver<(IdentityScope, ServerNotice)>,
+}
+
+impl Notices {
+    /// The next announcement; `None` once the client has ended. Cancel safe.
+    pub async fn next(&mut self) -> Option<ServerNotice> {
+        loop {
+            match self.all.recv().await {
+                Ok((whose, notice)) if whose == self.whose => return Some(notice),
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+/// A subscription to the changes of a resource, until it is dropped.
+pub struct Subscribed {
+    _task: AbortOnDropHandle<()>,
+}
+
+impl McpClient {
+    /// What the server offers; it is started or connected if needed.
+    ///
+    /// # Errors
+    /// [`McpError`] with the cause.
+    #[doc(hidden)]
+    pub async fn offers(&self) -> Result<ServerOffers, McpError> {
+        let live = self.session()?.connection().await?;
+        let server = live.connection().server();
+        let (capabilities, instructions) = (&server.capabilities, &server.instructions);
+        Ok(ServerOffers {
+            capabilities: Arc::clone(capabilities),
+            instructions: instructions.clone(),
+        })
+    }
+
+    /// Makes a request in its session.
+    ///
+    /// # Errors
+    /// The server's failure, for models, with its cause.
+    #[doc(hidden)]
+    pub async fn request(&self, request: McpRequest) -> Result<Map<String, Value>, ToolError> {
+        let session = self.session().map_err(not_available)?;
+        plain(&session, request).await
+    }
+
+    /// The announcements of its session, from now on.
+    #[doc(hidden)]
+    pub fn notices(&self) -> Notices {
+        let all = self.sessions().shared().notices.subscribe();
+        Notices { whose: self.whose.clone(), all }
+    }
+
+    /// Subscribes to a resource: the announcements of its session report its changes, also after the
+    /// connection was lost and opened again.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    #[doc(hidden)]
+    pub async fn subscribe(&self, uri: Arc<str>) -> Result<Arc<Subscribed>, ToolError> {
+        let session = self.session().map_err(not_available)?;
+        let before = session.state().subscriptions.get(&uri).and_then(Weak::upgrade);
+        if let Some(before) = before {
+            return Ok(before);
+        }
+        let (began, beginning) = oneshot::channel();
+        let supervisor = Arc::clone(&session);
+        let task = tokio::spawn(listening(supervisor, Arc::clone(&uri), began));
+        let subscribed = Arc::new(Subscribed { _task: AbortOnDropHandle::new(task) });
+        match beginning.await {
+            Ok(Err(error)) => return Err(failure(session.server(), true, error)),
+            Ok(Ok(())) => {}
+            Err(_) => return Err(never_sent(session.server())),
+        }
+        let mut state = session.state();
+        state.subscriptions.retain(|_, subscribed| subscribed.strong_count() > 0);
+        state.subscriptions.insert(uri, Arc::downgrade(&subscribed));
+        drop(state);
+        Ok(subscribed)
+    }
+
+    /// Requires log messages of a level of its session with a server that has levels. A level of
+    /// more messages, required earlier, stays.
+    #[doc(hidden)]
+    pub async fn set_log_level(&self, level: Arc<str>) -> Result<(), ToolError> {
+        let session = self.session().map_err(not_available)?;
+        {
+            let position = |level: &str| LEVELS.iter().position(|known| *known == level);
+            let mut state = session.state();
+            let before = state.log_level.as_deref().and_then(position);
+            if before.is_some_and(|before| position(&level) >= Some(before)) {
+                return Ok(());
+            }
+            state.log_level = Some(Arc::clone(&level));
+        }
+        let live = session.connection().await.map_err(not_available)?;
+        if live.connection().has_log_levels() {
+            let asked = live.connection().request(log_level(&level)).await;
+            asked.map_err(|error| failure(session.server(), true, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Supervisor {
+    /// Sets the level of a new connection.
+    pub(super) fn send_log_level(&self, live: &Arc<Live>, level: Arc<str>) {
+        if live.connection().has_log_levels() {
+            let live = Arc::clone(live);
+            self.spawn(async move {
+                // Without it the server uses its own level.
+                let _ = live.connection().request(log_level(&level)).await;
+            });
+        }
+    }
+}
+
+fn log_level(level: &str) -> PlainRequest {
+    PlainRequest {
+        method: "logging/setLevel",
+        params: Arc::new(Map::from_iter([("level".to_owned(), Value::from(level))])),
+        on_progress: None,
+        caller: None,
+        cancellation: CancellationToken::new(),
+    }
+}
+
+/// Keeps a subscription. Only the first attempt reports an error.
+async fn listening(
+    supervisor: Arc<Supervisor>,
+    uri: Arc<str>,
+    began: oneshot::Sender<Result<(), RequestError>>,
+) {
+    let began = Mutex::new(Some(began));
+    let report = |outcome| {
+        let began = began.lock().take();
+        began.map(|began| began.send(outcome)).is_some()
+    };
+    loop {
+        match supervisor.connection().await {
+            Ok(live) => {
+                let listening = live.connection().listen_to(Arc::clone(&uri), || {
+                    report(Ok(()));
+                });
+                if let Err(error) = listening.await
+                    && report(Err(error))
+                {
+                    return;
+                }
+            }
+            Err(error) => {
+                if report(Err(RequestError::NotSent(error.to_string()))) {
+                    return;
+                }
+            }
+        }
+        sleep(AGAIN).await;
+        // Changes since then were not announced.
+        supervisor.noticed(ServerNotice::ResourceUpdated(Arc::clone(&uri)));
+    }
+}
+
+/// Makes a request, once more if the server did not receive it.
+pub(super) async fn plain(
+    supervisor: &Arc<Supervisor>,
+    request: McpRequest,
+) -> Result<Map<String, Value>, ToolError> {
+    let McpRequest { method, params, on_progress, client, cancellation } = request;
+    let server = supervisor.server();
+    let over = CancellationToken::new();
+    let _over = over.clone().drop_guard();
+    let caller = client.map(|ClientHandle(client)| Caller::new(client, Arc::clone(server), over));
+    let mut tried_before = false;
+    loop {
+        let live = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => return Err(never_sent(server)),
+            live = supervisor.connection() => live.map_err(not_available)?,
+        };
+        let asked = live.connection().request(PlainRequest {
+            method,
+            params: Arc::clone(&params),
+            on_progress: on_progress.clone(),
+            caller: caller.clone(),
+            cancellation: cancellation.clone(),
+        });
+        match asked.await {
+            Ok(answer) => return Ok(answer),
+            Err(RequestError::NotSent(_)) if cancellation.is_cancelled() => {
+                return Err(never_sent(server));
+            }
+            Err(RequestError::NotSent(_)) if !tried_before => {
+                tried_before = true;
+                live.settled().await;
+            }
+            Err(error) => return Err(failure(server, true, error)),
+        }
+    }
+}

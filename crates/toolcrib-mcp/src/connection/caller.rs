@@ -1,0 +1,93 @@
+//! The client that a request to a server is made for: the server may ask it while the request runs.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::{BoxFuture, CancellationToken, ClientPort, ClientRefusal};
+
+/// The client of one request, and the server that may ask it.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: Arc<dyn ClientPort>,
+    /// The operator's name of the server.
+    server: Arc<str>,
+    /// The metadata that is passed on.
+    meta: Option<Arc<Map<String, Value>>>,
+    log_level: Option<&'static str>,
+    /// Fires when the request is over: what the server asked then is not answered any more.
+    over: CancellationToken,
+}
+
+impl Caller {
+    /// A client, until the token fires.
+    pub(crate) fn new(
+        client: Arc<dyn ClientPort>,
+        server: Arc<str>,
+        over: CancellationToken,
+    ) -> Self {
+        let meta = client.meta().map(passed_on).filter(|meta| !meta.is_empty()).map(Arc::new);
+        let log_level = client.log_level();
+        Self { client, server, meta, log_level, over }
+    }
+
+    /// The metadata for the server.
+    pub(super) fn meta(&self) -> Option<&Map<String, Value>> {
+        self.meta.as_deref()
+    }
+
+    /// The least level of log messages that the client receives; `None`: no messages.
+    pub(super) fn log_level(&self) -> Option<&str> {
+        self.log_level
+    }
+
+    /// Identifies the client.
+    pub(super) fn key(&self) -> usize {
+        self.client.key()
+    }
+
+    pub(super) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// Receives a log message.
+    pub(super) fn log(&self, message: Value) {
+        self.client.log(&self.server, message);
+    }
+
+    /// Answers requests of the server.
+    pub(super) fn request(
+        &self,
+        requests: Map<String, Value>,
+    ) -> BoxFuture<'static, Result<Map<String, Value>, ClientRefusal>> {
+        self.client.request(Arc::clone(&self.server), requests)
+    }
+
+    /// Answers one request of the server.
+    pub(super) fn request_one(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> impl Future<Output = Result<Value, ClientRefusal>> + Send + 'static {
+        const KEY: &str = "request";
+        let request = json!({ "method": method, "params": params });
+        let answers = self.request(Map::from_iter([(KEY.to_owned(), request)]));
+        async move {
+            let mut answers = answers.await?;
+            answers.remove(KEY).ok_or_else(|| ClientRefusal::failed("the client gave no answer"))
+        }
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// Metadata that a server receives unchanged. The protocol's own fields are about one connection.
+fn passed_on(meta: &Map<String, Value>) -> Map<String, Value> {
+    const PROTOCOL: &str = "io.modelcontextprotocol/";
+    let passes = |key: &str| key != "progressToken" && !key.starts_with(PROTOCOL);
+    let passed = meta.iter().filter(|(key, _)| passes(key));
+    passed.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
