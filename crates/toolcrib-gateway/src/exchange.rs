@@ -37,6 +37,19 @@ use super::{
 /// The metadata with a client's capabilities, in the stateless era.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+/// The methods for what only servers offer.
+const OF_SERVERS: [&str; 9] = [
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+];
+
 /// The result of a request.
 pub(super) type Outcome = Result<ServerResult, ErrorData>;
 
@@ -177,9 +190,11 @@ impl Exchange {
         let Request { method, params, meta, .. } = request;
         let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
         let asked = Asked { exchange: self, port: &port };
+        let has_servers = !self.serving.gateway.servers.is_empty();
         match method.as_str() {
             "tools/call" => call::call(&asked, params.into(), recheck).await.map(Into::into),
             "tools/list" => list::list(&asked, &params).await.map(Into::into),
+            method if !has_servers && OF_SERVERS.contains(&method) => Err(no_method(method)),
             "resources/list" => resources::list(&asked, &params, AssetKind::Resources).await,
             "resources/templates/list" => {
                 resources::list(&asked, &params, AssetKind::Templates).await
@@ -207,7 +222,10 @@ impl Exchange {
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
-        let offered = Offered::by(&asked.servers().await?).await;
+        let offered = match gateway.servers.is_empty() {
+            true => Offered::default(),
+            false => Offered::by(&asked.servers().await?).await,
+        };
         let instructions = gateway.instructions(access, false, &offered);
         let config = offered.config().with_instructions(instructions);
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), config))

@@ -9,7 +9,6 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 use toolcrib_core::{__internal::millis, ClientAbilities};
-use toolcrib_engine::TurnError;
 use toolcrib_mcp::__internal as wire;
 
 use super::{
@@ -76,21 +75,25 @@ async fn begin(
     Place { connection, client, place }: Place<'_>,
     cause: &mut Option<Arc<str>>,
 ) -> Result<Offered, ErrorData> {
-    let refused = |error: TurnError, cause: &mut Option<Arc<str>>| {
-        *cause = Some(error.to_string().into());
-        ErrorData::internal_error(error.caller_text(), None)
-    };
     let (session, ended) =
-        Session::begin(serving, &caller.access, connection.id(), protocol, can, place)
-            .map_err(|error| refused(error, cause))?;
+        Session::begin(serving, &caller.access, connection.id(), protocol, can, place).map_err(
+            |error| {
+                *cause = Some(error.to_string().into());
+                ErrorData::internal_error(error.caller_text(), None)
+            },
+        )?;
     if !connection.begin(Arc::clone(&session)) {
         let twice = "this connection has been initialized already";
         return Err(ErrorData::invalid_request(twice, None));
     }
-    // No source is needed.
-    let iteration = session.iteration(Purpose::Call("")).await;
-    let iteration = iteration.map_err(|error| refused(error, cause))?;
-    let servers = reached(&iteration, &session.identity, &serving.gateway.servers);
+    let all = &serving.gateway.servers;
+    // No source is needed; if one fails nevertheless, lists say so.
+    let iteration = match all.is_empty() {
+        true => None,
+        false => session.iteration(Purpose::Call("")).await.ok(),
+    };
+    let servers = iteration.map(|iteration| reached(&iteration, &session.identity, all));
+    let servers = servers.unwrap_or_default();
     let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
     let notices = notices.collect();
     let offered = Offered::of(&servers).await;
