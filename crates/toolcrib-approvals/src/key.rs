@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 64;
 /// The name of the key's file.
 const KEY: &str = "key";
 
-/// What a mark says.
+/// The statement of a mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mark {
     /// The decision on a call was used.

@@ -33,7 +33,7 @@ pub struct ParkingApprover {
     terminal: Option<TerminalApprover>,
 }
 
-/// What a store says about a call.
+/// The store's answer about a call.
 enum Known {
     Granted,
     Approved,
@@ -179,7 +179,7 @@ impl ParkingApprover {
 }
 
 impl Approvals {
-    /// What the user has decided on a call. A decision on it is used up.
+    /// The user's decision on a call. A decision on it is used up.
     fn known(&self, call: &ParkedCall) -> Result<Known, ApprovalError> {
         let key = self.keys.read()?;
         let mut open = None;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::BoxFuture;
 
-/// What a client can do for a server during a call, by the protocol's capabilities. Nothing by
+/// The abilities of a client for a server during a call, by the protocol's capabilities. Nothing by
 /// default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -39,7 +39,7 @@ impl ClientAbilities {
 ///
 /// Neighbor: an [`Approver`](crate::Approver) decides on calls; this port serves a call that runs.
 pub trait ClientPort: Send + Sync + 'static {
-    /// What it can do for a server, by the operator's name of the server. A server is asked to use
+    /// Its abilities for a server, by the operator's name of the server. A server is asked to use
     /// nothing else.
     fn abilities(&self, server: &str) -> ClientAbilities;
 

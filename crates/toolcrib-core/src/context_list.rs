@@ -65,7 +65,7 @@ impl ListContext {
         self
     }
 
-    /// What the client of the run can do for a server, by the operator's name of the server.
+    /// The abilities of the run's client for a server, by the operator's name of the server.
     /// Nothing inside a [`cached`](crate::cached()).
     pub fn client_abilities(&self, server: &str) -> ClientAbilities {
         self.client.as_ref().map(|client| client.0.abilities(server)).unwrap_or_default()

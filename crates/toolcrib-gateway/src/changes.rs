@@ -231,7 +231,7 @@ pub(super) async fn listen(
     Ok(result)
 }
 
-/// What a subscriber hears beside changes of tools.
+/// A subscriber's notices beside changes of tools.
 #[derive(Default)]
 struct Heard {
     notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,

@@ -150,7 +150,7 @@ impl Exchange {
         })
     }
 
-    /// What the client can do for servers.
+    /// The client's abilities for servers.
     fn abilities(&self, request: &Request) -> ClientAbilities {
         match &self.era {
             Era::Session(session) => session.client.abilities,

@@ -25,7 +25,7 @@ const DATA_LEFT_OUT: &str = "The call was done, and need not be made again: only
 pub(super) enum Data {
     /// None.
     None,
-    /// What the listed schema describes: clients validate it.
+    /// The data that the listed schema describes: clients validate it.
     Declared,
     /// An object.
     Object,

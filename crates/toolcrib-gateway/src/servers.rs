@@ -76,7 +76,7 @@ pub(super) fn reached(
     servers.iter().filter_map(server).collect()
 }
 
-/// What all servers of a request offer together.
+/// The offers of all servers of a request together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Offered {
     pub(super) prompts: bool,
@@ -149,7 +149,7 @@ impl Offered {
     }
 }
 
-/// What a server offers beside tools, in the form that rules judge and the pipe runs.
+/// A server's offers beside tools, in the form that rules judge and the pipe runs.
 pub(super) fn tool(
     server: &str,
     name: &str,

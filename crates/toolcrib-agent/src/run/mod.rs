@@ -111,7 +111,7 @@ impl std::fmt::Debug for Run {
     }
 }
 
-/// What a run begins with.
+/// The beginning of a run.
 struct Beginning {
     recording: Option<Recording>,
     messages: Vec<Message>,

@@ -38,7 +38,7 @@ pub(crate) struct InterruptedCall {
     pub(crate) state: CallState,
 }
 
-/// What the store has of such a call, and so what becomes of it.
+/// The store's records of such a call, which decide what becomes of it.
 pub(crate) enum CallState {
     /// It ended, and this is its result.
     Ended(Message),

@@ -42,7 +42,7 @@ pub struct FileLines {
     pub total: usize,
 }
 
-/// What a model reads of a file.
+/// The part of a file that a model reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilePart {

@@ -160,7 +160,7 @@ enum Change {
     Edit(Vec<Replacement>),
 }
 
-/// What an edit did; empty for other changes.
+/// The result of an edit; empty for other changes.
 #[derive(Default)]
 struct Edit {
     line: usize,

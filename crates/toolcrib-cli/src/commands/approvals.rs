@@ -1,7 +1,7 @@
 //! `toolcrib approvals`, `approve` and `deny`: decides on calls that wait.
 
-use toolcrib_approvals::{ApprovalError, Approvals, GrantScope};
-use toolcrib_core::{ApprovalStoreError, CancellationToken};
+use toolcrib_approvals::{ApprovalError, Approvals, GrantScope, Review};
+use toolcrib_core::{ApprovalGrant, ApprovalStoreError, CancellationToken};
 use toolcrib_project::Project;
 
 use super::{
@@ -25,12 +25,7 @@ pub(super) async fn approvals(
     let project = project(global, &cancellation).await?;
     match command.unwrap_or(ApprovalsCommand::List(list)) {
         ApprovalsCommand::List(ApprovalsArgs { all }) => {
-            let (reviews, grants) = match existing(&project).await? {
-                Some(approvals) => {
-                    on_approvals(move || Ok((approvals.list(all)?, approvals.grants()?))).await?
-                }
-                None => (Vec::new(), Vec::new()),
-            };
+            let (reviews, grants) = listed(&project, all).await?;
             if global.json {
                 output::json(&ApprovalsJson::new(&reviews, &grants, &project));
             } else {
@@ -120,6 +115,15 @@ pub(super) async fn deny(
         output::settled(&settled, false, global.quiet);
     }
     Ok(exit::FINE)
+}
+
+/// The calls that wait, or all of the last 30 days, and the grants.
+pub(super) async fn listed(
+    project: &Project,
+    all: bool,
+) -> Result<(Vec<Review>, Vec<ApprovalGrant>), Problem> {
+    let Some(approvals) = existing(project).await? else { return Ok((Vec::new(), Vec::new())) };
+    on_approvals(move || Ok((approvals.list(all)?, approvals.grants()?))).await
 }
 
 fn tell_limits(global: &Global, project: &Project) {

@@ -18,8 +18,8 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, explain, fresh, menu, run, run_session::ChosenSession, skills,
-    turn_options, with_project,
+    ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, run,
+    run_session::ChosenSession, skills, turn_options, with_project,
 };
 use crate::{
     args::{ChatArgs, Global, Situation},
@@ -203,7 +203,12 @@ impl<'a> Chat<'a> {
             self.conversation = Conversation::Stored(session);
         }
         let mut turn = turn_options(self.project, &self.situation, token)?;
-        if let Conversation::Stored(_) = self.conversation {
+        let session = match &self.conversation {
+            Conversation::Stored(session) => Some(session),
+            _ => None,
+        };
+        turn.approver = Some(approver::of_run(self.project, session, false).await?);
+        if session.is_some() {
             turn.conversation = None;
         }
         let mut options = RunOptions::from(turn);
@@ -221,10 +226,14 @@ impl<'a> Chat<'a> {
         listening.unsubscribe();
         self.usage += outcome.usage;
         self.turns += 1;
-        if outcome.stopped == Stopped::Cancelled {
-            output::chat_note("cancelled; the chat goes on");
-        } else {
-            output::answer(&outcome, Some(&narrator));
+        match outcome.stopped {
+            Stopped::Cancelled => output::chat_note("cancelled; the chat goes on"),
+            Stopped::AwaitingApproval => {
+                output::chat_note(
+                    "a call waits for approval: /approvals; the next message withdraws it",
+                );
+            }
+            _ => output::answer(&outcome, Some(&narrator)),
         }
         drop(narrator);
         if !self.global.quiet {
@@ -264,6 +273,10 @@ impl<'a> Chat<'a> {
                 }
                 let what = if is_on { "is active from the next turn" } else { "is not active" };
                 output::chat_note(&format!("skill {name} {what}"));
+            }
+            Slash::Approvals => {
+                let (reviews, grants) = approvals::listed(self.project, false).await?;
+                output::approvals(&reviews, &grants, self.global.quiet);
             }
             Slash::Usage => output::chat_usage(self.turns, &self.usage),
             Slash::Help => output::chat_help(slash::HELP),

@@ -7,7 +7,7 @@ use super::{
     text::{DIM, GOOD, STRONG, count, grouped, safe},
 };
 
-/// What a chat begins with.
+/// The beginning of a chat.
 pub(crate) struct ChatStart<'a> {
     pub(crate) project: &'a str,
     pub(crate) model: &'a str,

@@ -64,9 +64,9 @@ fn whole(
 }
 
 struct Builder<'a> {
-    /// What the model wrote, by the call's id.
+    /// The model's arguments, by the call's id.
     written: HashMap<&'a str, &'a ToolCall>,
-    /// What the model read, by the call's id.
+    /// The result as the model read it, by the call's id.
     results: HashMap<&'a str, (&'a Arc<str>, bool)>,
     made: HashMap<&'a str, &'a StoredCall>,
     iterations: Vec<TracedIteration>,

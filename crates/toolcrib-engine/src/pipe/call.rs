@@ -84,7 +84,7 @@ pub(super) struct Failure {
     pub(super) abandoned: bool,
     /// The cost of the failed call.
     pub(super) cost_usd: Option<f64>,
-    /// What a tool says beside its message.
+    /// The parts of a tool's result beside its message.
     pub(super) details: Option<Box<ToolOutput>>,
 }
 

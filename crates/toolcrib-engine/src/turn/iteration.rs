@@ -217,7 +217,7 @@ impl Iteration {
         results
     }
 
-    /// What the turn's client can do for an MCP server, as far as the policy permits it.
+    /// The abilities of the turn's client for an MCP server, as far as the policy permits it.
     pub fn client_abilities(&self, server: &str) -> ClientAbilities {
         let Some(client) = &self.turn.client else { return ClientAbilities::default() };
         let (visibility, wait) = (&self.turn.engine.visibility, Arc::default());

@@ -1,4 +1,4 @@
-//! What a server offers beside tools: prompts, resources and their templates, as it lists them.
+//! A server's offers beside tools: prompts, resources and their templates, as it lists them.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 

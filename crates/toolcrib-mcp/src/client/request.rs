@@ -45,7 +45,7 @@ pub struct McpRequest {
     pub cancellation: CancellationToken,
 }
 
-/// What a connected server offers.
+/// The offers of a connected server.
 #[derive(Debug, Clone)]
 pub struct ServerOffers {
     /// Its capabilities.
@@ -79,7 +79,7 @@ pub struct Subscribed {
 }
 
 impl McpClient {
-    /// What the server offers; it is started or connected if needed.
+    /// The server's offers; it is started or connected if needed.
     ///
     /// # Errors
     /// [`McpError`] with the cause.

@@ -25,7 +25,7 @@ pub(super) struct IdentityScope {
     principal: Option<Arc<str>>,
     /// For [`SessionScope::Client`].
     conversation: Option<Arc<str>>,
-    /// What the clients of the session can do: the server learns it when the session begins.
+    /// The abilities of the session's clients: the server learns it when the session begins.
     pub(super) abilities: ClientAbilities,
 }
 

@@ -50,7 +50,7 @@ pub(super) enum Request {
         #[serde(skip)]
         caller: Option<Caller>,
     },
-    /// A request of a method without a type of its own.
+    /// A request of a method without a separate type.
     Plain {
         #[serde(skip)]
         method: &'static str,
@@ -98,7 +98,7 @@ impl Request {
         }
     }
 
-    /// What a request of another method than `tools/call` is about, for intermediaries.
+    /// The subject of a request of another method than `tools/call`, for intermediaries.
     pub(super) fn target(&self) -> Option<&str> {
         let Self::Plain { method, params, .. } = self else { return None };
         let key = match *method {

@@ -83,7 +83,7 @@ pub(crate) struct ServerInfo {
     pub(crate) version: String,
     /// The negotiated protocol version, such as `2025-11-25`.
     pub(crate) protocol: String,
-    /// What it offers.
+    /// Its offers.
     pub(crate) capabilities: Arc<ServerCapabilities>,
     /// Its instructions for models.
     pub(crate) instructions: Option<Arc<str>>,
@@ -125,7 +125,7 @@ pub(crate) struct Hints {
     pub(crate) idempotent: Option<bool>,
 }
 
-/// One request of a method without a type of its own.
+/// One request of a method without a separate type.
 pub(crate) struct PlainRequest {
     pub(crate) method: &'static str,
     /// Shared with the caller, which may have to send it again.

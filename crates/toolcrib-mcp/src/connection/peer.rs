@@ -37,7 +37,7 @@ struct Shared {
     transport: Arc<dyn Transport>,
     wiring: Wiring,
     introduction: Mutex<Option<Arc<Introduction>>>,
-    /// What the clients of this connection can do for the server.
+    /// The abilities of this connection's clients for the server.
     abilities: ClientAbilities,
     next_id: AtomicI64,
 }

@@ -51,7 +51,7 @@ fn digest(text: &str) -> Result<Digest, Failure> {
     text.parse().map_err(|_| Failure::Content("a digest that cannot be read".to_owned()))
 }
 
-/// What a transaction returns: its result, or an error of approvals, which does not concern the file.
+/// The outcome of a transaction: its result, or an error of approvals, which does not concern the file.
 type Within<T> = Result<Result<T, ApprovalStoreError>, Failure>;
 
 fn flat<T>(
