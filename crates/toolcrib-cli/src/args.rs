@@ -279,6 +279,19 @@ It shows each iteration with its menu and the reasons for withheld tools, each c
 its result after each stage, waits, tokens and money. Long texts are cut; -v shows them in full. See \
 docs/trace.md.")]
     Trace(TraceArgs),
+    /// Repeat a run from its journal, and name the first difference
+    #[command(after_help = "\
+Examples:
+  toolcrib replay
+  toolcrib replay 3f2a91c0d4e5/2 --model
+  toolcrib replay refunds --tools --with anthropic:claude-sonnet-5-5
+
+The journal answers the model's side with --model, the tools' side with --tools, and both without an
+option. No tool runs that may change something: the journal answers its calls in any case. Nothing is
+stored.
+
+The exit code is 0 without a difference, and 1 with one. See docs/trace.md.")]
+    Replay(ReplayArgs),
     /// List the calls that wait for approval, and the grants
     #[command(after_help = "\
 Examples:
@@ -311,19 +324,6 @@ Examples:
 
 The model reads the reason when the run goes on with `toolcrib resume`.")]
     Deny(DenyArgs),
-    /// Repeat a run from its journal, and name the first difference
-    #[command(after_help = "\
-Examples:
-  toolcrib replay
-  toolcrib replay 3f2a91c0d4e5/2 --model
-  toolcrib replay refunds --tools --with anthropic:claude-sonnet-5-5
-
-The journal answers the model's side with --model, the tools' side with --tools, and both without an
-option. No tool runs that may change something: the journal answers its calls in any case. Nothing is
-stored.
-
-The exit code is 0 without a difference, and 1 with one. See docs/trace.md.")]
-    Replay(ReplayArgs),
     /// Show the tools that the model would see, and the withheld ones
     #[command(after_help = "\
 Examples:

@@ -111,8 +111,11 @@ impl Index {
     }
 }
 
+/// The terms of a tool with their impacts.
+type Impacts = Vec<(Term, f32)>;
+
 /// The terms of tools that are indexed.
-struct Known<'a>(Vec<(&'a Segment, Vec<Vec<(Term, f32)>>)>);
+struct Known<'a>(Vec<(&'a Segment, Vec<Impacts>)>);
 
 impl<'a> Known<'a> {
     fn of(segments: impl IntoIterator<Item = &'a Segment>) -> Self {
@@ -120,7 +123,7 @@ impl<'a> Known<'a> {
     }
 
     /// The terms of a tool. Those of an indexed tool can be taken once.
-    fn terms_of(&mut self, tool: &Tool, weights: &Weights) -> Vec<(Term, f32)> {
+    fn terms_of(&mut self, tool: &Tool, weights: &Weights) -> Impacts {
         for (segment, known) in &mut self.0 {
             if let Some((slot, true)) = segment.find(tool)
                 && let Some(terms) = known.get_mut(slot)

@@ -14,7 +14,7 @@ const SCRIPT: &str = r#"
     user = "not valid: it is not one JSON value"
     text = '{"order": "1042"}'
     [[rule]]
-    user = "not valid: .*`order`"
+    user = "not valid: .*integer"
     text = "```json\n{\"order\": 1042}\n```"
     [[rule]]
     user = "stubborn"
