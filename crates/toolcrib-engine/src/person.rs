@@ -120,12 +120,19 @@ async fn elicited(
 ) -> Result<Value, ClientRefusal> {
     let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
     let message: String = harmless(text("message")).chars().take(MOST_CHARS).collect();
-    let mut payload = json!({ "kind": "elicitation", "server": &**server, "message": message });
     let is_url = text("mode") == "url";
-    let schema = if is_url {
+    let mode = if is_url { "url" } else { "form" };
+    let payload =
+        json!({ "kind": "elicitation", "server": &**server, "message": message, "mode": mode });
+    let with = |key: &str, value: Value| {
+        let mut fields = payload.as_object().cloned().unwrap_or_default();
+        fields.insert(key.to_owned(), value);
+        Value::Object(fields)
+    };
+    let (payload, schema) = if is_url {
         let url = shown_url(text("url"))?;
-        payload["url"] = url.into();
-        json!({ "type": "object", "properties": { "action": action() }, "required": ["action"] })
+        let schema = json!({ "type": "object", "properties": { "action": action() }, "required": ["action"] });
+        (with("url", url.into()), schema)
     } else {
         let schema = params.get("requestedSchema").cloned().unwrap_or_else(|| json!({}));
         if let Some(field) = secret_field(&schema) {
@@ -133,26 +140,25 @@ async fn elicited(
                 format!("the field `{field}` may be a secret, which is not asked for here");
             return Err(ClientRefusal { code: -32_602, message: problem });
         }
-        payload["requested_schema"] = schema.clone();
-        json!({
+        let payload = with("requested_schema", schema.clone());
+        let schema = json!({
             "type": "object",
             "properties": { "action": action(), "content": schema },
             "required": ["action"],
-        })
+        });
+        (payload, schema)
     };
-    payload["mode"] = if is_url { "url" } else { "form" }.into();
     let reason = format!("MCP server `{server}` asks: {message}");
     let question =
         Question::new(reason).payload(payload).answer_schema(schema).timeout(ANSWERS_WITHIN);
     match asking.ask(question).await {
         Ok(answer) => {
             let action = answer.get("action").and_then(Value::as_str).unwrap_or("cancel");
-            let mut elicited = json!({ "action": action });
-            if action == "accept" && !is_url {
-                let content = answer.get("content").cloned();
-                elicited["content"] = content.unwrap_or_else(|| json!({}));
+            if action != "accept" || is_url {
+                return Ok(json!({ "action": action }));
             }
-            Ok(elicited)
+            let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
+            Ok(json!({ "action": action, "content": content }))
         }
         Err(NotAnsweredError::Rejected { .. }) => Ok(json!({ "action": "decline" })),
         Err(NotAnsweredError::Invalid { problem, .. }) => Err(ClientRefusal {

@@ -106,12 +106,13 @@ pub(super) fn pass_on(
     session: &Arc<Session>,
     ended: CancellationToken,
     notices: Vec<(Arc<str>, Notices)>,
-    offered: Offered,
+    offered: &Offered,
     client: Outgoing,
 ) {
     if notices.is_empty() {
         return;
     }
+    let offered = offered.clone();
     let session = Arc::downgrade(session);
     let closing = serving.cancellation.clone();
     let redactor = serving.gateway.engine.redactor().clone();

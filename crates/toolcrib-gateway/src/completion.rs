@@ -75,9 +75,9 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let completion = result.structured.filter(|completion| completion.get("values").is_some());
     let completion = completion.unwrap_or_else(|| json!({ "values": [], "hasMore": true }));
-    let mut answer = json!({ "completion": completion });
-    if asked.era.session().is_none() {
-        answer["resultType"] = "complete".into();
-    }
+    let answer = match asked.era.session() {
+        Some(_) => json!({ "completion": completion }),
+        None => json!({ "completion": completion, "resultType": "complete" }),
+    };
     Ok(ServerResult::CustomResult(CustomResult::new(answer)))
 }

@@ -236,7 +236,7 @@ impl Drop for Pending<'_> {
         self.connection.0.asked.lock().open.remove(&self.id);
         if !self.is_over {
             let params = json!({ "requestId": self.id, "reason": "the call is over" });
-            self.client.offer(notification("notifications/cancelled", params));
+            self.client.offer(notification("notifications/cancelled", &params));
         }
     }
 }

@@ -79,10 +79,10 @@ pub(super) fn log_message(
         None => server.to_owned(),
     };
     fields.insert("logger".to_owned(), logger.into());
-    Some(notification("notifications/message", message))
+    Some(notification("notifications/message", &message))
 }
 
-pub(super) fn notification(method: &str, params: Value) -> Bytes {
+pub(super) fn notification(method: &str, params: &Value) -> Bytes {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string().into()
 }
 

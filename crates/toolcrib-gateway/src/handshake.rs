@@ -97,7 +97,7 @@ async fn begin(
     let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
     let notices = notices.collect();
     let offered = Offered::of(&servers).await;
-    changes::pass_on(serving, &session, ended.clone(), notices, offered.clone(), client.clone());
+    changes::pass_on(serving, &session, ended.clone(), notices, &offered, client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(offered)
 }

@@ -51,19 +51,15 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
             items.push(item);
         }
     }
-    Ok(listed(asked, AssetKind::Prompts, items))
+    Ok(listed(asked, AssetKind::Prompts, &items))
 }
 
 /// `prompts/get`.
 pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
     let _place = asked.place()?;
-    let name = match params.remove("name") {
-        Some(Value::String(name)) => name,
-        _ => {
-            let message =
-                "`prompts/get` takes `name`, a string, and `arguments`, an object or absent";
-            return Err(ErrorData::invalid_params(message, None));
-        }
+    let Some(Value::String(name)) = params.remove("name") else {
+        let message = "`prompts/get` takes `name`, a string, and `arguments`, an object or absent";
+        return Err(ErrorData::invalid_params(message, None));
     };
     let servers = asked.servers().await?;
     let (server, own) = find(&servers, &name).await?;

@@ -42,10 +42,13 @@ const MOST_LINKS: usize = 4_096;
 #[derive(Default)]
 pub(super) struct Links(Mutex<Known>);
 
+/// A tenant, a principal and a URI.
+type LinkKey = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
+
 #[derive(Default)]
 struct Known {
-    servers: HashMap<(Option<Arc<str>>, Option<Arc<str>>, Arc<str>), Arc<str>>,
-    oldest: VecDeque<(Option<Arc<str>>, Option<Arc<str>>, Arc<str>)>,
+    servers: HashMap<LinkKey, Arc<str>>,
+    oldest: VecDeque<LinkKey>,
 }
 
 impl Links {
@@ -120,7 +123,7 @@ pub(super) async fn list(
             items.push(item);
         }
     }
-    Ok(listed(asked, kind, items))
+    Ok(listed(asked, kind, &items))
 }
 
 /// `resources/read`.
@@ -326,7 +329,7 @@ pub(super) async fn lists(servers: &Servers, kind: AssetKind) -> Lists {
 }
 
 /// The result of a list with one page.
-pub(super) fn listed(asked: &Asked<'_>, kind: AssetKind, items: Vec<Value>) -> ServerResult {
+pub(super) fn listed(asked: &Asked<'_>, kind: AssetKind, items: &[Value]) -> ServerResult {
     let mut result = json!({ kind.field(): items });
     if let Era::Stateless(_) = asked.era
         && let Some(fields) = result.as_object_mut()

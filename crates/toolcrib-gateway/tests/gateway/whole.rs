@@ -150,7 +150,7 @@ fn gateway(names: &[&str], era: Era) -> Gateway {
         .iter()
         .fold(engine().policy(policy), |engine, server| engine.provider(Arc::new(server.clone())));
     let gateway = Gateway::builder(engine.build().unwrap());
-    servers.iter().fold(gateway, |gateway, server| gateway.watch(server)).build()
+    servers.iter().fold(gateway, toolcrib_gateway::GatewayBuilder::watch).build()
 }
 
 /// A client that reads and writes lines.

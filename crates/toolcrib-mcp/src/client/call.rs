@@ -170,7 +170,7 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
                 },
                 message,
             )
-            .details(protocol_error(code, data))
+            .details(protocol_error(code, data.as_ref()))
         }
         RequestError::NotAnswered(_) => ToolError::failed(format!(
             "MCP server `{server}` required input that its client did not give"
@@ -226,7 +226,7 @@ pub(super) fn never_sent(server: &str) -> ToolError {
 }
 
 /// A server's protocol error, for clients of a gateway: its code and data.
-fn protocol_error(code: i32, data: Option<Value>) -> ToolOutput {
+fn protocol_error(code: i32, data: Option<&Value>) -> ToolOutput {
     let error = json!({ "code": code, "data": data });
     let meta = Map::from_iter([(PROTOCOL_ERROR.to_owned(), error)]);
     ToolOutput { meta: Some(meta.into()), ..ToolOutput::default() }

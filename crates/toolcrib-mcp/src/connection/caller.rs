@@ -66,7 +66,7 @@ impl Caller {
     pub(super) fn request_one(
         &self,
         method: &str,
-        params: Value,
+        params: &Value,
     ) -> impl Future<Output = Result<Value, ClientRefusal>> + Send + 'static {
         const KEY: &str = "request";
         let request = json!({ "method": method, "params": params });

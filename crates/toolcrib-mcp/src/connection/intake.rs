@@ -391,7 +391,7 @@ impl Intake {
         };
         let asked = serde_json::from_slice::<Asked>(bytes);
         let params = asked.map(|asked| asked.params).unwrap_or_default();
-        let answer = caller.request_one(method, params);
+        let answer = caller.request_one(method, &params);
         async move {
             tokio::select! {
                 biased;

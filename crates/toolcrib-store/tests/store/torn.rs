@@ -61,7 +61,7 @@ fn survived(folder: &Path, file: &[u8], log: &[u8], states: &[StoredSession]) ->
             let id = found.unwrap().id;
             let read = store.read(&owner, &id).unwrap();
             let state = states.iter().position(|state| *state == read);
-            let state = state.unwrap_or_else(|| panic!("a part of a write: {read:?}"));
+            let state = state.ok_or(read).unwrap();
             // It can be used.
             let lease = store.acquire(&owner, &id, Duration::ZERO).unwrap();
             store.renew(&lease, Duration::ZERO).unwrap();

@@ -175,7 +175,7 @@ fn call(
         let cause = actual.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
         return Some(("outcome", word(end.code.clone()), word(code) + &cause));
     }
-    let expected = expected.result.as_ref().map(|text| without_fence(text)).unwrap_or_default();
+    let expected = expected.result.as_ref().map(without_fence).unwrap_or_default();
     let actual = without_fence(&actual.text);
     (expected != actual).then_some(("result", expected, actual))
 }

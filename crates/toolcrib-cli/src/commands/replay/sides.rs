@@ -108,7 +108,7 @@ impl RecordedTools {
     }
 
     fn decide(&self, call: &PendingCall<'_>) -> CallDecision {
-        let of_turn = OF_THE_TURN.contains(&&&**call.tool.shared_origin());
+        let of_turn = OF_THE_TURN.contains(&&**call.tool.shared_origin());
         if of_turn || (call.tool.annotations().read_only && !self.answers_reads) {
             return CallDecision::Proceed;
         }

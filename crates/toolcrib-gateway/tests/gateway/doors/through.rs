@@ -1,5 +1,6 @@
 //! The same calls through each door, and what was seen of them.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt, RoleClient,
     model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion},
@@ -176,9 +177,32 @@ impl Answer {
     fn of_wire(result: &CallToolResult) -> Self {
         let code = (result.is_error == Some(true))
             .then(|| result.meta.as_ref().unwrap()["toolcrib/code"].as_str().unwrap().to_owned());
-        // The placeholders of blocks are in the first text; the blocks follow it.
-        let text = result.content[0].as_text().unwrap();
-        Self { code, value: before_the_fence(&text.text) }
+        let (mut inside, mut after) = (Vec::new(), String::new());
+        for block in &result.content {
+            let (text, behind) = as_read(&serde_json::to_value(block).unwrap());
+            inside.push(text);
+            after += &behind;
+        }
+        Self { code, value: (inside.join("\n"), after) }
+    }
+}
+
+/// A block of the wire as a model reads it in the text of a result.
+fn as_read(block: &Value) -> (String, String) {
+    let text = |value: &Value| before_the_fence(value.as_str().unwrap());
+    match block["type"].as_str().unwrap() {
+        "text" => text(&block["text"]),
+        "image" => {
+            let bytes = STANDARD.decode(block["data"].as_str().unwrap()).unwrap().len();
+            let line = format!("[image {}, {bytes} bytes]", block["mimeType"].as_str().unwrap());
+            (line, String::new())
+        }
+        "resource" => {
+            let (inside, behind) = text(&block["resource"]["text"]);
+            let uri = block["resource"]["uri"].as_str().unwrap();
+            (format!("[text {uri}]\n{inside}"), behind)
+        }
+        other => panic!("{other}"),
     }
 }
 
