@@ -10,12 +10,11 @@
 //! | `provider`, `registry` | lists of tools: fixed, fetched, cached, gated; edited within a turn |
 //! | `policy`, `middleware` | decisions by rules, by people, in code |
 //! | `skills` | instructions with tools |
-//! | `engine`, `turn` | the engine and its limits; turns, iterations, menus |
-//! | `typed` | answers of an agent as values of a Rust type |
+//! | `engine`, `turn` | the engine and its limits; turns, iterations, menus, typed answers |
 //! | `event`, `explain` | what happened; why a tool is offered or withheld |
 //! | `reliability` | retries, fallbacks, circuit breakers |
 //! | `secrets`, `untrusted` | secrets and redaction; text that another party wrote |
-//! | `models`, `artifacts`, `sessions`, `approvals` | ports, and with their features implementations |
+//! | `models`, `artifacts`, `sessions`, `policy::approvals` | ports, and with their features implementations |
 //!
 //! | feature | adds |
 //! |---|---|
@@ -31,7 +30,7 @@
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
-//! | `approvals` | approval of calls at the terminal and from other processes, in `approvals` |
+//! | `approvals` | approval of calls at the terminal and from other processes, in `policy::approvals` |
 //! | `sessions` | `agent`, and stores of conversations that outlive the process, in `sessions` |
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server |
 //! | `full` | all of these |
@@ -41,7 +40,6 @@
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod __private;
-pub mod approvals;
 pub mod artifacts;
 #[cfg(feature = "engine")]
 pub mod engine;
@@ -65,7 +63,7 @@ pub mod skills;
 pub mod tool;
 pub mod turn;
 #[cfg(all(feature = "agent", feature = "macros"))]
-pub mod typed;
+mod typed;
 pub mod untrusted;
 
 /// The version of schemars that [`#[tool]`](macro@tool) makes schemas with, for types that derive

@@ -18,6 +18,8 @@
 //! Neighbors: [`gated_tools`](crate::provider::gated_tools) decides in code which tools are listed;
 //! [`middleware`](crate::middleware) decides in code on single calls.
 
+pub mod approvals;
+
 #[doc(inline)]
 pub use toolcrib_core::{
     AnnotationMatch, Approval, ApprovalRequest, Approver, ArgumentMatch, Effect, Fact, Glob,

@@ -41,4 +41,4 @@ pub use toolcrib_engine::{Engine, IterationContext, Skill, Skills, TurnOptions, 
 pub use toolcrib_macros::tool;
 
 #[cfg(all(feature = "agent", feature = "macros"))]
-pub use crate::typed::RunTyped;
+pub use crate::turn::RunTyped;

@@ -28,6 +28,9 @@
 //! drives an executor, with [`middleware`](crate::middleware) around it; `agent` has a complete loop.
 //! Without the feature `engine`, this module has only the menu and the signals.
 
+#[cfg(all(feature = "agent", feature = "macros"))]
+#[doc(inline)]
+pub use crate::typed::{RunTyped, Typed};
 #[doc(inline)]
 pub use toolcrib_core::{
     AckSubscription, AlreadySignaledError, Identity, Menu, Signal, TurnSignals,
