@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use toolcrib_core::{ArgumentMatch, Effect};
 
 /// The calls of one tool that a grant permits. Arguments that no condition names must equal those
-/// of the approved call, unless [any](Self::any) are permitted.
+/// of the approved call, unless any are permitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GrantScope {
     /// Whether arguments without a condition may have any value.
