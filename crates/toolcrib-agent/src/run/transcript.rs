@@ -102,7 +102,7 @@ impl<'a> Transcript<'a> {
             model: Arc::clone(&turn.model),
             responses: turn.responses,
             ended: calls(|state| matches!(state, CallState::Ended(_))),
-            lost: calls(|state| matches!(state, CallState::Lost(_))),
+            lost: calls(|state| matches!(state, CallState::Unknown(_) | CallState::Lost(_))),
             repeated: calls(|state| matches!(state, CallState::CutOff)),
             begun: calls(|state| matches!(state, CallState::New)),
         });
@@ -239,7 +239,8 @@ impl<'a> Transcript<'a> {
         for InterruptedCall { call, state } in calls {
             messages.push(match state {
                 CallState::Ended(result) => result,
-                CallState::Lost(result) => {
+                CallState::Lost(result) => result,
+                CallState::Unknown(result) => {
                     if let Some(recording) = &mut self.recording {
                         recording.outcome_unknown(&call.id);
                     }

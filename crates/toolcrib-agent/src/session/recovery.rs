@@ -42,8 +42,10 @@ pub(crate) struct InterruptedCall {
 pub(crate) enum CallState {
     /// It ended, and this is its result.
     Ended(Message),
-    /// It must not be made: it may have had its effect, or its result or its arguments are lost.
-    /// This is the result.
+    /// It may have had its effect, and must not be made again. This is the result; the store has no
+    /// outcome yet.
+    Unknown(Message),
+    /// It must not be made: its result or its arguments are lost. This is the result.
     Lost(Message),
     /// It was cut off, and is made once more: its tool declares that this is harmless.
     CutOff,
@@ -71,7 +73,8 @@ impl CallState {
             {
                 Self::CutOff
             }
-            _ => Self::Lost(without_result(call, recorded)),
+            (_, None) => Self::Unknown(outcome_unknown(call)),
+            (None, Some(outcome)) => Self::Lost(without_result(call, outcome)),
         }
     }
 
@@ -135,7 +138,7 @@ pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
 pub(super) fn end_of_interrupted(session: &StoredSession) -> Vec<SessionRecord> {
     let Some(turn) = interrupted(session) else { return Vec::new() };
     let results = turn.calls.into_iter().map(|InterruptedCall { call, state }| match state {
-        CallState::Ended(result) | CallState::Lost(result) => result,
+        CallState::Ended(result) | CallState::Unknown(result) | CallState::Lost(result) => result,
         CallState::CutOff => outcome_unknown(&call),
         CallState::New => not_made(&call, ""),
     });
@@ -182,17 +185,17 @@ fn is_complete(arguments: &Arguments) -> bool {
     }
 }
 
-/// The result of a call that has begun, and whose result is not stored.
-fn without_result(call: &ToolCall, recorded: &StoredCall) -> Message {
-    match recorded.outcome {
-        None | Some(CallOutcome::Failed(ErrorCode::OutcomeUnknown)) => outcome_unknown(call),
-        Some(CallOutcome::Succeeded) => failed(
+/// The result of a call that has ended, and whose result is not stored.
+fn without_result(call: &ToolCall, outcome: CallOutcome) -> Message {
+    match outcome {
+        CallOutcome::Failed(ErrorCode::OutcomeUnknown) => outcome_unknown(call),
+        CallOutcome::Succeeded => failed(
             call,
             "The call succeeded, but the program was stopped before its result was stored. Do not \
              make it again for its effect."
                 .to_owned(),
         ),
-        Some(CallOutcome::Failed(code)) => failed(
+        CallOutcome::Failed(code) => failed(
             call,
             format!(
                 "{code}: the call failed, and its message was lost when the program was stopped."

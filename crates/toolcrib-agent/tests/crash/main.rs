@@ -31,7 +31,7 @@ use std::{
 use self::{child::Orders, effects::Counter, script::Random};
 
 /// The number of schedules, and in the long form.
-const SCHEDULES: (u64, u64) = (60, 10_000);
+const SCHEDULES: (u64, u64) = (50, 10_000);
 
 /// The scripts of which every point is a schedule of its own, and in the long form.
 const EXHAUSTIVE: (u64, u64) = (1, 40);
