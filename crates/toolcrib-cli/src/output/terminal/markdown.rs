@@ -53,7 +53,7 @@ enum Block {
 /// The kind of a line, by its beginning.
 enum LineKind {
     Blank,
-    /// Text after a marker: what is printed for it, the bytes that it takes, the style.
+    /// Text after a marker: the printed text, the bytes that it takes, the style.
     Text {
         marker: String,
         bytes: usize,
