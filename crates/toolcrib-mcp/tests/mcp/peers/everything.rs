@@ -8,8 +8,9 @@ use toolcrib_mcp::server::Http;
 
 use super::support::{Peers, Server};
 
-/// Without what it offers only to clients that can do more.
-const NAMES: [&str; 13] = [
+/// Without the tools for clients with more capabilities, and without `simulate-research-query`,
+/// which requires tasks.
+const NAMES: [&str; 12] = [
     "echo",
     "get-annotated-message",
     "get-env",
@@ -19,7 +20,6 @@ const NAMES: [&str; 13] = [
     "get-sum",
     "get-tiny-image",
     "gzip-file-as-resource",
-    "simulate-research-query",
     "toggle-simulated-logging",
     "toggle-subscriber-updates",
     "trigger-long-running-operation",
