@@ -31,6 +31,7 @@
 //! | `command` | a tool from a program that is run |
 //! | `files` | tools that read, search and write the files of declared folders |
 //! | `hub` | tools from a catalog that an HTTP server keeps |
+//! | `code` | tools that run linters, compilers and tests, and parse what they report |
 //! | `terminal` | tools that run command lines in a sandbox, to their end or in the background |
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
@@ -44,6 +45,8 @@
 
 #[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 mod arguments;
+#[cfg(feature = "command")]
+pub mod code;
 #[cfg(feature = "command")]
 pub mod command;
 mod declaration;

@@ -55,6 +55,9 @@ kind = "http"
 [[tool]]
 kind = "terminal"
 0 = 0
+[[tool]]
+kind = "code"
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }
@@ -74,7 +77,7 @@ when = { 0 = 0 }
 
 /// The name of a probed table, as an author writes it.
 fn title(found: &str, position: usize) -> String {
-    let kinds = ["sql", "sql_explore", "command", "files", "http", "terminal"];
+    let kinds = ["sql", "sql_explore", "command", "files", "http", "terminal", "code"];
     match found {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),

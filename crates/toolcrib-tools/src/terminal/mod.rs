@@ -15,9 +15,9 @@
 //! without a name, and with the engine. Other conversations cannot see it.
 
 mod jobs;
-mod run;
+pub(crate) mod run;
 mod shown;
-mod table;
+pub(crate) mod table;
 
 use std::time::Duration;
 

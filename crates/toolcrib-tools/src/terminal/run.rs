@@ -77,29 +77,9 @@ impl Body {
     async fn run(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let time = self.seconds(args);
         let process = self.process(args, cx).await?;
-        let (whole_stdout, taker) = whole::places(cx);
-        let max_output_bytes = self.program.max_output_bytes;
-        let spec = RunSpec { process, stdin: None, max_output_bytes, whole_stdout };
-        let stop = cx.cancellation().child_token();
-        let mut lines = Lines::to(cx);
-        let running =
-            self.program.processes.run(spec, &stop, |output, piece| lines.push(output, piece));
-        let taking = async { taker?.take().await };
-        let mut working = std::pin::pin!(join(running, taking));
-        let (finished, taken) = match timeout(time, &mut working).await {
-            Ok(done) => done,
-            Err(_) => {
-                stop.cancel();
-                working.await
-            }
-        };
-        let finished = finished.map_err(|error| self.program.not_run(error))?;
-        let artifact = match taken {
-            Some(taken) => taken.keep().await.ok(),
-            None => kept(&finished.stdout, cx).await,
-        };
-        let output = whole_text(&finished.stdout, artifact.as_ref(), cx);
-        result(&finished, &output, artifact.as_ref(), time, cx)
+        let ran = run_to_end(&self.program, process, time, cx).await?;
+        let output = ran.shown(cx);
+        result(&ran, &output, time, cx)
     }
 
     async fn start(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -163,11 +143,91 @@ impl Body {
     }
 }
 
+/// A program that ran to its end, or was stopped.
+pub(crate) struct Ran {
+    pub(crate) finished: Finished,
+    /// Its whole output, if that is longer than a result and artifacts are kept.
+    pub(crate) artifact: Option<Artifact>,
+}
+
+/// Runs a program, whose outputs are one, for at most this time.
+pub(crate) async fn run_to_end(
+    program: &command::Body,
+    process: ProcessSpec,
+    time: Duration,
+    cx: &ToolContext,
+) -> Result<Ran, ToolError> {
+    let (whole_stdout, taker) = whole::places(cx);
+    let max_output_bytes = program.max_output_bytes;
+    let spec = RunSpec { process, stdin: None, max_output_bytes, whole_stdout };
+    let stop = cx.cancellation().child_token();
+    let mut lines = Lines::to(cx);
+    let running = program.processes.run(spec, &stop, |output, piece| lines.push(output, piece));
+    let taking = async { taker?.take().await };
+    let mut working = std::pin::pin!(join(running, taking));
+    let (finished, taken) = match timeout(time, &mut working).await {
+        Ok(done) => done,
+        Err(_) => {
+            stop.cancel();
+            working.await
+        }
+    };
+    let finished = finished.map_err(|error| program.not_run(error))?;
+    let artifact = match taken {
+        Some(taken) => taken.keep().await.ok(),
+        None => kept(&finished.stdout, cx).await,
+    };
+    Ok(Ran { finished, artifact })
+}
+
+impl Ran {
+    /// The output as a model reads it: whole, or with its beginning, failures and end.
+    pub(crate) fn shown(&self, cx: &ToolContext) -> String {
+        let rest = match &self.artifact {
+            Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
+            None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
+        };
+        condensed(self.text(cx).trim_end(), room(cx), &rest)
+    }
+
+    /// The output, as far as it is in memory, without secrets.
+    pub(crate) fn text(&self, cx: &ToolContext) -> String {
+        let output = &self.finished.stdout;
+        let head = String::from_utf8_lossy(output.head());
+        if !output.is_truncated() {
+            return cx.redacted(&head);
+        }
+        let last = output.last(usize::MAX);
+        let last = String::from_utf8_lossy(&last);
+        // The first line may be the end of a secret.
+        let last = last.split_once('\n').map_or("", |(_, rest)| rest);
+        format!("{}\n[…]\n{}", cx.redacted_start(&head), cx.redacted(last))
+    }
+
+    /// The error of a program that was stopped; `next` is the next step after the timeout.
+    pub(crate) fn stopped(
+        &self,
+        what: &str,
+        time: Duration,
+        next: &str,
+        cx: &ToolContext,
+    ) -> Option<(ErrorCode, String)> {
+        let is_cancelled = cx.cancellation().is_cancelled();
+        self.finished.cut_off.then(|| match is_cancelled {
+            true => (ErrorCode::OutcomeUnknown, format!("{what} was cancelled")),
+            false => {
+                let seconds = time.as_secs();
+                (ErrorCode::Timeout, format!("{what} was stopped after {seconds} s; {next}"))
+            }
+        })
+    }
+}
+
 fn after(args: &Value) -> u64 {
     present(args, AFTER).and_then(Value::as_u64).unwrap_or_default()
 }
 
-fn room(cx: &ToolContext) -> usize {
+pub(crate) fn room(cx: &ToolContext) -> usize {
     cx.result_budget_chars().saturating_sub(RESERVED_CHARS).max(LEAST_CHARS)
 }
 
@@ -210,31 +270,9 @@ async fn kept(output: &Captured, cx: &ToolContext) -> Option<Artifact> {
     keeping.await.ok().flatten()
 }
 
-/// The output as it is shown: whole, or with its beginning, failures and end.
-fn whole_text(output: &Captured, artifact: Option<&Artifact>, cx: &ToolContext) -> String {
-    let head = String::from_utf8_lossy(output.head());
-    let mut text = match output.is_truncated() {
-        true => cx.redacted_start(&head),
-        false => cx.redacted(&head),
-    };
-    if output.is_truncated() {
-        let last = output.last(usize::MAX);
-        let last = String::from_utf8_lossy(&last);
-        // The first line may be the end of a secret.
-        let last = last.split_once('\n').map_or("", |(_, rest)| rest);
-        text = format!("{text}\n[…]\n{}", cx.redacted(last));
-    }
-    let rest = match artifact {
-        Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
-        None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
-    };
-    condensed(text.trim_end(), room(cx), &rest)
-}
-
 fn result(
-    finished: &Finished,
+    ran: &Ran,
     output: &str,
-    artifact: Option<&Artifact>,
     time: Duration,
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
@@ -242,20 +280,14 @@ fn result(
         true => format!("{about}, without output"),
         false => format!("{about}\n{output}"),
     };
-    if finished.cut_off {
-        let (code, about) = match cx.cancellation().is_cancelled() {
-            true => (ErrorCode::OutcomeUnknown, "the command was cancelled".to_owned()),
-            false => {
-                let seconds = time.as_secs();
-                let next = "set a longer `timeout_seconds`, or start it as a job";
-                (ErrorCode::Timeout, format!("the command was stopped after {seconds} s; {next}"))
-            }
-        };
+    let next = "set a longer `timeout_seconds`, or start it as a job";
+    if let Some((code, about)) = ran.stopped("the command", time, next, cx) {
         return Err(ToolError::new(code, with_output(about)));
     }
-    match finished.ended {
+    match ran.finished.ended {
         Ended::Code(0) => {
-            let data = json!({ "exit_code": 0, "artifact": artifact.map(Artifact::id) });
+            let artifact = ran.artifact.as_ref().map(Artifact::id);
+            let data = json!({ "exit_code": 0, "artifact": artifact });
             let text = if output.is_empty() { "done, without output" } else { output };
             Ok(ToolOutput::text(text).structured(data))
         }

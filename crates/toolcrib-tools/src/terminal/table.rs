@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolcrib_capabilities::process::{Sandbox, SandboxTier, find_program};
-use toolcrib_config::{Located, Table};
+use toolcrib_config::{Located, Spot, Table};
 use toolcrib_core::Tool;
 
 use super::{Jobs, TerminalTool};
@@ -51,26 +51,8 @@ impl DeclaredTerminal {
             let is_there = |shell: &&str| find_program(shell, Path::new("/")).is_ok();
             DEFAULT_SHELLS.into_iter().find(is_there).unwrap_or("sh").to_owned()
         };
-        let mut command = DeclaredCommand::read_shared(table, shell.unwrap_or_else(found));
         let inherits = table.has("inherit_env");
-        let (spec, _) = command.parts();
-        if !inherits {
-            spec.inherit_env = INHERITED.map(str::to_owned).into();
-        }
-        let is_set = |spec: &CommandToolSpec, name| {
-            spec.env.iter().any(|(set, _)| set == name)
-                || spec.inherit_env.iter().any(|set| set == name)
-        };
-        for (name, value) in PLAIN {
-            if !is_set(spec, name) {
-                spec.env.push((name.to_owned(), value.to_owned()));
-            }
-        }
-        // A declared variable replaces an inherited one of the default list.
-        let declared: Vec<_> = spec.env.iter().map(|(name, _)| name.clone()).collect();
-        if !inherits {
-            spec.inherit_env.retain(|name| !declared.contains(name));
-        }
+        let command = shell_command(table, shell.unwrap_or_else(found));
         let most = table.integer("max_jobs", 0..=MOST_JOBS).unwrap_or(Jobs::DEFAULT_MOST);
         let time = table.duration("job_timeout").unwrap_or(Jobs::DEFAULT_TIME);
         let jobs = Jobs::new(most, time);
@@ -93,11 +75,8 @@ impl DeclaredTerminal {
     }
 
     /// Sets the sandbox `files`, unless one is written or the project has a stricter default.
-    pub fn default_tier(&mut self, of_project: SandboxTier, at: &toolcrib_config::Spot) {
-        let (_, sandbox) = self.command.parts();
-        if sandbox.tier.is_none() && of_project < SandboxTier::Files {
-            sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
-        }
+    pub fn default_tier(&mut self, of_project: SandboxTier, at: &Spot) {
+        default_tier(&mut self.command, of_project, at);
     }
 
     /// Its declaration, as [`TerminalTool::declaration`].
@@ -131,8 +110,46 @@ impl DeclaredTerminal {
     }
 }
 
+/// A program that a model's words control, with the environment that programs for people expect.
+pub(crate) fn shell_command(table: &Table<'_>, program: String) -> DeclaredCommand {
+    let mut command = DeclaredCommand::read_shared(table, program);
+    let inherits = table.has("inherit_env");
+    let (spec, _) = command.parts();
+    if !inherits {
+        spec.inherit_env = INHERITED.map(str::to_owned).into();
+    }
+    let is_set = |spec: &CommandToolSpec, name| {
+        spec.env.iter().any(|(set, _)| set == name)
+            || spec.inherit_env.iter().any(|set| set == name)
+    };
+    for (name, value) in PLAIN {
+        if !is_set(spec, name) {
+            spec.env.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    // A declared variable replaces an inherited one of the default list.
+    let declared: Vec<_> = spec.env.iter().map(|(name, _)| name.clone()).collect();
+    if !inherits {
+        spec.inherit_env.retain(|name| !declared.contains(name));
+    }
+    command
+}
+
+/// Sets the sandbox `files` of a program that a model's words control.
+pub(crate) fn default_tier(command: &mut DeclaredCommand, of_project: SandboxTier, at: &Spot) {
+    let (_, sandbox) = command.parts();
+    if sandbox.tier.is_none() && of_project < SandboxTier::Files {
+        sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
+    }
+}
+
 impl DeclaredKind for DeclaredTerminal {
+    /// The tools over jobs start nothing, so a review of the project shows the shell once for each tool
+    /// that does.
     fn reaches(&self) -> Vec<Reach<'_>> {
+        if !self.tool.runs_commands() {
+            return Vec::new();
+        }
         let mut reaches = self.command.reaches();
         for reach in &mut reaches {
             if let Reach::Program { command, inherit_env, .. } = reach {

@@ -7,6 +7,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
 use toolcrib_core::{Annotations, ArtifactPolicy, ToolBuilder, ToolName};
 use toolcrib_tools::{
     Declaration, DeclaredKind, MAX_RESULT_CHARS, Source,
+    code::{self, DeclaredCode},
     command::{self, DeclaredCommand},
     files::{self, DeclaredFiles},
     http::{self, DeclaredHttp},
@@ -46,6 +47,7 @@ pub(crate) enum Kind {
     Files(DeclaredFiles),
     Http(DeclaredHttp),
     Terminal(Box<DeclaredTerminal>),
+    Code(Box<DeclaredCode>),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
@@ -75,16 +77,18 @@ enum Word {
     Files,
     Http,
     Terminal,
+    Code,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
         ("files", Self::Files),
         ("http", Self::Http),
         ("terminal", Self::Terminal),
+        ("code", Self::Code),
     ];
 
     /// The keys that only this kind has.
@@ -97,6 +101,7 @@ impl Word {
             Self::Files => files::KEYS,
             Self::Http => http::KEYS,
             Self::Terminal => terminal::KEYS,
+            Self::Code => code::KEYS,
         }
     }
 
@@ -136,7 +141,7 @@ impl ToolSection {
         let word = Word::read(table);
         // A toolset with usual names needs no prefix.
         let name = match word {
-            Some(Word::Files | Word::Terminal) => table.value("name"),
+            Some(Word::Files | Word::Terminal | Word::Code) => table.value("name"),
             _ => table.required("name", "\"list_charges\""),
         };
         let has_name = name.is_some();
@@ -158,6 +163,7 @@ impl ToolSection {
             Some(Word::SqlExplore) => return tool.read_explore(table),
             Some(Word::Files) => return tool.read_files(table, has_name),
             Some(Word::Terminal) => return tool.read_terminal(table, has_name),
+            Some(Word::Code) => return tool.read_code(table, has_name),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -200,6 +206,17 @@ impl ToolSection {
             self.of_toolset(table, Kind::Terminal(kind.clone()), has_name, declare)
         };
         DeclaredTerminal::read_all(table).into_iter().map(of).collect()
+    }
+
+    /// The tools for programmers. Without a name, they have their usual names.
+    fn read_code(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_toolset(table);
+        let of = |kind: DeclaredCode| {
+            let kind = Box::new(kind);
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Code(kind.clone()), has_name, declare)
+        };
+        DeclaredCode::read_all(table).into_iter().map(of).collect()
     }
 
     /// The keys of a table that declares a toolset.
@@ -291,6 +308,7 @@ impl Kind {
             Self::Files(files) => Some(files),
             Self::Http(http) => Some(http),
             Self::Terminal(terminal) => Some(&**terminal),
+            Self::Code(code) => Some(&**code),
             Self::Unknown => None,
         }
     }

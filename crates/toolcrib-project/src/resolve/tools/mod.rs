@@ -1,5 +1,6 @@
 //! Declared tools: what does not depend on their kind, and one file for each kind.
 
+mod code;
 mod command;
 mod http;
 mod schema;
@@ -112,6 +113,7 @@ pub(crate) fn build_tools(
                 })
             }
             Kind::Terminal(terminal) => terminal::build(terminal, &source(section)),
+            Kind::Code(code) => code::build(code, &source(section)),
             Kind::Http(http) => http::build(http, &source(section), &mut clients),
             Kind::Unknown => None,
         });

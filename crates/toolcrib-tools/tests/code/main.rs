@@ -1,0 +1,130 @@
+//! The kind `code`, with the compilers and test runners of this machine.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "the tests prepare files")]
+
+use std::{fs, process::Command, time::Duration};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolcrib_core::{ErrorCode, ToolCall, ToolResult};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_tools::{
+    Declaration,
+    code::CodeTool,
+    command::{ArgItem, CommandToolSpec},
+};
+
+struct App(TempDir);
+
+impl App {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        Self(dir)
+    }
+
+    async fn call(&self, tool: CodeTool, args: Value) -> ToolResult {
+        let base = Declaration { untrusted: false, ..Declaration::new("", "") };
+        let base = Declaration { timeout: Some(Duration::from_secs(300)), ..base };
+        let declaration = tool.declaration(&base, None);
+        let mut spec = CommandToolSpec::new(declaration, "sh", self.0.path());
+        spec.args = vec![ArgItem::from("-c")];
+        spec.inherit_env = ["PATH", "HOME"].map(str::to_owned).into();
+        spec.working_dir = Some(".".into());
+        spec.limits.memory = None;
+        let engine = Engine::builder().tool(tool.build(spec).unwrap()).build().unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        iteration.execute(vec![ToolCall::new("c", tool.name(None), args)]).await.remove(0)
+    }
+}
+
+fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[tokio::test]
+async fn an_error_of_the_rust_compiler_has_its_place_and_a_fixed_file_none() {
+    let manifest = "[package]\nname = 'app'\nversion = '0.1.0'\nedition = '2021'\n";
+    let app = App::new(&[
+        ("Cargo.toml", manifest),
+        ("src/lib.rs", "pub fn two() -> u8 {\n    \"2\"\n}\n"),
+    ]);
+    let broken = app.call(CodeTool::Typecheck, json!({})).await;
+    assert!(broken.code.is_none(), "{broken:?}");
+    assert!(broken.text.contains("\nsrc/lib.rs:2:5: error: mismatched types"), "{}", broken.text);
+    let data = broken.structured.unwrap();
+    assert_eq!((&data["ok"], &data["problems"][0]["line"]), (&json!(false), &json!(2)));
+    fs::write(app.0.path().join("src/lib.rs"), "pub fn two() -> u8 {\n    2\n}\n").unwrap();
+    let fixed = app.call(CodeTool::Typecheck, json!({})).await;
+    assert!(
+        fixed.text.ends_with("cargo check --all-targets --message-format short: no problems"),
+        "{fixed:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_error_of_python_has_its_place() {
+    let app = App::new(&[("sub/pyproject.toml", ""), ("sub/a.py", "def f():\n    return (1\n")]);
+    let found = app.call(CodeTool::Lint, json!({ "folder": "sub" })).await;
+    assert!(found.text.contains("a.py:2"), "{found:?}");
+    assert_eq!(found.structured.unwrap()["ok"], json!(false));
+}
+
+#[tokio::test]
+async fn a_failed_test_of_node_has_its_place() {
+    if !has("npm") {
+        return;
+    }
+    let package = r#"{ "name": "x", "scripts": { "test": "node --test" } }"#;
+    let test = "const test = require('node:test');\nconst assert = require('node:assert');\n\
+                test('adds', () => { assert.strictEqual(1 - 2, 3); });\ntest('is', () => {});\n";
+    let app = App::new(&[("package.json", package), ("a.test.js", test)]);
+    let failed = app.call(CodeTool::RunTests, json!({})).await;
+    assert!(
+        failed.text.starts_with("npm test --silent: 1 passed, 1 failed\na.test.js:3:"),
+        "{failed:?}"
+    );
+    assert!(failed.text.contains("test adds failed: Expected values to be"), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_folder_without_code_and_a_missing_program_say_what_to_do() {
+    let app = App::new(&[("notes.md", ""), ("go/go.mod", "module x\n")]);
+    let none = app.call(CodeTool::Lint, json!({})).await;
+    assert_eq!(none.code, Some(ErrorCode::InputInvalid));
+    assert!(none.text.contains("name the `folder` of the code"), "{none:?}");
+    let missing = app.call(CodeTool::Lint, json!({ "folder": "none" })).await;
+    assert!(missing.text.starts_with("`folder` cannot be entered:"), "{missing:?}");
+    let option = app.call(CodeTool::RunTests, json!({ "filter": "--version" })).await;
+    assert_eq!(option.code, Some(ErrorCode::InputInvalid));
+    let unknown = app.call(CodeTool::Lint, json!({ "language": "cobol" })).await;
+    assert_eq!(unknown.code, Some(ErrorCode::InputInvalid));
+    if !has("go") {
+        let missing = app.call(CodeTool::RunTests, json!({ "folder": "go" })).await;
+        assert_eq!(missing.code, Some(ErrorCode::NotAvailable), "{missing:?}");
+        assert!(missing.text.contains("`go test -v ./...` cannot be run here"), "{missing:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_takes_too_long_is_stopped() {
+    let app = App::new(&[("setup.py", ""), (".venv/bin/python", "#!/bin/sh\nsleep 600\n")]);
+    use std::os::unix::fs::PermissionsExt as _;
+    let python = app.0.path().join(".venv/bin/python");
+    fs::set_permissions(python, fs::Permissions::from_mode(0o700)).unwrap();
+    let base = Declaration { timeout: Some(Duration::from_secs(1)), ..Declaration::new("", "") };
+    let declaration = CodeTool::RunTests.declaration(&base, None);
+    let mut spec = CommandToolSpec::new(declaration, "sh", app.0.path());
+    spec.working_dir = Some(".".into());
+    spec.inherit_env = vec!["PATH".to_owned()];
+    let tool = CodeTool::RunTests.build(spec).unwrap();
+    let cx = toolcrib_core::ToolContextParts::detached().into();
+    let stopped = tool.call(json!({}), cx).await.unwrap_err();
+    assert_eq!(stopped.code, ErrorCode::Timeout);
+    assert!(stopped.message.contains("was stopped after 1 s; run fewer tests"), "{stopped:?}");
+}
