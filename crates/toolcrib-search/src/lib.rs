@@ -44,4 +44,5 @@ pub use self::{
     index::{Hit, Index, Standing},
     need::LONGEST_NEED,
     weights::Weights,
+    words::without_words_of,
 };

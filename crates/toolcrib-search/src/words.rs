@@ -38,6 +38,19 @@ pub(crate) fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
     told_words(text).map(stem)
 }
 
+/// The words of a text that a search compares and that a name does not have, as they are written
+/// except for their case. `get_pull_request` has the words of "pull requests".
+///
+/// ```
+/// let need = toolcrib_search::without_words_of("Gets one pull request with its diff.", "get_pull_request");
+/// assert_eq!(need, "one diff");
+/// ```
+pub fn without_words_of(text: &str, name: &str) -> String {
+    let of_name: HashSet<String> = words(name).map(stem).collect();
+    let others = told_words(text).filter(|word| !of_name.contains(&stem(word.clone())));
+    others.collect::<Vec<_>>().join(" ")
+}
+
 /// The words that a search compares, not stemmed.
 pub(crate) fn told_words(text: &str) -> impl Iterator<Item = String> + '_ {
     words(text).filter(|word| !is_stop_word(word))

@@ -1,6 +1,7 @@
 //! The rules. Each has a stable id, by which it can be disabled.
 
 mod descriptions;
+mod findable;
 mod hidden_text;
 mod instructions;
 mod names;
@@ -99,6 +100,12 @@ pub(crate) fn all() -> Vec<Rule> {
             "confusable-description",
             "Descriptions with the same meaning",
             similar::confusable,
+        )
+        .warns(),
+        Rule::new(
+            "cannot-be-found",
+            "A tool that a search in other words than its name does not find",
+            findable::cannot_be_found,
         )
         .warns(),
         Rule::new(
