@@ -42,7 +42,8 @@ pub(super) fn cannot_be_found(catalog: &LintCatalog<'_>, findings: &mut Findings
                  does not find it",
                 subject.shown()
             );
-            let help = "say in the first sentence what the tool does, in words that a user would use";
+            let help =
+                "say in the first sentence what the tool does, in words that a user would use";
             findings.push(Finding::warning(message, help).of(subject).at("description"));
             continue;
         }

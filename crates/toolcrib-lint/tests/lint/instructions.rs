@@ -31,6 +31,8 @@ fn characters_that_nobody_sees() {
       help: remove them; a model reads them, and a reviewer of the tool does not see them
     error[hidden-characters] `look` has 1 invisible character in its `title`: \u{fe0f} is a variation selector, which can carry data; it reads "Lo\u{fe0f}ok"
       help: remove them; a model reads them, and a reviewer of the tool does not see them
+    warning[cannot-be-found] `answer` cannot be found by its first sentence without the words of its name: it ranks 4th, after `list_orders`, `pay`, `look`
+      help: say in the first sentence what only this tool does, and in those of the others what only they do
     error[hidden-characters] `answer` has 1 invisible character in its `output_schema`: \u{2066} is a character that turns the direction of text; it reads "x\u{2066}"
       help: remove them; a model reads them, and a reviewer of the tool does not see them
     error[hidden-characters] `answer` has 1 invisible character in its `output_schema/x\u{2066}`: \u{7} is a control character; it reads "\u{7}"

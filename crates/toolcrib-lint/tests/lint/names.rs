@@ -65,16 +65,20 @@ fn names_that_are_mixed_up() {
             named("charges_list"),
             named("list_charge"),
         ]),
-        @r#"
+        @r"
     warning[confusable-name] `list_changes` is easily mixed up with `list_charges`: `changes` and `charges` differ in one character
       help: give one of them a distinct name, from its action or its object
     warning[confusable-name] `listCharges` is easily mixed up with `list_charges`: they differ in case, in signs, or in letters that look alike
       help: give one of them a distinct name, from its action or its object
     warning[confusable-name] `charges_list` is easily mixed up with `list_charges`: they are the same words in another order
       help: give one of them a distinct name, from its action or its object
+    warning[cannot-be-found] `charges_list` cannot be found by its first sentence without the words of its name: it ranks 4th, after `list_charges`, `list_changes`, `listCharges`
+      help: say in the first sentence what only this tool does, and in those of the others what only they do
     warning[confusable-name] `list_charge` is easily mixed up with `list_charges`: they differ in a plural
       help: give one of them a distinct name, from its action or its object
-    "#
+    warning[cannot-be-found] `list_charge` cannot be found by its first sentence without the words of its name: it ranks 5th, after `list_charges`, `list_changes`, `listCharges`
+      help: say in the first sentence what only this tool does, and in those of the others what only they do
+    "
     );
     // Cyrillic letters: an invalid name, and a look-alike of another.
     insta::assert_snapshot!(found(&[named("read_file"), named("rеаd_filе")]), @r#"

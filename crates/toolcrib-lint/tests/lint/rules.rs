@@ -19,6 +19,8 @@ fn descriptions_that_say_nothing() {
       help: say what it does and when to use it; a name is not enough for a model to choose well
     warning[vague-description] the description of `search_products` only repeats its name: "Search for products."
       help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
+    warning[cannot-be-found] the first sentence of `search_products` has only the words of its name: a search in other words does not find it
+      help: say in the first sentence what the tool does, in words that a user would use
     warning[vague-description] the description of `find` has only 13 characters: "Finds orders."
       help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
     warning[long-description] the description of `ship` has 1560 characters
@@ -196,6 +198,8 @@ fn schemas_that_nothing_can_be_held_against() {
       help: begin it with "type": "object", also without parameters
     error[invalid-schema] the schema of `text` does not accept an object
       help: begin it with "type": "object", also without parameters
+    warning[cannot-be-found] `misspelt` cannot be found by its first sentence without the words of its name: it ranks 4th, after `missing`, `dangling`, `untyped`
+      help: say in the first sentence what only this tool does, and in those of the others what only they do
     error[invalid-schema] the schema of `misspelt` cannot be enforced: at `/properties/a/type`: value is not valid under any of the schemas listed in the 'anyOf' keyword
       help: fix it: a tool with a schema that cannot be enforced is not offered
     error[invalid-schema] the schema of `dangling` cannot be enforced: the `$ref` to `#/$defs/gone` has no target in the schema, and remote references are not fetched

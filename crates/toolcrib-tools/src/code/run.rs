@@ -12,7 +12,9 @@ use toolcrib_artifacts::Artifact;
 use toolcrib_capabilities::process::Ended;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
-use super::{CodeTool, FILTER, FOLDER, LANGUAGE, Report, cargo, go, node, pytest};
+use super::{
+    CodeTool, FILTER, FOLDER, LANGUAGE, Report, cargo, go, node, problem::Problem, pytest,
+};
 use crate::{
     arguments::{refused, text},
     command,
@@ -197,7 +199,7 @@ impl Body {
         if problems.is_empty() && !is_good {
             let _ = write!(shown, "\n{}", ran.shown(cx));
         }
-        let data: Vec<_> = problems.iter().take(MOST_PROBLEMS).map(|one| one.data()).collect();
+        let data: Vec<_> = problems.iter().take(MOST_PROBLEMS).map(Problem::data).collect();
         ToolOutput::text(shown).structured(json!({
             "command": command,
             "ok": is_good,
