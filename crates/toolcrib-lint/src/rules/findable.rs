@@ -16,6 +16,10 @@ use crate::{
 /// The rank within which a tool is found.
 const FOUND: usize = 3;
 
+/// The words of a sentence that are searched for. Needs of models are shorter, and each word costs a
+/// pass over all tools.
+const MOST_WORDS: usize = 24;
+
 /// The prefix of a source that is an MCP server.
 const SERVER: &str = "mcp:";
 
@@ -47,6 +51,8 @@ pub(super) fn cannot_be_found(catalog: &LintCatalog<'_>, findings: &mut Findings
             findings.push(Finding::warning(message, help).of(subject).at("description"));
             continue;
         }
+        let words: Vec<_> = need.split(' ').take(MOST_WORDS).collect();
+        let need = words.join(" ");
         let best = index.search(&need, FOUND);
         if best.iter().any(|hit| hit.tool.name() == tool.name()) {
             continue;
