@@ -33,7 +33,7 @@ const FILE: &str = "BFCL_v4_live_multiple.json";
 const DEPTH: usize = 10;
 
 /// Needs of one search, and tools that it lists for each.
-const NEEDS: usize = 5;
+const PARTS: usize = 4;
 const FOUND_PER_NEED: usize = 5;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -188,14 +188,15 @@ impl Corpus {
         }
         let (variants, exact) = self.two_searches();
         page.push_str(&format!(
-            "\nIn view after two searches of `search_tools`, the second with parts of the request as \
-             needs: a tool of this name {variants:.3}, this tool {exact:.3}.\n"
+            "\nIn view after two searches of `search_tools` with the request and its parts as needs, the \
+             second for the next {FOUND_PER_NEED} of each list: a tool of this name {variants:.3}, this \
+             tool {exact:.3}.\n"
         ));
         page.trim_end().to_owned()
     }
 
-    /// The shares of requests whose tool is in view after two searches: one for the whole request, and
-    /// one with up to [`NEEDS`] of its parts as separate needs.
+    /// The shares of requests whose tool is in view after two searches, both for the whole request and
+    /// up to [`PARTS`] of its parts as separate needs. The second continues the lists of the first.
     fn two_searches(&self) -> (f64, f64) {
         let index = Index::new(&self.tools);
         let numbers: HashMap<_, _> =
@@ -203,7 +204,7 @@ impl Corpus {
         let (mut variants, mut exact) = (0_usize, 0_usize);
         for (request, right) in &self.requests {
             let needs = std::iter::once(request.as_str()).chain(parts(request));
-            let hits = needs.flat_map(|need| index.search(need, FOUND_PER_NEED));
+            let hits = needs.flat_map(|need| index.search(need, 2 * FOUND_PER_NEED));
             let in_view: HashSet<usize> = hits.map(|hit| numbers[&hit.tool.digest()]).collect();
             exact += usize::from(in_view.contains(right));
             let is_variant = |number: &usize| self.names[*number] == self.names[*right];
@@ -232,7 +233,7 @@ fn parts(request: &str) -> Vec<&str> {
             .into_iter()
             .map(|(from, to)| request[from..to].trim())
             .filter(|part| part.split_whitespace().count() > 1)
-            .take(NEEDS)
+            .take(PARTS)
             .collect();
         if found.len() > 1 {
             return found;

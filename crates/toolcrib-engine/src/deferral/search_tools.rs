@@ -18,6 +18,9 @@ pub const FOUND_PER_NEED: usize = 5;
 /// Needs of one search. Each costs a model about 500 characters of result.
 const MOST_NEEDS: usize = 5;
 
+/// The tools that a search can skip in each list.
+const MOST_SKIPPED: usize = 45;
+
 /// In characters. A need is one step of a task, not the task.
 const LONGEST_NEED: usize = 300;
 
@@ -35,7 +38,8 @@ static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
         .description(
             "Finds tools that are not listed here. State each need as one short step, such as \
              \"send an email\". Returns a list of tools for each need, the best first: name and \
-             purpose. Set `schemas` for the `input_schema` of tools that you do not know.",
+             purpose. Set `schemas` for the `input_schema` of tools that you do not know. If no \
+             listed tool fits, use other words, or continue the lists with `offset`.",
         )
         .input_schema(closed(
             &json!({
@@ -49,6 +53,14 @@ static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
                 "schemas": {
                     "type": "boolean",
                     "description": "Whether to include the input schemas. Default: false.",
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": MOST_SKIPPED,
+                    "description": format!(
+                        "Tools to skip in each list; {FOUND_PER_NEED} for the next ones. Default: 0."
+                    ),
                 },
                 "server": { "type": "string", "description": "Only tools of this MCP server." },
                 "toolset": { "type": "string", "description": "Only tools of this toolset." },
@@ -70,6 +82,7 @@ pub(crate) fn search_tools() -> Option<&'static Tool> {
 struct Args {
     needs: Vec<String>,
     schemas: Option<bool>,
+    offset: Option<usize>,
     server: Option<Box<str>>,
     toolset: Option<Box<str>>,
 }
@@ -93,13 +106,15 @@ fn search(args: Args, cx: ToolContext) -> Result<Value, ToolError> {
     let admits = |tool: &Tool| {
         is_of(&args.server, tool.mcp_server()) && is_of(&args.toolset, tool.toolset())
     };
+    let skipped = args.offset.unwrap_or(0).min(MOST_SKIPPED);
     // The index may have been built from equal tools of another turn.
     let found: Vec<Vec<&Tool>> = args
         .needs
         .iter()
         .map(|need| {
-            let hits = index.search_among(need, FOUND_PER_NEED, admits);
-            hits.iter().filter_map(|hit| search.menu.get(hit.tool.name())).collect()
+            let hits = index.search_among(need, skipped + FOUND_PER_NEED, admits);
+            let shown = hits.iter().skip(skipped);
+            shown.filter_map(|hit| search.menu.get(hit.tool.name())).collect()
         })
         .collect();
     let budget = cx.result_budget_chars();

@@ -144,6 +144,24 @@ async fn a_search_lists_each_need_with_schemas_on_request() {
 }
 
 #[tokio::test]
+async fn a_list_continues_at_an_offset() {
+    let order = |number: u32| deferred(&format!("order_{number}"), "Reads an order.");
+    let engine = engine().tools((0..12).map(order)).build().unwrap();
+    let mut all = Vec::new();
+    for (offset, length) in [(0, 5), (5, 5), (10, 2), (45, 0)] {
+        let needs = json!({ "needs": ["read an order"], "offset": offset });
+        let names = found(&once(&engine, SEARCH_TOOLS, needs).await);
+        assert_eq!(names.len(), length, "{offset}");
+        all.extend(names);
+    }
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 12);
+    let beyond = json!({ "needs": ["read an order"], "offset": 46 });
+    assert_eq!(once(&engine, SEARCH_TOOLS, beyond).await.code, Some(ErrorCode::InputInvalid));
+}
+
+#[tokio::test]
 async fn lists_that_exceed_the_budget_stay_json_and_name_what_is_revealed() {
     let text = "Reads an order of a customer by its number. ".repeat(4);
     let large = |number: u32| {
