@@ -31,6 +31,7 @@ mod event;
 mod extract;
 mod fence;
 mod file_reads;
+mod first_sent;
 mod fitted_name;
 mod hidden;
 mod identity;
@@ -95,6 +96,7 @@ pub use self::{
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, unfence},
     file_reads::{FileRead, FileReads},
+    first_sent::{FirstSent, SentPart},
     identity::Identity,
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},

@@ -6,6 +6,7 @@ use futures_util::stream::Stream;
 use serde::Serialize;
 
 use crate::{
+    first_sent::FirstSent,
     menu::Menu,
     message::{Message, ToolCall, Usage, VendorContent},
     name::ToolName,
@@ -22,6 +23,9 @@ pub struct ModelRequest {
     pub menu: Arc<Menu>,
     /// Whether tools may be called.
     pub tool_choice: ToolChoice,
+    /// The parts of earlier requests of the session, which are sent again as they were; `None`
+    /// without a session.
+    pub first_sent: Option<Arc<FirstSent>>,
 }
 
 /// Whether a model may or must call tools. The agent loop verifies it: not every server enforces

@@ -9,9 +9,9 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use toolcrib_core::{
-    __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage, StoredRun,
-    StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
+    __internal::millis, Digest, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage,
+    StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
 use crate::{
@@ -35,6 +35,7 @@ struct Held {
     session: StoredSession,
     /// The events, with the number of their turn.
     events: Vec<(u32, TracedEvent)>,
+    sent: HashMap<Digest, Arc<str>>,
     lease: Option<Lease>,
 }
 
@@ -91,7 +92,8 @@ impl SessionStore for MemoryStore {
             messages: Vec::new(),
             calls: Vec::new(),
         };
-        sessions.insert(id, Held { session, events: Vec::new(), lease: None });
+        sessions
+            .insert(id, Held { session, events: Vec::new(), sent: HashMap::new(), lease: None });
         Ok(info)
     }
 
@@ -151,6 +153,14 @@ impl SessionStore for MemoryStore {
         })
     }
 
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError> {
+        self.with(owner, id, |held| {
+            let part =
+                |(key, json): (&Digest, &Arc<str>)| SentPart { key: *key, json: json.clone() };
+            Ok(held.sent.iter().map(part).collect())
+        })
+    }
+
     fn acquire(
         &self,
         owner: &SessionOwner,
@@ -190,10 +200,11 @@ impl SessionStore for MemoryStore {
     ) -> Result<(), SessionStoreError> {
         self.with_lease(lease, |held| {
             let mut session = held.session.clone();
-            let mut events = Vec::new();
+            let (mut events, mut sent) = (Vec::new(), Vec::new());
             for record in records {
-                write(&mut session, &mut events, record)?;
+                write(&mut session, &mut events, &mut sent, record)?;
             }
+            held.sent.extend(sent);
             held.events.append(&mut events);
             session.info.used_ms = now_ms();
             session.info.last_turn = session.turns.last().map(|turn| turn.state.clone());
@@ -295,6 +306,7 @@ fn runs_of(session: &StoredSession) -> impl Iterator<Item = StoredRun> {
 fn write(
     session: &mut StoredSession,
     events: &mut Vec<(u32, TracedEvent)>,
+    sent: &mut Vec<(Digest, Arc<str>)>,
     record: &SessionRecord,
 ) -> Result<(), SessionStoreError> {
     let StoredSession { info, turns, messages, calls } = session;
@@ -363,6 +375,10 @@ fn write(
         SessionRecord::Event(event) => {
             info.bytes += serde_json::to_string(&event.fields).map_or(0, |json| json.len() as u64);
             events.push((turn.number, event.clone()));
+        }
+        SessionRecord::Sent(part) => {
+            info.bytes += part.json.len() as u64;
+            sent.push((part.key, Arc::clone(&part.json)));
         }
         SessionRecord::Used(usage) => turn.usage += *usage,
         SessionRecord::TurnEnded { stopped, error, usage } => {

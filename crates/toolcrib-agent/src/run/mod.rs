@@ -183,7 +183,9 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     let system = system_text(turn.skills(), system, &skills);
 
     let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
-    let prefix = Prefix::new(&agent.conversations, conversation.as_deref(), &system, &messages);
+    let first_sent = recording.as_ref().map(|recording| Arc::clone(recording.first_sent()));
+    let whose = conversation.as_deref();
+    let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, first_sent);
     let report = Report::new(&turn, began);
     let recovery = turn.recovery().cloned();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);

@@ -1,12 +1,12 @@
 //! The common prefix of consecutive requests, as cached by vendors.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-
+use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    __internal::Bounded, ContentBlock, Digest, EventKind, Identity, Menu, Message, ToolChoice,
-    ToolName,
+    __internal::Bounded, ContentBlock, Digest, EventKind, FirstSent, Identity, Menu, Message,
+    SentPart, ToolChoice, ToolName,
 };
 
 use super::report::Report;
@@ -42,6 +42,9 @@ pub(super) struct Prefix {
     last: Option<(Arc<Menu>, ToolChoice)>,
     /// The number of messages of the last request.
     sent: usize,
+    /// The last request of the session, if another process sent it.
+    stored: Option<StoredPrefix>,
+    first_sent: Option<Arc<FirstSent>>,
     /// The changes since the last run of the conversation, until the first request reports them.
     since_last_run: Change,
 }
@@ -59,6 +62,7 @@ impl Prefix {
         whose: Option<&Identity>,
         system: &Arc<str>,
         messages: &[Message],
+        first_sent: Option<Arc<FirstSent>>,
     ) -> Self {
         let before = whose.and_then(|whose| conversations.0.lock().remove(whose));
         let since_last_run = before.as_ref().map(|before| Change {
@@ -70,8 +74,11 @@ impl Prefix {
                 .find(|(at, known)| messages.get(*at).is_none_or(|now| digest(now) != **known))
                 .map(|(at, _)| at),
         });
+        let stored = first_sent.as_ref().filter(|_| before.is_none());
         Self {
             system: Arc::clone(system),
+            stored: stored.and_then(|sent| StoredPrefix::of(sent)),
+            first_sent,
             last: before.map(|before| (before.menu, before.tool_choice)),
             sent: 0,
             since_last_run: since_last_run.unwrap_or_default(),
@@ -90,6 +97,11 @@ impl Prefix {
         let Change { system, messages_from } = std::mem::take(&mut self.since_last_run);
         let Some((before, choice)) = self.last.replace((Arc::clone(menu), tool_choice.clone()))
         else {
+            let stored = self.stored.take();
+            self.store(menu);
+            if let Some(stored) = stored {
+                self.compare(&stored, menu, report);
+            }
             return;
         };
         let tool_choice_changed = choice != *tool_choice;
@@ -97,8 +109,14 @@ impl Prefix {
         if same_menu && !tool_choice_changed && !system && messages_from.is_none() {
             return;
         }
+        if !same_menu {
+            self.store(menu);
+        }
         report.emit(|| {
-            let tools = if same_menu { Tools::default() } else { Tools::between(&before, menu) };
+            let tools = match same_menu {
+                true => Tools::default(),
+                false => Tools::between(&listed(&before), &listed(menu)),
+            };
             EventKind::PrefixChanged {
                 tools_added: tools.added,
                 tools_removed: tools.removed,
@@ -107,6 +125,50 @@ impl Prefix {
                 system_changed: system,
                 tool_choice_changed,
                 messages_from,
+            }
+        });
+    }
+
+    /// Stores the tools and the system text with the session.
+    fn store(&self, menu: &Menu) {
+        let Some(sent) = &self.first_sent else { return };
+        let prefix = StoredPrefix {
+            system: Digest::of(&*self.system),
+            menu: menu.fingerprint(),
+            tools: menu
+                .tools()
+                .iter()
+                .map(|tool| (tool.name().to_string(), tool.digest()))
+                .collect(),
+        };
+        if let Ok(json) = serde_json::to_string(&prefix) {
+            let part = SentPart { key: StoredPrefix::key(), json: json.into() };
+            if sent.get(&part.key).as_deref() != Some(&*part.json) {
+                sent.set(part);
+            }
+        }
+    }
+
+    /// Reports what has changed since another process sent the last request of the session.
+    fn compare(&self, before: &StoredPrefix, menu: &Menu, report: &Report) {
+        let system_changed = before.system != Digest::of(&*self.system);
+        let same_menu = before.menu == menu.fingerprint();
+        if same_menu && !system_changed {
+            return;
+        }
+        report.emit(|| {
+            let tools = match same_menu {
+                true => Tools::default(),
+                false => Tools::between(&before.listed(), &listed(menu)),
+            };
+            EventKind::PrefixChanged {
+                tools_added: tools.added,
+                tools_removed: tools.removed,
+                tools_changed: tools.changed,
+                tools_reordered: tools.reordered,
+                system_changed,
+                tool_choice_changed: false,
+                messages_from: None,
             }
         });
     }
@@ -141,7 +203,36 @@ fn digest(message: &Message) -> Digest {
     Digest::of_all(&parts)
 }
 
-/// The differences between two menus.
+/// The tools and the system text of the last request of a session, as they are stored with it.
+#[derive(Serialize, Deserialize)]
+struct StoredPrefix {
+    system: Digest,
+    menu: Digest,
+    tools: Vec<(String, Digest)>,
+}
+
+impl StoredPrefix {
+    fn key() -> Digest {
+        Digest::of("the prefix of the last request")
+    }
+
+    fn of(sent: &FirstSent) -> Option<Self> {
+        serde_json::from_str(&sent.get(&Self::key())?).ok()
+    }
+
+    fn listed(&self) -> Vec<(ToolName, Digest)> {
+        let named =
+            |(name, digest): &(String, Digest)| Some((ToolName::new(name.as_str()).ok()?, *digest));
+        self.tools.iter().filter_map(named).collect()
+    }
+}
+
+/// The tools of a menu, in order, with their digests.
+fn listed(menu: &Menu) -> Vec<(ToolName, Digest)> {
+    menu.tools().iter().map(|tool| (tool.name().clone(), tool.digest())).collect()
+}
+
+/// The differences between two lists of tools.
 #[derive(Default)]
 struct Tools {
     added: Vec<ToolName>,
@@ -151,25 +242,21 @@ struct Tools {
 }
 
 impl Tools {
-    fn between(before: &Menu, after: &Menu) -> Self {
-        let names = |menu: &Menu| menu.names().cloned().collect::<HashSet<_>>();
-        let (old, new) = (names(before), names(after));
-        let missing = |menu: &Menu, from: &HashSet<ToolName>| {
-            menu.names().filter(|name| !from.contains(*name)).cloned().collect::<Vec<_>>()
+    fn between(before: &[(ToolName, Digest)], after: &[(ToolName, Digest)]) -> Self {
+        let old: HashMap<_, _> = before.iter().map(|(name, digest)| (name, digest)).collect();
+        let new: HashMap<_, _> = after.iter().map(|(name, digest)| (name, digest)).collect();
+        let names = |list: &[(ToolName, Digest)], is: &dyn Fn(&ToolName) -> bool| {
+            let names = list.iter().map(|(name, _)| name).filter(|name| is(name));
+            names.cloned().collect::<Vec<_>>()
         };
-        let stayed = |menu: &Menu, other: &HashSet<ToolName>| {
-            menu.names().filter(|name| other.contains(*name)).cloned().collect::<Vec<_>>()
-        };
-        let both = stayed(after, &old);
-        let digest = |menu: &Menu, name: &ToolName| menu.get(name).map(|tool| tool.digest());
+        let stayed = names(after, &|name| old.contains_key(name));
         Self {
-            added: missing(after, &old),
-            removed: missing(before, &new),
-            reordered: stayed(before, &new) != both,
-            changed: both
-                .into_iter()
-                .filter(|name| digest(before, name) != digest(after, name))
-                .collect(),
+            added: names(after, &|name| !old.contains_key(name)),
+            removed: names(before, &|name| !new.contains_key(name)),
+            reordered: names(before, &|name| new.contains_key(name)) != stayed,
+            changed: names(after, &|name| {
+                old.get(name).is_some_and(|old| new.get(name) != Some(old))
+            }),
         }
     }
 }

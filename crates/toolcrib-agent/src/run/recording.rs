@@ -1,13 +1,13 @@
 //! Records a run in its session.
 
-use std::{error::Error, mem, sync::Arc};
+use std::{borrow::Cow, error::Error, mem, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, Journal, Message, PendingCall, SessionOwner, SessionRecord,
-    SkillId, ToolResult, Usage,
+    CallIntent, CallOutcome, ErrorCode, FirstSent, Journal, Message, PendingCall, SessionOwner,
+    SessionRecord, SkillId, ToolResult, Usage,
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
 
@@ -27,6 +27,7 @@ pub(super) struct Recording {
     session: Session,
     /// Locked until the run ends.
     history: OwnedMutexGuard<History>,
+    first_sent: Arc<FirstSent>,
     calls: Arc<CallRecorder>,
     redactor: Redactor,
     /// The usage in the store.
@@ -53,7 +54,7 @@ impl Recording {
             Some(known) => known,
             None => session.load().await.map_err(|error| failed(error.to_string()))?,
         };
-        Ok(Self::with(session, history, &known, turn, redactor))
+        Self::with(session, history, &known, turn, redactor).await
     }
 
     /// Continues the interrupted turn of a session, like [`begin`](Self::begin).
@@ -80,20 +81,24 @@ impl Recording {
                 *result = without_new_secrets(result, &redactor);
             }
         }
-        let (mut recording, messages) = Self::with(session, history, &known, turn, redactor);
+        let (mut recording, messages) =
+            Self::with(session, history, &known, turn, redactor).await?;
         recording.used = interrupted.usage;
         Ok((recording, messages, interrupted))
     }
 
-    fn with(
+    async fn with(
         session: Session,
         history: OwnedMutexGuard<History>,
         known: &[Message],
         turn: &mut TurnOptions,
         redactor: Redactor,
-    ) -> (Self, Vec<Message>) {
+    ) -> Result<(Self, Vec<Message>), RunError> {
         let messages: Vec<_> =
             known.iter().map(|message| without_new_secrets(message, &redactor)).collect();
+        let first_sent = session.first_sent().await.map_err(|error| failed(error.to_string()))?;
+        // A secret that is known now is not sent again.
+        first_sent.retain(|json| matches!(redactor.text(json), Cow::Borrowed(_)));
         let calls = Arc::new(CallRecorder {
             session: session.clone(),
             redactor: redactor.clone(),
@@ -104,10 +109,18 @@ impl Recording {
         turn.idempotency_scope = Some(Arc::clone(session.id()));
         let (written, ahead, used) = (messages.len(), Vec::new(), Usage::NOTHING);
         let awaits_approval = false;
-        (
-            Self { session, history, calls, redactor, used, written, ahead, awaits_approval },
-            messages,
-        )
+        let recording = Self {
+            session,
+            history,
+            first_sent,
+            calls,
+            redactor,
+            used,
+            written,
+            ahead,
+            awaits_approval,
+        };
+        Ok((recording, messages))
     }
 
     /// Notes the beginning of the turn, to be written with its first message.
@@ -148,6 +161,11 @@ impl Recording {
     /// Notes that the outcome of a call is unknown, to be written with its message.
     pub(super) fn outcome_unknown(&mut self, call_id: &Arc<str>) {
         self.ahead.push(unknown(Arc::clone(call_id)));
+    }
+
+    /// The parts of requests, as they were first sent.
+    pub(super) fn first_sent(&self) -> &Arc<FirstSent> {
+        &self.first_sent
     }
 
     /// Whether a call waits for approval.
@@ -206,8 +224,10 @@ impl Recording {
         if records.is_empty() && last.is_none() {
             return Ok(());
         }
-        // Events cause no write.
+        // Events cause no write, and neither do the parts of a request: they are written with its
+        // response.
         records.extend(self.calls.trace.take());
+        records.extend(self.first_sent.take_new().into_iter().map(SessionRecord::Sent));
         records.extend(last);
         self.session.write(records).await.map_err(|error| {
             self.calls.fail(&error);

@@ -6,11 +6,12 @@ mod recovery;
 use std::sync::Arc;
 
 use tokio::{
-    sync::{Mutex, OwnedMutexGuard},
+    sync::{Mutex, OnceCell, OwnedMutexGuard},
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    Message, NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore, SessionStoreError,
+    FirstSent, Message, NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore,
+    SessionStoreError,
 };
 
 use self::lease::KeptLease;
@@ -55,6 +56,8 @@ struct Shared {
     lease: KeptLease,
     /// As it was when it was opened.
     info: SessionInfo,
+    /// Read once: no other process writes to the session.
+    first_sent: OnceCell<Arc<FirstSent>>,
     /// Locked during a run.
     history: Arc<Mutex<History>>,
 }
@@ -104,7 +107,8 @@ impl Session {
         lease: KeptLease,
         history: History,
     ) -> Self {
-        Self(Arc::new(Shared { store, lease, info, history: Arc::new(Mutex::new(history)) }))
+        let (first_sent, history) = (OnceCell::new(), Arc::new(Mutex::new(history)));
+        Self(Arc::new(Shared { store, lease, info, first_sent, history }))
     }
 
     /// The id.
@@ -187,6 +191,16 @@ impl Session {
             Ok(Some((messages, turn)))
         });
         found.await
+    }
+
+    /// The parts of earlier requests, as they were sent.
+    pub(crate) async fn first_sent(&self) -> Result<Arc<FirstSent>, SessionStoreError> {
+        let read = || async {
+            let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+            let sent = with(&self.0.store, move |store| store.sent(&owner, &id)).await?;
+            Ok(Arc::new(FirstSent::new(sent)))
+        };
+        self.0.first_sent.get_or_try_init(read).await.map(Arc::clone)
     }
 
     /// Writes records.

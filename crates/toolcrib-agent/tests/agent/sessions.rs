@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::{RunError, RunOptions, Session, Stopped};
 use toolcrib_core::{
-    CallOutcome, ErrorCode, Message, NewSession, SessionInfo, SessionLease, SessionOwner,
+    CallOutcome, ErrorCode, Message, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
     SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
     ToolContext, TracedEvent, TurnState,
 };
@@ -184,6 +184,10 @@ impl SessionStore for Full {
         turn: u32,
     ) -> Result<Vec<TracedEvent>, SessionStoreError> {
         self.store.events(owner, id, turn)
+    }
+
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError> {
+        self.store.sent(owner, id)
     }
 
     fn acquire(

@@ -18,9 +18,9 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
 use toolcrib_core::{
-    Digest, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
-    SessionStore, SessionStoreError, StoredRun, StoredSession, Tool, ToolContext, TracedEvent,
-    TurnState,
+    Digest, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner, SessionRecord,
+    SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession, Tool, ToolContext,
+    TracedEvent, TurnState,
 };
 use toolcrib_engine::{Engine, Redactor};
 use toolcrib_store::SqliteStore;
@@ -223,6 +223,10 @@ impl SessionStore for Observed {
         turn: u32,
     ) -> Result<Vec<TracedEvent>, SessionStoreError> {
         self.store.events(owner, id, turn)
+    }
+
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError> {
+        self.store.sent(owner, id)
     }
 
     fn acquire(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{SessionInfo, SessionOwner};
 use crate::{
+    first_sent::SentPart,
     message::{Message, Usage},
     name::SkillId,
     output::ErrorCode,
@@ -43,6 +44,8 @@ pub enum SessionRecord {
     },
     /// An event of the turn.
     Event(TracedEvent),
+    /// A part of a request, as it was sent. Replaces the part of the same key.
+    Sent(SentPart),
     /// The turn ends.
     TurnEnded {
         /// How, as one word: `answered`, `failed`, `interrupted`.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::Serialize;
 
 use super::{SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent, TurnState};
-use crate::identity::Identity;
+use crate::{first_sent::SentPart, identity::Identity};
 
 /// The maximum length of a session's name, in characters.
 pub const MAX_SESSION_NAME: usize = 64;
@@ -85,6 +85,12 @@ pub trait SessionStore: Send + Sync + 'static {
         id: &str,
         turn: u32,
     ) -> Result<Vec<TracedEvent>, SessionStoreError>;
+
+    /// The parts of requests of the owner's session of an id, as they were sent, in any order.
+    ///
+    /// # Errors
+    /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError>;
 
     /// Leases the owner's session of an id for a time. Fails while another lease has not expired.
     ///

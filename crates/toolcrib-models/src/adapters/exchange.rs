@@ -16,6 +16,7 @@ use toolcrib_core::{
 use super::{
     answer::Answer,
     failure,
+    first_sent::SentForm,
     frames::{Frames, Framing},
     model::VendorModel,
     protocol::{Asked, Offer, Reader},
@@ -96,17 +97,31 @@ async fn open(
             .caused_by(error)
     };
     let offer = Offer::new(&request.menu, model.loads_tools);
+    let server = model.base_url.join("");
+    let with_blocks = match model.settings.result_blocks {
+        None => "",
+        Some(true) => "with blocks",
+        Some(false) => "without blocks",
+    };
+    let form = [protocol.name(), &model.model, &server, with_blocks];
+    let first = SentForm::new(request.first_sent.as_ref(), &form);
     let tools = match request.menu.is_empty() {
         true => None,
-        false => Some(model.menus.get(offer, |offer| protocol.tools(offer)).map_err(unwritable)?),
+        false => Some(
+            model
+                .menus
+                .get(offer, &first, |offer| protocol.tools(offer, &first))
+                .map_err(unwritable)?,
+        ),
     };
     let asked = Asked {
-        server: &model.base_url.join(""),
+        server: &server,
         model: &model.model,
         settings: &model.settings,
         request,
         offer,
         tools: tools.as_deref(),
+        first: &first,
     };
     let body = protocol.body(&asked).map_err(unwritable)?;
     let reader = protocol.reader(&asked);

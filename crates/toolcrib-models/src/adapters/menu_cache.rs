@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use toolcrib_core::{__internal::Bounded, Digest};
 
-use super::protocol::Offer;
+use super::{first_sent::SentForm, protocol::Offer};
 
 /// Maximum number of cached menus: those of a few concurrent runs, each before and after a skill.
 const MAX_MENUS: usize = 16;
@@ -23,12 +23,17 @@ impl Default for MenuCache {
 }
 
 impl MenuCache {
-    /// The menu's tool block, created on a miss.
+    /// The menu's tool block, created on a miss. One with definitions that were sent before belongs
+    /// to their session, and is not shared.
     pub(super) fn get(
         &self,
         offer: Offer<'_>,
+        first: &SentForm,
         make: impl FnOnce(Offer<'_>) -> String,
     ) -> Result<Arc<RawValue>, serde_json::Error> {
+        if !first.is_none() {
+            return Ok(RawValue::from_string(make(offer))?.into());
+        }
         let key = offer.digest();
         let mut known = self.0.lock();
         if let Some(block) = known.get(&key) {

@@ -18,6 +18,7 @@ mod base_url;
 mod environment;
 mod exchange;
 mod failure;
+mod first_sent;
 mod frames;
 mod gemini;
 mod image_type;

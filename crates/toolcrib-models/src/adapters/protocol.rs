@@ -8,7 +8,7 @@ use toolcrib_core::{
     SEARCH_TOOLS, Tool,
 };
 
-use super::{answer::Answer, frames::Framing, settings::Settings};
+use super::{answer::Answer, first_sent::SentForm, frames::Framing, settings::Settings};
 
 /// The tools of a request, as a protocol declares them.
 #[derive(Clone, Copy)]
@@ -90,6 +90,8 @@ pub(super) struct Asked<'a> {
     pub(super) offer: Offer<'a>,
     /// The result of [`Protocol::tools`] for the offer; `None` when it is empty.
     pub(super) tools: Option<&'a RawValue>,
+    /// The parts that were sent before.
+    pub(super) first: &'a SentForm,
 }
 
 impl Asked<'_> {
@@ -124,6 +126,9 @@ fn text_bytes(message: &Message) -> usize {
 
 /// One vendor's protocol. Stateless: its [`Reader`] has the state of a response.
 pub(super) trait Protocol: Send + Sync + 'static {
+    /// Its name in keys of parts that were sent, which never changes.
+    fn name(&self) -> &'static str;
+
     /// The path for a model's next message, after the base URL; begins with `/`.
     fn path(&self, model: &str) -> String;
 
@@ -138,8 +143,9 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// How the response is split into frames.
     fn framing(&self) -> Framing;
 
-    /// The tool block, as JSON. Depends only on the offer, and is created once for each.
-    fn tools(&self, offer: Offer<'_>) -> String;
+    /// The tool block, as JSON. Depends only on the offer and on the definitions that were sent
+    /// before.
+    fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String;
 
     /// Whether a model is known to load tools that a search of its client has found; `None` if the
     /// protocol has no such search.

@@ -15,6 +15,7 @@ mod anthropic;
 mod building;
 mod connections;
 mod faults;
+mod first_sent;
 mod gemini;
 mod harm;
 mod listing;

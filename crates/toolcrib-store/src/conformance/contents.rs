@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    CallIntent, CallOutcome, ContentBlock, ErrorCode, Message, SessionRecord, SessionStore,
-    SessionStoreError, StoredCall, ToolCall, TracedEvent, TurnState, Usage, VendorContent,
+    CallIntent, CallOutcome, ContentBlock, Digest, ErrorCode, Message, SentPart, SessionRecord,
+    SessionStore, SessionStoreError, StoredCall, ToolCall, TracedEvent, TurnState, Usage,
+    VendorContent,
 };
 
 use super::{Violations, began, ended, leased, owner};
@@ -18,6 +19,7 @@ pub(super) fn check(
     calls(store, broken)?;
     turns(store, broken)?;
     events(store, broken)?;
+    sent(store, broken)?;
     order(store, broken)
 }
 
@@ -206,6 +208,23 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     let same =
         *session.info.title == *"first words" && session.info == store.find(&owner, &info.id)?;
     broken.unless(same, "a session must have the same properties everywhere");
+    Ok(())
+}
+
+fn sent(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+    let owner = owner();
+    let (info, lease) = leased(store, &owner)?;
+    let part = |of: &str, json: &str| SentPart { key: Digest::of(of), json: json.into() };
+    let write = |part| store.write(&lease, &[SessionRecord::Sent(part)]);
+    store.write(&lease, &[began(), SessionRecord::Sent(part("a", r#"[ {"x":1.0}]"#))])?;
+    write(part("b", "first"))?;
+    write(part("b", "last \u{1f600}"))?;
+    let mut read = store.sent(&owner, &info.id)?;
+    read.sort_by_key(|part| part.key != Digest::of("a"));
+    let same = read == [part("a", r#"[ {"x":1.0}]"#), part("b", "last \u{1f600}")];
+    broken.unless(same, "parts of requests must be read as they were written, one of each key");
+    let (other, _) = leased(store, &owner)?;
+    broken.unless(store.sent(&owner, &other.id)?.is_empty(), "another session must have no parts");
     Ok(())
 }
 

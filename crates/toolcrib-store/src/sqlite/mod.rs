@@ -24,8 +24,9 @@ use rusqlite::{
 };
 use serde_json::json;
 use toolcrib_core::{
-    __internal::millis, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
+    __internal::millis, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
+    TracedEvent,
 };
 
 use self::{unsigned::Unsigned, write::Sync};
@@ -274,6 +275,10 @@ impl SessionStore for SqliteStore {
         turn: u32,
     ) -> Result<Vec<TracedEvent>, SessionStoreError> {
         self.reading(|transaction| read::events(transaction, owner, id, turn))
+    }
+
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError> {
+        self.reading(|transaction| read::sent(transaction, owner, id))
     }
 
     fn acquire(

@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -128,6 +128,14 @@ const MIGRATIONS: [&str; 4] = [
         created_ms INTEGER NOT NULL,
         until_ms INTEGER NOT NULL,
         seal TEXT NOT NULL
+    ) STRICT;
+",
+    "
+    CREATE TABLE sent (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        json TEXT NOT NULL,
+        PRIMARY KEY (session, key)
     ) STRICT;
 ",
 ];

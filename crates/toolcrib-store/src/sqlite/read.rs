@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Params, Row, Transaction, params};
 use toolcrib_core::{
-    CallOutcome, NewSession, SessionInfo, SessionOwner, StoredCall, StoredMessage, StoredRun,
-    StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
+    CallOutcome, NewSession, SentPart, SessionInfo, SessionOwner, StoredCall, StoredMessage,
+    StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
 use super::{Failure, owner_key, unknown, unsigned::Unsigned};
@@ -105,10 +105,7 @@ pub(super) fn events(
     id: &str,
     turn: u32,
 ) -> Result<Vec<TracedEvent>, Failure> {
-    let is_theirs = "SELECT 1 FROM sessions WHERE id = ?1 AND owner = ?2";
-    let is_theirs =
-        transaction.query_row(is_theirs, params![id, owner_key(owner)], |_| Ok(())).optional()?;
-    is_theirs.ok_or_else(|| unknown(id))?;
+    check_owner(transaction, owner, id)?;
     let events = "SELECT name, iteration, at_ms, fields FROM events
         WHERE session = ?1 AND turn = ?2 ORDER BY position";
     all(transaction, events, params![id, turn], |row| {
@@ -120,6 +117,30 @@ pub(super) fn events(
             fields: serde_json::from_str(&fields).map_err(FrozenError::from)?,
         })
     })
+}
+
+pub(super) fn sent(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<Vec<SentPart>, Failure> {
+    check_owner(transaction, owner, id)?;
+    all(transaction, "SELECT key, json FROM sent WHERE session = ?1", [id], |row| {
+        let key: String = row.get(0)?;
+        let is_no_key = |_| Failure::Content(format!("`{}` is not a digest", key.escape_debug()));
+        Ok(SentPart { key: key.parse().map_err(is_no_key)?, json: row.get(1)? })
+    })
+}
+
+fn check_owner(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<(), Failure> {
+    let is_theirs = "SELECT 1 FROM sessions WHERE id = ?1 AND owner = ?2";
+    let is_theirs =
+        transaction.query_row(is_theirs, params![id, owner_key(owner)], |_| Ok(())).optional()?;
+    is_theirs.ok_or_else(|| unknown(id))
 }
 
 fn all<T>(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Transaction, params};
-use toolcrib_core::{CallIntent, Message, SessionRecord, SkillId, TracedEvent, Usage};
+use toolcrib_core::{CallIntent, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage};
 
 use super::{Failure, unsigned::Unsigned};
 use crate::{
@@ -92,6 +92,7 @@ impl Writer<'_> {
                 Ok(())
             }
             SessionRecord::Event(event) => self.event(event),
+            SessionRecord::Sent(part) => self.sent(part),
             SessionRecord::Used(usage) => self.used(usage),
             SessionRecord::TurnEnded { stopped, error, usage } => {
                 self.turn_ended(stopped, error.as_deref(), usage)
@@ -148,6 +149,14 @@ impl Writer<'_> {
                 WHERE session = ?1 AND turn = ?2), ?3, ?4, ?5, ?6",
             )?
             .execute(params![self.session, self.turn, iteration, Unsigned(*at_ms), name, fields])?;
+        Ok(())
+    }
+
+    fn sent(&mut self, part: &SentPart) -> Result<(), Failure> {
+        self.bytes += part.json.len() as u64;
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO sent (session, key, json) VALUES (?1, ?2, ?3)")?
+            .execute(params![self.session, part.key.to_string(), part.json])?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use toolcrib_core::{
-    NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
+    NewSession, SentPart, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
     SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::{
@@ -31,6 +31,7 @@ enum Fault {
     NoLease,
     EmptyMessages,
     NoEvents,
+    NoSent,
     KeepsAll,
 }
 
@@ -86,6 +87,11 @@ impl SessionStore for Faulty {
         Ok(if self.fault == Fault::NoEvents { Vec::new() } else { events })
     }
 
+    fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError> {
+        let sent = self.store.sent(&self.owner(owner), id)?;
+        Ok(if self.fault == Fault::NoSent { Vec::new() } else { sent })
+    }
+
     fn acquire(
         &self,
         owner: &SessionOwner,
@@ -131,6 +137,7 @@ fn the_suite_finds_each_fault() {
         (Fault::NoLease, "a leased session must not be leased again"),
         (Fault::EmptyMessages, "messages must be read as they were written"),
         (Fault::NoEvents, "events must be read as they were written"),
+        (Fault::NoSent, "parts of requests must be read as they were written"),
         (Fault::KeepsAll, "expired sessions must be removed"),
     ] {
         let faulty = Faulty { store: MemoryStore::new(), fault };

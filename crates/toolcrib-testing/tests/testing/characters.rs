@@ -55,6 +55,7 @@ fn an_obedient_model_that_was_never_told_of_fences_follows_what_stands_inside() 
             messages: Arc::new(vec![result]),
             menu: Arc::default(),
             tool_choice: ToolChoice::Auto,
+            first_sent: None,
         };
         let stream = Arc::new(model).respond(request);
         paused(stream.collect::<Vec<_>>()).len()
@@ -111,6 +112,7 @@ fn made_up(seed: u64, tools: &[&TestTool], answers: usize) -> Vec<ToolCall> {
         messages: Arc::new(vec![said; answers]),
         menu: Arc::new(Menu::new(tools.iter().map(|tool| tool.tool()).collect()).unwrap()),
         tool_choice: ToolChoice::Auto,
+        first_sent: None,
     };
     let chunks: Vec<_> = paused(Arc::new(hallucinating(seed)).respond(request).collect());
     match chunks.into_iter().next() {

@@ -20,6 +20,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         messages: Arc::new(messages),
         menu: Arc::default(),
         tool_choice: ToolChoice::Auto,
+        first_sent: None,
     }
 }
 

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, value::RawValue};
 use toolcrib_core::{Arguments, ContentBlock, Digest, Message, Tool, ToolCall};
 
 use super::{
-    Breakpoint,
+    Breakpoint, end_cached,
     media::{self, Media},
     thinking::{self, Kept, Under},
 };
-use crate::adapters::{arguments::ObjectArguments, protocol::Offer};
+use crate::adapters::{arguments::ObjectArguments, first_sent::Part, protocol::Asked};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -25,7 +25,7 @@ const BREAKPOINTS: usize = 2;
 #[derive(Serialize)]
 pub(super) struct Sent<'a> {
     role: Role,
-    content: Vec<Block<'a>>,
+    content: Vec<Part<Block<'a>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -59,7 +59,7 @@ pub(super) enum Block<'a> {
     ToolResult {
         tool_use_id: Cow<'a, str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        content: Vec<Part<'a>>,
+        content: Vec<ResultPart<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(super) enum Block<'a> {
 /// A part of a result.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Part<'a> {
+pub(super) enum ResultPart<'a> {
     Text(Text<'a>),
     Media(Media<'a>),
     Reference(Reference<'a>),
@@ -104,43 +104,46 @@ pub(super) enum Input<'a> {
 }
 
 /// The messages. Thinking goes back only if it was made under the parts that are sent now.
-pub(super) fn sent<'a>(
-    messages: &'a [Message],
-    under: &Under,
-    with_media: bool,
-    offer: Offer<'a>,
-) -> Vec<Sent<'a>> {
+pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
+    let Asked { first, offer, .. } = *asked;
+    let messages = &asked.request.messages;
+    let with_media = asked.settings.result_blocks.unwrap_or(true);
     let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<Sent<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
-    for message in messages {
+    for message in messages.iter() {
         let is_result = matches!(message, Message::Tool { .. });
         match message {
             Message::User { text } => {
                 let text = if is_blank(text) { NO_TEXT } else { text };
-                sent.push(Sent::of_user(Block::text(text)));
+                let content = first.of_message(message, &[], || vec![Block::text(text)]);
+                sent.push(Sent { role: Role::User, content });
             }
             Message::Assistant { text, calls, vendor } => {
                 let kept = vendor
                     .as_deref()
                     .and_then(|vendor| thinking::kept(vendor, || *made_under, text, calls.len()));
-                let content = said(text, calls, &kept.unwrap_or_default());
+                let words = if kept.is_some() { &["with thinking"][..] } else { &[] };
+                let content = || said(text, calls, &kept.unwrap_or_default());
+                let content = first.of_message(message, words, content);
                 // The vendor refuses an empty message. Omitting it loses no content.
                 if !content.is_empty() {
                     sent.push(Sent { role: Role::Assistant, content });
                 }
             }
             Message::Tool { call_id, text, blocks, is_error, .. } => {
-                let result = match offer.found_in(message) {
-                    found if found.is_empty() => {
-                        result(call_id, text, blocks, *is_error, with_media)
-                    }
-                    found => references(call_id, &found),
-                };
+                let found = offer.found_in(message);
+                let names: Vec<&str> = found.iter().map(|tool| tool.name().as_str()).collect();
+                let result = first.of_message(message, &names, || {
+                    vec![match found.is_empty() {
+                        true => result(call_id, text, blocks, *is_error, with_media),
+                        false => references(call_id, &found),
+                    }]
+                });
                 match sent.last_mut().filter(|_| results_last) {
                     // All results of a message's calls are in the message after it.
-                    Some(last) => last.content.push(result),
-                    None => sent.push(Sent::of_user(result)),
+                    Some(last) => last.content.extend(result),
+                    None => sent.push(Sent { role: Role::User, content: result }),
                 }
             }
             _ => {}
@@ -149,7 +152,9 @@ pub(super) fn sent<'a>(
     }
     let of_user = sent.iter_mut().rev().filter(|message| message.role == Role::User);
     for message in of_user.take(BREAKPOINTS) {
-        message.content.last_mut().into_iter().for_each(Block::end_cached);
+        if let Some(last) = message.content.last_mut() {
+            end_cached(last, Block::end_cached);
+        }
     }
     sent
 }
@@ -191,17 +196,18 @@ fn result<'a>(
         text if !is_blank(text) => Some(text),
         _ => is_error.then_some(NO_REASON),
     };
-    let mut content: Vec<_> = text.map(|text| Part::Text(Text { text })).into_iter().collect();
+    let mut content: Vec<_> =
+        text.map(|text| ResultPart::Text(Text { text })).into_iter().collect();
     // A failure may contain only text.
     if with_media && !is_error {
-        content.extend(blocks.iter().filter_map(media::of).map(Part::Media));
+        content.extend(blocks.iter().filter_map(media::of).map(ResultPart::Media));
     }
     Block::ToolResult { tool_use_id: id(call_id), content, is_error, cache_control: None }
 }
 
 /// The result of a search: the vendor replaces each reference by the tool's definition.
 fn references<'a>(call_id: &'a str, found: &[&'a Tool]) -> Block<'a> {
-    let reference = |tool: &&'a Tool| Part::Reference(Reference { tool_name: tool.name() });
+    let reference = |tool: &&'a Tool| ResultPart::Reference(Reference { tool_name: tool.name() });
     Block::ToolResult {
         tool_use_id: id(call_id),
         content: found.iter().map(reference).collect(),
@@ -221,12 +227,6 @@ fn id(id: &str) -> Cow<'_, str> {
         return Cow::Borrowed(id);
     }
     Cow::Owned(format!("call_{}", Digest::of(id)))
-}
-
-impl<'a> Sent<'a> {
-    fn of_user(block: Block<'a>) -> Self {
-        Self { role: Role::User, content: vec![block] }
-    }
 }
 
 impl<'a> Block<'a> {

@@ -20,11 +20,12 @@ mod schema;
 mod thinking;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
 
 use self::{answer::Reading, request::Body};
 use super::{
+    first_sent::{Part, SentForm},
     frames::Framing,
     protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
@@ -37,6 +38,10 @@ pub(super) struct Anthropic;
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
 impl Protocol for Anthropic {
+    fn name(&self) -> &'static str {
+        "anthropic messages"
+    }
+
     fn path(&self, _model: &str) -> String {
         "/v1/messages".to_owned()
     }
@@ -53,8 +58,8 @@ impl Protocol for Anthropic {
         Framing::Events
     }
 
-    fn tools(&self, offer: Offer<'_>) -> String {
-        schema::tools(offer)
+    fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
+        schema::tools(offer, first)
     }
 
     fn loads_tools(&self, model: &str) -> Option<bool> {
@@ -108,6 +113,21 @@ fn loads_tools(model: &str) -> bool {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Breakpoint {
     Ephemeral,
+}
+
+/// Sets a breakpoint at a part. The breakpoints of a request are not part of what was first sent:
+/// they move with its end.
+fn end_cached<T>(part: &mut Part<T>, set: impl FnOnce(&mut T)) {
+    match part {
+        Part::Now(part) => set(part),
+        Part::First(json) => {
+            let Some(fields) = json.get().trim_end().strip_suffix('}') else { return };
+            let marked = format!("{fields},\"cache_control\":{{\"type\":\"ephemeral\"}}}}");
+            if let Ok(marked) = RawValue::from_string(marked) {
+                *json = marked;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

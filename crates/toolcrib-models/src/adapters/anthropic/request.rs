@@ -88,12 +88,7 @@ impl<'a> Body<'a> {
             output_config: settings.reasoning.map(output_config),
             tools,
             system: system(request),
-            messages: sent(
-                &request.messages,
-                &Under::of(asked),
-                settings.result_blocks.unwrap_or(true),
-                asked.offer,
-            ),
+            messages: sent(asked, &Under::of(asked)),
             thinking: thinking(settings, tool_choice),
             tool_choice,
         })

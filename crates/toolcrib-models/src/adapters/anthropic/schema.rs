@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolcrib_core::ToolDefinition;
 
-use super::Breakpoint;
+use super::{Breakpoint, end_cached};
 use crate::adapters::{
+    first_sent::SentForm,
     protocol::Offer,
     schema::{Keywords, flatten, in_words, modern},
 };
@@ -34,14 +35,17 @@ struct Declared<'a> {
 /// The tool block as JSON. The last tool that no search changes ends with a cache breakpoint. The
 /// tools after it are found ones: listed ones end with the breakpoint of the system text, and
 /// loadable ones are not part of the cached prefix. The vendor refuses a breakpoint on these.
-pub(super) fn tools(offer: Offer<'_>) -> String {
-    let mut declared: Vec<_> = offer.declared().map(|tool| declare(tool)).collect();
+pub(super) fn tools(offer: Offer<'_>, first: &SentForm) -> String {
+    let declared = offer.declared();
+    let mut declared: Vec<_> =
+        declared.filter_map(|tool| first.of_tool(tool.digest(), &[], || declare(tool))).collect();
     if let Some(last) = offer.stable().checked_sub(1).and_then(|last| declared.get_mut(last)) {
-        last.cache_control = Some(Breakpoint::Ephemeral);
+        end_cached(last, |last| last.cache_control = Some(Breakpoint::Ephemeral));
     }
-    declared.extend(
-        offer.loadable().iter().map(|tool| Declared { defer_loading: true, ..declare(tool) }),
-    );
+    declared.extend(offer.loadable().iter().filter_map(|tool| {
+        let deferred = || Declared { defer_loading: true, ..declare(tool) };
+        first.of_tool(tool.digest(), &["deferred"], deferred)
+    }));
     // Strings and JSON can always be serialized; an empty text would be noticed.
     serde_json::to_string(&declared).unwrap_or_default()
 }

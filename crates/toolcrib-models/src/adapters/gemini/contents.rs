@@ -7,7 +7,10 @@ use serde::{Serialize, Serializer};
 use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 
 use super::{kept, name, series::Series};
-use crate::adapters::arguments::ObjectArguments;
+use crate::adapters::{
+    arguments::ObjectArguments,
+    first_sent::{Part as First, SentForm},
+};
 
 /// Replaces an empty text of the user. Omitting it would let the model speak first, or twice.
 const NO_TEXT: &str = "(no text)";
@@ -23,7 +26,7 @@ const MEDIA_IN_RESULTS: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "a
 /// The content of one role.
 #[derive(Serialize)]
 pub(super) struct Content<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<First<Part<'a>>>,
     role: &'static str,
 }
 
@@ -86,24 +89,32 @@ fn in_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 
 /// The conversation. An empty message of the model is omitted, since a content without parts is
 /// refused; the results of one batch are one content, since Gemini counts them against the calls.
-pub(super) fn contents(messages: &[Message], series: Series, with_media: bool) -> Vec<Content<'_>> {
-    let mut contents: Vec<Content<'_>> = Vec::with_capacity(messages.len());
+pub(super) fn contents<'a>(
+    messages: &'a [Message],
+    series: Series,
+    with_media: bool,
+    first: &SentForm,
+) -> Vec<Content<'a>> {
+    let mut contents: Vec<Content<'a>> = Vec::with_capacity(messages.len());
     let mut in_batch = false;
     for message in messages {
-        let (role, parts) = match message {
-            Message::User { text } => ("user", texts(if text.is_empty() { NO_TEXT } else { text })),
+        let parts = first.of_message(message, &[], || match message {
+            Message::User { text } => texts(if text.is_empty() { NO_TEXT } else { text }),
             Message::Assistant { text, calls, vendor } => {
-                ("model", said(text, calls, vendor.as_deref(), series))
+                said(text, calls, vendor.as_deref(), series)
             }
+            _ => result(message, with_media).into_iter().collect(),
+        });
+        let role = match message {
+            Message::Assistant { .. } => "model",
             Message::Tool { .. } => {
-                let part = result(message, with_media);
                 if in_batch && let Some(batch) = contents.last_mut() {
-                    batch.parts.extend(part);
+                    batch.parts.extend(parts);
                     continue;
                 }
-                ("user", part.into_iter().collect())
+                "user"
             }
-            _ => continue,
+            _ => "user",
         };
         in_batch = matches!(message, Message::Tool { .. });
         if !parts.is_empty() {
@@ -208,7 +219,7 @@ fn media(block: &ContentBlock) -> Option<ResponsePart<'_>> {
 impl<'a> Content<'a> {
     /// The system text. Its role has no meaning, but Google's own SDK sends it.
     pub(super) fn system(text: &'a str) -> Self {
-        Self { parts: vec![Part::text(text)], role: "user" }
+        Self { parts: vec![Part::text(text).into()], role: "user" }
     }
 }
 

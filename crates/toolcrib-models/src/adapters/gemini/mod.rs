@@ -13,6 +13,7 @@ use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
 
 use super::{
+    first_sent::SentForm,
     frames::Framing,
     protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
@@ -24,6 +25,10 @@ const VENDOR: &str = "gemini";
 pub(super) struct Gemini;
 
 impl Protocol for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
     fn path(&self, model: &str) -> String {
         let kind = if model.contains('/') { "" } else { "models/" };
         format!("/v1/{kind}{}:streamGenerateContent?alt=sse", in_path(model))
@@ -37,9 +42,9 @@ impl Protocol for Gemini {
         Framing::Events
     }
 
-    fn tools(&self, offer: Offer<'_>) -> String {
+    fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
-        schema::tools(offer).unwrap_or_default()
+        schema::tools(offer, first).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -76,7 +76,7 @@ impl<'a> Body<'a> {
             generation_config: generation_config(asked.settings, series),
             tools: asked.tools,
             system_instruction: (!system.is_empty()).then(|| Content::system(system)),
-            contents: contents(&asked.request.messages, series, with_media),
+            contents: contents(&asked.request.messages, series, with_media, asked.first),
             tool_config: asked.tools.and_then(|_| tool_config(&asked.request.tool_choice)),
         }
     }

@@ -6,12 +6,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::name;
-use crate::adapters::{protocol::Offer, schema::plain};
+use crate::adapters::{
+    first_sent::{Part, SentForm},
+    protocol::Offer,
+    schema::plain,
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tools<'a> {
-    function_declarations: Vec<Declaration<'a>>,
+    function_declarations: Vec<Part<Declaration<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -23,13 +27,15 @@ struct Declaration<'a> {
 }
 
 /// The tools of an offer.
-pub(super) fn tools(offer: Offer<'_>) -> Result<String, serde_json::Error> {
+pub(super) fn tools(offer: Offer<'_>, first: &SentForm) -> Result<String, serde_json::Error> {
     let function_declarations = offer
         .declared()
-        .map(|tool| Declaration {
-            name: name::sent(tool.name()),
-            description: tool.description(),
-            parameters_json_schema: plain(tool.input_schema(), may_be_in_enum),
+        .filter_map(|tool| {
+            first.of_tool(tool.digest(), &[], || Declaration {
+                name: name::sent(tool.name()),
+                description: tool.description(),
+                parameters_json_schema: plain(tool.input_schema(), may_be_in_enum),
+            })
         })
         .collect();
     serde_json::to_string(&[Tools { function_declarations }])

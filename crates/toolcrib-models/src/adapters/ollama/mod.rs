@@ -9,6 +9,7 @@ use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 
 use super::{
+    first_sent::SentForm,
     frames::Framing,
     protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
@@ -21,6 +22,10 @@ const VENDOR: &str = "ollama";
 pub(super) struct Ollama;
 
 impl Protocol for Ollama {
+    fn name(&self) -> &'static str {
+        "ollama"
+    }
+
     fn path(&self, _model: &str) -> String {
         "/api/chat".to_owned()
     }
@@ -33,9 +38,9 @@ impl Protocol for Ollama {
         Framing::Lines
     }
 
-    fn tools(&self, offer: Offer<'_>) -> String {
+    fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
-        schema::tools(offer).unwrap_or_default()
+        schema::tools(offer, first).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

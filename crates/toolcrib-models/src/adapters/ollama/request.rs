@@ -10,6 +10,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
 use super::VENDOR;
 use crate::adapters::{
     arguments::ObjectArguments,
+    first_sent::Part,
     protocol::Asked,
     settings::{ReasoningEffort, Settings},
 };
@@ -32,7 +33,7 @@ pub(super) struct Body<'a> {
     options: Option<Options>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Sent<'a>>,
+    messages: Vec<Part<Sent<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -84,7 +85,11 @@ impl<'a> Body<'a> {
         let request = asked.request;
         let with_images = asked.settings.result_blocks.unwrap_or(true);
         let system = (!request.system.is_empty()).then(|| Sent::of("system", &request.system));
-        let said = request.messages.iter().filter_map(|message| sent(message, with_images));
+        let said = request.messages.iter().flat_map(|message| {
+            asked
+                .first
+                .of_message(message, &[], || sent(message, with_images).into_iter().collect())
+        });
         let told = asked.tools.and_then(|_| choice(&request.tool_choice));
         let told = told.map(|content| Sent { content, ..Sent::of("system", "") });
         Self {
@@ -93,7 +98,12 @@ impl<'a> Body<'a> {
             think: asked.settings.reasoning.map(ReasoningEffort::as_str),
             options: options(asked.settings),
             tools: asked.tools,
-            messages: system.into_iter().chain(said).chain(told).collect(),
+            messages: system
+                .map(Part::Now)
+                .into_iter()
+                .chain(said)
+                .chain(told.map(Part::Now))
+                .collect(),
         }
     }
 }

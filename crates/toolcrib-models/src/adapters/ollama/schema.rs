@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolcrib_core::Tool;
 
 use crate::adapters::{
+    first_sent::SentForm,
     protocol::Offer,
     schema::{flatten, in_words, plain},
 };
@@ -26,8 +27,11 @@ struct Function<'a> {
 }
 
 /// The tools of an offer.
-pub(super) fn tools(offer: Offer<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&offer.declared().map(Declared::from).collect::<Vec<_>>())
+pub(super) fn tools(offer: Offer<'_>, first: &SentForm) -> Result<String, serde_json::Error> {
+    let declared = offer.declared();
+    let declared =
+        declared.filter_map(|tool| first.of_tool(tool.digest(), &[], || Declared::from(tool)));
+    serde_json::to_string(&declared.collect::<Vec<_>>())
 }
 
 impl<'a> From<&'a Tool> for Declared<'a> {

@@ -28,6 +28,7 @@ use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
 use super::{
+    first_sent::SentForm,
     frames::Framing,
     protocol::{Asked, Offer, Protocol, Reader, Refusal},
 };
@@ -40,7 +41,10 @@ trait Api: Send + Sync + 'static {
     /// The path for a model's next message.
     const PATH: &'static str;
 
-    fn tools(offer: Offer<'_>) -> String;
+    /// See [`Protocol::name`].
+    const NAME: &'static str;
+
+    fn tools(offer: Offer<'_>, first: &SentForm) -> String;
 
     /// See [`Protocol::loads_tools`].
     fn loads_tools(_model: &str) -> Option<bool> {
@@ -53,6 +57,10 @@ trait Api: Send + Sync + 'static {
 }
 
 impl<A: Api> Protocol for A {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
     fn path(&self, _model: &str) -> String {
         A::PATH.to_owned()
     }
@@ -65,8 +73,8 @@ impl<A: Api> Protocol for A {
         Framing::Events
     }
 
-    fn tools(&self, offer: Offer<'_>) -> String {
-        A::tools(offer)
+    fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
+        A::tools(offer, first)
     }
 
     fn loads_tools(&self, model: &str) -> Option<bool> {

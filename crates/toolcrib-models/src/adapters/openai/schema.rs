@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{SEARCH_TOOLS, ToolDefinition};
 
 use crate::adapters::{
+    first_sent::SentForm,
     protocol::Offer,
     schema::{Keywords, change_each, flatten, in_words, modern},
 };
@@ -69,13 +70,13 @@ enum Declared<'a> {
 }
 
 /// The tool block of Chat Completions, as JSON.
-pub(super) fn nested(offer: Offer<'_>) -> String {
-    written(offer, |tool| Nested { r#type: "function", function: declare(tool) })
+pub(super) fn nested(offer: Offer<'_>, first: &SentForm) -> String {
+    written(offer, first, |tool| Nested { r#type: "function", function: declare(tool) })
 }
 
 /// The tool block of Responses, as JSON.
-pub(super) fn flat(offer: Offer<'_>) -> String {
-    written(offer, |tool| match offer.loads() && *tool.name() == *SEARCH_TOOLS {
+pub(super) fn flat(offer: Offer<'_>, first: &SentForm) -> String {
+    written(offer, first, |tool| match offer.loads() && *tool.name() == *SEARCH_TOOLS {
         true => Declared::Search(Search {
             r#type: "tool_search",
             execution: "client",
@@ -97,8 +98,16 @@ impl<'a> Flat<'a> {
     }
 }
 
-fn written<'a, T: Serialize>(offer: Offer<'a>, form: impl Fn(&'a ToolDefinition) -> T) -> String {
-    let declared: Vec<_> = offer.declared().map(|tool| form(tool)).collect();
+fn written<'a, T: Serialize>(
+    offer: Offer<'a>,
+    first: &SentForm,
+    form: impl Fn(&'a ToolDefinition) -> T,
+) -> String {
+    let words = if offer.loads() { &["loads"][..] } else { &[] };
+    let declared: Vec<_> = offer
+        .declared()
+        .filter_map(|tool| first.of_tool(tool.digest(), words, || form(tool)))
+        .collect();
     // Strings and JSON can always be serialized; an empty text would be noticed.
     serde_json::to_string(&declared).unwrap_or_default()
 }

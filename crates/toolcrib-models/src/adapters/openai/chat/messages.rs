@@ -8,7 +8,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::protocol::Asked,
+        super::{first_sent::Part as First, protocol::Asked},
         own::is_own,
         sent::{arguments, failed, id_of_at_most, name},
     },
@@ -61,7 +61,7 @@ struct Function<'a> {
 }
 
 /// All messages. Each depends only on itself, so earlier ones keep their bytes.
-pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
+pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<First<Sent<'a>>> {
     let mut writing = Writing {
         asked,
         own: is_own(asked.model),
@@ -70,9 +70,10 @@ pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
         shows_blocks: asked.settings.result_blocks == Some(true),
         sent: Vec::with_capacity(asked.request.messages.len() + 1),
         shown: Vec::new(),
+        results: Vec::new(),
     };
     if !asked.request.system.is_empty() {
-        writing.sent.push(Sent::System { content: &asked.request.system });
+        writing.sent.push(Sent::System { content: &asked.request.system }.into());
     }
     for message in asked.request.messages.iter() {
         writing.add(message);
@@ -85,30 +86,39 @@ struct Writing<'a, 'asked> {
     asked: &'asked Asked<'a>,
     own: bool,
     shows_blocks: bool,
-    sent: Vec<Sent<'a>>,
+    sent: Vec<First<Sent<'a>>>,
     /// The blocks of the last calls' results. They are sent after all results: no other message may
     /// be between those.
     shown: Vec<Part<'a>>,
+    /// Those results.
+    results: Vec<&'a Message>,
 }
 
 impl<'a> Writing<'a, '_> {
     fn add(&mut self, message: &'a Message) {
         match message {
             Message::Tool { call_id, name, text, blocks, is_error, .. } => {
-                let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
-                self.sent.push(Sent::Tool { tool_call_id: self.id(call_id), content });
+                let sent = self.asked.first.of_message(message, &[], || {
+                    let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
+                    vec![Sent::Tool { tool_call_id: self.id(call_id), content }]
+                });
+                self.sent.extend(sent);
                 if self.shows_blocks {
                     self.shown.extend(shown(call_id, name, blocks));
+                    self.results.push(message);
                 }
             }
             Message::User { text } => {
                 self.show();
-                self.sent.push(Sent::User { content: Content::Text(text) });
+                let user = || vec![Sent::User { content: Content::Text(text) }];
+                self.sent.extend(self.asked.first.of_message(message, &[], user));
             }
             Message::Assistant { text, calls, vendor } => {
                 self.show();
-                let message = self.assistant(text, calls, vendor.as_deref());
-                self.sent.push(Sent::Assistant(message));
+                let sent = self.asked.first.of_message(message, &[], || {
+                    vec![Sent::Assistant(self.assistant(text, calls, vendor.as_deref()))]
+                });
+                self.sent.extend(sent);
             }
             _ => {}
         }
@@ -140,9 +150,11 @@ impl<'a> Writing<'a, '_> {
     }
 
     fn show(&mut self) {
+        let results = std::mem::take(&mut self.results);
         if !self.shown.is_empty() {
             let parts = std::mem::take(&mut self.shown);
-            self.sent.push(Sent::User { content: Content::Parts(parts) });
+            let shown = || vec![Sent::User { content: Content::Parts(parts) }];
+            self.sent.extend(self.asked.first.of_messages(&results, &["shown"], shown));
         }
     }
 }

@@ -24,7 +24,10 @@ mod request;
 
 use self::{answer::Reading, request::Body};
 use super::{
-    super::protocol::{Asked, Offer, Reader},
+    super::{
+        first_sent::SentForm,
+        protocol::{Asked, Offer, Reader},
+    },
     Api, schema,
 };
 
@@ -32,10 +35,12 @@ use super::{
 pub(in super::super) struct ChatCompletions;
 
 impl Api for ChatCompletions {
+    const NAME: &'static str = "openai chat completions";
+
     const PATH: &'static str = "/chat/completions";
 
-    fn tools(offer: Offer<'_>) -> String {
-        schema::nested(offer)
+    fn tools(offer: Offer<'_>, first: &SentForm) -> String {
+        schema::nested(offer, first)
     }
 
     fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -5,7 +5,10 @@ use serde_json::value::RawValue;
 use toolcrib_core::ToolChoice;
 
 use super::{
-    super::{super::protocol::Asked, own::must_not_reason_with_tools},
+    super::{
+        super::{first_sent::Part, protocol::Asked},
+        own::must_not_reason_with_tools,
+    },
     messages::{Sent, messages},
 };
 
@@ -24,7 +27,7 @@ pub(super) struct Body<'a> {
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Sent<'a>>,
+    messages: Vec<Part<Sent<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }

@@ -8,12 +8,12 @@ use toolcrib_core::{ContentBlock, Message, SEARCH_TOOLS, ToolCall, VendorContent
 
 use super::{
     super::{
-        super::{arguments::ObjectArguments, protocol::Asked},
+        super::{arguments::ObjectArguments, first_sent::Part, protocol::Asked},
         schema::loadable,
         sent::{arguments, failed, id_of_at_most, name},
     },
     kept::{Kept, kept},
-    media::{Part, parts},
+    media::{Part as OutputPart, parts},
 };
 
 /// Maximum length of a call's id.
@@ -89,39 +89,47 @@ pub(super) struct OutputText<'a> {
 #[serde(untagged)]
 pub(super) enum Output<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<OutputPart<'a>>),
 }
 
 const COMPLETED: &str = "completed";
 const CLIENT: &str = "client";
 
 /// All items. Those of a message depend only on it, so earlier ones keep their bytes.
-pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Item<'a>> {
-    let shows_blocks = asked.settings.result_blocks != Some(false);
-    let mut items = Vec::with_capacity(asked.request.messages.len());
-    for message in asked.request.messages.iter() {
-        match message {
-            Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
-            Message::Assistant { text, calls, vendor } => {
-                said(asked, text, calls, vendor.as_deref(), &mut items);
-            }
-            Message::Tool { call_id, name, text, is_error, .. } if is_search(asked, name) => {
-                items.push(Item::found(asked, call_id, message));
-                if *is_error {
-                    // The item has no field for it.
-                    let Message::User { text } = Message::notice(&failed(text)) else { continue };
-                    items.push(Item::Notice { role: "user", content: text });
-                }
-            }
-            Message::Tool { call_id, text, blocks, is_error, .. } => {
-                let blocks = if shows_blocks { &**blocks } else { &[] };
-                items.push(Item::Other(Typed::FunctionCallOutput {
-                    call_id: id_of_at_most(call_id, MAX_ID),
-                    output: output(text, blocks, *is_error),
-                }));
-            }
-            _ => {}
+pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Part<Item<'a>>> {
+    let loads = if asked.offer.loads() { "loads" } else { "" };
+    let items = |message: &'a Message| {
+        let found = asked.offer.found_in(message);
+        let mut words = vec![loads];
+        words.extend(found.iter().map(|tool| tool.name().as_str()));
+        asked.first.of_message(message, &words, || items(asked, message))
+    };
+    asked.request.messages.iter().flat_map(items).collect()
+}
+
+fn items<'a>(asked: &Asked<'a>, message: &'a Message) -> Vec<Item<'a>> {
+    let mut items = Vec::with_capacity(1);
+    match message {
+        Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
+        Message::Assistant { text, calls, vendor } => {
+            said(asked, text, calls, vendor.as_deref(), &mut items);
         }
+        Message::Tool { call_id, name, text, is_error, .. } if is_search(asked, name) => {
+            items.push(Item::found(asked, call_id, message));
+            // The item has no field for it.
+            if *is_error && let Message::User { text } = Message::notice(&failed(text)) {
+                items.push(Item::Notice { role: "user", content: text });
+            }
+        }
+        Message::Tool { call_id, text, blocks, is_error, .. } => {
+            let shows_blocks = asked.settings.result_blocks != Some(false);
+            let blocks = if shows_blocks { &**blocks } else { &[] };
+            items.push(Item::Other(Typed::FunctionCallOutput {
+                call_id: id_of_at_most(call_id, MAX_ID),
+                output: output(text, blocks, *is_error),
+            }));
+        }
+        _ => {}
     }
     items
 }
@@ -180,7 +188,7 @@ fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Outp
     if shown.peek().is_none() {
         return Output::Text(text);
     }
-    let text = (!text.is_empty()).then_some(Part::Text { text });
+    let text = (!text.is_empty()).then_some(OutputPart::Text { text });
     Output::Parts(text.into_iter().chain(shown).collect())
 }
 

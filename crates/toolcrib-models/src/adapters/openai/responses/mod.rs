@@ -24,7 +24,10 @@ mod request;
 
 use self::{answer::Reading, request::Body};
 use super::{
-    super::protocol::{Asked, Offer, Reader},
+    super::{
+        first_sent::SentForm,
+        protocol::{Asked, Offer, Reader},
+    },
     Api,
     own::loads_tools,
     schema,
@@ -34,10 +37,12 @@ use super::{
 pub(in super::super) struct Responses;
 
 impl Api for Responses {
+    const NAME: &'static str = "openai responses";
+
     const PATH: &'static str = "/responses";
 
-    fn tools(offer: Offer<'_>) -> String {
-        schema::flat(offer)
+    fn tools(offer: Offer<'_>, first: &SentForm) -> String {
+        schema::flat(offer, first)
     }
 
     fn loads_tools(model: &str) -> Option<bool> {

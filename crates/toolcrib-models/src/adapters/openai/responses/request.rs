@@ -6,7 +6,10 @@ use toolcrib_core::{Digest, Message, ModelRequest, SEARCH_TOOLS, ToolChoice};
 
 use super::{
     super::{
-        super::protocol::{Asked, Offer},
+        super::{
+            first_sent::Part,
+            protocol::{Asked, Offer},
+        },
         own::never_reasons,
     },
     input::{Item, input},
@@ -36,7 +39,7 @@ pub(super) struct Body<'a> {
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
-    input: Vec<Item<'a>>,
+    input: Vec<Part<Item<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }
