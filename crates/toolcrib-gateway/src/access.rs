@@ -41,6 +41,10 @@ pub struct Access {
     pub reveal: Option<Reveal>,
     /// Whether texts that a third party may have written are fenced.
     pub fence: Fence,
+    /// The longest tool name that the client can use, in characters; longer names are cut and end in
+    /// digits of a digest. For clients that add a prefix of their own. At least
+    /// [`Access::MIN_NAME_CHARS`]. Default: no limit beyond the 64 of model APIs.
+    pub max_name_chars: Option<usize>,
 }
 
 /// Whether texts that a third party may have written are fenced.
@@ -99,6 +103,16 @@ impl Access {
     #[must_use]
     pub fn fence(mut self, fence: Fence) -> Self {
         self.fence = fence;
+        self
+    }
+
+    /// The least value of [`max_name_chars`](Self::max_name_chars).
+    pub const MIN_NAME_CHARS: usize = 20;
+
+    /// Sets the longest tool name that the client can use.
+    #[must_use]
+    pub fn max_name_chars(mut self, chars: usize) -> Self {
+        self.max_name_chars = Some(chars.max(Self::MIN_NAME_CHARS));
         self
     }
 

@@ -14,9 +14,9 @@ use super::{
     access_log::AccessEntry,
     exchange::{Asked, Recheck},
     list::{output_schema, refusal},
-    progress,
+    names, progress,
     result::{self, Data},
-    session::{Purpose, Step},
+    session::Step,
 };
 
 /// The parameters; others are ignored.
@@ -69,9 +69,9 @@ async fn answer(
     let step = tokio::select! {
         biased;
         () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
-        step = exchange.step(Purpose::Call(&name)) => step,
+        step = names::find(exchange, name) => step,
     };
-    let step = step.map_err(|error| {
+    let (step, name) = step.map_err(|error| {
         if let Some(entry) = &mut entry {
             entry.error = Some(error.to_string().into());
         }

@@ -39,7 +39,8 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     let (server, name, toolset) = match text(&of, "type").as_deref() {
         Some("ref/prompt") => {
             let name = text(&of, "name").ok_or_else(wrong)?;
-            let (server, own) = prompts::find(&servers, &name).await?;
+            let (server, own) =
+                prompts::find(&servers, &asked.serving.gateway.names, &name).await?;
             of.insert("name".to_owned(), (*own).into());
             (server, Some(name), "mcp.prompts")
         }

@@ -33,6 +33,7 @@ mod http;
 mod list;
 mod logging;
 mod message;
+mod names;
 mod pages;
 mod params;
 mod post;
@@ -62,7 +63,9 @@ pub use self::{
     access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},
 };
-use self::{changes::Changes, resources::Links, rounds::Waiting, servers::Offered};
+use self::{
+    changes::Changes, names::ShownNames, resources::Links, rounds::Waiting, servers::Offered,
+};
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
@@ -112,6 +115,7 @@ struct Shared {
     servers: Vec<McpClient>,
     /// The servers whose texts are not fenced.
     unfenced: HashSet<Arc<str>>,
+    names: ShownNames,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
@@ -138,6 +142,7 @@ impl Gateway {
             changes: Changes::default(),
             servers: Vec::new(),
             unfenced: HashSet::new(),
+            names: ShownNames::default(),
             instructions: None,
             working_dir: None,
             log: None,
@@ -251,6 +256,7 @@ pub struct GatewayBuilder {
     changes: Changes,
     servers: Vec<McpClient>,
     unfenced: HashSet<Arc<str>>,
+    names: ShownNames,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
@@ -269,6 +275,15 @@ impl GatewayBuilder {
     /// still redacted and sanitized.
     pub fn without_fence(mut self, server: impl Into<Arc<str>>) -> Self {
         self.unfenced.insert(server.into());
+        self
+    }
+
+    /// Replaces the prefix `mcp__SERVER__` in the names of a server's tools and prompts, as clients see
+    /// them; the prefix may be empty. Rules, events and results keep the whole names, which stay callable.
+    /// If two tools would have the same name, the later one keeps its whole name. Call it in the
+    /// order of the servers.
+    pub fn prefix(mut self, server: impl Into<Arc<str>>, prefix: impl Into<Arc<str>>) -> Self {
+        self.names.add(server.into(), prefix.into());
         self
     }
 
@@ -303,12 +318,14 @@ impl GatewayBuilder {
 
     /// Builds the gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
-        let Self { engine, changes, servers, unfenced, instructions, working_dir, log } = self;
+        let Self { engine, changes, servers, unfenced, names, instructions, working_dir, log } =
+            self;
         Gateway(Arc::new(Shared {
             engine,
             changes,
             servers,
             unfenced,
+            names,
             instructions,
             working_dir,
             log,

@@ -62,7 +62,13 @@ pub(super) async fn list(
     });
     let step = step.map_err(|error| refusal(&error))?;
     let menu = step.iteration.menu();
-    let tools = menu.tools().iter().map(|tool| wire::tool(tool, output_schema(tool)));
+    let gateway = &exchange.serving.gateway;
+    let names = gateway.names.of(menu, exchange.caller.access.max_name_chars);
+    let tools = menu.tools().iter().zip(names).map(|(tool, name)| {
+        let mut tool = wire::tool(tool, output_schema(tool));
+        tool.name = name.into_owned().into();
+        tool
+    });
     let mut answer = ListToolsResult::with_all_items(tools.collect());
     let notices: Vec<_> = step.iteration.notices().iter().map(Notice::model_text).collect();
     if !notices.is_empty() {

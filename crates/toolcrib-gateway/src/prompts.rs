@@ -14,6 +14,7 @@ use super::{
     downstream::is_of_protocol,
     exchange::{Asked, Outcome},
     message::no_method,
+    names::ShownNames,
     quoted::shortened,
     resources::{listed, lists, one_page, request},
     servers::{Body, Never, Server, Servers, named},
@@ -35,17 +36,19 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
         return Err(no_method("prompts/list"));
     }
     let redactor = asked.serving.gateway.engine.redactor();
+    let names = &asked.serving.gateway.names;
     let mut items = Vec::new();
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         for item in list.iter() {
             let Some(own) = item.get("name").and_then(Value::as_str) else { continue };
-            let name = server.client.exposed_name(own);
-            let judged = prompt(server, &name, Never);
+            let known = server.client.exposed_name(own);
+            let judged = prompt(server, &known, Never);
             if !judged.is_some_and(|judged| servers.step.iteration.admits(&judged, None)) {
                 continue;
             }
             let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
             if let Some(fields) = item.as_object_mut() {
+                let name = names.of_server(&server.name, &known).into_owned();
                 fields.insert("name".to_owned(), name.into());
             }
             items.push(item);
@@ -62,7 +65,7 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = asked.servers().await?;
-    let (server, own) = find(&servers, &name).await?;
+    let (server, own) = find(&servers, &asked.serving.gateway.names, &name).await?;
     let arguments = match params.remove("arguments") {
         Some(Value::Object(arguments)) => arguments,
         _ => Map::new(),
@@ -134,6 +137,7 @@ fn block(server: &str, message: Value) -> Result<ContentBlock, ToolError> {
 /// The server of a prompt, and the prompt's own name.
 pub(super) async fn find<'a>(
     servers: &'a Servers,
+    shown: &ShownNames,
     name: &str,
 ) -> Result<(&'a Server, Arc<str>), ErrorData> {
     let lists = lists(servers, AssetKind::Prompts).await;
@@ -142,7 +146,11 @@ pub(super) async fn find<'a>(
     }
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         let mut names = list.iter().filter_map(|item| item.get("name").and_then(Value::as_str));
-        if let Some(own) = names.find(|own| server.client.exposed_name(own) == name) {
+        let is_named = |own: &&str| {
+            let known = server.client.exposed_name(own);
+            known == name || shown.of_server(&server.name, &known) == name
+        };
+        if let Some(own) = names.find(is_named) {
             return Ok((server, own.into()));
         }
     }

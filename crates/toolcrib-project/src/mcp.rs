@@ -19,6 +19,7 @@ pub struct McpServer {
     pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
     pub(crate) unfenced: bool,
+    pub(crate) prefix: Option<Arc<str>>,
     /// Of a program.
     pub(crate) sandbox: Option<SandboxTier>,
     /// The client; else why there is none, for the operator.
@@ -56,6 +57,11 @@ impl McpServer {
     /// Whether its texts are fenced for clients of a gateway. Default: yes.
     pub fn is_fenced(&self) -> bool {
         !self.unfenced
+    }
+
+    /// The prefix of its tools and prompts for clients of a gateway; `mcp__NAME__` if absent.
+    pub fn prefix(&self) -> Option<&Arc<str>> {
+        self.prefix.as_ref()
     }
 
     /// The sandbox of its program; `None` for a server at a URL, or without a client.

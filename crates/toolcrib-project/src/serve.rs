@@ -23,6 +23,7 @@ pub struct ServeToken {
     pub(crate) personality: Option<Arc<str>>,
     pub(crate) reveal: Option<Reveal>,
     pub(crate) unfenced: bool,
+    pub(crate) max_name_chars: Option<usize>,
 }
 
 impl ServeToken {
@@ -54,6 +55,11 @@ impl ServeToken {
     /// Whether texts of third parties are fenced for its bearer. Default: yes.
     pub fn is_fenced(&self) -> bool {
         !self.unfenced
+    }
+
+    /// The longest tool name that its bearer can use.
+    pub fn max_name_chars(&self) -> Option<usize> {
+        self.max_name_chars
     }
 
     /// The personality of its bearer; the default one if absent.

@@ -20,12 +20,19 @@ const FILE: &str = "xtask/conformance/expected-failures.txt";
 const HEADER: &str = "\
 # Scenarios of the MCP conformance suite that fail, each with its requirement set and the columns that it fails in.
 # A run fails at a scenario that fails and is not listed, and at one that is listed and passes: delete its columns then,
-# or run `cargo xtask conformance --bless`. Nothing is ever added.
+# or run `cargo xtask conformance --bless`. Nothing is ever added. A reason after `#` stays with its line.
 ";
 
-/// Set and scenario, with the columns that the scenario fails in.
+/// The failures by set and scenario.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Expected(BTreeMap<(String, String), BTreeSet<String>>);
+pub(crate) struct Expected(BTreeMap<(String, String), Failure>);
+
+/// The columns in which a scenario fails, and the reason if it cannot pass.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Failure {
+    columns: BTreeSet<String>,
+    reason: Option<String>,
+}
 
 impl Expected {
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, Problem> {
@@ -34,11 +41,17 @@ impl Expected {
     }
 
     fn parse(text: &str) -> Self {
-        let mut all = BTreeMap::new();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let mut all: BTreeMap<_, Failure> = BTreeMap::new();
+        for line in text.lines() {
+            let (line, reason) = match line.split_once('#') {
+                Some((line, reason)) => (line, Some(reason.trim().to_owned())),
+                None => (line, None),
+            };
             let mut words = line.split_whitespace().map(str::to_owned);
             if let (Some(set), Some(scenario)) = (words.next(), words.next()) {
-                all.entry((set, scenario)).or_insert_with(BTreeSet::new).extend(words);
+                let failure = all.entry((set, scenario)).or_default();
+                failure.columns.extend(words);
+                failure.reason = reason;
             }
         }
         Self(all)
@@ -46,7 +59,7 @@ impl Expected {
 
     fn has(&self, run: &Run, scenario: &Scenario) -> bool {
         let key = (run.set.clone(), scenario.name.clone());
-        self.0.get(&key).is_some_and(|columns| columns.contains(&run.column))
+        self.0.get(&key).is_some_and(|failure| failure.columns.contains(&run.column))
     }
 
     pub(crate) fn check(&self, runs: &[Run]) -> Result<(), Problem> {
@@ -67,8 +80,8 @@ impl Expected {
                 }
             }
         }
-        for ((set, name), columns) in &self.0 {
-            for column in columns {
+        for ((set, name), failure) in &self.0 {
+            for column in &failure.columns {
                 let run = runs.iter().find(|run| run.set == *set && run.column == *column);
                 if !MATRIX.contains(&column.as_str())
                     || run.is_some_and(|run| run.scenario(name).is_none())
@@ -94,12 +107,12 @@ impl Expected {
         for run in runs {
             for scenario in run.scenarios.iter().filter(|scenario| scenario.ok) {
                 let key = (run.set.clone(), scenario.name.clone());
-                if let Some(columns) = self.0.get_mut(&key) {
-                    columns.remove(&run.column);
+                if let Some(failure) = self.0.get_mut(&key) {
+                    failure.columns.remove(&run.column);
                 }
             }
         }
-        self.0.retain(|_, columns| !columns.is_empty());
+        self.0.retain(|_, failure| !failure.columns.is_empty());
     }
 
     pub(crate) fn write(&self, workspace: &Workspace) -> Result<(), Problem> {
@@ -108,9 +121,10 @@ impl Expected {
     }
 
     fn text(&self) -> String {
-        let line = |((set, scenario), columns): (&(String, String), &BTreeSet<String>)| {
-            let columns: Vec<_> = columns.iter().map(String::as_str).collect();
-            format!("{set} {scenario} {}\n", columns.join(" "))
+        let line = |((set, scenario), failure): (&(String, String), &Failure)| {
+            let columns: Vec<_> = failure.columns.iter().map(String::as_str).collect();
+            let reason = failure.reason.iter().map(|reason| format!(" # {reason}"));
+            format!("{set} {scenario} {}{}\n", columns.join(" "), reason.collect::<String>())
         };
         HEADER.to_owned() + &self.0.iter().map(line).collect::<String>()
     }
@@ -160,10 +174,11 @@ mod tests {
 
     #[test]
     fn a_new_list_lacks_passed_scenarios_and_never_has_new_ones() {
-        let text = format!("{HEADER}2025-11-25 a client gateway/both\n2025-11-25 b client\n");
+        let text =
+            format!("{HEADER}2025-11-25 a client gateway/both # section 4\n2025-11-25 b client\n");
         let mut expected = Expected::parse(&text);
         assert_eq!(expected.text(), text);
         expected.remove_passed(&[run("client", &[("a", true), ("b", true), ("c", false)])]);
-        assert_eq!(expected.text(), format!("{HEADER}2025-11-25 a gateway/both\n"));
+        assert_eq!(expected.text(), format!("{HEADER}2025-11-25 a gateway/both # section 4\n"));
     }
 }

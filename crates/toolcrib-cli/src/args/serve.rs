@@ -37,6 +37,10 @@ pub(crate) struct ServeArgs {
     /// the project declares no token
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,
+    /// List the tools and prompts of servers without `mcp__SERVER__` before their names, except for
+    /// servers with a `prefix`; of two equal names the later one keeps it
+    #[arg(long)]
+    pub(crate) no_prefix: bool,
     /// Accept requests that name this host, NAME or NAME:PORT, in addition to the served address.
     /// May be repeated [default: localhost, 127.0.0.1 and [::1]]
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]

@@ -2,7 +2,7 @@
 
 mod http;
 
-use std::io::IsTerminal as _;
+use std::{io::IsTerminal as _, sync::Arc};
 
 use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Identity};
@@ -74,6 +74,12 @@ async fn serve_project(
     let mut gateway = clients.fold(gateway, GatewayBuilder::watch);
     for server in project.mcp_servers().iter().filter(|server| !server.is_fenced()) {
         gateway = gateway.without_fence(server.name().as_str());
+    }
+    for server in project.mcp_servers() {
+        let none = || args.no_prefix.then(|| Arc::from(""));
+        if let Some(prefix) = server.prefix().cloned().or_else(none) {
+            gateway = gateway.prefix(server.name().as_str(), prefix);
+        }
     }
     if let Some(path) = &args.access_log {
         gateway = gateway.access_log(json_lines::access_log(path, project)?);

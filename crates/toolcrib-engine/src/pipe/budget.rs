@@ -5,6 +5,8 @@
 //! and the fence count toward it. The texts of a result's blocks count toward its cap too, all
 //! together: a text is passed on as far as the model reads it.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 use toolcrib_core::{__internal::fence_chars, ContentBlock, Tool};
 
@@ -150,8 +152,13 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             (made.below, placed) = place(output.blocks, output.value.is_empty(), limits);
             made.body = output.value;
             let has_shape = ended.tool.as_ref().is_some_and(|tool| tool.output_schema().is_some());
-            made.structured =
-                output.structured.map(|data| structured::fit(data, cap, has_shape, &kept.data));
+            if let Some(data) = output.structured {
+                let (data, marker) = structured::fit(data, cap, has_shape, &kept.data);
+                made.structured = Some(data);
+                if let Some(marker) = marker {
+                    let _ = write!(made.body, "\n\nThe lists of the data: {marker}");
+                }
+            }
             made.meta = output.meta.filter(|meta| fits(meta, cap));
             made.cost_usd = output.cost_usd;
         }
@@ -162,7 +169,7 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             if let Some(details) = failure.details {
                 (made.below, placed) = place(details.blocks, made.body.is_empty(), limits);
                 let data = details.structured;
-                made.structured = data.map(|data| structured::fit(data, cap, false, &kept.data));
+                made.structured = data.map(|data| structured::fit(data, cap, false, &kept.data).0);
                 made.meta = details.meta.filter(|meta| fits(meta, cap));
             }
             made.abandoned = failure.abandoned;

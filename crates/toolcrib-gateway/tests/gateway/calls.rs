@@ -306,19 +306,30 @@ async fn a_client_that_asks_for_too_much_at_a_time_is_told_so() {
 }
 
 #[tokio::test]
-async fn data_that_has_no_place_is_left_out_so_that_clients_can_take_the_rest() {
-    let rows = builder("rows").output_schema(json!({
-        "type": "object",
-        "properties": { "rows": { "type": "array" } },
-        "required": ["rows"],
-    }));
-    let rows = rows.handler(|_: Value, _| async {
-        ToolOutput::text("all rows").structured(json!({ "rows": vec![123_456_789; 1000] }))
-    });
+async fn data_over_the_budget_keeps_its_schema_or_is_omitted() {
+    let rows = |name: &str, least: usize| {
+        let schema = json!({
+            "type": "object",
+            "properties": { "rows": { "type": "array", "minItems": least } },
+            "required": ["rows"],
+        });
+        let all = |_: Value, _| async {
+            ToolOutput::text("all rows").structured(json!({ "rows": vec![123_456_789; 1000] }))
+        };
+        builder(name).output_schema(schema).handler(all).unwrap()
+    };
     let limits = Limits { batch_result_chars: 1000, ..Limits::default() };
     for era in ERAS {
-        let client = Client::to(engine().tool(rows.clone().unwrap()).limits(limits), era).await;
-        let result = client.call("rows", json!({})).await;
+        let tools = [rows("some", 1), rows("every", 1000)];
+        let client = Client::to(engine().tools(tools).limits(limits), era).await;
+        let some = client.call("some", json!({})).await;
+        assert_eq!(some.is_error, Some(false));
+        let kept = some.structured_content.as_ref().unwrap()["rows"].as_array().unwrap();
+        assert!((90..100).contains(&kept.len()), "{}", kept.len());
+        let said = text(&some);
+        assert!(said.starts_with("all rows\n\nThe lists of the data: [truncated — 10"), "{said}");
+
+        let result = client.call("every", json!({})).await;
         assert_eq!((result.is_error, &result.structured_content), (Some(true), &None));
         assert_eq!(result.meta, None);
         let said = text(&result);

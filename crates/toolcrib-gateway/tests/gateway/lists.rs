@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{FENCE_NOTICE, Policy, Rule, RuleConditions, SkillId, ToolProvider};
+use toolcrib_core::{
+    FENCE_NOTICE, Policy, Rule, RuleConditions, SkillId, ToolContext, ToolProvider,
+};
 use toolcrib_engine::OnFailure;
 use toolcrib_gateway::{Access, Gateway};
 
-use super::support::{Client, ERAS, Era, Log, Source, billing, builder, engine, tool};
+use super::support::{Client, ERAS, Era, Log, Source, billing, builder, engine, text, tool};
 
 #[tokio::test]
 async fn a_tool_is_listed_with_all_that_is_declared_of_it() {
@@ -44,6 +46,54 @@ async fn a_tool_is_listed_with_all_that_is_declared_of_it() {
             "{era:?}"
         );
         assert!(tools[1].output_schema.is_none() && tools[1].title.is_none());
+    }
+}
+
+/// Two servers with a tool of one name, and a tool of the engine.
+fn servers() -> Gateway {
+    let of = |server: &str, name: &str| {
+        let says = format!("{server} ran");
+        let body = move |_: serde_json::Value, _: ToolContext| {
+            let says = says.clone();
+            async move { says }
+        };
+        let tool = builder(&format!("mcp__{server}__{name}")).mcp_server(server);
+        tool.origin(format!("mcp:{server}")).handler(body).unwrap()
+    };
+    let long = "reads_the_whole_history_of_a_repository";
+    let tools =
+        [tool("log"), of("git", "log"), of("git", long), of("hub", "log"), of("db", "query")];
+    let denied = Rule::deny("no queries").tools(["mcp__db__*"]);
+    let engine = engine().tools(tools).policy(Policy::of([denied])).build().unwrap();
+    Gateway::builder(engine).prefix("git", "g_").prefix("hub", "g_").prefix("db", "").build()
+}
+
+#[tokio::test]
+async fn a_client_sees_names_with_the_prefix_of_the_server_and_of_its_length() {
+    let gateway = servers();
+    for era in ERAS {
+        let client = Client::of(&gateway, era, Access::new()).await;
+        let long = "g_reads_the_whole_history_of_a_repository";
+        assert_eq!(client.names().await, ["log", "g_log", long, "mcp__hub__log"], "{era:?}");
+        for (name, ran) in [
+            ("log", "log ran"),
+            ("g_log", "git ran"),
+            (long, "git ran"),
+            ("mcp__git__log", "git ran"),
+            ("mcp__hub__log", "hub ran"),
+        ] {
+            assert_eq!(text(&client.call(name, json!({})).await), ran, "{name}");
+        }
+        let short = Client::of(&gateway, era, Access::new().max_name_chars(20)).await;
+        let names = short.names().await;
+        assert_eq!((&*names[1], names[2].len()), ("g_log", 20));
+        assert!(names[2].starts_with("g_reads_the"), "{names:?}");
+        assert_eq!(text(&short.call(&names[2], json!({})).await), "git ran");
+        assert_eq!(text(&short.call(long, json!({})).await), "git ran");
+        // A rule decides about the whole name, whatever name a client uses.
+        for hidden in ["query", "mcp__db__query", "g_query"] {
+            assert_eq!(short.refused(hidden).await.code.0, -32602, "{hidden}");
+        }
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct McpSettings {
     pub(crate) session: Option<SessionScope>,
     /// Whether its texts are not fenced for clients of a gateway.
     pub(crate) unfenced: bool,
+    /// The prefix of its names for clients of a gateway.
+    pub(crate) prefix: Option<Arc<str>>,
     pub(crate) max_sessions: Option<usize>,
     pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
@@ -230,6 +232,7 @@ impl McpSettings {
                 })
                 .map(|word| word.value),
             unfenced: super::read_unfenced(table),
+            prefix: prefix(table),
             max_sessions: table.integer("max_sessions", SESSIONS),
             limits: ProcessLimitsSection::read(table),
             allow_stray_children: table
@@ -243,6 +246,28 @@ impl McpSettings {
                 .unwrap_or_default(),
         }
     }
+}
+
+/// The characters of a prefix, which leave room for the tool's name.
+const LONGEST_PREFIX: usize = 32;
+
+fn prefix(table: &Table<'_>) -> Option<Arc<str>> {
+    let value = table.value("prefix")?;
+    let prefix = value.text()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let problem = if !prefix.value.chars().all(is_plain) || prefix.value.len() > LONGEST_PREFIX {
+        "cannot begin the names of tools"
+    } else if prefix.value.starts_with("mcp__") {
+        "claims a server"
+    } else {
+        return Some(prefix.value);
+    };
+    let help = format!(
+        "use up to {LONGEST_PREFIX} of a-z A-Z 0-9 _ -, \"\" for none; without the key it is \
+         `mcp__NAME__`"
+    );
+    value.refuse(format!("`prefix` {:?} {problem}", &*prefix.value), help);
+    None
 }
 
 fn globs(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {

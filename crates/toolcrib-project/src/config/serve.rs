@@ -1,6 +1,6 @@
 //! `[[serve.token]]`: the identities that may use a gateway over HTTP.
 
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 use toolcrib_config::{Located, Spot, Table};
 use toolcrib_engine::Reveal;
@@ -13,6 +13,9 @@ pub(crate) struct ServeSection {
     pub(crate) tokens: Vec<TokenSection>,
 }
 
+/// The permitted lengths of tool names: room for a digest, and the limit of model APIs.
+const NAME_CHARS: RangeInclusive<usize> = 20..=64;
+
 /// `[[serve.token]]`.
 #[derive(Debug)]
 pub(crate) struct TokenSection {
@@ -24,6 +27,7 @@ pub(crate) struct TokenSection {
     pub(crate) personality: Option<Located<Arc<str>>>,
     pub(crate) reveal: Option<Reveal>,
     pub(crate) unfenced: bool,
+    pub(crate) max_name_chars: Option<usize>,
 }
 
 impl ServeSection {
@@ -39,6 +43,7 @@ impl ServeSection {
                 personality: table.text("personality"),
                 reveal: super::tool_search::reveal(table),
                 unfenced: read_unfenced(table),
+                max_name_chars: table.integer("max_name_chars", NAME_CHARS),
             })
         });
         Self { tokens: tokens.unwrap_or_default() }

@@ -37,6 +37,7 @@ pub(crate) fn build_tokens(
             reveal: token.reveal,
             personality: token.personality.as_ref().map(|name| name.value.clone()),
             unfenced: token.unfenced,
+            max_name_chars: token.max_name_chars,
         })
     };
     report_nameless(section, names, problems);

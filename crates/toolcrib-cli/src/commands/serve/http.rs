@@ -38,6 +38,7 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         access.tenant = token.tenant().cloned();
         access.personality = token.personality().cloned();
         access.reveal = token.reveal();
+        access.max_name_chars = token.max_name_chars();
         access.skills.clone_from(&default.skills);
         if !token.is_fenced() {
             access.fence = Fence::Off;

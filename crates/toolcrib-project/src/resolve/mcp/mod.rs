@@ -267,6 +267,7 @@ impl McpSources<'_> {
             alternatives: values(&settings.alternatives),
             trusted: self.trusts(&plan, settings),
             unfenced: settings.unfenced,
+            prefix: settings.prefix.clone(),
             client,
             secrets: plan.secrets,
         })

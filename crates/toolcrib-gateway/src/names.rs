@@ -1,0 +1,119 @@
+//! Tool names as clients see them.
+//!
+//! Rules, events and models know a tool of a server as `mcp__SERVER__TOOL`. A client may list it under another prefix,
+//! and cut to a length that leaves room for the client's own prefix. The known name stays callable.
+
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+use toolcrib_core::{Digest, Menu, Tool};
+use toolcrib_engine::TurnError;
+
+use super::{
+    exchange::Asked,
+    session::{Purpose, Step},
+};
+
+/// The hexadecimal digits at the end of a name that was cut.
+const DIGITS: usize = 8;
+
+/// The prefixes of servers whose tools clients see under other names, in the order of the servers.
+#[derive(Debug, Default)]
+pub(super) struct ShownNames(Vec<(Arc<str>, Arc<str>)>);
+
+impl ShownNames {
+    pub(super) fn add(&mut self, server: Arc<str>, prefix: Arc<str>) {
+        self.0.retain(|(known, _)| *known != server);
+        self.0.push((server, prefix));
+    }
+
+    /// The names of a menu's tools, in its order. If two tools would have one name, the later keeps
+    /// its known name.
+    pub(super) fn of<'a>(&self, menu: &'a Menu, longest: Option<usize>) -> Vec<Cow<'a, str>> {
+        let known = menu.tools().iter().map(|tool| Cow::Borrowed(tool.name().as_str()));
+        if self.0.is_empty() && longest.is_none() {
+            return known.collect();
+        }
+        let mut taken: HashSet<Cow<'a, str>> = known.collect();
+        let mut names = Vec::with_capacity(menu.len());
+        for tool in menu.tools() {
+            let wanted = self.of_tool(tool, longest);
+            let is_free = *wanted == **tool.name() || taken.insert(wanted.clone());
+            names.push(if is_free { wanted } else { Cow::Borrowed(tool.name().as_str()) });
+        }
+        names
+    }
+
+    fn of_tool<'a>(&self, tool: &'a Tool, longest: Option<usize>) -> Cow<'a, str> {
+        let known = tool.name().as_str();
+        let name = match tool.mcp_server() {
+            Some(server) => self.of_server(server, known),
+            None => Cow::Borrowed(known),
+        };
+        match longest.filter(|longest| name.len() > *longest) {
+            Some(longest) => Cow::Owned(cut(&name, known, longest)),
+            None => name,
+        }
+    }
+
+    /// The name of a server's tool or prompt with the server's prefix for clients.
+    pub(super) fn of_server<'a>(&self, server: &str, known: &'a str) -> Cow<'a, str> {
+        let own = self.0.iter().find(|(named, _)| **named == *server);
+        let name = own.and_then(|(server, prefix)| {
+            let rest = known.strip_prefix(&*prefix_of(server))?;
+            Some(Cow::Owned(format!("{prefix}{rest}")))
+        });
+        name.unwrap_or(Cow::Borrowed(known))
+    }
+
+    /// The known names that a client's name may have.
+    fn candidates<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
+        self.0.iter().filter_map(|(server, prefix)| {
+            let rest = name.strip_prefix(&**prefix)?;
+            Some(format!("{}{rest}", prefix_of(server)).into())
+        })
+    }
+}
+
+/// An iteration for the tool that a client calls by a name, and the tool's known name. Only the
+/// servers that may have it are queried, except for a name that was cut.
+pub(super) async fn find(asked: &Asked<'_>, name: Arc<str>) -> Result<(Step, Arc<str>), TurnError> {
+    let is_known = |step: &Step, name: &str| {
+        step.iteration.menu().get(name).is_some() || step.iteration.withheld().is_away(name)
+    };
+    let names = &asked.serving.gateway.names;
+    let step = asked.step(Purpose::Call(&name)).await?;
+    if is_known(&step, &name) {
+        return Ok((step, name));
+    }
+    for candidate in names.candidates(&name) {
+        let step = asked.step(Purpose::Call(&candidate)).await?;
+        if is_known(&step, &candidate) {
+            return Ok((step, candidate));
+        }
+    }
+    let longest = asked.caller.access.max_name_chars;
+    if longest == Some(name.len()) {
+        let all = asked.step(Purpose::Look).await?;
+        let menu = all.iteration.menu();
+        let position = names.of(menu, longest).iter().position(|shown| **shown == *name);
+        let known = position.and_then(|position| menu.tools().get(position));
+        if let Some(known) = known.map(|tool| tool.name().as_str().into()) {
+            return Ok((all, known));
+        }
+    }
+    Ok((step, name))
+}
+
+/// The prefix of the known names of a server's tools.
+fn prefix_of(server: &str) -> String {
+    format!("mcp__{server}__")
+}
+
+/// A name of `longest` characters that ends in digits of the known name's digest.
+fn cut(name: &str, known: &str, longest: usize) -> String {
+    let digest = Digest::of(known).to_string();
+    let digits = digest.get(..DIGITS).unwrap_or(&digest);
+    // Names are ASCII.
+    let kept = name.get(..longest.saturating_sub(DIGITS + 1)).unwrap_or_default();
+    format!("{kept}_{digits}")
+}
