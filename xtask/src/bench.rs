@@ -13,7 +13,7 @@ use crate::{
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 10] = [
+const PROGRAMS: [&[&str]; 11] = [
     &["bench", "--bench", "loop"],
     &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
@@ -23,6 +23,7 @@ const PROGRAMS: [&[&str]; 10] = [
     &["bench", "--bench", "artifacts"],
     &["bench", "--bench", "sandbox"],
     &["bench", "--bench", "files"],
+    &["bench", "--bench", "sessions"],
     &["run", "--release", "--bin", "counts"],
 ];
 

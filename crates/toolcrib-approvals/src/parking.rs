@@ -40,6 +40,8 @@ enum Known {
     Denied(Option<Arc<str>>),
     /// Nothing; with the open row of the call, if it was parked before.
     Nothing(Option<Arc<str>>),
+    /// Nothing any more.
+    Expired,
 }
 
 impl ParkingApprover {
@@ -77,15 +79,13 @@ impl ParkingApprover {
             Ok(known) => known,
             Err(error) => return failed(error),
         };
-        let open = match known {
+        let (open, has_expired) = match known {
             Known::Granted | Known::Approved => return Approval::Approved,
             Known::Denied(reason) => {
-                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                return Approval::Refused(format!(
-                    "the operator denied this call of `{tool}`{reason}; do not repeat it"
-                ));
+                return Approval::Refused(denial(tool, reason.as_deref()));
             }
-            Known::Nothing(open) => open,
+            Known::Nothing(open) => (open, false),
+            Known::Expired => (None, true),
         };
         if let Some(terminal) = &self.terminal {
             let answer = terminal.ask(request).await;
@@ -115,6 +115,7 @@ impl ParkingApprover {
             Ok(approvals.store.park(call, MOST_OPEN)?)
         });
         match parked.await {
+            Ok(parked) if has_expired => Approval::Expired(self.told(tool, &parked)),
             Ok(parked) => Approval::Parked(self.told(tool, &parked)),
             Err(error) => failed(error),
         }
@@ -178,11 +179,17 @@ impl ParkingApprover {
     }
 }
 
+/// The text for the model.
+fn denial(tool: &str, reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("the operator denied this call of `{tool}`{reason}; do not repeat it")
+}
+
 impl Approvals {
     /// The user's decision on a call. A decision on it is used up.
     fn known(&self, call: &ParkedCall) -> Result<Known, ApprovalError> {
         let key = self.keys.read()?;
-        let mut open = None;
+        let (mut open, mut has_expired) = (None, false);
         for stored in self.store.approvals(false)? {
             if stored.call.binding != call.binding {
                 continue;
@@ -210,14 +217,19 @@ impl Approvals {
                     match how {
                         "used" => return Ok(Known::Approved),
                         "denied" => return Ok(Known::Denied(settled.reason.clone())),
-                        _ => {}
+                        _ => has_expired = true,
                     }
                 }
+                ApprovalState::Open => has_expired = true,
                 _ => {}
             }
         }
         let is_granted = key.is_some() && self.is_granted(call)?;
-        Ok(if is_granted { Known::Granted } else { Known::Nothing(open) })
+        Ok(match (is_granted, has_expired && open.is_none()) {
+            (true, _) => Known::Granted,
+            (false, true) => Known::Expired,
+            (false, false) => Known::Nothing(open),
+        })
     }
 
     fn is_granted(&self, call: &ParkedCall) -> Result<bool, ApprovalError> {
@@ -231,6 +243,24 @@ impl Approvals {
                 && serde_json::from_str::<GrantScope>(&grant.scope)
                     .is_ok_and(|scope| scope.permits(&arguments.value))
         }))
+    }
+
+    /// The denial of a session's call that was parked, with the tool. It is used up.
+    fn denial(&self, session: &str, call_id: &str) -> Result<Option<String>, ApprovalError> {
+        let key = self.keys.read()?;
+        for stored in self.store.approvals(false)? {
+            let ApprovalState::Settled(settled) = &stored.state else { continue };
+            let is_denial = stored.call.session.as_deref() == Some(session)
+                && stored.call.call_id.as_deref() == Some(call_id)
+                && !settled.is_approved
+                && settled.until_ms > now_ms()
+                && self.is_sealed(key.as_ref(), &stored, settled);
+            if is_denial && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)? {
+                self.store.close(&stored.id, "denied")?;
+                return Ok(Some(denial(&stored.call.tool, settled.reason.as_deref())));
+            }
+        }
+        Ok(None)
     }
 
     /// The arguments of a session's call that was parked.
@@ -266,6 +296,15 @@ impl Approver for ParkingApprover {
             let found = spawn_blocking(move || approvals.parked(&session, &call_id)).await;
             // Without them the call has the arguments of its message, and needs another approval if
             // they are others.
+            found.ok()?.ok()?
+        })
+    }
+
+    fn denied<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let session = self.session.clone()?;
+            let (approvals, call_id) = (self.approvals.clone(), Arc::clone(call_id));
+            let found = spawn_blocking(move || approvals.denial(&session, &call_id)).await;
             found.ok()?.ok()?
         })
     }

@@ -129,6 +129,14 @@ impl Message {
         names
     }
 
+    /// The calls of the model's message; none for others.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Assistant { calls, .. } => calls,
+            _ => &[],
+        }
+    }
+
     /// A response of the model with text and calls.
     pub fn assistant(text: impl Into<Arc<str>>, calls: impl Into<Vec<ToolCall>>) -> Self {
         Self::Assistant { text: text.into(), calls: calls.into(), vendor: None }

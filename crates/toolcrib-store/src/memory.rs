@@ -339,7 +339,11 @@ fn write(
                 problem: error.to_string(),
             })?;
             info.bytes += frozen.len() as u64;
-            messages.push(StoredMessage { turn: turn.number, message: message.clone() });
+            messages.push(StoredMessage {
+                turn: turn.number,
+                left_out: false,
+                message: message.clone(),
+            });
         }
         SessionRecord::Intent(intent) => {
             if let Some(call) = calls.iter_mut().find(|call| call.call_id == intent.call_id) {
@@ -375,6 +379,12 @@ fn write(
         SessionRecord::Event(event) => {
             info.bytes += serde_json::to_string(&event.fields).map_or(0, |json| json.len() as u64);
             events.push((turn.number, event.clone()));
+        }
+        SessionRecord::LeftOut(left_out) => {
+            let present = messages.iter_mut().filter(|stored| !stored.left_out).enumerate();
+            for (_, stored) in present.filter(|(position, _)| left_out.contains(position)) {
+                stored.left_out = true;
+            }
         }
         SessionRecord::Sent(part) => {
             info.bytes += part.json.len() as u64;

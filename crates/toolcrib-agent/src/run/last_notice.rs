@@ -3,6 +3,8 @@
 use toolcrib_core::Message;
 use toolcrib_engine::Notice;
 
+use super::compaction;
+
 /// The notice after all sources work again.
 const ALL_WELL: &str = "All tools that you are offered can be used again.";
 
@@ -12,7 +14,8 @@ pub(super) struct LastNotice(Option<String>);
 
 impl LastNotice {
     pub(super) fn in_history(messages: &[Message]) -> Self {
-        Self(messages.iter().rev().find_map(Message::as_notice).map(str::to_owned))
+        let mut notices = messages.iter().rev().filter_map(Message::as_notice);
+        Self(notices.find(|notice| !compaction::is_notice(notice)).map(str::to_owned))
     }
 
     /// The message with another text.

@@ -1,6 +1,7 @@
 //! A run: one message up to the answer. The loop is the engine's; the steps of a run are one
 //! function each: `run → drive → (step → ask)* → ask_without_calls`.
 
+mod compaction;
 mod guard;
 mod last_notice;
 mod model_loop;
@@ -192,7 +193,9 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     if let (Some(recording), None) = (&mut recording, &interrupted) {
         recording.turn_began(&message, models.first().name(), &skills);
     }
-    transcript.recording = recording;
+    if let Some(recording) = recording {
+        transcript.record_in(recording);
+    }
     transcript.report.began(
         &agent.engine.redactor().text(&message),
         models.first().name(),

@@ -3,7 +3,7 @@
 use toolcrib_core::{Approver, Arguments};
 use toolcrib_engine::Engine;
 
-use crate::session::{CallState, InterruptedCall, not_made};
+use crate::session::{CallState, InterruptedCall, denied, not_made};
 
 /// Gives each call that was parked exactly the arguments that a person decides on, with the present
 /// values of secrets. It passes the pipe again, where the approver knows the decision.
@@ -13,7 +13,17 @@ pub(super) async fn restore(
     calls: &mut [InterruptedCall],
 ) {
     for InterruptedCall { call, state } in calls {
-        let Some(parked) = approver.parked(&call.id).await else { continue };
+        let Some(parked) = approver.parked(&call.id).await else {
+            // The arguments of a denied call are deleted. Where the message has them, the call passes
+            // the pipe as always.
+            if matches!(state, CallState::Lost(_))
+                && let Some(denial) = approver.denied(&call.id).await
+            {
+                let denial = engine.redactor().text(&denial).into_owned();
+                *state = CallState::Lost(denied(call, &denial));
+            }
+            continue;
+        };
         *state = match engine.resolve_arguments(&parked).await {
             Ok(arguments) => {
                 call.arguments = Arguments::Json(arguments);

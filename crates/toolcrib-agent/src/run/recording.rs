@@ -168,6 +168,24 @@ impl Recording {
         &self.first_sent
     }
 
+    /// The ids of calls whose messages are left out of requests.
+    pub(super) fn left_out(&self) -> Vec<Arc<str>> {
+        self.session.left_out()
+    }
+
+    /// Writes that messages are left out of later requests. All messages must be in the store.
+    pub(super) async fn leave_out(
+        &mut self,
+        positions: &[usize],
+        ids: Vec<Arc<str>>,
+    ) -> Result<(), RunError> {
+        self.written = self.written.saturating_sub(positions.len());
+        self.session.leave_out(positions.to_vec(), ids).await.map_err(|error| {
+            self.calls.fail(&error);
+            failed(error.to_string())
+        })
+    }
+
     /// Whether a call waits for approval.
     pub(super) fn awaits_approval(&self) -> bool {
         self.awaits_approval

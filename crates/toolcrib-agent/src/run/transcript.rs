@@ -1,6 +1,6 @@
 //! The conversation between user, model and tools.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, mem, sync::Arc};
 
 use toolcrib_core::{
     EventKind, Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice,
@@ -10,6 +10,7 @@ use toolcrib_engine::{Notice, ReliabilityContext};
 
 use super::{
     AgentParts, Models,
+    compaction::{Compaction, is_overflow},
     last_notice::LastNotice,
     prefix::Prefix,
     recording::Recording,
@@ -91,6 +92,12 @@ impl<'a> Transcript<'a> {
         }
     }
 
+    /// Records the run in its session.
+    pub(super) fn record_in(&mut self, recording: Recording) {
+        self.call_ids.extend(recording.left_out());
+        self.recording = Some(recording);
+    }
+
     /// Continues the usage of an interrupted turn, and reports what becomes of its calls.
     pub(super) fn resumed(&mut self, turn: &InterruptedTurn) {
         self.report.usage = turn.usage;
@@ -144,28 +151,12 @@ impl<'a> Transcript<'a> {
         menu: Arc<Menu>,
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), RunEnd> {
-        self.record().await?;
         let may_not_call = tool_choice == ToolChoice::None;
-        self.prefix.next(&menu, &tool_choice, self.messages.len(), &self.report);
-        let request = ModelRequest {
-            system: Arc::clone(&self.system),
-            messages: Arc::clone(&self.messages),
-            menu: Arc::clone(&menu),
-            tool_choice,
-            first_sent: self.recording.as_ref().map(|recording| Arc::clone(recording.first_sent())),
-        };
-        let (agent, models, report) = (self.agent, self.models, &mut self.report);
-        let response = match &self.recovery {
-            None => {
-                let model = models.first();
-                ask(agent, model, report, request, &mut PartialResponse::default())
-                    .await?
-                    .map_err(|error| RunError::of_model(model.name(), &error))?
-            }
-            Some(recovery) => {
-                let answer_request =
-                    AnswerRequest { agent, models, recovery, current: &mut self.current };
-                Box::pin(answer_request.until_answered(report, request)).await?
+        let response = loop {
+            let asked = self.request(&menu, tool_choice.clone()).await;
+            match asked {
+                Err(end) if is_overflow(&end) && self.compact().await? => {}
+                response => break response?,
             }
         };
         let is_refused = may_not_call && !response.calls.is_empty();
@@ -189,6 +180,52 @@ impl<'a> Transcript<'a> {
             self.record().await?;
         }
         Ok((text, calls))
+    }
+
+    /// A single request of a response, with its retries.
+    async fn request(
+        &mut self,
+        menu: &Arc<Menu>,
+        tool_choice: ToolChoice,
+    ) -> Result<ModelResponse, RunEnd> {
+        self.record().await?;
+        self.prefix.next(menu, &tool_choice, self.messages.len(), &self.report);
+        let request = ModelRequest {
+            system: Arc::clone(&self.system),
+            messages: Arc::clone(&self.messages),
+            menu: Arc::clone(menu),
+            tool_choice,
+            first_sent: self.recording.as_ref().map(|recording| Arc::clone(recording.first_sent())),
+        };
+        let (agent, models, report) = (self.agent, self.models, &mut self.report);
+        Ok(match &self.recovery {
+            None => {
+                let model = models.first();
+                ask(agent, model, report, request, &mut PartialResponse::default())
+                    .await?
+                    .map_err(|error| RunError::of_model(model.name(), &error))?
+            }
+            Some(recovery) => {
+                let answer_request =
+                    AnswerRequest { agent, models, recovery, current: &mut self.current };
+                Box::pin(answer_request.until_answered(report, request)).await?
+            }
+        })
+    }
+
+    /// Leaves out the oldest messages that can be left out, because the context window is full.
+    /// False if there are none.
+    async fn compact(&mut self) -> Result<bool, RunEnd> {
+        let Some(compaction) = Compaction::of(&self.messages) else { return Ok(false) };
+        if let Some(recording) = &mut self.recording {
+            let ids = compaction.call_ids(&self.messages);
+            recording.leave_out(compaction.left_out(), ids).await?;
+        }
+        let messages = Arc::make_mut(&mut self.messages);
+        *messages = compaction.remaining(mem::take(messages));
+        messages.push(compaction.notice());
+        self.report.emit(|| compaction.event());
+        Ok(true)
     }
 
     /// Writes the new messages to the session.

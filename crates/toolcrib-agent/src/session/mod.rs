@@ -16,7 +16,7 @@ use toolcrib_core::{
 
 use self::lease::KeptLease;
 pub(crate) use self::recovery::{
-    CallState, InterruptedCall, InterruptedTurn, not_made, outcome_unknown, unknown,
+    CallState, InterruptedCall, InterruptedTurn, denied, not_made, outcome_unknown, unknown,
 };
 
 /// An open session: a conversation in a store, whose turns are runs with
@@ -58,6 +58,8 @@ struct Shared {
     info: SessionInfo,
     /// Read once: no other process writes to the session.
     first_sent: OnceCell<Arc<FirstSent>>,
+    /// The ids of calls whose messages are left out of requests: no other call may have them.
+    left_out: Arc<parking_lot::Mutex<Vec<Arc<str>>>>,
     /// Locked during a run.
     history: Arc<Mutex<History>>,
 }
@@ -107,8 +109,9 @@ impl Session {
         lease: KeptLease,
         history: History,
     ) -> Self {
-        let (first_sent, history) = (OnceCell::new(), Arc::new(Mutex::new(history)));
-        Self(Arc::new(Shared { store, lease, info, first_sent, history }))
+        let (first_sent, left_out) = (OnceCell::new(), Arc::default());
+        let history = Arc::new(Mutex::new(history));
+        Self(Arc::new(Shared { store, lease, info, first_sent, left_out, history }))
     }
 
     /// The id.
@@ -163,13 +166,16 @@ impl Session {
     pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
         let lease = self.0.lease.get().clone();
+        let left_out = Arc::clone(&self.0.left_out);
         let messages = with(&self.0.store, move |store| {
             let stored = store.read(&owner, &id)?;
             let end = recovery::end_of_interrupted(&stored);
             if !end.is_empty() {
                 store.write(&lease, &end)?;
             }
-            let stored = stored.messages.into_iter().map(|stored| stored.message);
+            *left_out.lock() = recovery::left_out_ids(&stored);
+            let stored = stored.messages.into_iter().filter(|stored| !stored.left_out);
+            let stored = stored.map(|stored| stored.message);
             let added = end.into_iter().filter_map(|record| match record {
                 SessionRecord::Message(message) => Some(message),
                 _ => None,
@@ -184,10 +190,13 @@ impl Session {
         &self,
     ) -> Result<Option<(Vec<Message>, InterruptedTurn)>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+        let left_out = Arc::clone(&self.0.left_out);
         let found = with(&self.0.store, move |store| {
             let stored = store.read(&owner, &id)?;
             let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
-            let messages = stored.messages.into_iter().map(|stored| stored.message).collect();
+            *left_out.lock() = recovery::left_out_ids(&stored);
+            let messages = stored.messages.into_iter().filter(|stored| !stored.left_out);
+            let messages = messages.map(|stored| stored.message).collect();
             Ok(Some((messages, turn)))
         });
         found.await
@@ -201,6 +210,21 @@ impl Session {
             Ok(Arc::new(FirstSent::new(sent)))
         };
         self.0.first_sent.get_or_try_init(read).await.map(Arc::clone)
+    }
+
+    /// The ids of calls whose messages are left out of requests.
+    pub(crate) fn left_out(&self) -> Vec<Arc<str>> {
+        self.0.left_out.lock().clone()
+    }
+
+    /// Writes that messages are left out of later requests, with the ids of their calls.
+    pub(crate) async fn leave_out(
+        &self,
+        positions: Vec<usize>,
+        ids: Vec<Arc<str>>,
+    ) -> Result<(), SessionStoreError> {
+        self.0.left_out.lock().extend(ids);
+        self.write(vec![SessionRecord::LeftOut(positions)]).await
     }
 
     /// Writes records.

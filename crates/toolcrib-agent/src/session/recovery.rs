@@ -134,6 +134,12 @@ pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
     })
 }
 
+/// The ids of calls whose messages are left out of requests.
+pub(super) fn left_out_ids(session: &StoredSession) -> Vec<Arc<str>> {
+    let left_out = session.messages.iter().filter(|stored| stored.left_out);
+    left_out.flat_map(|stored| stored.message.calls()).map(|call| Arc::clone(&call.id)).collect()
+}
+
 /// The records that end an interrupted turn; none if the last turn has ended.
 pub(super) fn end_of_interrupted(session: &StoredSession) -> Vec<SessionRecord> {
     let Some(turn) = interrupted(session) else { return Vec::new() };
@@ -217,6 +223,11 @@ pub(crate) fn not_made(call: &ToolCall, why: &str) -> Message {
         call,
         format!("cancelled: this call was not made, because its run was stopped before it.{why}"),
     )
+}
+
+/// The result of a call that a person has denied.
+pub(crate) fn denied(call: &ToolCall, denial: &str) -> Message {
+    failed(call, format!("denied: {denial}"))
 }
 
 fn failed(call: &ToolCall, text: String) -> Message {

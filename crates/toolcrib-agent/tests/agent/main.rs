@@ -7,10 +7,13 @@
     reason = "tests"
 )]
 
+mod approving;
 mod asking;
 mod building;
+mod compaction;
 mod ending;
 mod events;
+mod first_sent;
 mod harm;
 mod limits;
 mod looping;

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -17,10 +17,11 @@ use std::{
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
+use toolcrib_approvals::{ApprovalError, ApprovalKeys, Approvals};
 use toolcrib_core::{
-    Digest, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession, Tool, ToolContext,
-    TracedEvent, TurnState,
+    Digest, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
+    Tool, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Engine, Redactor};
 use toolcrib_store::SqliteStore;
@@ -36,6 +37,10 @@ pub(crate) struct Orders {
     pub(crate) script: u64,
     /// The point at which it kills itself; 0 for none.
     pub(crate) point: u64,
+    /// The fault of the store, as [`faults.c`](faults.c) reads it; empty for none.
+    pub(crate) fault: String,
+    /// Whether it decides on calls that wait for approval, instead of running the agent.
+    pub(crate) settles: bool,
     /// The address of the counter, with the first part of the path.
     pub(crate) address: String,
 }
@@ -48,6 +53,8 @@ impl Orders {
             script: text("SCRIPT")?.parse().ok()?,
             point: text("POINT")?.parse().ok()?,
             address: text("ADDRESS")?,
+            fault: text("FAULT").unwrap_or_default(),
+            settles: text("SETTLES").is_some(),
         })
     }
 
@@ -57,14 +64,37 @@ impl Orders {
             .env("CRASH_SCRIPT", self.script.to_string())
             .env("CRASH_POINT", self.point.to_string())
             .env("CRASH_ADDRESS", &self.address);
+        if self.settles {
+            command.env("CRASH_SETTLES", "1");
+        }
+        if !self.fault.is_empty() {
+            command.env("CRASH_FAULT", &self.fault).env("LD_PRELOAD", faults());
+        }
     }
 }
 
-/// Begins the turn, or resumes it, up to its end.
+/// The library with the faults of a disk, compiled once.
+fn faults() -> &'static Path {
+    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/faults.c");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash_faults.so");
+        let mut compiler = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
+        assert!(compiler.status().unwrap().success(), "faults.c does not compile");
+        library
+    });
+    &LIBRARY
+}
+
+/// The exit code of a run whose calls wait for approval.
+pub(crate) const WAITS: u8 = 4;
+
+/// Begins the turn, or resumes it, up to its end; or settles what waits.
 pub(crate) fn live(orders: &Orders) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match runtime.block_on(work(orders)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(WAITS),
         Err(problem) => {
             let _ = writeln!(std::io::stderr(), "{problem}");
             ExitCode::FAILURE
@@ -72,10 +102,16 @@ pub(crate) fn live(orders: &Orders) -> ExitCode {
     }
 }
 
-async fn work(orders: &Orders) -> Result<(), String> {
+/// True at the end of the turn, and after settling; false if calls wait.
+async fn work(orders: &Orders) -> Result<bool, String> {
     let text = |error: SessionStoreError| error.to_string();
     let points = Arc::new(Points { until: orders.point, passed: AtomicU64::new(0) });
     let store = SqliteStore::open(orders.dir.join("sessions.db")).map_err(text)?;
+    let keys = ApprovalKeys::new(Some(orders.dir.join("config")));
+    let approvals = Approvals::new(Arc::new(store.clone()), keys, "crash");
+    if orders.settles {
+        return settle(orders, &approvals, &points).map(|()| true);
+    }
     let log = orders.dir.join("committed.txt");
     let messages = AtomicUsize::new(0);
     let store = Arc::new(Observed { store, log, points: Arc::clone(&points), messages });
@@ -90,16 +126,41 @@ async fn work(orders: &Orders) -> Result<(), String> {
     };
     let session = session.map_err(text)?;
     let agent = agent(orders, &points);
-    let options = RunOptions::default().session(&session);
+    let mut options = RunOptions::default().session(&session);
+    options.turn = options.turn.approver(Arc::new(approvals.approver(Some(session.id().clone()))));
     let outcome = match session.info().await.map_err(text)?.last_turn {
         None => agent.run("Go", options).await,
         Some(TurnState::Running) => agent.resume(options).await,
-        Some(TurnState::Ended { .. }) => return Ok(()),
+        Some(TurnState::Ended { .. }) => return Ok(true),
     };
     match outcome.stopped {
-        Stopped::Answered => Ok(()),
+        Stopped::Answered => Ok(true),
+        Stopped::AwaitingApproval => Ok(false),
         _ => Err(format!("{:?}", outcome.error)),
     }
+}
+
+/// Approves or denies what waits, as a person does at another terminal. Notes an approval before it
+/// is made.
+fn settle(orders: &Orders, approvals: &Approvals, points: &Points) -> Result<(), String> {
+    let text = |error: ApprovalError| error.to_string();
+    for review in approvals.list(false).map_err(text)? {
+        if &*review.state != "open" {
+            continue;
+        }
+        let id = &review.stored.id;
+        let call_id = review.stored.call.call_id.clone().unwrap_or_default();
+        points.pass();
+        // The same decision of each call, also after a crash.
+        if Digest::of(&*call_id).to_string().as_bytes()[0].is_multiple_of(3) {
+            approvals.deny(id, Some("not tonight".into())).map_err(text)?;
+        } else {
+            append(&orders.dir.join("approved.txt"), &format!("{call_id}\n"));
+            approvals.approve(id).map_err(text)?;
+        }
+        points.pass();
+    }
+    Ok(())
 }
 
 fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
@@ -129,8 +190,10 @@ fn agent(orders: &Orders, points: &Arc<Points>) -> Agent {
         };
         builder.handler(handler).unwrap()
     };
-    let tools = ["append", "insert", "post", "put", "look"].map(tool);
-    let engine = Engine::builder().redactor(Redactor::default()).tools(tools).build().unwrap();
+    let tools = ["append", "insert", "post", "wire", "put", "look"].map(tool);
+    let policy = Policy::of([Rule::ask("rule 1").tools(["wire"])]);
+    let engine = Engine::builder().redactor(Redactor::default()).tools(tools).policy(policy);
+    let engine = engine.build().unwrap();
     Agent::new(engine, Arc::new(Script(orders.script)), toolcrib_agent::Settings::default())
 }
 

@@ -19,10 +19,10 @@ pub(crate) type Effects = HashMap<(String, String), u32>;
 /// Has the effect of a tool.
 pub(crate) fn perform(dir: &Path, address: &str, tool: &str, key: &str) {
     match tool {
-        "append" => {
+        "append" | "wire" => {
             let path = dir.join("effects.txt");
             let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-            file.write_all(format!("append {key}\n").as_bytes()).unwrap();
+            file.write_all(format!("{tool} {key}\n").as_bytes()).unwrap();
         }
         "insert" => {
             let insert = "CREATE TABLE IF NOT EXISTS effects (key TEXT)";
@@ -52,7 +52,8 @@ pub(crate) fn in_folder(dir: &Path) -> Effects {
         *effects.entry((tool.to_owned(), key.to_owned())).or_default() += 1;
     };
     let appended = fs::read_to_string(dir.join("effects.txt")).unwrap_or_default();
-    appended.lines().for_each(|line| add("append", line.trim_start_matches("append ")));
+    let effects_of = appended.lines().filter_map(|line| line.split_once(' '));
+    effects_of.for_each(|(tool, key)| add(tool, key));
     if let Ok(connection) = Connection::open(dir.join("effects.db"))
         && let Ok(mut rows) = connection.prepare("SELECT key FROM effects")
     {

@@ -1,5 +1,5 @@
-//! Kills processes at every write of the journal, around every effect and at random times, resumes
-//! them until they are done, and compares what the store has with what happened. Prints
+//! Kills processes at every write of the journal, around every effect and at random times, lets their
+//! disks fail, approves what waits in other processes, resumes them until they are done, and compares what the store has with what happened. Prints
 //! `N passed, N failed`.
 //!
 //! The process is this binary again, as a [child](child). `TOOLCRIB_FULL` sets the long form.
@@ -20,6 +20,7 @@ mod verdict;
 
 use std::{
     env,
+    iter::repeat_n,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
@@ -28,7 +29,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::{child::Orders, effects::Counter, script::Random};
+use self::{
+    child::{Orders, WAITS},
+    effects::Counter,
+    script::Random,
+};
 
 /// The number of schedules, and in the long form.
 const SCHEDULES: (u64, u64) = (50, 10_000);
@@ -41,6 +46,12 @@ const MOST_POINTS: u64 = 400;
 
 /// One process is killed at most so often; then it may end.
 const MOST_KILLS: u64 = 3;
+
+/// The faults of a disk: full, a short write, an error.
+const FAULTS: [&str; 3] = ["full", "short", "broken"];
+
+/// The runs after that: a session with waiting calls ends after some of them.
+const MOST_RUNS: usize = 20;
 
 fn main() -> ExitCode {
     if let Some(orders) = Orders::of_env() {
@@ -59,6 +70,7 @@ fn main() -> ExitCode {
         counter: Counter::start(),
         passed: AtomicU64::new(0),
         kills: AtomicU64::new(0),
+        faults: AtomicU64::new(0),
         failed: AtomicU64::new(0),
         next: AtomicU64::new(0),
     };
@@ -69,9 +81,13 @@ fn main() -> ExitCode {
             scope.spawn(|| matrix.work(scripts, schedules));
         }
     });
-    let [passed, failed, kills] =
-        [&matrix.passed, &matrix.failed, &matrix.kills].map(|count| count.load(Ordering::Relaxed));
-    println!("{passed} passed, {failed} failed ({kills} kills, {:.0?})", began.elapsed());
+    let [passed, failed, kills, faults] =
+        [&matrix.passed, &matrix.failed, &matrix.kills, &matrix.faults]
+            .map(|count| count.load(Ordering::Relaxed));
+    println!(
+        "{passed} passed, {failed} failed ({kills} kills, {faults} faults, {:.0?})",
+        began.elapsed()
+    );
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -87,6 +103,7 @@ struct Matrix {
     passed: AtomicU64,
     failed: AtomicU64,
     kills: AtomicU64,
+    faults: AtomicU64,
     next: AtomicU64,
 }
 
@@ -97,6 +114,8 @@ enum Kill {
     At(u64),
     /// By its parent, after microseconds.
     After(u64),
+    /// Not at all: its disk fails at a write, in one of three ways.
+    Fault(&'static str, u64),
     Never,
 }
 
@@ -112,11 +131,12 @@ impl Matrix {
             {
                 let mut random = Random::of(number);
                 let kills = 1 + random.below(MOST_KILLS);
-                let by_time = random.below(3) == 0;
+                let how = random.below(4);
                 let kills: Vec<_> = (0..kills)
-                    .map(|_| match by_time {
-                        true => Kill::After(random.below(30_000)),
-                        false => Kill::At(1 + random.below(60)),
+                    .map(|_| match how {
+                        0 => Kill::After(random.below(30_000)),
+                        1 => Kill::Fault(FAULTS[below(&mut random, 3)], 1 + random.below(120)),
+                        _ => Kill::At(1 + random.below(60)),
                     })
                     .collect();
                 self.schedule(number, &kills);
@@ -140,27 +160,53 @@ impl Matrix {
     fn schedule(&self, script: u64, kills: &[Kill]) -> bool {
         let dir = tempfile::tempdir_in(self.root.path()).unwrap();
         let name = dir.path().file_name().unwrap().to_string_lossy().into_owned();
-        let orders = |kill: Kill| Orders {
+        let orders = |kill: Kill, settles: bool| Orders {
             dir: dir.path().to_owned(),
             script,
             point: if let Kill::At(point) = kill { point } else { 0 },
+            fault: match kill {
+                Kill::Fault(kind, number) => format!("{kind}:{number}"),
+                _ => String::new(),
+            },
+            settles,
             address: format!("{}/{name}", self.counter.address()),
         };
         let mut was_killed = false;
-        let mut verdict = Ok(());
-        for kill in kills.iter().copied().chain([Kill::Never]) {
-            let mut process = begin(&orders(kill));
+        let mut verdict = Err("it does not end".to_owned());
+        // What waits for approval is settled by the next process, which may be killed too.
+        let mut settles = false;
+        let all = kills.iter().copied().chain(repeat_n(Kill::Never, MOST_RUNS));
+        for kill in all {
+            let mut process = begin(&orders(kill, settles));
             if let Kill::After(micros) = kill {
                 thread::sleep(Duration::from_micros(micros));
                 process.kill().unwrap();
             }
             let output = process.wait_with_output().unwrap();
-            if output.status.signal() == Some(9) {
-                was_killed = true;
-                self.kills.fetch_add(1, Ordering::Relaxed);
-            } else if !output.status.success() {
-                verdict = Err(String::from_utf8_lossy(&output.stderr).into_owned());
-                break;
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            match output.status.code() {
+                None if output.status.signal() == Some(9) => {
+                    was_killed = true;
+                    self.kills.fetch_add(1, Ordering::Relaxed);
+                }
+                Some(0) if settles => settles = false,
+                Some(0) => {
+                    verdict = Ok(());
+                    // Later kills are of a turn that has ended.
+                    if matches!(kill, Kill::Never) {
+                        break;
+                    }
+                }
+                Some(code) if code == i32::from(WAITS) => settles = true,
+                // The run says that its store failed.
+                Some(1) if matches!(kill, Kill::Fault(..)) && is_of_the_store(&said) => {
+                    was_killed = true;
+                    self.faults.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => {
+                    verdict = Err(format!("{:?} {said}", output.status));
+                    break;
+                }
             }
         }
         let verdict = verdict.and_then(|()| verdict::of(dir.path(), &self.counter.of(&name)));
@@ -173,6 +219,15 @@ impl Matrix {
         };
         was_killed
     }
+}
+
+/// Whether an error names the store and the operation.
+fn is_of_the_store(said: &str) -> bool {
+    said.contains("sessions.db cannot be") && !said.contains("panicked")
+}
+
+fn below(random: &mut Random, limit: u64) -> usize {
+    usize::try_from(random.below(limit)).unwrap()
 }
 
 fn begin(orders: &Orders) -> Child {

@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 
 /// The tools, by what a second call would do.
-pub(crate) const UNREPEATABLE: [&str; 3] = ["append", "insert", "post"];
+pub(crate) const UNREPEATABLE: [&str; 4] = ["append", "insert", "post", "wire"];
 pub(crate) const HARMLESS: [&str; 2] = ["put", "look"];
 
 /// The last text.
@@ -44,7 +44,7 @@ impl Script {
         let mut random = Random::of(self.0.wrapping_mul(1_000) + response + 1);
         let calls = (0..=random.below(4)).map(|number| {
             let tools = UNREPEATABLE.iter().chain(&HARMLESS).copied().collect::<Vec<_>>();
-            let tool = tools[usize::try_from(random.below(5)).unwrap()];
+            let tool = tools[usize::try_from(random.below(6)).unwrap()];
             ToolCall::new(format!("c{response}-{number}"), tool, json!({ "n": number }))
         });
         Some(calls.collect())

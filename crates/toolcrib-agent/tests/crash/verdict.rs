@@ -24,7 +24,7 @@ use crate::{
 /// Judges a finished schedule.
 ///
 /// - The history is valid, and ends with the answer.
-/// - No effect that is not idempotent happened twice.
+/// - No effect that is not idempotent happened twice, and none without its approval.
 /// - A result that says that the call succeeded, or was not made, is right.
 /// - All that was committed is there: messages in their place, outcomes as they were.
 pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
@@ -41,6 +41,7 @@ pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
         return Err(format!("{tool} {key} happened {count} times"));
     }
     results(&session, &effects)?;
+    approved(dir, &session, &effects)?;
     let log = fs::read_to_string(dir.join("committed.txt")).unwrap_or_default();
     // Of several outcomes of a call the first is kept.
     let mut first = HashSet::new();
@@ -76,13 +77,8 @@ fn results(session: &StoredSession, effects: &Effects) -> Result<(), String> {
                 if tool == "look" {
                     continue;
                 }
-                let key = ToolContext::from(ToolContextParts {
-                    call_id: Arc::clone(call_id),
-                    idempotency_scope: Arc::clone(&session.info.id),
-                    ..ToolContextParts::detached()
-                });
-                let count =
-                    effects.get(&(tool, key.idempotency_key())).copied().unwrap_or_default();
+                let key = key_of(session, call_id);
+                let count = effects.get(&(tool, key)).copied().unwrap_or_default();
                 let is_right = match is_error {
                     false => count > 0,
                     true if text.starts_with("outcome_unknown") => true,
@@ -98,6 +94,25 @@ fn results(session: &StoredSession, effects: &Effects) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Each effect that needs approval was approved.
+fn approved(dir: &Path, session: &StoredSession, effects: &Effects) -> Result<(), String> {
+    let approved = fs::read_to_string(dir.join("approved.txt")).unwrap_or_default();
+    let keys: HashSet<_> = approved.lines().map(|call_id| key_of(session, call_id)).collect();
+    match effects.keys().find(|(tool, key)| tool == "wire" && !keys.contains(key)) {
+        Some((_, key)) => Err(format!("wire {key} happened without approval")),
+        None => Ok(()),
+    }
+}
+
+fn key_of(session: &StoredSession, call_id: &str) -> String {
+    let context = ToolContext::from(ToolContextParts {
+        call_id: call_id.into(),
+        idempotency_scope: Arc::clone(&session.info.id),
+        ..ToolContextParts::detached()
+    });
+    context.idempotency_key()
 }
 
 /// Whether a committed record is there.

@@ -112,6 +112,13 @@ impl Narrator {
             EventKind::LimitReached { message, .. } => {
                 note!("  {WARN}{}{WARN:#}", one_line(message, RESULT_CHARS));
             }
+            EventKind::ContextCompacted { left_out, .. } => {
+                let left_out = count(*left_out, "older message");
+                note!(
+                    "  {WARN}the context window is full: {left_out} of the model and its tools left \
+                     out{WARN:#}"
+                );
+            }
             EventKind::ToolsOffered { tools, deferred, withheld, withheld_tools, .. } => {
                 self.end_phase();
                 if self.is_brief {

@@ -30,6 +30,7 @@ mod mcp;
 mod menu;
 mod model_faults;
 mod models;
+mod night_shift;
 mod own_databases;
 mod peers;
 mod personality;

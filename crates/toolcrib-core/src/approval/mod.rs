@@ -66,6 +66,8 @@ pub enum Approval {
     /// [`AwaitingApproval`](crate::ErrorCode::AwaitingApproval). A run in a session ends, and a
     /// resumed run makes the call again.
     Parked(String),
+    /// Like [`Parked`](Self::Parked), after an earlier decision on the call whose time was over.
+    Expired(String),
 }
 
 /// Decides on calls that match a rule with the effect `ask`, such as
@@ -78,6 +80,13 @@ pub trait Approver: Send + Sync + 'static {
     /// The arguments of a call that this approver has [parked](Approval::Parked) in an earlier run
     /// of the session: a resumed run makes the call with exactly these. Default: none.
     fn parked<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<StoredArguments>> {
+        let _ = call_id;
+        Box::pin(ready(None))
+    }
+
+    /// The text for the model of a denial of such a call, for one whose arguments cannot be made
+    /// again. The denial counts, and is over then. Default: none.
+    fn denied<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<String>> {
         let _ = call_id;
         Box::pin(ready(None))
     }

@@ -95,6 +95,20 @@ pub enum EventKind {
         /// The limit in words.
         message: String,
     },
+    /// The conversation exceeds the model's context window, so the oldest responses of the model with
+    /// the results of their calls are left out of this request and all later ones. Messages of the
+    /// user, skills and found tools stay. The session keeps everything.
+    #[serde(rename = "agent.context_compacted")]
+    ContextCompacted {
+        /// The number of messages that are left out.
+        left_out: usize,
+        /// The number of messages that remain.
+        remaining: usize,
+        /// The size of the messages before, in bytes of text.
+        bytes_before: u64,
+        /// Their size after.
+        bytes_after: u64,
+    },
     /// An iteration starts; discovery follows.
     #[serde(rename = "agent.iteration_start")]
     IterationStart,
@@ -531,6 +545,30 @@ pub enum EventKind {
         /// The rule's reason.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<Arc<str>>,
+    },
+    /// A rule wants a call approved, and the approver is queried.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// The tool.
+        tool: Arc<str>,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The rule.
+        rule: Arc<str>,
+        /// The rule's reason.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+    },
+    /// The approver has decided on a call, or lets it wait.
+    #[serde(rename = "approval.settled")]
+    ApprovalSettled {
+        /// The tool.
+        tool: Arc<str>,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The decision: `granted`, `denied`, `waiting`, `expired` for a call that waits anew because
+        /// the time of its decision was over, or `failed`.
+        decision: Arc<str>,
     },
     /// A question to a person was asked; the run waits for the answer.
     #[serde(rename = "question.asked")]

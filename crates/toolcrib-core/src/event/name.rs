@@ -4,12 +4,13 @@ use super::EventKind;
 
 impl EventKind {
     /// The names of all events, grouped by domain.
-    pub const NAMES: [&'static str; 46] = [
+    pub const NAMES: [&'static str; 49] = [
         "agent.turn_start",
         "agent.turn_resumed",
         "agent.iteration_start",
         "agent.iteration_end",
         "agent.limit_reached",
+        "agent.context_compacted",
         "agent.turn_end",
         "tools.discovery_started",
         "tools.discovery_completed",
@@ -42,6 +43,8 @@ impl EventKind {
         "skill.reload_failed",
         "policy.checked",
         "policy.denied",
+        "approval.requested",
+        "approval.settled",
         "question.asked",
         "question.closed",
         "reliability.retried",
@@ -59,6 +62,7 @@ impl EventKind {
             Self::TurnStart { .. } => "agent.turn_start",
             Self::TurnResumed { .. } => "agent.turn_resumed",
             Self::LimitReached { .. } => "agent.limit_reached",
+            Self::ContextCompacted { .. } => "agent.context_compacted",
             Self::IterationStart => "agent.iteration_start",
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",
@@ -91,6 +95,8 @@ impl EventKind {
             Self::SkillReloadFailed { .. } => "skill.reload_failed",
             Self::PolicyChecked { .. } => "policy.checked",
             Self::PolicyDenied { .. } => "policy.denied",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalSettled { .. } => "approval.settled",
             Self::QuestionAsked { .. } => "question.asked",
             Self::QuestionClosed { .. } => "question.closed",
             Self::ReliabilityRetried { .. } => "reliability.retried",

@@ -44,6 +44,9 @@ pub enum SessionRecord {
     },
     /// An event of the turn.
     Event(TracedEvent),
+    /// These messages are left out of later requests, because the context window was full. Their
+    /// positions, from 0, among those that were not left out before.
+    LeftOut(Vec<usize>),
     /// A part of a request, as it was sent. Replaces the part of the same key.
     Sent(SentPart),
     /// The turn ends.
@@ -220,6 +223,9 @@ pub struct StoredTurn {
 pub struct StoredMessage {
     /// The number of the turn.
     pub turn: u32,
+    /// Whether it is [left out](SessionRecord::LeftOut) of requests.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
     /// The message, equal to the one that was written.
     #[serde(flatten)]
     pub message: Message,

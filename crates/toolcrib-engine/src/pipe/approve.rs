@@ -8,8 +8,8 @@ use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{
-    __internal::panic_text, Approval, ApprovalRequest, ErrorCode, NotStorableError, PendingCall,
-    Rule,
+    __internal::panic_text, Approval, ApprovalRequest, ErrorCode, EventKind, NotStorableError,
+    PendingCall, Rule,
 };
 
 use super::{
@@ -40,6 +40,19 @@ pub(super) async fn approve(
             "no approver is configured".to_owned(),
         );
     }
+    batch.events.emit(Some(batch.iteration), || EventKind::ApprovalRequested {
+        tool: Arc::clone(&call.name),
+        call_id: Arc::clone(&call.id),
+        rule: Arc::clone(label),
+        reason: rule.reason.as_ref().map(|reason| batch.engine.redactor.text(reason).into()),
+    });
+    let settled = |decision: &str| {
+        batch.events.emit(Some(batch.iteration), || EventKind::ApprovalSettled {
+            tool: Arc::clone(&call.name),
+            call_id: Arc::clone(&call.id),
+            decision: decision.into(),
+        });
+    };
     let decision = async {
         match approver {
             Some(approver) => {
@@ -60,11 +73,13 @@ pub(super) async fn approve(
             Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"))
         }
         _ = batch.halting.halted() => Err(batch.not_begun()),
-        decision = decision => match decision {
+        decision = decision => {
+            settled(word(decision.as_ref().ok()));
+            match decision {
             Ok(Approval::Approved) => Ok(()),
             Ok(Approval::Refused(message)) => denied(message, "refused".to_owned()),
             Ok(Approval::Failed { message, cause }) => denied(message, cause),
-            Ok(Approval::Parked(message)) => {
+            Ok(Approval::Parked(message) | Approval::Expired(message)) => {
                 Err(Failure::refused(ErrorCode::AwaitingApproval, message).caused_by(&**label))
             }
             Ok(_) => denied(
@@ -75,7 +90,19 @@ pub(super) async fn approve(
                 told(format!("calling `{}` was not approved", call.name)),
                 format!("the approver panicked: {}", panic_text(&*panic)),
             ),
+            }
         },
+    }
+}
+
+/// The decision in events.
+fn word(decision: Option<&Approval>) -> &'static str {
+    match decision {
+        Some(Approval::Approved) => "granted",
+        Some(Approval::Refused(_)) => "denied",
+        Some(Approval::Parked(_)) => "waiting",
+        Some(Approval::Expired(_)) => "expired",
+        _ => "failed",
     }
 }
 

@@ -75,6 +75,12 @@ fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Ses
     // Equality ignores the order of keys.
     let same_bytes = format!("{read:?}") == format!("{written:?}");
     broken.unless(same_bytes, "the order of keys and all digits of numbers must be kept");
+    store.write(&lease, &[SessionRecord::LeftOut(vec![1, 3])])?;
+    store.write(&lease, &[SessionRecord::LeftOut(vec![0, 9])])?;
+    let left_out: Vec<_> =
+        store.read(&owner, &info.id)?.messages.iter().map(|stored| stored.left_out).collect();
+    let expected = [true, true, false, true, false, false];
+    broken.unless(left_out == expected, "messages that are left out must be marked, and stay");
     let turns: Vec<_> = session.messages.iter().map(|stored| stored.turn).collect();
     broken.unless(turns == [1, 1, 1, 1, 1, 2], "each message must have the number of its turn");
     let size = session.info.bytes;

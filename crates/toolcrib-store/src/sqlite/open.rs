@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -137,6 +137,9 @@ const MIGRATIONS: [&str; 5] = [
         json TEXT NOT NULL,
         PRIMARY KEY (session, key)
     ) STRICT;
+",
+    "
+    ALTER TABLE messages ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;
 ",
 ];
 

@@ -70,7 +70,7 @@ pub(super) fn session(
         false => Err(unknown(id)),
     })?;
     let turns = turns_of!("", "WHERE session = ?1 ORDER BY number");
-    let messages = "SELECT turn, body FROM messages WHERE session = ?1 ORDER BY position";
+    let messages = "SELECT turn, body, left_out FROM messages WHERE session = ?1 ORDER BY position";
     let calls = "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
         outcome, cut_off, result FROM calls WHERE session = ?1 ORDER BY position";
     Ok(StoredSession {
@@ -207,7 +207,7 @@ fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
 
 fn to_message(row: &Row<'_>) -> Result<StoredMessage, Failure> {
     let body: String = row.get(1)?;
-    Ok(StoredMessage { turn: row.get(0)?, message: thaw(&body)? })
+    Ok(StoredMessage { turn: row.get(0)?, left_out: row.get(2)?, message: thaw(&body)? })
 }
 
 fn to_call(row: &Row<'_>) -> Result<StoredCall, Failure> {

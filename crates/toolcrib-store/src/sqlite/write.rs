@@ -93,6 +93,7 @@ impl Writer<'_> {
             }
             SessionRecord::Event(event) => self.event(event),
             SessionRecord::Sent(part) => self.sent(part),
+            SessionRecord::LeftOut(messages) => self.left_out(messages),
             SessionRecord::Used(usage) => self.used(usage),
             SessionRecord::TurnEnded { stopped, error, usage } => {
                 self.turn_ended(stopped, error.as_deref(), usage)
@@ -149,6 +150,19 @@ impl Writer<'_> {
                 WHERE session = ?1 AND turn = ?2), ?3, ?4, ?5, ?6",
             )?
             .execute(params![self.session, self.turn, iteration, Unsigned(*at_ms), name, fields])?;
+        Ok(())
+    }
+
+    fn left_out(&mut self, messages: &[usize]) -> Result<(), Failure> {
+        let present = "SELECT position FROM messages WHERE session = ?1 AND left_out = 0
+            ORDER BY position";
+        let mut present = self.transaction.prepare_cached(present)?;
+        let present = present.query_map([self.session], |row| row.get::<_, i64>(0))?;
+        let present = present.collect::<Result<Vec<_>, _>>()?;
+        let update = "UPDATE messages SET left_out = 1 WHERE session = ?1 AND position = ?2";
+        for position in messages.iter().filter_map(|message| present.get(*message)) {
+            self.transaction.prepare_cached(update)?.execute(params![self.session, position])?;
+        }
         Ok(())
     }
 
