@@ -29,6 +29,7 @@ use super::{
     exchange::{Answer, Era, Exchange, Outgoing},
     handshake,
     headers::{self, EVENTS, JSON, SESSION},
+    limits::Limiter,
     message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
     params::ParamHeaders,
     reply::{self, Refusal},
@@ -46,6 +47,7 @@ pub(super) struct Post<'a> {
     pub(super) serving: &'a Serving,
     pub(super) caller: Caller,
     pub(super) sessions: &'a Sessions,
+    pub(super) limiter: &'a Limiter,
     pub(super) headers: &'a HeaderMap,
 }
 
@@ -123,6 +125,7 @@ impl Post<'_> {
         let declares_version = request.meta.protocol_version().is_some();
         let is_independent = request.declares_stateless()
             || (declares_version && !self.headers.contains_key(SESSION));
+        let limit = self.limiter.admit(&request.method, &request.id)?;
         let session = if is_independent { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());
@@ -143,6 +146,7 @@ impl Post<'_> {
         };
         let exchange = Exchange {
             serving: self.serving.clone(),
+            limit,
             caller: self.caller,
             id: request.id.clone(),
             era,
