@@ -95,7 +95,7 @@ impl Exchange {
         let id = self.id.clone();
         // A subscription does not end by itself.
         let is_waited_for = request.method != "subscriptions/listen";
-        let _counted = is_waited_for.then(|| self.serving.gateway.requests.token());
+        let _counted = is_waited_for.then(|| self.serving.counted());
         let round = match self.era {
             Era::Session(_) => Ok(None),
             Era::Stateless(_) => Round::take(&mut request, &self.caller.access),
@@ -126,7 +126,7 @@ impl Exchange {
         let (method, params) = (request.method.clone(), request.params.clone());
         let caller = self.caller.clone();
         let bound = move || rounds::bound(&method, &params, &caller.access);
-        let counted = self.serving.gateway.requests.token();
+        let counted = self.serving.counted();
         let call = async move {
             let outcome = self.finished(request, can, &mut None).await;
             drop((self.limit, counted));

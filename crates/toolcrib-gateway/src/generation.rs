@@ -9,7 +9,10 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -27,7 +30,12 @@ pub(super) struct Current {
     metrics: Arc<Metrics>,
     waiting: Arc<Waiting>,
     links: Arc<Links>,
+    /// The requests in progress, of all configurations.
+    pub(super) requests: TaskTracker,
 }
+
+/// How long a request takes at most from the choice of its configuration to its count.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A configuration that was replaced; see [`Gateway::replace`].
 #[must_use = "its engine is in use until its requests have ended"]
@@ -37,6 +45,7 @@ impl Replaced {
     /// Waits until all requests have ended that were begun with it, or the limit; returns whether
     /// they have.
     pub async fn ended(&self, within: Duration) -> bool {
+        sleep(BEGINS_WITHIN).await;
         self.0.requests.close();
         timeout(within, self.0.requests.wait()).await.is_ok()
     }
@@ -49,7 +58,8 @@ impl Current {
         let shared = shared(builder, &replaced, (&metrics, &waiting, &links));
         let routes = Mutex::default();
         let shared = RwLock::new(Arc::new(shared));
-        Arc::new(Self { shared, replaced, routes, metrics, waiting, links })
+        let requests = TaskTracker::new();
+        Arc::new(Self { shared, replaced, routes, metrics, waiting, links, requests })
     }
 
     pub(super) fn shared(&self) -> Arc<Shared> {

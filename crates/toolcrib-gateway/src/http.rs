@@ -66,9 +66,10 @@ impl Gateway {
         };
         routes.draining.cancel();
         drop(listener);
-        let gateway = self.0.shared();
-        gateway.requests.close();
-        let _ = tokio::time::timeout(gateway.drain, gateway.requests.wait()).await;
+        let (drain, requests) = (self.0.shared().drain, &self.0.requests);
+        requests.close();
+        let _ = tokio::time::timeout(drain, requests.wait()).await;
+        requests.reopen();
         drop(routes);
         serving.end().await;
         outcome

@@ -58,7 +58,7 @@ mod tls;
 use std::{borrow::Cow, collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId, fence, harmless};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
@@ -72,8 +72,8 @@ pub use self::{
     tls::Tls,
 };
 use self::{
-    changes::Changes, generation::Current, metrics::Metrics, names::ShownNames,
-    resources::Links, rounds::Waiting, servers::Offered,
+    changes::Changes, generation::Current, metrics::Metrics, names::ShownNames, resources::Links,
+    rounds::Waiting, servers::Offered,
 };
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
@@ -185,6 +185,11 @@ impl Gateway {
 }
 
 impl Serving {
+    /// Counts a request, until this is dropped.
+    fn counted(&self) -> [TaskTrackerToken; 2] {
+        [self.gateway.requests.token(), self.current.requests.token()]
+    }
+
     /// The same with the present configuration.
     fn fresh(&self) -> Self {
         Self { gateway: self.current.shared(), ..self.clone() }

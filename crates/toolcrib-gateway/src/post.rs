@@ -64,7 +64,10 @@ impl Post<'_> {
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let message = Message::read(&body)?;
-        headers::check(self.headers, &message).map_err(|error| {
+        // After the body, which may take long.
+        let serving = &self.serving.fresh();
+        let this = Post { serving, ..self };
+        headers::check(this.headers, &message).map_err(|error| {
             let id = match &message {
                 Message::Request(request) => Some(request.id.clone()),
                 Message::Notification(_) | Message::Response(_) => None,
@@ -73,18 +76,18 @@ impl Post<'_> {
         })?;
         match message {
             Message::Request(request) if request.method == INITIALIZE => {
-                self.initialize(request).await
+                this.initialize(request).await
             }
-            Message::Request(request) => self.request(request).await,
+            Message::Request(request) => this.request(request).await,
             Message::Notification(notification) => {
                 // Without sessions, the end of its connection cancels a request.
-                if headers::has_sessions(self.headers).unwrap_or_default() {
-                    self.session(None)?.connection.notice(notification);
+                if headers::has_sessions(this.headers).unwrap_or_default() {
+                    this.session(None)?.connection.notice(notification);
                 }
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
             Message::Response(response) => {
-                self.session(None)?.connection.answered(response);
+                this.session(None)?.connection.answered(response);
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
         }

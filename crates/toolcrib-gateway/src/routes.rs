@@ -139,7 +139,7 @@ impl Routes {
             }
             Ok(door) => match parts.method {
                 Method::POST => {
-                    let (serving, caller) = (&self.serving.fresh(), caller.clone());
+                    let (serving, caller) = (&self.serving, caller.clone());
                     let (sessions, limiter) = (&*door.sessions, &door.limiter);
                     Post { serving, caller, sessions, limiter, headers: &parts.headers }
                         .answer(body)
@@ -178,7 +178,8 @@ impl Routes {
                 let gateway = gateway();
                 let sessions = self.doors.read().iter().map(|door| door.sessions.len()).sum();
                 let metrics = self.serving.current.metrics();
-                let text = metrics.text(&gateway.servers, sessions, gateway.requests.len());
+                let text =
+                    metrics.text(&gateway.servers, sessions, self.serving.current.requests.len());
                 let mut answer = reply::whole(StatusCode::OK, text);
                 let kind = HeaderValue::from_static(metrics::TEXT);
                 answer.headers_mut().insert(CONTENT_TYPE, kind);

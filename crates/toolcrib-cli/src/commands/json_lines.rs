@@ -71,6 +71,13 @@ pub(super) fn audit_log(
     project: &Project,
 ) -> Result<Option<impl Fn(&AccessEntry) + Send + Sync + use<>>, Problem> {
     let Some(path) = &project.serving().audit else { return Ok(None) };
+    // A project must not append to any file of its user.
+    if !is_log(path) {
+        return Err(Problem::invalid(format!(
+            "`[serve] audit`: {} must be named *.jsonl, *.ndjson or *.log",
+            path.display()
+        )));
+    }
     let mut added_to = OpenOptions::new();
     added_to.append(true).create(true).mode(0o600);
     added_to.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
@@ -166,6 +173,10 @@ fn tighten(file: &File) {
     }
 }
 
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours))
+}
+
 /// Whether the file exists and may be one that the project reads or keeps. A symlink in its folders
 /// counts, whatever its target.
 fn is_of_the_project(path: &Path, project: &Project) -> bool {
@@ -182,7 +193,5 @@ fn is_of_the_project(path: &Path, project: &Project) -> bool {
     let Ok(path) = path.canonicalize() else {
         return false;
     };
-    let is_ours =
-        path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours));
-    path.is_file() && !is_ours && within_project(&path)
+    path.is_file() && !is_log(&path) && within_project(&path)
 }

@@ -167,6 +167,23 @@ fn what_a_server_writes_to_stderr_is_shown_while_it_runs() {
 }
 
 #[test]
+fn the_audit_log_is_never_another_file() {
+    let project = project(&format!("[serve]\naudit = 'server.py'\n{}", token("A", "")));
+    let mut command = project.command(&["serve", "--http", "0"]);
+    let refused = command.env("TEST_A", TOKEN).env("TEST_B", OTHER).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("must be named *.jsonl"), "{said}");
+    assert_eq!(fs::read_to_string(project.path().join("server.py")).unwrap(), SERVER);
+    std::os::unix::fs::symlink("server.py", project.path().join("audit.log")).unwrap();
+    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    project.write("toolcrib.toml", &file.replace("'server.py'\n[[", "'audit.log'\n[["));
+    let mut command = project.command(&["serve", "--http", "0"]);
+    let refused = command.env("TEST_A", TOKEN).env("TEST_B", OTHER).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
 fn a_stopped_gateway_lets_calls_end_and_exits_with_0() {
     let project = project(&token("A", ""));
     let http = start(&project, &[]);
