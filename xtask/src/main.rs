@@ -50,7 +50,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
   full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
-            one by one, and counts
+            one by one, counts, and whether all crates could be published
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments

@@ -50,6 +50,7 @@ const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
 const CRASHES: Step = Step { name: "crashes", check: crash::run };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
+const CRATES: Step = Step { name: "crates", check: publishable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
 const PUBLIC_API: Step = Step { name: "public API", check: api::check };
 const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
@@ -101,7 +102,7 @@ pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
 pub(crate) const PORTABLE: &[Step] = &[PORTABLE_BUILD];
 pub(crate) const FULL: &[Step] =
-    &[SDKS, OTHERS, POSTGRES, LONG_TESTS, PORTABLE_BUILD, ALONE, COUNTED];
+    &[SDKS, OTHERS, POSTGRES, LONG_TESTS, PORTABLE_BUILD, ALONE, COUNTED, CRATES];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];
@@ -206,6 +207,21 @@ fn crate_by_crate(workspace: &Workspace) -> Result<(), Problem> {
         )?;
     }
     Ok(())
+}
+
+/// Whether all crates could be published, in their order, without compiling them again.
+fn publishable(workspace: &Workspace) -> Result<(), Problem> {
+    run_program(
+        &mut workspace.cargo([
+            "publish",
+            "--workspace",
+            "--dry-run",
+            "--no-verify",
+            "--allow-dirty",
+        ]),
+        "add the file or the version that is missing to the crate's Cargo.toml; a dependency of tests \
+         within the workspace has a path and no version",
+    )
 }
 
 /// The features of `toolcrib` that need no Unix-only calls.

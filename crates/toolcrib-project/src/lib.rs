@@ -30,7 +30,6 @@ mod config;
 mod error;
 mod find;
 mod init;
-mod lock;
 mod mcp;
 mod open;
 mod plugin;
@@ -39,7 +38,6 @@ mod resolve;
 mod root;
 mod secrets;
 mod serve;
-mod server_log;
 mod sessions;
 mod skills;
 mod state;
@@ -54,11 +52,10 @@ pub use self::{
     error::LoadError,
     find::{NoProjectError, find},
     init::{InitError, init},
-    lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
     resolve::{DeclaredHub, DeclaredModel, environment_model},
-    serve::{ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
+    serve::{ServeToken, TokenError, TokenFile},
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{

@@ -16,7 +16,6 @@ mod fresh;
 mod init;
 mod json_lines;
 mod lint;
-mod lock;
 mod mcp;
 mod menu;
 mod models;
@@ -86,7 +85,6 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Skills { look, command } => {
             skills::skills(&global, look, command, cancellation).await
         }
-        Command::Lock { command } => lock::lock(&global, command, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
@@ -163,7 +161,6 @@ async fn load(
         allow_stray_children: global.allow_stray_children,
         trusted: global.trusted.clone(),
         plugins: Vec::new(),
-        lock: global.lock_mode(),
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -192,9 +189,6 @@ async fn load(
         let all =
             global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
         output::warnings(project.warnings(), all);
-    }
-    if !global.quiet && !matches!(purpose, Purpose::Judge) {
-        lock::tell(&project);
     }
     if !global.quiet {
         for database in project.databases() {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, DefinitionCheck, Identity, InvalidToolError, ListOrder, Reason,
-    RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolName,
-    ToolOutput,
+    BoxFuture, Capabilities, DefinitionCheck, Digest, Identity, InvalidToolError, ListOrder,
+    Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError,
+    ToolName, ToolOutput,
 };
 
 use crate::{Declaration, http::run::Body};
@@ -82,11 +82,6 @@ impl Definitions {
         self
     }
 
-    /// Whether definitions are compared with pinned ones, which may change without the catalog.
-    pub(super) fn has_pins(&self) -> bool {
-        self.definition_check.as_ref().is_some_and(|check| check.pins().is_some())
-    }
-
     pub(super) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -97,14 +92,7 @@ impl Definitions {
     }
 
     /// All that is listed.
-    ///
-    /// # Errors
-    /// Why the pinned definitions forbid to use the hub.
-    pub(super) fn make(
-        &self,
-        remotes: Vec<RemoteTool>,
-        before: Option<&Listed>,
-    ) -> Result<Listed, Arc<str>> {
+    pub(super) fn make(&self, remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
         let check = self.definition_check.as_ref();
         Listed::new(remotes, self.order, before, &self.origin, check, |remote| self.tool(remote))
     }
@@ -167,8 +155,8 @@ impl RemoteDefinition for RemoteTool {
         self.name.as_deref()
     }
 
-    fn definition(&self) -> Value {
-        json!({ "description": self.description, "inputSchema": self.schema })
+    fn content(&self) -> Digest {
+        Digest::of_json(&json!([self.description, self.schema]))
     }
 }
 
