@@ -3,6 +3,7 @@
 mod approvals;
 mod chat;
 mod lint;
+mod lock;
 mod serve;
 mod sessions;
 mod trace;
@@ -13,11 +14,13 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Map, Value};
 use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
+use toolcrib_project::LockMode;
 
 pub(crate) use self::{
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     chat::{ChatArgs, ModelArgs},
     lint::{LintArgs, ToolsArgs},
+    lock::{LockCommand, LockScope},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trace::{ReplayArgs, TraceArgs},
@@ -66,6 +69,7 @@ Inspect it:
   skills   List the skills of a project, install or remove one
   models   List the configured models, and test whether each can be reached
   mcp      List, test and call the MCP servers of a project
+  lock     Show and accept changed definitions of servers and hubs
   doctor   Show which sandboxes this machine enforces, each proven by denied acts
   help     Print this message or the help of the given subcommand(s)
 
@@ -122,6 +126,12 @@ pub(crate) struct Global {
     #[arg(long = "trust", value_name = "NAME", global = true, help_heading = GLOBAL)]
     #[arg(requires = "imports")]
     pub(crate) trusted: Vec<String>,
+    /// For CI: use no server with a definition that is not in toolcrib.lock as it is listed
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) locked: bool,
+    /// Whether the command shows or accepts changed definitions.
+    #[arg(skip)]
+    pub(crate) reviews: bool,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
@@ -134,6 +144,15 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// How pinned definitions are used.
+    pub(crate) fn lock_mode(&self) -> LockMode {
+        match (self.reviews, self.locked) {
+            (true, _) => LockMode::Review,
+            (false, true) => LockMode::Locked,
+            (false, false) => LockMode::Pin,
+        }
+    }
+
     /// Whether there is a project in addition to imported servers.
     pub(crate) fn has_project(&self) -> bool {
         self.project.is_some() || self.imports.is_empty()
@@ -401,6 +420,11 @@ Examples:
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
+    },
+    /// Show and accept changed definitions of servers and hubs
+    Lock {
+        #[command(subcommand)]
+        command: LockCommand,
     },
     /// Show which sandboxes this machine enforces, each proven by denied acts
     #[command(after_help = "\
@@ -670,6 +694,24 @@ Examples:
     Test {
         /// The server's name
         server: String,
+    },
+    /// Show what a server has written to stderr, also while another command uses it
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp logs git -p my-agent
+  toolcrib mcp logs git --follow
+
+`run`, `chat`, `call` and `serve` write it to the state folder, redacted, each line with its time: at \
+most two files of 1 MiB for each server.")]
+    Logs {
+        /// The server's name
+        server: String,
+        /// Wait for further lines, until Ctrl-C
+        #[arg(short, long)]
+        follow: bool,
+        /// Show only this many of the last lines
+        #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 100)]
+        lines: usize,
     },
     /// Call a tool by its name on the server, through the same pipe as a model's call
     #[command(after_help = "\

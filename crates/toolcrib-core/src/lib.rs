@@ -129,7 +129,10 @@ pub use self::{
         Fallback, IntoCondition, InvalidStatusRangeError, Permit, ReliabilityAction,
         ReliabilityRule, ReliabilityState, Retry, Stage, StatusRange, UnknownWordError,
     },
-    remote_listing::{DefinitionCheck, ListOrder, RemoteDefinition, RemoteListing},
+    remote_listing::{
+        DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinnedDefinition, RemoteDefinition,
+        RemoteListing,
+    },
     result::ToolResult,
     sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},

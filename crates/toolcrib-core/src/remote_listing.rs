@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use serde_json::Value;
+
 use crate::{
     catalog::{Catalog, Reason},
     digest::Digest,
@@ -11,10 +13,13 @@ use crate::{
 /// The maximum size of an offered definition, in bytes of the model's text.
 const LARGEST: usize = 64 * 1024;
 
-/// Decides whether a remote definition may be offered. Called once per definition, with the
-/// original definition.
-#[derive(Clone)]
-pub struct DefinitionCheck(Arc<Refusal>);
+/// Decides whether a remote definition may be offered: a function that is called once per
+/// definition, with the original one, and the [pins](DefinitionPins) of earlier definitions.
+#[derive(Clone, Default)]
+pub struct DefinitionCheck {
+    refusal: Option<Arc<Refusal>>,
+    pins: Option<Arc<dyn DefinitionPins>>,
+}
 
 /// The reason to withhold a tool, if any.
 type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
@@ -22,8 +27,76 @@ type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
 impl DefinitionCheck {
     /// A check that returns the reason to withhold a tool, or none.
     pub fn new(check: impl Fn(&Tool) -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
+        Self { refusal: Some(Arc::new(check)), pins: None }
     }
+
+    /// Also compares each definition with the one that was pinned under its name. Default: no pins.
+    #[must_use]
+    pub fn with_pins(mut self, pins: Arc<dyn DefinitionPins>) -> Self {
+        self.pins = Some(pins);
+        self
+    }
+
+    /// The pins, if there are any.
+    pub fn pins(&self) -> Option<&Arc<dyn DefinitionPins>> {
+        self.pins.as_ref()
+    }
+}
+
+/// The kind of a pinned definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PinKind {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+    /// A source's instructions for models.
+    Instructions,
+}
+
+impl PinKind {
+    /// Its word: `tool`, `prompt` or `instructions`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Instructions => "instructions",
+        }
+    }
+}
+
+impl fmt::Display for PinKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A definition as its source describes it.
+#[derive(Debug, Clone)]
+pub struct PinnedDefinition {
+    /// The source's own name of it.
+    pub name: Arc<str>,
+    /// The description that a model or a client could receive.
+    pub definition: Value,
+}
+
+/// Compares definitions of remote sources with those that were pinned at their first use, so that a
+/// source cannot change them unseen.
+pub trait DefinitionPins: Send + Sync + 'static {
+    /// The reason to withhold each of these definitions, in their order; none offers it. A
+    /// definition without a pin is pinned. Called for each list, with the definitions that would be
+    /// offered. `source` is the origin of its tools, such as `mcp:git`. It may read and write a
+    /// small file.
+    ///
+    /// # Errors
+    /// Why the source must not be used at all.
+    fn check(
+        &self,
+        source: &str,
+        kind: PinKind,
+        definitions: &[PinnedDefinition],
+    ) -> Result<Vec<Option<Arc<str>>>, Arc<str>>;
 }
 
 impl fmt::Debug for DefinitionCheck {
@@ -37,8 +110,8 @@ pub trait RemoteDefinition: PartialEq {
     /// The remote name; `None` if it has none.
     fn name(&self) -> Option<&str>;
 
-    /// The digest of the definition without the name.
-    fn content(&self) -> Digest;
+    /// The definition without the name: everything that a model or a client could receive of it.
+    fn definition(&self) -> Value;
 }
 
 /// The order of a listing's tools.
@@ -83,6 +156,9 @@ impl<D: RemoteDefinition> RemoteListing<D> {
     ///
     /// A tool with an unchanged description is the same instance as in `before`, so that an
     /// unchanged menu stays identical to the byte.
+    ///
+    /// # Errors
+    /// Why the source must not be used, if its [pins](DefinitionPins) say so.
     pub fn new(
         descriptions: Vec<D>,
         order: ListOrder,
@@ -90,12 +166,12 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         origin: &Arc<str>,
         check: Option<&DefinitionCheck>,
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
-    ) -> Self {
+    ) -> Result<Self, Arc<str>> {
         let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
         descriptions.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
         for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| a.name() == b.name()) {
             if twins.len() > 1 {
-                twins.sort_by_cached_key(|(_, description)| description.content());
+                twins.sort_by_cached_key(|(_, one)| Digest::of_json(&one.definition()));
             }
         }
         let mut made = Self { catalog: Catalog::new(), known: Vec::new() };
@@ -118,7 +194,7 @@ impl<D: RemoteDefinition> RemoteListing<D> {
                 name.is_some() && last.is_some_and(|last| last.description.name() == name);
             let twin = || is_twin.then(|| "another listed tool has the same name".into());
             match withheld.clone().or_else(twin) {
-                None => offered.push((position, tool.clone())),
+                None => offered.push((position, made.known.len())),
                 Some(reason) => made.catalog.withhold(tool.clone(), Arc::clone(origin), reason),
             }
             made.known.push(KnownTool { description, tool, withheld });
@@ -126,8 +202,23 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         if order == ListOrder::AsGiven {
             offered.sort_by_key(|(position, _)| *position);
         }
-        offered.into_iter().for_each(|(_, tool)| made.catalog.offer(tool));
-        made
+        let offered: Vec<_> =
+            offered.into_iter().filter_map(|(_, known)| made.known.get(known)).collect();
+        let changed = match check.and_then(DefinitionCheck::pins) {
+            Some(pins) => pins.check(origin, PinKind::Tool, &definitions(&offered))?,
+            None => Vec::new(),
+        };
+        let mut changed = changed.into_iter();
+        for known in offered {
+            match changed.next().flatten() {
+                None => made.catalog.offer(known.tool.clone()),
+                Some(reason) => {
+                    let reason = Reason::Definition(reason);
+                    made.catalog.withhold(known.tool.clone(), Arc::clone(origin), reason);
+                }
+            }
+        }
+        Ok(made)
     }
 
     /// The offered and withheld tools; clones share one list.
@@ -162,9 +253,17 @@ impl<D: RemoteDefinition> RemoteListing<D> {
     }
 }
 
+fn definitions<D: RemoteDefinition>(known: &[&KnownTool<D>]) -> Vec<PinnedDefinition> {
+    let definition = |known: &&KnownTool<D>| PinnedDefinition {
+        name: known.description.name().unwrap_or_default().into(),
+        definition: known.description.definition(),
+    };
+    known.iter().map(definition).collect()
+}
+
 /// The tool as offered, or the reason to withhold it.
 fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reason>) {
-    if let Some(reason) = check.and_then(|check| (check.0)(&tool)) {
+    if let Some(reason) = check.and_then(|check| check.refusal.as_ref()?(&tool)) {
         return (tool, Some(Reason::Definition(reason)));
     }
     match tool.sanitized() {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use toolcrib_core::SkillId;
 use toolcrib_engine::Reveal;
 
-use super::GatewayError;
+use super::{GatewayError, limits::CallLimits, tls::Tls};
 
 /// The minimum length of a token, in characters.
 pub(super) const MIN_TOKEN_CHARS: usize = 16;
@@ -45,6 +45,8 @@ pub struct Access {
     /// digits of a digest. For clients that add a prefix of their own. At least
     /// [`Access::MIN_NAME_CHARS`]. Default: no limit beyond the 64 of model APIs.
     pub max_name_chars: Option<usize>,
+    /// The limits of its calls over HTTP.
+    pub limits: CallLimits,
 }
 
 /// Whether texts that a third party may have written are fenced.
@@ -116,6 +118,13 @@ impl Access {
         self
     }
 
+    /// Sets the limits of its calls over HTTP.
+    #[must_use]
+    pub fn limits(mut self, limits: CallLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Activates a skill from the start.
     #[must_use]
     pub fn skill(mut self, skill: impl Into<SkillId>) -> Self {
@@ -132,6 +141,7 @@ pub struct HttpAccess {
     pub(super) tokens: Vec<Token>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
+    pub(super) tls: Option<Tls>,
 }
 
 /// A token's digest, and its access.
@@ -176,6 +186,13 @@ impl HttpAccess {
         self
     }
 
+    /// Serves HTTPS only, with this certificate. Default: plain HTTP.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Whether the tokens are valid.
     pub(super) fn check(&self) -> Result<(), GatewayError> {
         if self.tokens.is_empty() {
@@ -196,6 +213,11 @@ impl HttpAccess {
 }
 
 impl Token {
+    /// Whether it is the same token with the same access.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.access == other.access
+    }
+
     /// Whether a client sent this token. Digests are compared in constant time, so that the
     /// duration reveals nothing.
     pub(super) fn is(&self, sent: &[u8; 32]) -> bool {

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
-use toolcrib_core::{ErrorCode, WithheldBy};
+use toolcrib_core::{Digest, ErrorCode, WithheldBy};
 use toolcrib_engine::{Notice, Redactor};
 
 use super::{
@@ -47,6 +47,9 @@ pub struct AccessEntry {
     /// The called name. An unknown one is redacted, and cut to 64 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Arc<str>>,
+    /// The digest of the call's name and arguments, for an audit log.
+    #[serde(skip)]
+    pub arguments: Option<Digest>,
     /// The source of the called tool, such as `mcp:git`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
@@ -107,6 +110,7 @@ impl AccessEntry {
             method,
             status: None,
             tool: None,
+            arguments: None,
             origin: None,
             code: None,
             error: None,

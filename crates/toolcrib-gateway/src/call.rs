@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use rmcp::{ErrorData, model::CallToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult};
+use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult, args_digest};
 use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
 use super::{
@@ -39,18 +39,23 @@ pub(super) async fn call(
         ErrorData::invalid_params(message, None)
     })?;
     let gateway = &exchange.serving.gateway;
-    let mut entry = gateway.log.is_some().then(|| {
+    let mut entry = {
         let mut entry = AccessEntry::new("tools/call", Some(&exchange.caller));
         entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
         entry.protocol = Some(exchange.era.version().to_string());
         entry.tool = Some(Arc::clone(&call.name));
         entry
-    });
-    let answer = answer(exchange, call, recheck, entry.as_mut()).await;
-    if let Some(mut entry) = entry {
-        entry.duration_ms = millis(began.elapsed());
-        gateway.log(|| entry);
+    };
+    if gateway.audit.is_some() {
+        let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
+        entry.arguments = Some(args_digest(&call.name, &arguments));
     }
+    let answer = answer(exchange, call, recheck, &mut entry).await;
+    if let (Err(error), None, None) = (&answer, &entry.error, entry.code) {
+        entry.error = Some(error.message.as_ref().into());
+    }
+    entry.duration_ms = millis(began.elapsed());
+    gateway.log(|| entry);
     answer
 }
 
@@ -58,23 +63,17 @@ async fn answer(
     exchange: &Asked<'_>,
     call: Call,
     recheck: &mut Option<Recheck>,
-    mut entry: Option<&mut AccessEntry>,
+    entry: &mut AccessEntry,
 ) -> Result<CallToolResult, ErrorData> {
     let Call { name, arguments } = call;
-    let _place = exchange.place().inspect_err(|refused| {
-        if let Some(entry) = &mut entry {
-            entry.error = Some(refused.message.as_ref().into());
-        }
-    })?;
+    let _place = exchange.place()?;
     let step = tokio::select! {
         biased;
         () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
         step = names::find(exchange, name) => step,
     };
     let (step, name) = step.map_err(|error| {
-        if let Some(entry) = &mut entry {
-            entry.error = Some(error.to_string().into());
-        }
+        entry.error = Some(error.to_string().into());
         refusal(&error)
     })?;
     let tool = step.iteration.menu().get(&name).cloned();
@@ -89,10 +88,8 @@ async fn answer(
         }
         tool => tool.clone(),
     };
-    if let Some(entry) = &mut entry {
-        entry.turn_id = Some(Arc::clone(&step.turn_id));
-        entry.origin = runs.as_ref().map(|tool| tool.origin().into());
-    }
+    entry.turn_id = Some(Arc::clone(&step.turn_id));
+    entry.origin = runs.as_ref().map(|tool| tool.origin().into());
     if let (Some(headers), Some(tool)) = (&exchange.headers, &tool) {
         headers.check(tool.input_schema(), &arguments)?;
     }
@@ -118,9 +115,9 @@ async fn answer(
     let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
     let result = run(step, call, audience, exchange).await?;
 
-    if let Some(entry) = entry {
-        entry.code = result.code;
-        entry.error = result.cause.clone();
+    entry.code = result.code;
+    entry.error = result.cause.clone();
+    if gateway_logs(exchange) {
         entry.chars = Some(result.text.chars().count());
     }
     if result.is_ok()
@@ -152,6 +149,10 @@ async fn answer(
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
         )),
     }
+}
+
+fn gateway_logs(exchange: &Asked<'_>) -> bool {
+    exchange.serving.gateway.log.is_some()
 }
 
 /// Runs one call, and forwards its progress for an audience if the client requested it.

@@ -26,6 +26,7 @@ use super::{
     Serving,
     downstream::log_message,
     exchange::{Asked, Outgoing},
+    generation::Current,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
     servers::Offered,
     session::{Purpose, Session},
@@ -36,17 +37,29 @@ const SETTLE: Duration = Duration::from_millis(50);
 
 /// Counters that change when a menu may have changed.
 #[derive(Clone, Default)]
-pub(super) struct Changes(Vec<watch::Receiver<u64>>);
+pub(super) struct Changes {
+    all: Vec<watch::Receiver<u64>>,
+    /// Where the counters of another configuration come from.
+    current: Option<Arc<Current>>,
+}
 
 impl Changes {
     pub(super) fn add(&mut self, changes: watch::Receiver<u64>) {
-        self.0.push(changes);
+        self.all.push(changes);
+    }
+
+    /// The same, which follows a gateway to its next configuration.
+    pub(super) fn of(&self, current: Arc<Current>) -> Self {
+        Self { current: Some(current), ..self.clone() }.later()
     }
 
     /// Changes from now on.
     pub(super) fn later(&self) -> Self {
-        let mut changes = self.clone();
-        for change in &mut changes.0 {
+        let mut changes = match &self.current {
+            Some(current) => Self { current: Some(Arc::clone(current)), ..current.receivers() },
+            None => self.clone(),
+        };
+        for change in &mut changes.all {
             change.mark_unchanged();
         }
         changes
@@ -56,10 +69,10 @@ impl Changes {
     /// possible any more.
     async fn settled(&mut self) {
         loop {
-            if self.0.is_empty() {
+            if self.all.is_empty() {
                 return pending().await;
             }
-            let waiting = self.0.iter_mut().map(|change| Box::pin(change.changed()));
+            let waiting = self.all.iter_mut().map(|change| Box::pin(change.changed()));
             let (changed, at, _) = select_all(waiting).await;
             if changed.is_ok() {
                 tokio::time::sleep(SETTLE).await;
@@ -67,7 +80,7 @@ impl Changes {
                 return;
             }
             // The sender of that counter is gone.
-            self.0.swap_remove(at);
+            self.all.swap_remove(at);
         }
     }
 }
@@ -115,6 +128,8 @@ pub(super) fn pass_on(
     let offered = offered.clone();
     let session = Arc::downgrade(session);
     let closing = serving.cancellation.clone();
+    let current = Arc::clone(&serving.current);
+    let mut replaced = current.replaced();
     let redactor = serving.gateway.engine.redactor().clone();
     let mut all = SelectAll::from_iter(notices.into_iter().map(announcements));
     serving.running.spawn(async move {
@@ -122,7 +137,19 @@ pub(super) fn pass_on(
             let (server, notice) = tokio::select! {
                 () = ended.cancelled() => return,
                 () = closing.cancelled() => return,
-                Some(notice) = all.next() => notice,
+                Ok(()) = replaced.changed() => {
+                    let Some(session) = session.upgrade() else { return };
+                    let notices = session.notices(&current.shared().servers).await;
+                    all = SelectAll::from_iter(notices.into_iter().map(announcements));
+                    if offered.prompts && !client.notify(prompts_changed()).await {
+                        return;
+                    }
+                    if offered.resources && !client.notify(resources_changed()).await {
+                        return;
+                    }
+                    continue;
+                }
+                Some(notice) = all.next(), if !all.is_empty() => notice,
                 else => return,
             };
             let Some(session) = session.upgrade() else { return };
@@ -274,12 +301,13 @@ impl Heard {
 async fn tell(exchange: &Asked<'_>) {
     let mut changes = match &exchange.connection {
         Some(connection) => connection.changes().clone(),
-        None => exchange.serving.gateway.changes.later(),
+        None => exchange.serving.current.changes(),
     };
     let mut known = None;
     loop {
         changes.settled().await;
-        let Ok(step) = exchange.step(Purpose::Look).await else { continue };
+        let serving = exchange.serving.fresh();
+        let Ok(step) = exchange.step_of(&serving, Purpose::Look).await else { continue };
         let menu = step.iteration.menu().fingerprint();
         if known.replace(menu) == Some(menu) {
             continue;

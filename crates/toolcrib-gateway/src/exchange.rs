@@ -56,6 +56,8 @@ pub(super) type Outcome = Result<ServerResult, ErrorData>;
 /// The context of a request.
 pub(super) struct Exchange {
     pub(super) serving: Serving,
+    /// The permit of its token, if that limits concurrent calls.
+    pub(super) limit: Option<OwnedSemaphorePermit>,
     pub(super) caller: Caller,
     pub(super) id: RequestId,
     pub(super) era: Era,
@@ -91,6 +93,9 @@ impl Exchange {
     /// Answers the request. A panic is an error of this request alone.
     pub(super) async fn answer(self, mut request: Request) -> Answer {
         let id = self.id.clone();
+        // A subscription does not end by itself.
+        let is_waited_for = request.method != "subscriptions/listen";
+        let _counted = is_waited_for.then(|| self.serving.counted());
         let round = match self.era {
             Era::Session(_) => Ok(None),
             Era::Stateless(_) => Round::take(&mut request, &self.caller.access),
@@ -121,7 +126,13 @@ impl Exchange {
         let (method, params) = (request.method.clone(), request.params.clone());
         let caller = self.caller.clone();
         let bound = move || rounds::bound(&method, &params, &caller.access);
-        let call = async move { self.finished(request, can, &mut None).await }.boxed();
+        let counted = self.serving.counted();
+        let call = async move {
+            let outcome = self.finished(request, can, &mut None).await;
+            drop((self.limit, counted));
+            outcome
+        }
+        .boxed();
         let gone = async {
             tokio::select! {
                 () = this_round.cancelled() => {}

@@ -90,7 +90,7 @@ async fn begin(
     // No source is needed; if one fails nevertheless, lists say so.
     let iteration = match all.is_empty() {
         true => None,
-        false => session.iteration(Purpose::Call("")).await.ok(),
+        false => session.iteration(Purpose::Call("")).await.ok().map(|(iteration, _)| iteration),
     };
     let servers = iteration.map(|iteration| reached(&iteration, &session.identity, all));
     let servers = servers.unwrap_or_default();

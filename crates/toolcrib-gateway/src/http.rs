@@ -5,6 +5,7 @@ use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
@@ -26,16 +27,16 @@ const REST: Duration = Duration::from_millis(100);
 
 impl Gateway {
     /// Serves MCP over HTTP/1.1 at `/mcp`, and with a preset skill at `/mcp/skill/S`, until the
-    /// token fires. Then it accepts nothing more, cancels calls, and ends sessions and connections;
+    /// token fires. Then it accepts nothing more, lets requests end for the time of
+    /// [`drain`](crate::GatewayBuilder::drain), cancels the others, and ends sessions and connections;
     /// nothing runs any more when this returns.
     ///
     /// A request is checked in this order: its host (403), its origin (403), its token (401), its
     /// path (404), its body, of at most 4 MiB (413), which must be one message of the protocol
     /// (400, with an error of JSON-RPC). `GET /healthz` responds without a token, and says only
     /// that the gateway is running; so does a browser's preflight for a page of an allowed origin
-    /// (204). An unknown skill and one that the caller may not activate return
-    /// the same status (404). For access from other machines, put a TLS proxy in front of it: the
-    /// gateway has no TLS.
+    /// (204). `/readyz` and `/metrics` are for operators. An unknown skill and one that the caller may not activate return
+    /// the same status (404). With [`HttpAccess::tls`] it serves HTTPS.
     ///
     /// Each token has an equal share of [`MAX_SESSIONS`](crate::MAX_SESSIONS), of at least 16, so
     /// that no token can starve another; a session ends after 30 minutes without a message. A
@@ -53,12 +54,23 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         access.check()?;
         for token in &access.tokens {
-            self.0.check(&token.access).map_err(GatewayError::Access)?;
+            self.0.shared().check(&token.access).map_err(GatewayError::Access)?;
         }
-        let serving = self.serving(&cancellation);
+        // Requests in progress may end after it fires.
+        let serving = self.serving(&CancellationToken::new());
         let routes = Arc::new(Routes::new(&serving, access)?);
-        let outcome = accept(&listener, &serving, &routes).await;
-        drop((listener, routes));
+        self.0.serves(&routes);
+        let outcome = tokio::select! {
+            outcome = accept(&listener, &serving, &routes) => outcome,
+            () = cancellation.cancelled() => Ok(()),
+        };
+        routes.draining.cancel();
+        drop(listener);
+        let (drain, requests) = (self.0.shared().drain, &self.0.requests);
+        requests.close();
+        let _ = tokio::time::timeout(drain, requests.wait()).await;
+        requests.reopen();
+        drop(routes);
         serving.end().await;
         outcome
     }
@@ -83,7 +95,7 @@ async fn accept(
             Ok((stream, peer)) => {
                 let (routes, closing) = (Arc::clone(routes), serving.cancellation.clone());
                 serving.running.spawn(async move {
-                    connection(stream, peer, routes, closing).await;
+                    admitted(stream, peer, routes, closing).await;
                     drop(place);
                 });
             }
@@ -103,7 +115,8 @@ fn is_for_good(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(EBADF | EINVAL | ENOTSOCK))
 }
 
-async fn connection(
+/// Serves a connection, after the handshake of TLS if there is a certificate.
+async fn admitted(
     stream: TcpStream,
     peer: SocketAddr,
     routes: Arc<Routes>,
@@ -111,6 +124,22 @@ async fn connection(
 ) {
     // A response is several small writes; Nagle's algorithm would cost 40 ms on each.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = routes.tls() else { return connection(stream, peer, routes, closing).await };
+    let accepted = tokio::select! {
+        accepted = tokio::time::timeout(HEAD_WITHIN, tls.0.accept(stream)) => accepted,
+        () = closing.cancelled() => return,
+    };
+    if let Ok(Ok(stream)) = accepted {
+        Box::pin(connection(stream, peer, routes, closing)).await;
+    }
+}
+
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    routes: Arc<Routes>,
+    closing: CancellationToken,
+) {
     let answer =
         service_fn(|request| async { Ok::<_, Infallible>(routes.answer(request, peer).await) });
     let connection = http1::Builder::new()

@@ -27,12 +27,15 @@ mod downstream;
 mod events;
 mod exchange;
 mod find_id;
+mod generation;
 mod handshake;
 mod headers;
 mod http;
+mod limits;
 mod list;
 mod logging;
 mod message;
+mod metrics;
 mod names;
 mod pages;
 mod params;
@@ -50,11 +53,12 @@ mod servers;
 mod session;
 mod sessions;
 mod stdio;
+mod tls;
 
 use std::{borrow::Cow, collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId, fence, harmless};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
@@ -62,9 +66,14 @@ use toolcrib_mcp::McpClient;
 pub use self::{
     access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},
+    generation::Replaced,
+    limits::CallLimits,
+    readiness::Readiness,
+    tls::Tls,
 };
 use self::{
-    changes::Changes, names::ShownNames, resources::Links, rounds::Waiting, servers::Offered,
+    changes::Changes, generation::Current, metrics::Metrics, names::ShownNames, resources::Links,
+    rounds::Waiting, servers::Offered,
 };
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
@@ -103,7 +112,7 @@ const MOST_INSTRUCTIONS: usize = 8_000;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Gateway(Arc<Shared>);
+pub struct Gateway(Arc<Current>);
 
 /// The receiver of access log entries.
 type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
@@ -119,14 +128,22 @@ struct Shared {
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
+    audit: Option<AccessLog>,
+    readiness: Readiness,
+    drain: Duration,
+    metrics: Arc<Metrics>,
     /// The calls that wait for input.
-    waiting: Waiting,
-    links: Links,
+    waiting: Arc<Waiting>,
+    links: Arc<Links>,
+    /// The requests that were begun with this configuration.
+    requests: TaskTracker,
 }
 
 /// State shared by one `serve_…` call.
 #[derive(Clone)]
 struct Serving {
+    current: Arc<Current>,
+    /// The configuration of a request, which stays the same until its end.
     gateway: Arc<Shared>,
     /// Ends everything.
     cancellation: CancellationToken,
@@ -146,17 +163,21 @@ impl Gateway {
             instructions: None,
             working_dir: None,
             log: None,
+            audit: None,
+            readiness: Readiness::default(),
+            drain: Duration::ZERO,
         }
     }
 
-    /// Its engine.
-    pub fn engine(&self) -> &Engine {
-        &self.0.engine
+    /// Its present engine.
+    pub fn engine(&self) -> Engine {
+        self.0.shared().engine.clone()
     }
 
     fn serving(&self, cancellation: &CancellationToken) -> Serving {
         Serving {
-            gateway: Arc::clone(&self.0),
+            current: Arc::clone(&self.0),
+            gateway: self.0.shared(),
             cancellation: cancellation.child_token(),
             running: TaskTracker::new(),
         }
@@ -164,6 +185,16 @@ impl Gateway {
 }
 
 impl Serving {
+    /// Counts a request, until this is dropped.
+    fn counted(&self) -> [TaskTrackerToken; 2] {
+        [self.gateway.requests.token(), self.current.requests.token()]
+    }
+
+    /// The same with the present configuration.
+    fn fresh(&self) -> Self {
+        Self { gateway: self.current.shared(), ..self.clone() }
+    }
+
     /// Ends everything and waits until nothing runs any more.
     async fn end(self) {
         self.cancellation.cancel();
@@ -198,10 +229,20 @@ impl Shared {
         access.fence == Fence::Model && !self.unfenced.contains(server)
     }
 
-    /// Writes a line of the access log; the entry is only created if there is a log.
+    /// Counts a request, and writes a line of the access log.
     fn log(&self, entry: impl FnOnce() -> AccessEntry) {
+        let entry = entry();
+        self.metrics.count(&entry);
+        let is_audited = self.audit.is_some() && entry.method == "tools/call";
+        if self.log.is_none() && !is_audited {
+            return;
+        }
+        let entry = entry.cleaned(self.engine.redactor());
         if let Some(log) = &self.log {
-            log(&entry().cleaned(self.engine.redactor()));
+            log(&entry);
+        }
+        if let Some(audit) = self.audit.as_ref().filter(|_| is_audited) {
+            audit(&entry);
         }
     }
 
@@ -245,7 +286,7 @@ impl Shared {
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gateway").field("engine", &self.0.engine).finish_non_exhaustive()
+        f.debug_struct("Gateway").field("engine", &self.engine()).finish_non_exhaustive()
     }
 }
 
@@ -260,6 +301,9 @@ pub struct GatewayBuilder {
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
+    audit: Option<AccessLog>,
+    readiness: Readiness,
+    drain: Duration,
 }
 
 impl GatewayBuilder {
@@ -316,22 +360,29 @@ impl GatewayBuilder {
         self
     }
 
+    /// Calls a function for each `tools/call` after its response, with the digest of its arguments,
+    /// as [`access_log`](Self::access_log) does. Default: no audit log.
+    pub fn audit_log(mut self, log: impl Fn(&AccessEntry) + Send + Sync + 'static) -> Self {
+        self.audit = Some(Arc::new(log));
+        self
+    }
+
+    /// When `/readyz` has the status 200. Default: when all servers are usable.
+    pub fn readiness(mut self, readiness: Readiness) -> Self {
+        self.readiness = readiness;
+        self
+    }
+
+    /// How long requests in progress may take to end after serving over HTTP was ended. New ones are
+    /// refused meanwhile. Default: no time, they are cancelled.
+    pub fn drain(mut self, within: Duration) -> Self {
+        self.drain = within;
+        self
+    }
+
     /// Builds the gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
-        let Self { engine, changes, servers, unfenced, names, instructions, working_dir, log } =
-            self;
-        Gateway(Arc::new(Shared {
-            engine,
-            changes,
-            servers,
-            unfenced,
-            names,
-            instructions,
-            working_dir,
-            log,
-            waiting: Waiting::default(),
-            links: Links::default(),
-        }))
+        Gateway(Current::new(self))
     }
 }
 
@@ -385,6 +436,9 @@ pub enum GatewayError {
     /// The client's handshake is invalid.
     #[error("the client did not begin a connection: {0}")]
     Handshake(String),
+    /// An invalid certificate or key.
+    #[error("TLS cannot be used: {0}")]
+    Tls(Box<str>),
     /// The listener failed permanently.
     #[error("no connections can be accepted")]
     Listener(#[source] std::io::Error),

@@ -56,7 +56,9 @@ pub(super) async fn list(
     log(&|entry| match &step {
         Ok(step) => {
             entry.turn_id = Some(Arc::clone(&step.turn_id));
-            describe(&step.iteration, entry);
+            if exchange.serving.gateway.log.is_some() {
+                describe(&step.iteration, entry);
+            }
         }
         Err(error) => entry.error = Some(error.to_string().into()),
     });

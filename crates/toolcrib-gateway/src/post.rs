@@ -29,6 +29,7 @@ use super::{
     exchange::{Answer, Era, Exchange, Outgoing},
     handshake,
     headers::{self, EVENTS, JSON, SESSION},
+    limits::Limiter,
     message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
     params::ParamHeaders,
     reply::{self, Refusal},
@@ -46,6 +47,7 @@ pub(super) struct Post<'a> {
     pub(super) serving: &'a Serving,
     pub(super) caller: Caller,
     pub(super) sessions: &'a Sessions,
+    pub(super) limiter: &'a Limiter,
     pub(super) headers: &'a HeaderMap,
 }
 
@@ -62,7 +64,10 @@ impl Post<'_> {
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let message = Message::read(&body)?;
-        headers::check(self.headers, &message).map_err(|error| {
+        // After the body, which may take long.
+        let serving = &self.serving.fresh();
+        let this = Post { serving, ..self };
+        headers::check(this.headers, &message).map_err(|error| {
             let id = match &message {
                 Message::Request(request) => Some(request.id.clone()),
                 Message::Notification(_) | Message::Response(_) => None,
@@ -71,18 +76,18 @@ impl Post<'_> {
         })?;
         match message {
             Message::Request(request) if request.method == INITIALIZE => {
-                self.initialize(request).await
+                this.initialize(request).await
             }
-            Message::Request(request) => self.request(request).await,
+            Message::Request(request) => this.request(request).await,
             Message::Notification(notification) => {
                 // Without sessions, the end of its connection cancels a request.
-                if headers::has_sessions(self.headers).unwrap_or_default() {
-                    self.session(None)?.connection.notice(notification);
+                if headers::has_sessions(this.headers).unwrap_or_default() {
+                    this.session(None)?.connection.notice(notification);
                 }
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
             Message::Response(response) => {
-                self.session(None)?.connection.answered(response);
+                this.session(None)?.connection.answered(response);
                 Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
         }
@@ -123,6 +128,7 @@ impl Post<'_> {
         let declares_version = request.meta.protocol_version().is_some();
         let is_independent = request.declares_stateless()
             || (declares_version && !self.headers.contains_key(SESSION));
+        let limit = self.limiter.admit(&request.method, &request.id)?;
         let session = if is_independent { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());
@@ -143,6 +149,7 @@ impl Post<'_> {
         };
         let exchange = Exchange {
             serving: self.serving.clone(),
+            limit,
             caller: self.caller,
             id: request.id.clone(),
             era,

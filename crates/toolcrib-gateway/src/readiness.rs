@@ -1,33 +1,85 @@
-//! `/readyz`: the number of usable servers, for the operator of the gateway. It needs no token, so
-//! it contains no names.
+//! `/readyz`: whether the servers are usable. Names of servers are only for this machine, and for
+//! clients with a token: probes have none.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use toolcrib_mcp::{McpClient, ServerState};
 
-/// The response. It is 503 only if there are servers and none is usable: an unavailable one does
-/// not take the gateway out of service.
-pub(super) fn readiness(servers: &[McpClient]) -> (StatusCode, Value) {
-    let (mut usable, mut starting, mut failing) = (0, 0, 0);
-    for server in servers {
-        let status = server.status();
-        match status.state {
-            // An idle server starts when it is needed.
-            ServerState::Idle => usable += 1,
-            ServerState::Ready if status.tools.is_some() => usable += 1,
-            // It is connected but cannot be listed.
-            ServerState::Ready if status.last_error.is_some() => failing += 1,
-            ServerState::Ready | ServerState::Connecting => starting += 1,
-            // Backing off, open or closed.
-            _ => failing += 1,
+/// When a gateway counts as ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Readiness {
+    /// When all its servers are usable.
+    #[default]
+    AllServers,
+    /// When one is usable, or there is none: one unavailable server does not take the gateway out of
+    /// service.
+    AnyServer,
+}
+
+/// The state of a server, as probes see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Usable,
+    Starting,
+    Failing,
+}
+
+impl Standing {
+    pub(super) fn is_usable(self) -> bool {
+        self == Self::Usable
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Usable => "usable",
+            Self::Starting => "starting",
+            Self::Failing => "failing",
         }
     }
-    let (status, word) = match (usable, starting + failing) {
-        (_, 0) => (StatusCode::OK, "ok"),
-        (0, _) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
-        _ => (StatusCode::OK, "degraded"),
+}
+
+pub(super) fn state_of(server: &McpClient) -> Standing {
+    let status = server.status();
+    match status.state {
+        // An idle server starts when it is needed.
+        ServerState::Idle => Standing::Usable,
+        ServerState::Ready if status.tools.is_some() => Standing::Usable,
+        // It is connected but cannot be listed.
+        ServerState::Ready if status.last_error.is_some() => Standing::Failing,
+        ServerState::Ready | ServerState::Connecting => Standing::Starting,
+        // Backing off, open or closed.
+        _ => Standing::Failing,
+    }
+}
+
+/// The response. `names` says whether it may name servers.
+pub(super) fn readiness(
+    servers: &[McpClient],
+    rule: Readiness,
+    names: bool,
+) -> (StatusCode, Value) {
+    let states: Vec<_> =
+        servers.iter().map(|server| (server.name().as_str(), state_of(server))).collect();
+    let count = |wanted| states.iter().filter(|(_, state)| *state == wanted).count();
+    let usable = count(Standing::Usable);
+    let (starting, failing) = (count(Standing::Starting), count(Standing::Failing));
+    let (word, is_ready) = match (usable, starting + failing) {
+        (_, 0) => ("ok", true),
+        (0, _) => ("unavailable", false),
+        _ => ("degraded", rule == Readiness::AnyServer),
     };
     let counts = json!({ "usable": usable, "starting": starting, "failing": failing });
-    (status, json!({ "status": word, "servers": counts }))
+    let mut answer = json!({ "status": word, "servers": counts });
+    if names {
+        let missing = states.iter().filter(|(_, state)| !state.is_usable());
+        let missing: serde_json::Map<_, _> =
+            missing.map(|(name, state)| ((*name).to_owned(), state.word().into())).collect();
+        if let Some(fields) = answer.as_object_mut().filter(|_| !missing.is_empty()) {
+            fields.insert("missing".to_owned(), missing.into());
+        }
+    }
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, answer)
 }

@@ -5,12 +5,13 @@ use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, AUTHORIZATION, ORIGIN, WWW_AUTHENTICATE},
+    header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE},
     request::Parts,
 };
 use hyper::body::Incoming;
+use parking_lot::RwLock;
 use percent_encoding::percent_decode_str;
-use toolcrib_core::{__internal::millis, SkillId};
+use toolcrib_core::{__internal::millis, CancellationToken, SkillId};
 
 use super::{
     GatewayError, HttpAccess, MAX_SESSIONS, Serving,
@@ -19,12 +20,14 @@ use super::{
     authority::{Hosts, Origins},
     events::{Body, EventId},
     headers::{self, EVENTS},
-    pages,
+    limits::Limiter,
+    metrics, pages,
     post::Post,
     quoted::shortened,
     readiness::readiness,
     reply::{self, Refusal},
     sessions::{HttpSession, Sessions},
+    tls::Tls,
 };
 
 /// The minimum of open sessions per token, however many tokens there are.
@@ -36,13 +39,18 @@ const SKILL: &str = "/mcp/skill/";
 const HEALTH: &str = "/healthz";
 /// Whether its servers are usable.
 const READY: &str = "/readyz";
+/// Counts of requests and calls.
+const METRICS: &str = "/metrics";
 
 /// The served paths and their access.
 pub(super) struct Routes {
     serving: Serving,
     hosts: Hosts,
     origins: Origins,
-    doors: Vec<Door>,
+    doors: RwLock<Arc<[Arc<Door>]>>,
+    tls: RwLock<Option<Tls>>,
+    /// Fires when no new request is accepted any more.
+    pub(super) draining: CancellationToken,
 }
 
 /// The access of one token.
@@ -50,21 +58,41 @@ pub(super) struct Door {
     token: Token,
     access: Arc<Access>,
     pub(super) sessions: Arc<Sessions>,
+    limiter: Limiter,
+    ended: CancellationToken,
 }
 
 impl Routes {
     pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
-        let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
         Ok(Self {
             hosts: Hosts::new(&access.hosts)?,
             origins: Origins::new(&access.origins)?,
-            doors: access
-                .tokens
-                .into_iter()
-                .map(|token| Door::new(serving, share, token))
-                .collect(),
+            doors: RwLock::new(doors(serving, &access, &[])),
+            tls: RwLock::new(access.tls),
+            draining: CancellationToken::new(),
             serving: serving.clone(),
         })
+    }
+
+    /// Replaces the tokens and the certificate. A token with another access, or none, loses its
+    /// sessions.
+    pub(super) fn replace(&self, access: &HttpAccess) {
+        let mut all = self.doors.write();
+        let before = Arc::clone(&all);
+        *all = doors(&self.serving, access, &before);
+        for door in before.iter().filter(|door| !all.iter().any(|one| Arc::ptr_eq(one, door))) {
+            door.ended.cancel();
+            door.sessions.end();
+        }
+        drop(all);
+        // Without a certificate, an HTTPS address does not become one of HTTP.
+        if let Some(tls) = &access.tls {
+            *self.tls.write() = Some(tls.clone());
+        }
+    }
+
+    pub(super) fn tls(&self) -> Option<Tls> {
+        self.tls.read().clone()
     }
 
     pub(super) async fn answer(
@@ -94,24 +122,26 @@ impl Routes {
 
     async fn answer_anybody(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let began = Instant::now();
-        if matches!(request.uri().path(), HEALTH | READY)
-            && request.method() == Method::GET
+        if request.method() == Method::GET
             && self.hosts.allow(request.uri(), request.headers())
+            && let Some(answer) = self.answer_operator(&request, peer)
         {
-            if request.uri().path() == HEALTH {
-                return reply::whole(StatusCode::OK, "ok\n");
-            }
-            let (status, readiness) = readiness(&self.serving.gateway.servers);
-            return reply::json(status, readiness.to_string());
+            return answer;
         }
         let (parts, body) = request.into_parts();
         let mut caller = Caller { access: Arc::default(), peer: Some(peer) };
         let answer = match self.admit(&parts, &mut caller) {
             Err(refusal) => Err(refusal),
+            Ok(_) if self.draining.is_cancelled() => {
+                let message = "the gateway is being stopped; send the request to another one";
+                let header = (CONNECTION, HeaderValue::from_static("close"));
+                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).header(header))
+            }
             Ok(door) => match parts.method {
                 Method::POST => {
                     let (serving, caller) = (&self.serving, caller.clone());
-                    Post { serving, caller, sessions: &door.sessions, headers: &parts.headers }
+                    let (sessions, limiter) = (&*door.sessions, &door.limiter);
+                    Post { serving, caller, sessions, limiter, headers: &parts.headers }
                         .answer(body)
                         .await
                 }
@@ -123,8 +153,44 @@ impl Routes {
         answer.unwrap_or_else(|refusal| self.refuse(refusal, &caller, began))
     }
 
+    /// The response for the operator and for probes, if the path is theirs. Facts about servers and
+    /// calls are only for this machine, and for clients with a token.
+    fn answer_operator(
+        &self,
+        request: &Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Option<Response<Body>> {
+        let is_known =
+            || peer.ip().to_canonical().is_loopback() || self.door(request.headers()).is_some();
+        let gateway = || self.serving.current.shared();
+        Some(match request.uri().path() {
+            HEALTH => reply::whole(StatusCode::OK, "ok\n"),
+            READY if self.draining.is_cancelled() => {
+                let answer = r#"{"status":"stopping"}"#;
+                reply::json(StatusCode::SERVICE_UNAVAILABLE, answer)
+            }
+            READY => {
+                let gateway = gateway();
+                let (status, answer) = readiness(&gateway.servers, gateway.readiness, is_known());
+                reply::json(status, answer.to_string())
+            }
+            METRICS if is_known() => {
+                let gateway = gateway();
+                let sessions = self.doors.read().iter().map(|door| door.sessions.len()).sum();
+                let metrics = self.serving.current.metrics();
+                let text =
+                    metrics.text(&gateway.servers, sessions, self.serving.current.requests.len());
+                let mut answer = reply::whole(StatusCode::OK, text);
+                let kind = HeaderValue::from_static(metrics::TEXT);
+                answer.headers_mut().insert(CONTENT_TYPE, kind);
+                answer
+            }
+            _ => return None,
+        })
+    }
+
     /// Finds the access of a request, and its sender.
-    fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<&Door, Refusal> {
+    fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
         if !self.hosts.allow(&parts.uri, &parts.headers) {
             let message = "this host is not served here; the operator can allow host names";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
@@ -162,7 +228,8 @@ impl Routes {
             .map_err(|_| refused(format!("unknown skill `{}`", shortened(&skill))))?;
         let access = access.clone().skill(id);
         self.serving
-            .gateway
+            .current
+            .shared()
             .check(&access)
             .map_err(|error| refused(error.caller_text()).cause(error.to_string()))?;
         Ok(Arc::new(access))
@@ -170,7 +237,7 @@ impl Routes {
 
     /// The access of a request's token. All tokens are compared, so that the duration reveals
     /// nothing.
-    fn door(&self, headers: &HeaderMap) -> Option<&Door> {
+    fn door(&self, headers: &HeaderMap) -> Option<Arc<Door>> {
         let mut sent = headers.get_all(AUTHORIZATION).iter();
         let (Some(sent), None) = (sent.next(), sent.next()) else {
             return None;
@@ -180,14 +247,16 @@ impl Routes {
             return None;
         }
         let sent = digest(token.trim().as_bytes());
-        self.doors
+        let doors = Arc::clone(&self.doors.read());
+        doors
             .iter()
             .fold(None, |found, door| if door.token.is(&sent) { Some(door) } else { found })
+            .cloned()
     }
 
     /// Logs and writes a refusal.
     fn refuse(&self, refusal: Refusal, caller: &Caller, began: Instant) -> Response<Body> {
-        self.serving.gateway.log(|| {
+        self.serving.current.shared().log(|| {
             let mut entry = AccessEntry::new("http", Some(caller));
             entry.status = Some(refusal.status().as_u16());
             entry.error = Some(refusal.for_operator().into());
@@ -198,17 +267,29 @@ impl Routes {
     }
 }
 
+/// The doors of an access. One whose token is the same as before keeps its sessions.
+fn doors(serving: &Serving, access: &HttpAccess, before: &[Arc<Door>]) -> Arc<[Arc<Door>]> {
+    let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
+    let door = |token: &Token| {
+        let same = before.iter().find(|door| door.token.is_same(token));
+        same.cloned().unwrap_or_else(|| Arc::new(Door::new(serving, share, token.clone())))
+    };
+    access.tokens.iter().map(door).collect()
+}
+
 impl Door {
     fn new(serving: &Serving, most: usize, token: Token) -> Self {
         let sessions = Arc::new(Sessions::new(most));
-        let (idle, closing) = (Arc::clone(&sessions), serving.cancellation.clone());
+        let ended = serving.cancellation.child_token();
+        let (idle, closing) = (Arc::clone(&sessions), ended.clone());
         serving.running.spawn(async move {
             tokio::select! {
                 () = idle.end_idle() => {}
                 () = closing.cancelled() => {}
             }
         });
-        Self { access: Arc::new(token.access.clone()), token, sessions }
+        let limiter = Limiter::new(token.access.limits);
+        Self { access: Arc::new(token.access.clone()), token, sessions, limiter, ended }
     }
 
     /// GET: the stream of a session's notifications, or one to which its client comes back.

@@ -1,6 +1,9 @@
 //! The iteration of a request: of its session's turn, or of a separate one.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -8,15 +11,20 @@ use rmcp::model::ProtocolVersion;
 use serde_json::Map;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
-use toolcrib_core::{CancellationToken, ClientAbilities, ClientPort, Digest, Events, Identity};
+use toolcrib_core::{
+    CancellationToken, ClientAbilities, ClientPort, Digest, Events, Identity, SkillId,
+};
 use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
+use toolcrib_mcp::{__internal::Notices, McpClient};
 
 use super::{
-    Serving,
+    Serving, Shared,
     access::Access,
     downstream::{Downstream, LogLevel, Route},
     exchange::{Asked, Era},
+    generation::Current,
     resources::Subscription,
+    servers::{Server, reached},
 };
 
 /// The conversation of requests in the stateless era: artifacts of one caller's results can be read
@@ -29,17 +37,29 @@ fn stateless(access: &Access) -> String {
     }
 }
 
+/// A session's turn with one configuration of the gateway.
+pub(super) struct Bound {
+    gateway: Weak<Shared>,
+    turn_id: Arc<str>,
+    /// Locked while an iteration begins; its calls run concurrently with others.
+    turn: tokio::sync::Mutex<Turn>,
+}
+
 /// The state of a session: its turn, and the menu that its client knows.
 pub(super) struct Session {
     /// The conversation of its identity.
     pub(super) id: Arc<str>,
     /// The negotiated protocol version.
     pub(super) protocol: ProtocolVersion,
-    turn_id: Arc<str>,
     pub(super) identity: Arc<Identity>,
     events: Events,
-    /// Locked while an iteration begins; its calls run concurrently with others.
-    turn: tokio::sync::Mutex<Turn>,
+    access: Access,
+    serving: Weak<Current>,
+    cancellation: CancellationToken,
+    /// Its turn, with the configuration of the gateway.
+    bound: Mutex<Arc<Bound>>,
+    /// The skills that were active last.
+    skills: Mutex<Vec<SkillId>>,
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
     /// The client, as the lists of servers see it.
@@ -85,10 +105,13 @@ impl Session {
         let session = Self {
             id: Arc::clone(id),
             protocol,
-            turn_id: Arc::clone(turn.turn_id()),
             events,
+            access: access.clone(),
+            serving: Arc::downgrade(&serving.current),
+            cancellation: serving.cancellation.clone(),
             identity: Arc::clone(turn.identity()),
-            turn: tokio::sync::Mutex::new(turn),
+            bound: Mutex::new(Bound::new(turn, &serving.gateway)),
+            skills: Mutex::new(access.skills.clone()),
             known: Mutex::new(None),
             client,
             subscriptions: Mutex::default(),
@@ -99,14 +122,53 @@ impl Session {
         Ok((Arc::new(session), ended))
     }
 
-    pub(super) async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, TurnError> {
-        let beginning = self.turn.lock().await.begin_for(purpose.tool()).await?;
+    /// The turn with the present configuration of the gateway. Calls of an earlier turn continue.
+    fn bound(&self) -> Result<Arc<Bound>, TurnError> {
+        let mut bound = self.bound.lock();
+        let Some(current) = self.serving.upgrade() else { return Ok(Arc::clone(&bound)) };
+        let gateway = current.shared();
+        if bound.gateway.as_ptr() == Arc::as_ptr(&gateway) {
+            return Ok(Arc::clone(&bound));
+        }
+        let begin = |skills: Vec<SkillId>| {
+            let mut options = gateway
+                .turn_options(&self.access, &self.cancellation)
+                .conversation(Arc::clone(&self.id))
+                .ends_conversation()
+                .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
+                .events(self.events.clone());
+            options.skills = skills;
+            gateway.engine.turn(options)
+        };
+        // A skill may be gone, or not permitted any more.
+        let turn = begin(self.skills.lock().clone());
+        let turn = turn.or_else(|_| begin(self.access.skills.clone()))?;
+        *bound = Bound::new(turn, &gateway);
+        Ok(Arc::clone(&bound))
+    }
+
+    /// The announcements of the servers that it reaches.
+    pub(super) async fn notices(&self, servers: &[McpClient]) -> Vec<(Arc<str>, Notices)> {
+        let Ok((iteration, _)) = self.iteration(Purpose::Call("")).await else { return Vec::new() };
+        let servers = reached(&iteration, &self.identity, servers);
+        let notices = |server: Server| (server.name, server.client.notices());
+        servers.into_iter().map(notices).collect()
+    }
+
+    /// An iteration, and the turn, which must live as long.
+    pub(super) async fn iteration(
+        &self,
+        purpose: Purpose<'_>,
+    ) -> Result<(Iteration, Arc<Bound>), TurnError> {
+        let bound = self.bound()?;
+        let beginning = bound.turn.lock().await.begin_for(purpose.tool()).await?;
         let number = beginning.number();
         // The turn is unlocked meanwhile: a call does not wait for servers that another request
         // needs.
         let listed = beginning.listed().await;
-        let mut turn = self.turn.lock().await;
+        let mut turn = bound.turn.lock().await;
         let iteration = turn.offer(listed).await?;
+        *self.skills.lock() = iteration.active_skills().to_vec();
         if matches!(purpose, Purpose::Tell) {
             // While the turn is locked: a later check compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
@@ -115,7 +177,8 @@ impl Session {
                 self.recheck.notify_one();
             }
         }
-        Ok(iteration)
+        drop(turn);
+        Ok((iteration, bound))
     }
 
     fn known(&self) -> MutexGuard<'_, Option<Digest>> {
@@ -128,12 +191,13 @@ impl Session {
         if self.known().is_none() {
             return false;
         }
-        let Ok(beginning) = self.turn.lock().await.begin_for(None).await else {
+        let Ok(bound) = self.bound() else { return false };
+        let Ok(beginning) = bound.turn.lock().await.begin_for(None).await else {
             return false;
         };
         let listed = beginning.listed().await;
         // Locked to the end: a menu sent meanwhile is not older than the compared one.
-        let mut turn = self.turn.lock().await;
+        let mut turn = bound.turn.lock().await;
         let Ok(iteration) = turn.offer(listed).await else {
             return false;
         };
@@ -144,6 +208,16 @@ impl Session {
             *known = Some(menu);
         }
         changed
+    }
+}
+
+impl Bound {
+    fn new(turn: Turn, gateway: &Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self {
+            gateway: Arc::downgrade(gateway),
+            turn_id: Arc::clone(turn.turn_id()),
+            turn: tokio::sync::Mutex::new(turn),
+        })
     }
 }
 
@@ -175,22 +249,39 @@ pub(super) struct Step {
     pub(super) turn_id: Arc<str>,
     pub(super) identity: Arc<Identity>,
     /// Dropping it would cancel the iteration's calls.
-    _turn: Option<Turn>,
+    _turn: OwnTurn,
+}
+
+/// The turn of a step.
+enum OwnTurn {
+    Session { _bound: Arc<Bound> },
+    Request { _turn: Box<Turn> },
 }
 
 impl Asked<'_> {
+    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
+        self.step_of(&self.serving, purpose).await
+    }
+
     /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
     /// artifacts are remembered: no skill can be activated, and no found tool stays listed.
-    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
-        let (serving, access) = (&self.serving, &self.caller.access);
+    pub(super) async fn step_of(
+        &self,
+        serving: &Serving,
+        purpose: Purpose<'_>,
+    ) -> Result<Step, TurnError> {
+        let access = &self.caller.access;
         match &self.era {
-            Era::Session(session) => Ok(Step {
-                iteration: session.iteration(purpose).await?,
-                events: session.events.clone(),
-                turn_id: Arc::clone(&session.turn_id),
-                identity: Arc::clone(&session.identity),
-                _turn: None,
-            }),
+            Era::Session(session) => {
+                let (iteration, bound) = session.iteration(purpose).await?;
+                Ok(Step {
+                    iteration,
+                    events: session.events.clone(),
+                    turn_id: Arc::clone(&bound.turn_id),
+                    identity: Arc::clone(&session.identity),
+                    _turn: OwnTurn::Session { _bound: bound },
+                })
+            }
             Era::Stateless(_) => {
                 let events = Events::new();
                 let options = serving
@@ -206,7 +297,8 @@ impl Asked<'_> {
                 let iteration = turn.offer(listed).await?;
                 let turn_id = Arc::clone(turn.turn_id());
                 let identity = Arc::clone(turn.identity());
-                Ok(Step { iteration, events, turn_id, identity, _turn: Some(turn) })
+                let turn = OwnTurn::Request { _turn: Box::new(turn) };
+                Ok(Step { iteration, events, turn_id, identity, _turn: turn })
             }
         }
     }

@@ -56,6 +56,18 @@ impl Sessions {
         Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default() }
     }
 
+    /// The number of open sessions.
+    pub(super) fn len(&self) -> usize {
+        self.open.lock().len()
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end(&self) {
+        for (_, session) in self.open.lock().drain() {
+            session.ended.cancel();
+        }
+    }
+
     /// A permit for one more session; `None` at the limit.
     pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).try_acquire_owned().ok()
@@ -101,7 +113,7 @@ impl Sessions {
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
     pub(super) fn new(serving: &Serving) -> Arc<Self> {
-        Self::of(serving.gateway.changes.later(), serving.cancellation.child_token())
+        Self::of(serving.current.changes(), serving.cancellation.child_token())
     }
 
     fn of(changes: Changes, ended: CancellationToken) -> Arc<Self> {

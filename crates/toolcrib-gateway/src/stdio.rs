@@ -58,11 +58,11 @@ impl Gateway {
         access: Access,
         cancellation: CancellationToken,
     ) -> Result<(), GatewayError> {
-        self.0.check(&access).map_err(GatewayError::Access)?;
+        self.0.shared().check(&access).map_err(GatewayError::Access)?;
         let serving = self.serving(&cancellation);
         let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
         let gone = serving.cancellation.child_token();
-        let changes = serving.gateway.changes.later();
+        let changes = serving.current.changes();
         let connection = Connection::new(id, changes, gone.clone(), GRACE);
         let (output, messages) = mpsc::channel(MAX_UNSENT);
         let client = Client {
@@ -124,7 +124,7 @@ impl Client {
     async fn begin(&mut self, request: Request, place: mpsc::OwnedPermit<Bytes>) {
         let client = Outgoing::Lines(self.output.clone());
         if request.method == INITIALIZE {
-            let (serving, caller) = (&self.serving, &self.caller);
+            let (serving, caller) = (&self.serving.fresh(), &self.caller);
             let connection = &self.connection;
             let answer =
                 handshake::initialize(serving, caller, request, connection, client, None).await;
@@ -145,7 +145,8 @@ impl Client {
         };
         self.has_begun |= request.method != "ping";
         let exchange = Exchange {
-            serving: self.serving.clone(),
+            serving: self.serving.fresh(),
+            limit: None,
             caller: self.caller.clone(),
             id,
             era,

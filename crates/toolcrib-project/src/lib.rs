@@ -30,6 +30,7 @@ mod config;
 mod error;
 mod find;
 mod init;
+mod lock;
 mod mcp;
 mod open;
 mod plugin;
@@ -38,6 +39,7 @@ mod resolve;
 mod root;
 mod secrets;
 mod serve;
+mod server_log;
 mod sessions;
 mod skills;
 mod state;
@@ -52,10 +54,11 @@ pub use self::{
     error::LoadError,
     find::{NoProjectError, find},
     init::{InitError, init},
+    lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
     resolve::{DeclaredHub, DeclaredModel, environment_model},
-    serve::{ServeToken, TokenError, TokenFile},
+    serve::{ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{

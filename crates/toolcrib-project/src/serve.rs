@@ -3,9 +3,11 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
+    num::NonZeroU32,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use rustix::fs::OFlags;
@@ -24,6 +26,8 @@ pub struct ServeToken {
     pub(crate) reveal: Option<Reveal>,
     pub(crate) unfenced: bool,
     pub(crate) max_name_chars: Option<usize>,
+    pub(crate) calls_per_minute: Option<NonZeroU32>,
+    pub(crate) max_concurrent: Option<NonZeroU32>,
 }
 
 impl ServeToken {
@@ -62,10 +66,44 @@ impl ServeToken {
         self.max_name_chars
     }
 
+    /// The limit of its calls a minute; no limit if absent.
+    pub fn calls_per_minute(&self) -> Option<NonZeroU32> {
+        self.calls_per_minute
+    }
+
+    /// The limit of its calls at the same time; no limit if absent.
+    pub fn max_concurrent(&self) -> Option<NonZeroU32> {
+        self.max_concurrent
+    }
+
     /// The personality of its bearer; the default one if absent.
     pub fn personality(&self) -> Option<&Arc<str>> {
         self.personality.as_ref()
     }
+}
+
+/// The settings of a gateway besides its tokens, `[serve]`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServeSettings {
+    /// The file of the audit log.
+    pub audit: Option<PathBuf>,
+    /// Whether one usable server is enough to be ready.
+    pub ready_with_any: bool,
+    /// How long requests in progress may take to end when the gateway is stopped.
+    pub drain: Duration,
+    /// The files of its certificate.
+    pub tls: Option<TlsFiles>,
+}
+
+/// A certificate with those of its issuers, and its private key, as files with PEM.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TlsFiles {
+    /// The certificates.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
 }
 
 /// The generated token of a gateway without declared ones: created once and stored in the state

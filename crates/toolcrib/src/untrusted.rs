@@ -11,6 +11,6 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    DefinitionCheck, FENCE_NOTICE, ListOrder, RemoteDefinition, RemoteListing, fence, harmless,
-    unfence,
+    DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind, PinnedDefinition,
+    RemoteDefinition, RemoteListing, fence, harmless, unfence,
 };

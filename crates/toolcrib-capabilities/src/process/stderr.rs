@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -12,23 +12,40 @@ use super::{
 /// The number of bytes kept of the end of a program's stderr during a dialog: 8 KiB.
 pub const STDERR_TAIL_BYTES: usize = 8 * 1024;
 
+/// Receives stderr as it is written.
+pub(super) type Listener = Box<dyn FnMut(&[u8]) + Send>;
+
+/// The end of stderr, and the receiver of all of it.
+struct Output {
+    tail: Tail,
+    listener: Option<Listener>,
+}
+
 /// Reads stderr in the background, so that the program never waits for a reader.
-#[derive(Debug)]
 pub(super) struct Stderr {
-    tail: Arc<Mutex<Tail>>,
+    output: Arc<Mutex<Output>>,
     reading: Option<JoinHandle<()>>,
 }
 
 impl Stderr {
     pub(super) fn new(pipe: Option<ChildStderr>) -> Self {
-        let tail = Arc::new(Mutex::new(Tail::new(STDERR_TAIL_BYTES)));
-        let reading = pipe.map(|pipe| tokio::spawn(read(pipe, Arc::clone(&tail))));
-        Self { tail, reading }
+        let output = Output { tail: Tail::new(STDERR_TAIL_BYTES), listener: None };
+        let output = Arc::new(Mutex::new(output));
+        let reading = pipe.map(|pipe| tokio::spawn(read(pipe, Arc::clone(&output))));
+        Self { output, reading }
     }
 
     pub(super) fn tail(&self) -> Vec<u8> {
-        let tail = self.tail.lock();
-        tail.bytes().iter().copied().collect()
+        let output = self.output.lock();
+        output.tail.bytes().iter().copied().collect()
+    }
+
+    /// Sets the receiver, which receives the present tail first.
+    pub(super) fn listen(&self, mut listener: Listener) {
+        let mut output = self.output.lock();
+        let so_far: Vec<u8> = output.tail.bytes().iter().copied().collect();
+        listener(&so_far);
+        output.listener = Some(listener);
     }
 
     /// Reads the rest of the pipe after its writers have ended, and closes it.
@@ -51,7 +68,13 @@ impl Drop for Stderr {
     }
 }
 
-async fn read(mut pipe: ChildStderr, tail: Arc<Mutex<Tail>>) {
+impl fmt::Debug for Stderr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stderr").finish_non_exhaustive()
+    }
+}
+
+async fn read(mut pipe: ChildStderr, output: Arc<Mutex<Output>>) {
     let mut piece = vec![0; PIECE];
     loop {
         // A read error counts as the end.
@@ -60,6 +83,10 @@ async fn read(mut pipe: ChildStderr, tail: Arc<Mutex<Tail>>) {
             return;
         }
         let came = piece.get(..count).unwrap_or_default();
-        tail.lock().push(came);
+        let mut output = output.lock();
+        output.tail.push(came);
+        if let Some(listener) = &mut output.listener {
+            listener(came);
+        }
     }
 }

@@ -51,6 +51,12 @@ impl Process {
         self.stderr.tail()
     }
 
+    /// Calls a function with all further bytes of its stderr, as they are written, and first with the
+    /// [tail](Self::stderr_tail) so far. It replaces an earlier function, and should return quickly.
+    pub fn on_stderr(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
+        self.stderr.listen(Box::new(listener));
+    }
+
     /// Waits until the program has ended by itself and all its child processes are gone, and
     /// returns how it ended. Its stdin stays open, if it was not taken. Cancel safe; after the end
     /// it returns the same again.

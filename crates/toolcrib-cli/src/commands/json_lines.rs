@@ -9,7 +9,9 @@ use std::{
 
 use parking_lot::Mutex;
 
+use rustix::fs::OFlags;
 use serde::Serialize;
+use serde_json::json;
 use toolcrib_core::Event;
 use toolcrib_gateway::AccessEntry;
 use toolcrib_project::Project;
@@ -61,6 +63,47 @@ pub(super) fn access_log(
         Some(lines) => lines.write(entry, false),
         None => output::request(entry),
     })
+}
+
+/// The writer of the audit log of `[serve]`, one line for each call; `None` without one. Each line is
+/// on the disk before the next call is answered.
+pub(super) fn audit_log(
+    project: &Project,
+) -> Result<Option<impl Fn(&AccessEntry) + Send + Sync + use<>>, Problem> {
+    let Some(path) = &project.serving().audit else { return Ok(None) };
+    // A project must not append to any file of its user.
+    if !is_log(path) {
+        return Err(Problem::invalid(format!(
+            "`[serve] audit`: {} must be named *.jsonl, *.ndjson or *.log",
+            path.display()
+        )));
+    }
+    let mut added_to = OpenOptions::new();
+    added_to.append(true).create(true).mode(0o600);
+    added_to.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let lines = Lines::file("[serve] audit", "the audit log", path, project, &added_to)?;
+    Ok(Some(move |entry: &AccessEntry| {
+        let AccessEntry { tenant, principal, session, turn_id, peer, tool, origin, .. } = entry;
+        let code = match (entry.code, &entry.error) {
+            (Some(code), _) => code.as_str(),
+            (None, Some(_)) => "failed",
+            (None, None) => "ok",
+        };
+        let line = json!({
+            "time": humantime::format_rfc3339_millis(entry.time).to_string(),
+            "tenant": tenant,
+            "principal": principal,
+            "peer": peer,
+            "session": session,
+            "turn_id": turn_id,
+            "tool": tool,
+            "origin": origin,
+            "arguments": entry.arguments,
+            "code": code,
+            "duration_ms": entry.duration_ms,
+        });
+        lines.write(&line, false);
+    }))
 }
 
 /// A destination for lines.
@@ -130,6 +173,10 @@ fn tighten(file: &File) {
     }
 }
 
+fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours))
+}
+
 /// Whether the file exists and may be one that the project reads or keeps. A symlink in its folders
 /// counts, whatever its target.
 fn is_of_the_project(path: &Path, project: &Project) -> bool {
@@ -146,7 +193,5 @@ fn is_of_the_project(path: &Path, project: &Project) -> bool {
     let Ok(path) = path.canonicalize() else {
         return false;
     };
-    let is_ours =
-        path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours));
-    path.is_file() && !is_ours && within_project(&path)
+    path.is_file() && !is_log(&path) && within_project(&path)
 }

@@ -1,6 +1,13 @@
 //! `toolcrib mcp`: the MCP servers of a project, one by one.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::future::join_all;
 use toolcrib_config::suggest;
@@ -24,6 +31,9 @@ pub(super) async fn mcp(
     match command {
         McpCommand::List(look) => list(global, look, cancellation).await,
         McpCommand::Test { server } => test(global, &server, cancellation).await,
+        McpCommand::Logs { server, follow, lines } => {
+            logs(global, &server, lines, follow, cancellation).await
+        }
         McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
     }
 }
@@ -64,6 +74,72 @@ async fn test(
         Ok(if asked.listed.is_ok() { exit::FINE } else { exit::FAILED })
     })
     .await
+}
+
+async fn logs(
+    global: &Global,
+    name: &str,
+    lines: usize,
+    follow: bool,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let purpose = Purpose::Look(Look { offline: true });
+    with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
+        let path = project.server_log(find(project, name)?);
+        let mut log = LogFile::open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Problem::failed(
+                "no_log",
+                format!(
+                    "there is no log of `{name}`: {} is written while `run`, `chat`, `call` or \
+                     `serve` use it, and only for a server that is a program",
+                    path.display()
+                ),
+            ),
+            _ => Problem::failed("no_log", format!("{}: {error}", path.display())),
+        })?;
+        let text = log.more().map_err(|error| Problem::failed("no_log", error.to_string()))?;
+        let from = text.lines().count().saturating_sub(lines);
+        text.lines().skip(from).for_each(output::log_line);
+        while follow && !cancellation.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(FOLLOWED_EVERY) => {}
+                () = cancellation.cancelled() => break,
+            }
+            // The file is replaced once it is large.
+            if log.is_replaced(&path)
+                && let Ok(next) = LogFile::open(&path)
+            {
+                log = next;
+            }
+            log.more().unwrap_or_default().lines().for_each(output::log_line);
+        }
+        Ok(exit::FINE)
+    })
+    .await
+}
+
+/// The interval between two looks at a log.
+const FOLLOWED_EVERY: Duration = Duration::from_millis(300);
+
+/// A log that another process writes.
+struct LogFile(File);
+
+impl LogFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        File::open(path).map(Self)
+    }
+
+    /// The lines since the last read.
+    fn more(&mut self) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn is_replaced(&self, path: &Path) -> bool {
+        let inode = |found: io::Result<fs::Metadata>| found.ok().map(|found| found.ino());
+        inode(fs::metadata(path)) != inode(self.0.metadata())
+    }
 }
 
 async fn call_tool(

@@ -16,6 +16,7 @@ mod fresh;
 mod init;
 mod json_lines;
 mod lint;
+mod lock;
 mod mcp;
 mod menu;
 mod models;
@@ -85,6 +86,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Skills { look, command } => {
             skills::skills(&global, look, command, cancellation).await
         }
+        Command::Lock { command } => lock::lock(&global, command, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
@@ -161,6 +163,7 @@ async fn load(
         allow_stray_children: global.allow_stray_children,
         trusted: global.trusted.clone(),
         plugins: Vec::new(),
+        lock: global.lock_mode(),
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -189,6 +192,9 @@ async fn load(
         let all =
             global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
         output::warnings(project.warnings(), all);
+    }
+    if !global.quiet && !matches!(purpose, Purpose::Judge) {
+        lock::tell(&project);
     }
     if !global.quiet {
         for database in project.databases() {

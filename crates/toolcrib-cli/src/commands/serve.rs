@@ -1,15 +1,20 @@
 //! `toolcrib serve`: the project's engine as an MCP server.
 
 mod http;
+mod reload;
 
-use std::{io::IsTerminal as _, sync::Arc};
+use std::{
+    io::IsTerminal as _,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::future::join_all;
-use toolcrib_core::{CancellationToken, Identity};
-use toolcrib_engine::TurnOptions;
-use toolcrib_gateway::{Access, Gateway, GatewayBuilder, GatewayError};
+use toolcrib_core::{CancellationToken, Event, Identity};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_gateway::{Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, Readiness};
 use toolcrib_project::Project;
 
+use self::reload::Reload;
 use super::{
     ChosenModel, Problem, Purpose, approver, engine, json_lines, mcp::ask_all, personality, skills,
     with_project,
@@ -44,19 +49,53 @@ pub(super) async fn serve(
     }
 }
 
-async fn serve_project(
+/// The writers of a gateway's logs, which continue after a reload.
+#[derive(Clone, Default)]
+struct Logs {
+    events: Option<EventLog>,
+    access: Option<EntryLog>,
+    audit: Option<EntryLog>,
+}
+
+type EventLog = Arc<dyn Fn(&Event) + Send + Sync>;
+type EntryLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
+
+impl Logs {
+    fn open(args: &ServeArgs, project: &Project) -> Result<Self, Problem> {
+        let mut logs = Self::default();
+        if let Some(path) = &args.events {
+            logs.events = Some(Arc::new(json_lines::events(path, project)?));
+        }
+        if let Some(path) = &args.access_log {
+            logs.access = Some(Arc::new(json_lines::access_log(path, project)?));
+        }
+        logs.audit = json_lines::audit_log(project)?.map(|log| Arc::new(log) as EntryLog);
+        Ok(logs)
+    }
+}
+
+/// A project as a gateway serves it.
+struct Configured {
+    engine: Engine,
+    gateway: GatewayBuilder,
+    /// The access on standard input and output, and of a generated token.
+    access: Access,
+}
+
+async fn configured(
     global: &Global,
     args: &ServeArgs,
     project: &Project,
-    cancellation: CancellationToken,
-) -> Result<(), Problem> {
+    logs: &Logs,
+) -> Result<Configured, Problem> {
     let mut builder = project.engine_builder();
     if let Some(approvals) = approver::of_calls(project).await? {
         builder = builder.approver(approvals.approver(None));
     }
     let engine = builder.build().map_err(|error| Problem::invalid(error.to_string()))?;
-    if let Some(path) = &args.events {
-        engine.events().on("*", json_lines::events(path, project)?)?;
+    if let Some(log) = &logs.events {
+        let log = Arc::clone(log);
+        engine.events().on("*", move |event: &Event| log(event))?;
     }
     // Events are produced once there is a subscriber.
     if !global.quiet && project.watches_skills() {
@@ -81,16 +120,40 @@ async fn serve_project(
             gateway = gateway.prefix(server.name().as_str(), prefix);
         }
     }
-    if let Some(path) = &args.access_log {
-        gateway = gateway.access_log(json_lines::access_log(path, project)?);
+    if let Some(log) = logs.access.clone() {
+        gateway = gateway.access_log(move |entry| log(entry));
     }
+    if let Some(log) = logs.audit.clone() {
+        gateway = gateway.audit_log(move |entry| log(entry));
+    }
+    let settings = project.serving();
+    gateway = gateway.drain(settings.drain);
+    if settings.ready_with_any {
+        gateway = gateway.readiness(Readiness::AnyServer);
+    }
+    Ok(Configured { engine, gateway, access })
+}
+
+/// The identities that are served.
+fn accesses(args: &ServeArgs, project: &Project, default: &Access) -> Vec<Access> {
+    if args.http.is_some() && !project.serve_tokens().is_empty() {
+        http::declared(project, default).collect()
+    } else {
+        vec![default.clone()]
+    }
+}
+
+async fn serve_project(
+    global: &Global,
+    args: &ServeArgs,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<(), Problem> {
+    let logs = Logs::open(args, project)?;
+    let Configured { engine, gateway, access } = configured(global, args, project, &logs).await?;
     let gateway = gateway.build();
 
-    let accesses = if args.http.is_some() && !project.serve_tokens().is_empty() {
-        http::declared(project, &access).collect()
-    } else {
-        vec![access.clone()]
-    };
+    let accesses = accesses(args, project, &access);
     let quiet = global.quiet;
     let telling = async {
         // With or without output, the servers start now and not in the first request.
@@ -107,6 +170,8 @@ async fn serve_project(
         }
         std::future::pending::<()>().await;
     };
+    let address = OnceLock::new();
+    let mut reload = Reload::new(global, args, project, &gateway, &logs, &address);
     let serving = async {
         match args.http {
             None => {
@@ -117,19 +182,24 @@ async fn serve_project(
                 let served = gateway.serve_stdio(stdin, stdout, access, cancellation.clone());
                 served.await.map_err(|error| problem(&error))
             }
-            Some(HttpAddress(address)) => {
-                let listener = http::listen(address).await?;
-                let at = listener.local_addr().unwrap_or(address);
-                let (access, tokens) = http::access(global, args, project, &engine, access, at)?;
+            Some(HttpAddress(wanted)) => {
+                let listener = http::listen(wanted).await?;
+                let at = listener.local_addr().unwrap_or(wanted);
+                let (access, tokens) =
+                    http::access(!global.quiet, args, project, &engine, access, at)?;
+                let _ = address.set(at);
                 let served = gateway.serve_http(listener, access, cancellation.clone());
                 served.await.map_err(|error| http::problem(&error, &tokens))
             }
         }
     };
-    tokio::select! {
+    let served = tokio::select! {
         served = serving => served,
         () = telling => Ok(()),
-    }
+        never = reload.follow(&cancellation) => match never {},
+    };
+    reload.close().await;
+    served
 }
 
 /// The maximum of identities whose servers are started at once: each may need its own programs.

@@ -15,6 +15,11 @@ use super::{
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
 };
 
+/// Prints a line of a server's log.
+pub(crate) fn log_line(line: &str) {
+    say!("{}", safe(line));
+}
+
 /// The result of querying a server for its tools.
 pub(crate) struct QueriedServer<'a> {
     pub(crate) server: &'a McpServer,

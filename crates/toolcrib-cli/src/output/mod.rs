@@ -8,6 +8,7 @@ mod explain;
 mod find;
 mod json;
 mod lint;
+mod lock;
 mod mcp;
 mod models;
 mod narrator;
@@ -44,14 +45,18 @@ pub(crate) use self::{
     find::{Expected, FindJson, Found, found},
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, parsed, withheld},
+    lock::{LockJson, lock_changes, pin_changed, pinned, pins_unsaved},
     mcp::{
-        QueriedServer, ServerJson, ServerOffer, ServersJson, server, servers, unmatched,
+        QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,
         waiting_for,
     },
     models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
     narrator::Narrator,
     replay::{ReplayJson, replayed},
-    serve::{Served, asked, at, how_to_start, request, served, served_later, server_state, token},
+    serve::{
+        Served, asked, at, how_to_start, not_reloaded, reloaded, request, served, served_later,
+        server_state, token,
+    },
     sessions::{
         SessionsJson, exported, exported_to, session, session_deleted, session_json,
         session_markdown, session_waits, sessions,

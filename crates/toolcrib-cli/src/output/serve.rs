@@ -25,6 +25,8 @@ pub(crate) struct Served<'a> {
     pub(crate) token: Option<&'a Path>,
     /// Whether other machines can reach it.
     pub(crate) is_exposed: bool,
+    /// Whether it has a certificate.
+    pub(crate) is_tls: bool,
 }
 
 /// Explains to a user at a terminal how an MCP client starts the server.
@@ -73,6 +75,7 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
     let switches = [
         ("--no-project", !global.has_project()),
         ("--allow-stray-children", global.allow_stray_children),
+        ("--locked", global.locked),
         ("--quiet", global.quiet),
     ];
     words.extend(switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
@@ -86,26 +89,42 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
 
 /// Prints the endpoint, and how to connect.
 pub(crate) fn at(served: &Served<'_>) {
-    let Served { address, host, token, is_exposed } = served;
+    let Served { address, host, token, is_exposed, is_tls } = served;
+    let scheme = if *is_tls { "https" } else { "http" };
     let host = safe(host);
-    note!("{GOOD}serving{GOOD:#} http://{host}/mcp {DIM}(with a skill: /mcp/skill/NAME){DIM:#}");
+    note!(
+        "{GOOD}serving{GOOD:#} {scheme}://{host}/mcp {DIM}(with a skill: /mcp/skill/NAME){DIM:#}"
+    );
     match token {
         Some(path) => {
             let word = safe(&shell_word(path));
             note!("  {DIM}token{DIM:#} in {}, which only you can read", shown(path));
-            note!("  claude mcp add --transport http toolcrib http://{host}/mcp \\");
+            note!("  claude mcp add --transport http toolcrib {scheme}://{host}/mcp \\");
             // A break within the quotes would be a part of the header.
             verbatim(&format!("    --header \"Authorization: Bearer $(cat {word})\""));
         }
         None => note!("  {DIM}tokens{DIM:#} are those of the project's [[serve.token]]"),
     }
-    if *is_exposed {
+    if *is_exposed && !is_tls {
         note!(
             "{WARN}warning{WARN:#}: other machines can reach {address}, and without TLS anyone on \
-             the network path can read tokens and results; put a TLS proxy in front of it, and \
-             name its host with `--allow-host`"
+             the network path can read tokens and results; set `[serve.tls]`, or put a TLS proxy \
+             in front of it, and name its host with `--allow-host`"
         );
     }
+}
+
+/// Prints that the configuration was replaced, with the number of servers.
+pub(crate) fn reloaded(servers: usize) {
+    note!("{GOOD}reloaded{GOOD:#} the configuration, with {}", count(servers, "MCP server"));
+}
+
+/// Prints that a changed configuration cannot be used.
+pub(crate) fn not_reloaded() {
+    note!(
+        "{BAD}the changed configuration cannot be used{BAD:#}: the previous one stays in use until \
+         its files change again"
+    );
 }
 
 /// Prints a token on request.

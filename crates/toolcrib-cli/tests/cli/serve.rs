@@ -41,7 +41,11 @@ pub(crate) struct Piped {
 
 impl Piped {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::start_with(command, Stdio::piped())
+    }
+
+    pub(crate) fn start_with(command: &mut Command, stderr: Stdio) -> Self {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = piped.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut this = Self { child, lines };
@@ -69,6 +73,15 @@ impl Piped {
             if answer["id"] == id {
                 return answer;
             }
+        }
+    }
+
+    /// Reads up to a line that contains a word, such as a notification.
+    pub(crate) fn hear(&mut self, word: &str) {
+        let mut line = String::new();
+        while !line.contains(word) {
+            line.clear();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the output ended");
         }
     }
 
@@ -257,6 +270,28 @@ impl Http {
         stream.read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().to_owned();
         (status, answer)
+    }
+
+    /// A call in a session, with a separate id.
+    pub(crate) fn call_in(
+        &self,
+        token: &str,
+        session: &str,
+        id: u32,
+        params: &Value,
+    ) -> (String, String) {
+        let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {session}\r\n");
+        self.send(Some(token), &headers, &message(id, "tools/call", params))
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn terminate(&self) {
+        terminate(&self.child);
+    }
+
+    /// The exit code, after it was asked to stop.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 
     pub(crate) fn end(mut self) -> Option<i32> {

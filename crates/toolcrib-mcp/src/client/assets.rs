@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
-use toolcrib_core::{CancellationToken, ToolError};
+use toolcrib_core::{CancellationToken, PinKind, PinnedDefinition, ToolError};
 
 use super::{
     McpClient,
@@ -131,6 +131,7 @@ impl Supervisor {
             state.assets.slot(kind).announced
         };
         let (items, ttl) = self.all(kind).await?;
+        let items = if kind == AssetKind::Prompts { self.pinned_prompts(items)? } else { items };
         // A list that is not announced to change is asked for each time.
         let announces = match kind {
             AssetKind::Prompts => capabilities
@@ -150,6 +151,32 @@ impl Supervisor {
         let last = Last { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
         self.state().assets.slot(kind).last = Some(last);
         Ok(items)
+    }
+
+    /// The prompts without those that have changed since they were pinned.
+    fn pinned_prompts(&self, items: Items) -> Result<Items, ToolError> {
+        let Some(pins) = self.settings().pins() else { return Ok(items) };
+        let definition = |item: &Map<String, Value>| PinnedDefinition {
+            name: item.get("name").and_then(Value::as_str).unwrap_or_default().into(),
+            definition: Value::Object(item.clone()),
+        };
+        let definitions: Vec<_> = items.iter().map(definition).collect();
+        let checked = pins.check(self.origin(), PinKind::Prompt, &definitions);
+        let checked = checked.map_err(|problem| ToolError::failed(&*problem))?;
+        let same = items.iter().zip(checked).filter(|(_, reason)| reason.is_none());
+        Ok(same.map(|(item, _)| item.clone()).collect())
+    }
+
+    /// Lists again when the pinned definitions have changed.
+    pub(super) fn pins_changed(self: &Arc<Self>) {
+        self.state().assets.announce(AssetKind::Prompts);
+        self.with(|state| {
+            state.list.announced += 1;
+            if state.list.last.is_some() {
+                self.relist_in_background(state);
+            }
+        });
+        self.noticed(ServerNotice::PromptsChanged);
     }
 
     /// All pages.

@@ -5,7 +5,9 @@ use std::{fmt, sync::Arc, time::Duration};
 #[cfg(feature = "mock")]
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib_config::suggest;
-use toolcrib_core::{BreakerConfig, DefinitionCheck, Glob, ListOrder, Redact, ToolBuilder};
+use toolcrib_core::{
+    BreakerConfig, DefinitionCheck, DefinitionPins, Glob, ListOrder, Redact, ToolBuilder,
+};
 
 use super::{
     McpClient, McpError,
@@ -78,6 +80,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// The pins of its definitions, if there are any.
+    pub(crate) fn pins(&self) -> Option<&Arc<dyn DefinitionPins>> {
+        self.definition_check.as_ref()?.pins()
+    }
+
     /// The patterns that match none of these names.
     pub(crate) fn unmatched<'a>(
         &self,

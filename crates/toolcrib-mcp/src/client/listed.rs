@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{
-    Annotations, Digest, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
+    Annotations, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
 };
 
 use super::{builder::Settings, name::ServerName};
@@ -31,7 +31,7 @@ impl Definitions<'_> {
         remotes: Vec<RemoteTool>,
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
-    ) -> Listed {
+    ) -> Result<Listed, Arc<str>> {
         let Settings { order, definition_check, .. } = self.settings;
         Listed::new(remotes, *order, before, self.origin, definition_check.as_ref(), |remote| {
             self.tool(remote, &body)
@@ -139,20 +139,20 @@ impl RemoteDefinition for RemoteTool {
         self.name.as_deref()
     }
 
-    fn content(&self) -> Digest {
+    fn definition(&self) -> Value {
         let Self { name: _, title, description, input_schema, output_schema, hints, fields, flaw } =
             self;
         let Hints { read_only, destructive, idempotent } = hints;
-        Digest::of_json(&json!([
-            title,
-            description,
-            input_schema,
-            output_schema,
-            read_only,
-            destructive,
-            idempotent,
-            fields,
-            flaw
-        ]))
+        json!({
+            "title": title,
+            "description": description,
+            "inputSchema": input_schema,
+            "outputSchema": output_schema,
+            "readOnlyHint": read_only,
+            "destructiveHint": destructive,
+            "idempotentHint": idempotent,
+            "fields": fields,
+            "flaw": flaw,
+        })
     }
 }

@@ -252,6 +252,7 @@ impl Supervisor {
         let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
         let made = move || this.made(tools);
         let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
+        let made = made.map_err(|problem| self.not_listed(&problem))?;
         let (listed, changed) = made.map_err(|problem| self.not_listed(&problem))?;
         let recovered = self.with(|state| {
             let list = &mut state.list;
@@ -274,7 +275,7 @@ impl Supervisor {
     }
 
     /// A list, and whether it is another than the one before.
-    fn made(self: &Arc<Self>, tools: Vec<RemoteTool>) -> (Arc<Listed>, bool) {
+    fn made(self: &Arc<Self>, tools: Vec<RemoteTool>) -> Result<(Arc<Listed>, bool), Arc<str>> {
         let before = self.state().list.last.clone();
         let audience = match self.settings().trusted {
             true => Audience::User,
@@ -282,17 +283,18 @@ impl Supervisor {
         };
         let definitions =
             Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
-        let listed = definitions.make(tools, before.as_deref(), |remote, annotations| RemoteCall {
-            sessions: Weak::clone(self.sessions()),
-            server: Arc::clone(self.server()),
-            // What has no name is never called.
-            tool: remote.name.as_deref().unwrap_or_default().into(),
-            read_only: annotations.read_only,
-            audience,
-        });
-        match before {
+        let listed =
+            definitions.make(tools, before.as_deref(), |remote, annotations| RemoteCall {
+                sessions: Weak::clone(self.sessions()),
+                server: Arc::clone(self.server()),
+                // What has no name is never called.
+                tool: remote.name.as_deref().unwrap_or_default().into(),
+                read_only: annotations.read_only,
+                audience,
+            })?;
+        Ok(match before {
             Some(before) if before.same(&listed) => (before, false),
             _ => (Arc::new(listed), true),
-        }
+        })
     }
 }

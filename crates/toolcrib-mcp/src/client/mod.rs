@@ -150,6 +150,11 @@ impl McpClient {
         self.sessions().shared().changes.subscribe()
     }
 
+    /// Lists all sessions again, because the pins of its definitions have changed. Without waiting.
+    pub fn recheck(&self) {
+        self.sessions().recheck();
+    }
+
     /// Ends all sessions and waits until all their processes and tasks have ended. From then on
     /// every request fails with an error that the client is closed. A program that was just being
     /// started is killed and not awaited.

@@ -13,7 +13,9 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::task::AbortOnDropHandle;
-use toolcrib_core::{CancellationToken, ClientHandle, ProgressCount, ToolError};
+use toolcrib_core::{
+    CancellationToken, ClientHandle, PinKind, PinnedDefinition, ProgressCount, ToolError,
+};
 
 use super::{
     McpClient, McpError,
@@ -85,13 +87,21 @@ impl McpClient {
     /// [`McpError`] with the cause.
     #[doc(hidden)]
     pub async fn offers(&self) -> Result<ServerOffers, McpError> {
-        let live = self.session()?.connection().await?;
+        let session = self.session()?;
+        let live = session.connection().await?;
         let server = live.connection().server();
-        let (capabilities, instructions) = (&server.capabilities, &server.instructions);
-        Ok(ServerOffers {
-            capabilities: Arc::clone(capabilities),
-            instructions: instructions.clone(),
-        })
+        let capabilities = Arc::clone(&server.capabilities);
+        let pins = session.settings().pins().zip(server.instructions.clone());
+        let instructions = match pins {
+            None => server.instructions.clone(),
+            Some((pins, text)) => {
+                let definition = Value::from(&*text);
+                let pinned = PinnedDefinition { name: Arc::default(), definition };
+                let checked = pins.check(session.origin(), PinKind::Instructions, &[pinned]);
+                checked.is_ok_and(|reasons| reasons.iter().all(Option::is_none)).then_some(text)
+            }
+        };
+        Ok(ServerOffers { capabilities, instructions })
     }
 
     /// Makes a request in its session.

@@ -158,13 +158,19 @@ impl Sessions {
         })
     }
 
+    /// Lists all sessions again.
+    pub(super) fn recheck(&self) {
+        self.all().iter().for_each(Supervisor::pins_changed);
+    }
+
+    fn all(&self) -> Vec<Arc<Supervisor>> {
+        self.open().by_whose.values().map(|slot| Arc::clone(&slot.supervisor)).collect()
+    }
+
     /// Ends all sessions, without waiting.
     pub(super) fn end(&self) {
         self.shutdown.cancel();
-        let open = self.open();
-        let all: Vec<_> = open.by_whose.values().map(|slot| Arc::clone(&slot.supervisor)).collect();
-        drop(open);
-        for supervisor in all {
+        for supervisor in self.all() {
             supervisor.end();
         }
     }

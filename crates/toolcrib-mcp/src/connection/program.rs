@@ -12,7 +12,7 @@ use super::{
     lines::dialed,
     transport::{Dial, Dialed, Wiring},
 };
-use crate::server::{InvalidServerError, Stdio};
+use crate::server::{InvalidServerError, StderrLog, Stdio};
 
 /// The host's environment variables that a server gets in addition to declared ones: those that
 /// programs need to find their files and to use the user's language.
@@ -42,9 +42,36 @@ impl Dial for Program {
     fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
+            let log = stdio.stderr.clone();
             let (process, pipes) = start(stdio).await?;
+            if let Some(log) = log {
+                process.on_stderr(by_line(log));
+            }
             Ok(dialed(pipes, Some(process), wiring))
         })
+    }
+}
+
+/// The limit of a line of stderr, in bytes; a longer one is passed on in pieces.
+const LONGEST_LINE: usize = 8 * 1024;
+
+/// Passes bytes on as lines.
+fn by_line(log: StderrLog) -> impl FnMut(&[u8]) + Send {
+    let mut line = Vec::new();
+    move |mut bytes| {
+        while !bytes.is_empty() {
+            let room = LONGEST_LINE.saturating_sub(line.len()).min(bytes.len());
+            let (near, _) = bytes.split_at(room);
+            let end = near.iter().position(|byte| *byte == b'\n');
+            let (part, rest) = bytes.split_at(end.unwrap_or(room));
+            line.extend_from_slice(part);
+            bytes = if end.is_some() { rest.get(1..).unwrap_or_default() } else { rest };
+            if end.is_some() || line.len() >= LONGEST_LINE {
+                let text = String::from_utf8_lossy(&line);
+                log(text.trim_end_matches('\r'));
+                line.clear();
+            }
+        }
     }
 }
 
@@ -92,6 +119,20 @@ fn environment(declared: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stderr_comes_by_line_however_it_is_written() {
+        let lines = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let seen = Arc::clone(&lines);
+        let mut push = by_line(Arc::new(move |line: &str| seen.lock().push(line.to_owned())));
+        for piece in ["on", "e\r\ntwo\n\nth", "ree", "\n", "rest"] {
+            push(piece.as_bytes());
+        }
+        assert_eq!(*lines.lock(), ["one", "two", "", "three"]);
+        push(&vec![b'x'; 3 * LONGEST_LINE]);
+        assert_eq!(lines.lock().len(), 4 + 3);
+        assert!(lines.lock().iter().all(|line| line.len() <= LONGEST_LINE));
+    }
 
     #[test]
     fn what_is_declared_comes_before_what_is_inherited() {

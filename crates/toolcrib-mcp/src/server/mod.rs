@@ -12,7 +12,6 @@ mod variables;
 
 use std::path::Path;
 
-pub(crate) use self::http::local_addresses;
 pub use self::{
     file::{FileServer, ServersFile, read_servers},
     http::Http,
@@ -24,6 +23,7 @@ pub use self::{
         is_secret_variable, secrets_in,
     },
 };
+pub(crate) use self::{http::local_addresses, stdio::StderrLog};
 
 /// The transport of a server.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use toolcrib_capabilities::process::{ProcessLimits, Sandbox};
 
@@ -15,7 +15,11 @@ pub struct Stdio {
     pub(crate) limits: ProcessLimits,
     pub(crate) allow_stray_children: bool,
     pub(crate) sandbox: Box<Sandbox>,
+    pub(crate) stderr: Option<StderrLog>,
 }
+
+/// Receives the lines of a program's stderr.
+pub(crate) type StderrLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Stdio {
     /// A program by its path, or by its name on the `PATH`.
@@ -28,6 +32,7 @@ impl Stdio {
             limits: Self::default_limits(),
             allow_stray_children: false,
             sandbox: Box::default(),
+            stderr: None,
         }
     }
 
@@ -79,6 +84,15 @@ impl Stdio {
     #[must_use]
     pub fn allow_stray_children(mut self) -> Self {
         self.allow_stray_children = true;
+        self
+    }
+
+    /// Calls a function for each line that it writes to stderr, without the line feed; a line of more
+    /// than 8 KiB comes in pieces. The text is the server's: neither redacted nor sanitized. It should
+    /// return quickly. Default: only the end is kept, for errors.
+    #[must_use]
+    pub fn on_stderr(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.stderr = Some(Arc::new(log));
         self
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct HubSection {
     pub(crate) defer: bool,
     /// The hubs that rules may list instead, in order.
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
+    /// Whether its definitions are pinned.
+    pub(crate) pin: bool,
     /// The rules of the lint whose findings withhold no tool.
     pub(crate) lint_allow: Vec<Located<Arc<str>>>,
 }
@@ -41,11 +43,14 @@ impl HubSection {
             let others = |table: &Table<'_>| {
                 let on_failure = read_on_failure(table).unwrap_or(REMOTE_ON_FAILURE);
                 let defer = table.boolean("defer").unwrap_or_default();
-                (on_failure, defer, table.texts("alternatives"), table.texts("lint_allow"))
+                let pin = table.boolean("pin").unwrap_or(true);
+                let (alternatives, lint_allow) =
+                    (table.texts("alternatives"), table.texts("lint_allow"));
+                (on_failure, defer, alternatives, lint_allow, pin)
             };
-            let (hub, (on_failure, defer, alternatives, lint_allow)) =
+            let (hub, (on_failure, defer, alternatives, lint_allow, pin)) =
                 HubTable::read(&name.value, table, others);
-            Self { name, hub, on_failure, defer, alternatives, lint_allow }
+            Self { name, hub, on_failure, defer, alternatives, lint_allow, pin }
         })
     }
 

@@ -86,6 +86,8 @@ pub(crate) struct McpSettings {
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) session: Option<SessionScope>,
+    /// Whether its definitions are pinned. Default: yes.
+    pub(crate) pin: Option<bool>,
     /// Whether its texts are not fenced for clients of a gateway.
     pub(crate) unfenced: bool,
     /// The prefix of its names for clients of a gateway.
@@ -231,6 +233,7 @@ impl McpSettings {
                     ])
                 })
                 .map(|word| word.value),
+            pin: table.boolean("pin"),
             unfenced: super::read_unfenced(table),
             prefix: prefix(table),
             max_sessions: table.integer("max_sessions", SESSIONS),

@@ -42,7 +42,7 @@ pub(crate) use self::{
     sandbox::SandboxDefaultSection,
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
-    serve::{ServeSection, TokenSection},
+    serve::{ServeSection, TlsSection, TokenSection},
     sessions::SessionsSection,
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,

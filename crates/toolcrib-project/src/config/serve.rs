@@ -1,16 +1,38 @@
 //! `[[serve.token]]`: the identities that may use a gateway over HTTP.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{
+    num::NonZeroU32,
+    ops::{RangeFrom, RangeInclusive},
+    sync::Arc,
+    time::Duration,
+};
 
 use toolcrib_config::{Located, Spot, Table};
 use toolcrib_engine::Reveal;
 
 use super::{read_unfenced, secret_reference};
 
+/// The permitted limits of calls.
+const CALLS: RangeFrom<u32> = 1..;
+
 /// `[serve]`.
 #[derive(Debug, Default)]
 pub(crate) struct ServeSection {
     pub(crate) tokens: Vec<TokenSection>,
+    /// The file of the audit log.
+    pub(crate) audit: Option<Located<Arc<str>>>,
+    /// Whether one usable server is enough to be ready.
+    pub(crate) ready_with_any: bool,
+    pub(crate) drain: Option<Duration>,
+    pub(crate) tls: Option<TlsSection>,
+}
+
+/// `[serve.tls]`: files with PEM.
+#[derive(Debug)]
+pub(crate) struct TlsSection {
+    /// `None` if invalid, which is recorded.
+    pub(crate) certificate: Option<Located<Arc<str>>>,
+    pub(crate) key: Option<Located<Arc<str>>>,
 }
 
 /// The permitted lengths of tool names: room for a digest, and the limit of model APIs.
@@ -28,6 +50,8 @@ pub(crate) struct TokenSection {
     pub(crate) reveal: Option<Reveal>,
     pub(crate) unfenced: bool,
     pub(crate) max_name_chars: Option<usize>,
+    pub(crate) calls_per_minute: Option<NonZeroU32>,
+    pub(crate) max_concurrent: Option<NonZeroU32>,
 }
 
 impl ServeSection {
@@ -44,8 +68,26 @@ impl ServeSection {
                 reveal: super::tool_search::reveal(table),
                 unfenced: read_unfenced(table),
                 max_name_chars: table.integer("max_name_chars", NAME_CHARS),
+                calls_per_minute: table
+                    .integer("calls_per_minute", CALLS)
+                    .and_then(NonZeroU32::new),
+                max_concurrent: table.integer("max_concurrent", CALLS).and_then(NonZeroU32::new),
             })
         });
-        Self { tokens: tokens.unwrap_or_default() }
+        let ready = table.value("ready");
+        let ready = ready.and_then(|value| value.word(&[("all", false), ("any", true)]));
+        let file = |table: &Table<'_>, key| {
+            table.required(key, "\"FILE.pem\"").and_then(|value| value.text())
+        };
+        Self {
+            tokens: tokens.unwrap_or_default(),
+            audit: table.text("audit"),
+            ready_with_any: ready.is_some_and(|word| word.value),
+            drain: table.age("drain"),
+            tls: table.table("tls", |table| TlsSection {
+                certificate: file(table, "certificate"),
+                key: file(table, "key"),
+            }),
+        }
     }
 }

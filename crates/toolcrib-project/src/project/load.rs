@@ -12,29 +12,31 @@ use toolcrib_engine::{Limits, Skill, Skills};
 
 use super::{Project, of};
 use crate::{
-    PROJECT_FILE,
+    PLUGIN_FILE, PROJECT_FILE,
     approvals::ProjectApprovals,
     config::{LimitsSection, ProjectFile},
     error::LoadError,
+    lock::{Lock, LockMode},
     mcp::McpServer,
     plugin::FolderPlugin,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
         ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults,
         build_artifacts, build_models, build_policy, build_reliability, build_secrets,
-        build_skills, build_tokens, build_tools, check_alternatives, check_plugins, for_all_skills,
-        keep_usable_tools, offered_with_secrets, read_schemas, report_captured_names,
-        report_duplicate_tools, report_false_origins, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs, warn_of_unknown_costs,
+        build_serving, build_skills, build_tokens, build_tools, check_alternatives, check_plugins,
+        for_all_skills, keep_usable_tools, offered_with_secrets, read_schemas,
+        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
+        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
     secrets::EnvironmentSecrets,
+    serve::ServeSettings,
     sessions::Sessions,
     skills::{SkillFolders, WatchedSkills},
     state::StateFolder,
     system::system_text,
     text_file::{FileError, MAX_TEXT},
-    trust::{Consent, Held, held},
+    trust::{Consent, Held, TrustStore, held},
 };
 
 /// How a project is loaded.
@@ -69,6 +71,8 @@ pub struct LoadOptions {
     pub consent: Option<Arc<dyn Consent>>,
     /// Whether the project must not start programs or open connections. Default: no.
     pub offline: bool,
+    /// How pinned definitions of remote sources are used.
+    pub lock: LockMode,
     /// Ends the wait for another process that creates the same database.
     pub cancel: CancellationToken,
 }
@@ -126,7 +130,7 @@ impl Project {
                 let start = Spot::start_of(PROJECT_FILE);
                 let named = file.skills.folder.as_ref();
                 let folders = SkillFolders::read(&root, named, &start, &problems);
-                Self::build(file, folders, &root, state, problems, options)
+                Self::build(file, folders, (&root, true), state, problems, options)
             }
             None => Err(LoadError::Diagnostics(problems.into_diagnostics())),
         }
@@ -152,13 +156,14 @@ impl Project {
         let main = first.as_deref().unwrap_or(PROJECT_FILE);
         state.check().map_err(cannot_make(state.path()))?;
         let file = ProjectFile { name: Some(main.into()), ..ProjectFile::default() };
-        Self::build(file, SkillFolders::default(), &root, state, Problems::new(main), options)
+        let (skills, problems) = (SkillFolders::default(), Problems::new(main));
+        Self::build(file, skills, (&root, false), state, problems, options)
     }
 
     fn build(
         mut file: ProjectFile,
         skills: SkillFolders,
-        root: &Root,
+        (root, is_folder): (&Root, bool),
         state: StateFolder,
         problems: Problems,
         options: &LoadOptions,
@@ -184,9 +189,17 @@ impl Project {
         let system = file.agent.system.as_ref();
         let system = system.and_then(|text| system_text(text, root, &problems));
         let secrets = build_secrets(&file, &parts, &names, &problems);
+        let serving = build_serving(&file.serve, root.path());
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
-        let (mut mcp, mut hubs) =
-            remote_sources(&parts, &mcp_files, &names, &secrets, options, &problems);
+        let lock = lock_of(root, is_folder, options);
+        let (mut mcp, mut hubs) = remote_sources(
+            &parts,
+            &mcp_files,
+            &names,
+            &secrets,
+            (options, &lock, &state),
+            &problems,
+        );
         let models = build_models(&file.models, &secrets, &names, &problems);
         let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let Chosen { model, fallback_models, reliability } =
@@ -274,6 +287,7 @@ impl Project {
             id,
         });
         let plugins = plugins.collect();
+        let watched_files = watched_files(&file, &parts, (root, is_folder), (options, &serving));
         Ok(Self {
             name: file.name.unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
@@ -299,10 +313,13 @@ impl Project {
             artifacts,
             sessions,
             approvals,
+            lock,
             keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
             held,
             plugins,
             tokens,
+            watched_files,
+            serving,
             databases,
             database_servers,
             files: folders.into_usable(),
@@ -311,16 +328,43 @@ impl Project {
     }
 }
 
+/// The files that declare the project.
+fn watched_files(
+    file: &ProjectFile,
+    parts: &[Part],
+    (root, is_folder): (&Root, bool),
+    (options, serving): (&LoadOptions, &ServeSettings),
+) -> Vec<PathBuf> {
+    let own = is_folder.then(|| root.path().join(PROJECT_FILE));
+    let of_files = file.mcp_files.iter().map(|name| root.path().join(&*name.value));
+    let imports = options.imports.iter().filter_map(|path| std::path::absolute(path).ok());
+    let plugins = parts.iter().filter(|part| part.plugin_id().is_some());
+    let plugins = plugins.map(|part| part.root.path().join(PLUGIN_FILE));
+    let tls = serving.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
+    own.into_iter().chain(of_files).chain(imports).chain(plugins).chain(tls).collect()
+}
+
+/// The pinned definitions: of a project's folder, or of the first imported file without one.
+fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions) -> Lock {
+    let import = options.imports.first().filter(|_| !is_folder);
+    let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));
+    let subject = import.as_deref().unwrap_or(root.path());
+    let shared = is_folder.then(|| root.path().to_owned());
+    let runs = matches!(options.mode, Mode::Run { .. });
+    Lock::new(subject, shared, TrustStore::config_of_user(), options.lock, runs)
+}
+
 /// The MCP servers and the hubs, of the project and of its plugins.
 fn remote_sources(
     parts: &[Part],
     files: &McpFiles,
     names: &Names,
     secrets: &EnvironmentSecrets,
-    options: &LoadOptions,
+    (options, lock, state): (&LoadOptions, &Lock, &StateFolder),
     problems: &Problems,
 ) -> (Vec<McpServer>, Vec<DeclaredHub>) {
     let no_files = McpFiles::default();
+    let logs = matches!(options.mode, Mode::Run { .. }).then_some(state);
     let (mut mcp, mut hubs) = (Vec::new(), Vec::new());
     for part in parts {
         let names = &names.seen_by(part);
@@ -332,11 +376,13 @@ fn remote_sources(
             root: &part.root,
             allow_stray_children: options.allow_stray_children,
             trusted: &options.trusted,
+            lock,
+            logs,
             problems,
         };
         mcp.extend(servers.build());
         let sections = &part.declared.hubs;
-        hubs.extend(HubSources { sections, secrets, names, problems }.build());
+        hubs.extend(HubSources { sections, secrets, names, lock, problems }.build());
     }
     (mcp, hubs)
 }

@@ -23,13 +23,15 @@ use toolcrib_mcp::McpClient;
 pub use self::load::{LoadOptions, Mode};
 use crate::{
     approvals::ProjectApprovals,
+    lock::Lock,
     mcp::McpServer,
     plugin::FolderPlugin,
     resolve::{
         DeclaredHub, DeclaredModel, DeclaredPersonality, Reliability, WithAlternatives, sources,
     },
     secrets::EnvironmentSecrets,
-    serve::{ServeToken, TokenError, TokenFile, token_file},
+    serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
+    server_log::path_of,
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, WatchedSkills},
     state::StateFolder,
@@ -66,10 +68,13 @@ pub struct Project {
     artifacts: Option<Artifacts>,
     sessions: Sessions,
     approvals: ProjectApprovals,
+    lock: Lock,
     keeps_artifacts: bool,
     held: Held,
     plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
+    serving: ServeSettings,
+    watched_files: Vec<PathBuf>,
     databases: Vec<Database>,
     database_servers: Vec<PostgresDatabase>,
     files: Vec<Files>,
@@ -213,6 +218,12 @@ impl Project {
         &self.mcp
     }
 
+    /// The file with the stderr of a server that is a program, written while calls are run. It may
+    /// not exist.
+    pub fn server_log(&self, server: &McpServer) -> PathBuf {
+        path_of(self.state(), server.name().as_str())
+    }
+
     /// The hubs, in the order of the file, then those of plugins.
     pub fn hubs(&self) -> &[DeclaredHub] {
         &self.hubs
@@ -232,6 +243,11 @@ impl Project {
     /// The approval of calls that a rule asks about.
     pub fn approvals(&self) -> &ProjectApprovals {
         &self.approvals
+    }
+
+    /// The pinned definitions of its remote sources.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     /// Whether artifacts of a named conversation remain after this process has ended.
@@ -255,6 +271,18 @@ impl Project {
     /// The declared tokens of a gateway over HTTP.
     pub fn serve_tokens(&self) -> &[ServeToken] {
         &self.tokens
+    }
+
+    /// The settings of a gateway besides its tokens.
+    pub fn serving(&self) -> &ServeSettings {
+        &self.serving
+    }
+
+    /// The files by which the project is declared: `toolcrib.toml`, `mcpServers` files, the files of
+    /// plugins, and the certificate of a gateway. A gateway loads the project again when one of them
+    /// changes. Skills are watched separately.
+    pub fn watched_files(&self) -> &[PathBuf] {
+        &self.watched_files
     }
 
     /// The value of a declared token, read now.

@@ -16,13 +16,14 @@ use super::{
     names::Names,
     secrets::{located, report_undeclared},
 };
-use crate::{config::HubSection, mcp::Unusable, secrets::EnvironmentSecrets};
+use crate::{config::HubSection, lock::Lock, mcp::Unusable, secrets::EnvironmentSecrets};
 
 /// The inputs of hubs.
 pub(crate) struct HubSources<'a> {
     pub(crate) sections: &'a [HubSection],
     pub(crate) secrets: &'a EnvironmentSecrets,
     pub(crate) names: &'a Names,
+    pub(crate) lock: &'a Lock,
     pub(crate) problems: &'a Problems,
 }
 
@@ -127,7 +128,10 @@ impl HubSources<'_> {
             }
         }
         let client = HttpClient::builder().allow_addresses(allowed).build();
-        let lint = definition_check(&section.lint_allow, self.problems);
+        let mut lint = definition_check(&section.lint_allow, self.problems);
+        if section.pin {
+            lint = Some(lint.unwrap_or_default().with_pins(Arc::new(self.lock.clone())));
+        }
         let environment = self.secrets.clone();
         let check = move || secrets.iter().try_for_each(|name| environment.check(name));
         let own = Arc::new(self.secrets.clone());
@@ -146,7 +150,7 @@ impl HubSources<'_> {
             url: hub.spec().url.split('?').next()?.into(),
             ttl: hub.ttl()?,
             provider: cached(built.provider(), options),
-            on_failure: section.on_failure,
+            on_failure: if self.lock.is_locked() { OnFailure::Fail } else { section.on_failure },
             alternatives: values(&section.alternatives),
         })
     }

@@ -47,7 +47,7 @@ pub(crate) use self::{
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
     sandbox::SandboxDefaults,
     secrets::{build_secrets, offered_with_secrets, references_in},
-    serve::build_tokens,
+    serve::{build_serving, build_tokens},
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
     tools::{build_tools, read_schemas, report_duplicate_tools},
 };

@@ -1,13 +1,19 @@
 //! The tokens of a gateway.
 
-use toolcrib_config::{Diagnostic, Problems};
+use std::{path::Path, sync::Arc, time::Duration};
+
+use toolcrib_config::{Diagnostic, Located, Problems};
 
 use super::{names::Names, secrets::report_undeclared};
 use crate::{
-    config::{ServeSection, TokenSection},
+    config::{ServeSection, TlsSection, TokenSection},
     secrets::EnvironmentSecrets,
-    serve::ServeToken,
+    serve::{ServeSettings, ServeToken, TlsFiles},
 };
+
+/// The default time for requests in progress to end when a gateway is stopped: less than service
+/// managers wait before they kill.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// The declared tokens. A missing secret is a warning: a gateway reports it again when it starts.
 pub(crate) fn build_tokens(
@@ -38,10 +44,26 @@ pub(crate) fn build_tokens(
             personality: token.personality.as_ref().map(|name| name.value.clone()),
             unfenced: token.unfenced,
             max_name_chars: token.max_name_chars,
+            calls_per_minute: token.calls_per_minute,
+            max_concurrent: token.max_concurrent,
         })
     };
     report_nameless(section, names, problems);
     section.tokens.iter().filter_map(token).collect()
+}
+
+/// The settings of a gateway besides its tokens. Paths start at the project's folder.
+pub(crate) fn build_serving(section: &ServeSection, root: &Path) -> ServeSettings {
+    let path = |text: &Located<Arc<str>>| root.join(&*text.value);
+    let tls = section.tls.as_ref().and_then(|TlsSection { certificate, key }| {
+        Some(TlsFiles { certificate: path(certificate.as_ref()?), key: path(key.as_ref()?) })
+    });
+    ServeSettings {
+        audit: section.audit.as_ref().map(path),
+        ready_with_any: section.ready_with_any,
+        drain: section.drain.unwrap_or(DRAIN),
+        tls,
+    }
 }
 
 /// Two tokens without a principal would be one identity: their bearers would share all per-identity

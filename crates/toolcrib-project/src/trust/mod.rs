@@ -30,6 +30,7 @@ pub use self::{
 pub(crate) use self::{
     owner::{check_below, check_owner},
     reads::Reads,
+    store::is_private,
 };
 use crate::{
     LoadError, LoadOptions, PROJECT_FILE,

@@ -203,7 +203,7 @@ impl TrustStore {
 }
 
 /// Whether a folder belongs to the user, and no other user can change it.
-fn is_private(folder: &Path) -> bool {
+pub(crate) fn is_private(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
 }
 

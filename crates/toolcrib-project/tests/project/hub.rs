@@ -166,7 +166,7 @@ flat = "https://a.example/"
     toolcrib.toml:15:14: `on_failure` cannot be `ignore`
         help: the values are `fail`, `stale`, `omit`
     toolcrib.toml:16:1: unknown key `cache` in `[hub.unknown]`
-        help: the keys here are `headers`, `url`, `list`, `name`, `description`, `schema`, `next`, `prefix`, `order`, `key`, `ttl`, `stale_for`, `stale_on_error`, `timeout`, `on_failure`, `defer`, `alternatives`, `lint_allow`, `allow_addresses`, `call`
+        help: the keys here are `headers`, `url`, `list`, `name`, `description`, `schema`, `next`, `prefix`, `order`, `key`, `ttl`, `stale_for`, `stale_on_error`, `timeout`, `on_failure`, `defer`, `pin`, `alternatives`, `lint_allow`, `allow_addresses`, `call`
     toolcrib.toml:17:76: in `call`, the body at `/a`: there is no place `argument` here; use one of `tenant`, `principal`, `tool`, `arguments`
     toolcrib.toml:19:8: `flat` is not a hub
         help: write `[hub.NAME]`, with a name of your choice, and below it `url`

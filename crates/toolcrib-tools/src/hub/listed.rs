@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, DefinitionCheck, Digest, Identity, InvalidToolError, ListOrder,
-    Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError,
-    ToolName, ToolOutput,
+    BoxFuture, Capabilities, DefinitionCheck, Identity, InvalidToolError, ListOrder, Reason,
+    RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolName,
+    ToolOutput,
 };
 
 use crate::{Declaration, http::run::Body};
@@ -82,6 +82,11 @@ impl Definitions {
         self
     }
 
+    /// Whether definitions are compared with pinned ones, which may change without the catalog.
+    pub(super) fn has_pins(&self) -> bool {
+        self.definition_check.as_ref().is_some_and(|check| check.pins().is_some())
+    }
+
     pub(super) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -92,7 +97,14 @@ impl Definitions {
     }
 
     /// All that is listed.
-    pub(super) fn make(&self, remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
+    ///
+    /// # Errors
+    /// Why the pinned definitions forbid to use the hub.
+    pub(super) fn make(
+        &self,
+        remotes: Vec<RemoteTool>,
+        before: Option<&Listed>,
+    ) -> Result<Listed, Arc<str>> {
         let check = self.definition_check.as_ref();
         Listed::new(remotes, self.order, before, &self.origin, check, |remote| self.tool(remote))
     }
@@ -155,8 +167,8 @@ impl RemoteDefinition for RemoteTool {
         self.name.as_deref()
     }
 
-    fn content(&self) -> Digest {
-        Digest::of_json(&json!([self.description, self.schema]))
+    fn definition(&self) -> Value {
+        json!({ "description": self.description, "inputSchema": self.schema })
     }
 }
 

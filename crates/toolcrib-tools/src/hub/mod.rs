@@ -110,6 +110,7 @@ impl Inner {
         if let Some(before) = &before
             && before.pages.len() == pages.len()
             && before.pages.iter().zip(&pages).all(|(before, now)| Arc::ptr_eq(before, now))
+            && !self.definitions.has_pins()
         {
             return Ok(before.listed.catalog().clone());
         }
@@ -120,6 +121,7 @@ impl Inner {
             definitions.make(remotes, before.as_ref().map(|seen| &*seen.listed))
         };
         let made = Lanes::of_process().run_large(bytes, self.definitions.origin(), make).await;
+        let made = made.map_err(|problem| source(format!("its catalog: {problem}")))?;
         let listed = made.map_err(|problem| source(format!("its catalog: {problem}")))?;
         let catalog = listed.catalog().clone();
         let seen = Arc::new(Seen { pages, listed: Arc::new(listed) });

@@ -2,17 +2,17 @@
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use tokio::net::TcpListener;
 use toolcrib_engine::Engine;
-use toolcrib_gateway::{Access, Fence, GatewayError, HttpAccess};
-use toolcrib_project::Project;
+use toolcrib_gateway::{Access, CallLimits, Fence, GatewayError, HttpAccess, Tls};
+use toolcrib_project::{Project, TlsFiles};
 
 use super::Problem;
 use crate::{
-    args::{Global, ServeArgs},
+    args::ServeArgs,
     output::{self, Served},
 };
 
@@ -40,6 +40,10 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         access.reveal = token.reveal();
         access.max_name_chars = token.max_name_chars();
         access.skills.clone_from(&default.skills);
+        let mut limits = CallLimits::new();
+        limits.per_minute = token.calls_per_minute();
+        limits.concurrent = token.max_concurrent();
+        access.limits = limits;
         if !token.is_fenced() {
             access.fence = Fence::Off;
         }
@@ -49,7 +53,7 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
 
 /// The identities that may send requests, and the source of the tokens.
 pub(super) fn access(
-    global: &Global,
+    tells: bool,
     args: &ServeArgs,
     project: &Project,
     engine: &Engine,
@@ -63,6 +67,9 @@ pub(super) fn access(
     for origin in &args.origins {
         access = access.allow_origin(origin);
     }
+    if let Some(files) = &project.serving().tls {
+        access = access.tls(tls(files)?);
+    }
     let mut shown = None;
     let tokens = if project.serve_tokens().is_empty() {
         let made = project
@@ -71,7 +78,7 @@ pub(super) fn access(
         // Results should not contain the token; if one does, it is redacted.
         let _ = engine.redactor().learn(made.token.expose());
         access = access.token(made.token.expose(), default);
-        shown = args.show_token.then_some(made.token);
+        shown = (args.show_token && tells).then_some(made.token);
         Tokens::File(made.path)
     } else {
         let says_who = args.principal.is_some()
@@ -97,18 +104,31 @@ pub(super) fn access(
         }
         Tokens::Declared
     };
-    if !global.quiet {
+    if tells {
         let token = match &tokens {
             Tokens::File(path) => Some(path.as_path()),
             Tokens::Declared => None,
         };
         let host = host_to_name(address, &args.hosts);
-        output::at(&Served { address, host, token, is_exposed: !address.ip().is_loopback() });
+        let is_exposed = !address.ip().is_loopback();
+        let is_tls = project.serving().tls.is_some();
+        output::at(&Served { address, host, token, is_exposed, is_tls });
     }
     if let Some(token) = shown {
         output::token(token.expose());
     }
     Ok((access, tokens))
+}
+
+/// The certificate of a gateway.
+fn tls(files: &TlsFiles) -> Result<Tls, Problem> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| {
+            Problem::invalid(format!("`[serve.tls]`: {} cannot be read: {error}", path.display()))
+        })
+    };
+    Tls::from_pem(&read(&files.certificate)?, &read(&files.key)?)
+        .map_err(|error| Problem::invalid(format!("`[serve.tls]`: {error}")))
 }
 
 /// The served address itself as a host that requests may name. It is an IP address, not a name, so

@@ -140,9 +140,15 @@ fn health_was_said_to_be_well_when_nothing_could_be_offered() {
     let one = project(&program("DOWN = 'toolcrib.toml'"));
     let http = Http::start(&mut one.command(&["serve"]), &errors(&one));
     let (status, answer) = settled(&http);
-    assert!(status == "200" && answer.contains("degraded"), "{answer}");
-    assert!(!answer.contains("bad") && !answer.contains("good"), "names are not told: {answer}");
+    assert!(status == "503" && answer.contains("degraded"), "{answer}");
+    assert!(answer.contains(r#""missing":{"bad":"failing"}"#), "{answer}");
     assert_eq!(http.get("/healthz").0, "200");
+    http.end();
+    let file = std::fs::read_to_string(one.path().join("toolcrib.toml")).unwrap();
+    one.write("toolcrib.toml", &format!("{file}\n[serve]\nready = 'any'\n"));
+    let http = Http::start(&mut one.command(&["serve"]), &errors(&one));
+    let (status, answer) = settled(&http);
+    assert!(status == "200" && answer.contains("degraded"), "{answer}");
     http.end();
 
     let all = format!("[mcp.bad]\n{}\n", program("DOWN = 'toolcrib.toml'"));

@@ -11,6 +11,7 @@ use toolcrib_capabilities::{
 };
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
 use toolcrib_core::Glob;
+use toolcrib_engine::OnFailure;
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
     server::{FileTools, Http, Stdio, Transport},
@@ -29,9 +30,12 @@ use crate::{
         EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
         Text,
     },
+    lock::Lock,
     mcp::McpServer,
     root::Root,
     secrets::EnvironmentSecrets,
+    server_log::ServerLog,
+    state::StateFolder,
 };
 
 /// The inputs to build servers.
@@ -45,6 +49,9 @@ pub(crate) struct McpSources<'a> {
     pub(crate) allow_stray_children: bool,
     /// The imported servers that are trusted.
     pub(crate) trusted: &'a [String],
+    pub(crate) lock: &'a Lock,
+    /// Where the stderr of programs is written; `None` if calls are not run.
+    pub(crate) logs: Option<&'a StateFolder>,
     pub(crate) problems: &'a Problems,
 }
 
@@ -263,7 +270,11 @@ impl McpSources<'_> {
             name,
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
-            on_failure: settings.on_failure.unwrap_or(REMOTE_ON_FAILURE),
+            on_failure: match settings.on_failure {
+                // A change must not be passed over as an unavailable server.
+                _ if self.lock.is_locked() => OnFailure::Fail,
+                declared => declared.unwrap_or(REMOTE_ON_FAILURE),
+            },
             alternatives: values(&settings.alternatives),
             trusted: self.trusts(&plan, settings),
             unfenced: settings.unfenced,
@@ -280,8 +291,20 @@ impl McpSources<'_> {
         transport: Transport,
         settings: &McpSettings,
     ) -> Result<McpClient, Unfit> {
+        let redactor = self.secrets.redactor();
+        for secret in &plan.secrets {
+            // One that is too short stands in too many texts by chance.
+            let _ = redactor.learn(secret);
+        }
         let transport = match transport {
-            Transport::Stdio(stdio) => self.limited(name, plan, stdio, settings)?.into(),
+            Transport::Stdio(stdio) => {
+                let mut stdio = self.limited(name, plan, stdio, settings)?;
+                if let Some(state) = self.logs {
+                    let log = ServerLog::new(state, name.as_str(), redactor.clone());
+                    stdio = stdio.on_stderr(move |line| log.line(line));
+                }
+                stdio.into()
+            }
             Transport::Http(http) => self.allowed(http, settings).into(),
             other => other,
         };
@@ -293,16 +316,15 @@ impl McpSources<'_> {
         if let Some(include) = included(settings, plan.tools) {
             client = client.include(include);
         }
-        let redactor = self.secrets.redactor();
-        for secret in &plan.secrets {
-            // One that is too short stands in too many texts by chance.
-            let _ = redactor.learn(secret);
-        }
         client = client.redactor(redactor);
         client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
         let check = definition_check(&settings.lint_allow, self.problems);
         // A trusted server's definitions are not linted.
-        if let Some(check) = check.filter(|_| !is_trusted) {
+        let mut check = check.filter(|_| !is_trusted);
+        if settings.pin.unwrap_or(true) {
+            check = Some(check.unwrap_or_default().with_pins(Arc::new(self.lock.clone())));
+        }
+        if let Some(check) = check {
             client = client.definition_check(check);
         }
         let built = client.build();

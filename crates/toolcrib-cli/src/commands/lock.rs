@@ -1,0 +1,133 @@
+//! `toolcrib lock`: the pinned definitions of servers and hubs.
+
+use toolcrib_config::suggest;
+use toolcrib_core::{CancellationToken, Identity};
+use toolcrib_mcp::{__internal::AssetKind, McpClient};
+use toolcrib_project::{DeclaredHub, LockError, LockEvent, PinChange, Project};
+
+use super::{ChosenModel, Problem, Purpose, engine, mcp::unless_cancelled, with_project};
+use crate::{
+    args::{Global, LockCommand, LockScope},
+    exit::{self, Exit},
+    output::{self, LockJson},
+};
+
+pub(super) async fn lock(
+    global: &Global,
+    command: LockCommand,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let (scope, accepts) = match command {
+        LockCommand::Diff(scope) => (scope, false),
+        LockCommand::Accept(scope) => (scope, true),
+    };
+    let global = &Global { reviews: true, ..global.clone() };
+    let model = ChosenModel::default();
+    with_project(global, Purpose::Ask, model, &cancellation, async |project| {
+        check_scope(project, &scope)?;
+        let unreachable = unless_cancelled(ask(project, &scope), &cancellation).await??;
+        let lock = project.lock();
+        let changes: Vec<_> =
+            lock.changes().into_iter().filter(|change| scope.contains(change)).collect();
+        if let (true, Some(tool)) = (changes.is_empty() && unreachable.is_empty(), &scope.tool)
+            && accepts
+        {
+            let message = format!(
+                "{} is pinned as it is listed now, or is not listed",
+                suggest::quoted([tool.as_str()])
+            );
+            return Err(Problem::usage(message));
+        }
+        if accepts && !changes.is_empty() {
+            lock.accept(&changes)?;
+        }
+        if global.json {
+            output::json(&LockJson {
+                changes: &changes,
+                accepted: accepts,
+                unreachable: &unreachable,
+            });
+        } else {
+            output::lock_changes(&changes, accepts, global.quiet);
+            unreachable.iter().for_each(|problem| output::complain(problem));
+            if accepts && !global.quiet && !changes.is_empty() {
+                output::advisory(project.approvals().advisory());
+            }
+        }
+        let is_fine = unreachable.is_empty() && (accepts || changes.is_empty());
+        Ok(if is_fine { exit::FINE } else { exit::FAILED })
+    })
+    .await
+}
+
+impl LockScope {
+    fn contains(&self, change: &PinChange) -> bool {
+        let source = change.place.source.split_once(':').map(|(_, name)| name);
+        self.server.as_deref().is_none_or(|server| source == Some(server))
+            && self.tool.as_deref().is_none_or(|tool| *change.place.name == *tool)
+    }
+
+    fn has(&self, server: &str) -> bool {
+        self.server.as_deref().is_none_or(|wanted| wanted == server)
+    }
+}
+
+fn check_scope(project: &Project, scope: &LockScope) -> Result<(), Problem> {
+    let servers = project.mcp_servers().iter().map(|server| server.name().as_str());
+    let names: Vec<_> = servers.chain(project.hubs().iter().map(DeclaredHub::name)).collect();
+    match &scope.server {
+        Some(server) if !names.contains(&&**server) => {
+            let help = suggest::help(server, "servers and hubs", names);
+            let message = format!("unknown server {}; {help}", suggest::quoted([server.as_str()]));
+            Err(Problem::usage(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lists everything that is pinned; returns the errors of sources that cannot be listed.
+async fn ask(project: &Project, scope: &LockScope) -> Result<Vec<String>, Problem> {
+    let mut problems = Vec::new();
+    for server in project.mcp_servers().iter().filter(|server| scope.has(server.name().as_str())) {
+        match server.client() {
+            Ok(client) => problems.extend(ask_server(client).await.err()),
+            Err(reason) => {
+                problems.push(format!("MCP server `{}` cannot be used: {reason}", server.name()));
+            }
+        }
+    }
+    if project.hubs().iter().any(|hub| scope.has(hub.name())) {
+        let mut turn = engine(project)?
+            .turn(toolcrib_engine::TurnOptions::default())
+            .map_err(|error| Problem::failed("hub_unavailable", error.to_string()))?;
+        let iteration = turn.iteration().await;
+        problems.extend(iteration.err().map(|error| error.to_string()));
+    }
+    Ok(problems)
+}
+
+async fn ask_server(client: &McpClient) -> Result<(), String> {
+    let client = client.on_behalf_of(&Identity::conversation("lock"));
+    client.refresh().await.map_err(|error| error.to_string())?;
+    let offers = client.offers().await.map_err(|error| error.to_string())?;
+    if offers.capabilities.prompts.is_some() {
+        client.assets(AssetKind::Prompts).await.map_err(|error| error.message)?;
+    }
+    Ok(())
+}
+
+/// Prints news about pinned definitions, for commands that run calls.
+pub(super) fn tell(project: &Project) {
+    project.lock().on_event(|event| match event {
+        LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
+        LockEvent::Changed(place) => output::pin_changed(place),
+        LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
+        _ => {}
+    });
+}
+
+impl From<LockError> for Problem {
+    fn from(error: LockError) -> Self {
+        Self::failed("lock_unavailable", error.to_string())
+    }
+}

@@ -1,0 +1,318 @@
+//! The files of pinned definitions. Each is replaced as a whole.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolcrib_core::{Digest, PinKind};
+use uuid::Uuid;
+
+use super::{Pin, PinName, Pins};
+use crate::trust::is_private;
+
+/// The file of a project with the digests of its remote definitions.
+pub const LOCK_FILE: &str = "toolcrib.lock";
+
+/// The folder of the user's records in the user's configuration of Toolcrib.
+const FOLDER: &str = "pins";
+
+/// A larger file is not read.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The version of both formats.
+const VERSION: u32 = 1;
+
+/// The digests of `toolcrib.lock`.
+pub(super) type Shared = BTreeMap<PinName, Digest>;
+
+/// The pins cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// The user has no configuration folder.
+    #[error(
+        "there is no folder for your pinned definitions: neither XDG_CONFIG_HOME nor HOME is set \
+         to an absolute path"
+    )]
+    NoHome,
+    /// A file is invalid, or another user can write it.
+    #[error("{} is not valid: {problem}; restore or remove the file", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{} cannot be used: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// The content of both files.
+pub(super) struct Loaded {
+    pub(super) own: Pins,
+    pub(super) shared: Shared,
+    pub(super) stamp: Stamp,
+}
+
+/// The state of both files: inode, size and time of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub(super) struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
+
+pub(super) struct Files {
+    /// The project's folder or the imported file.
+    subject: PathBuf,
+    shared: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+/// `toolcrib.lock`: source, kind, name, digest.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SharedFile {
+    version: u32,
+    #[serde(default)]
+    pins: BTreeMap<Arc<str>, OfSource>,
+}
+
+/// Kind, name, digest.
+type OfSource = BTreeMap<String, BTreeMap<Arc<str>, Digest>>;
+
+/// The user's record.
+#[derive(Serialize, Deserialize)]
+struct OwnFile {
+    version: u32,
+    path: PathBuf,
+    pins: Vec<OwnPin>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OwnPin {
+    source: Arc<str>,
+    kind: String,
+    name: Arc<str>,
+    digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Value>,
+}
+
+impl Files {
+    pub(super) fn new(subject: &Path, shared: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            shared: shared.map(|folder| folder.join(LOCK_FILE)),
+            folder: config.map(|config| config.join(FOLDER)),
+        }
+    }
+
+    pub(super) fn shared(&self) -> Option<&Path> {
+        self.shared.as_deref()
+    }
+
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    fn own(&self) -> Option<PathBuf> {
+        let name = Digest::of(self.subject.as_os_str().as_encoded_bytes());
+        Some(self.folder.as_ref()?.join(format!("{name}.json")))
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        let of = |path: Option<&Path>| {
+            let found = fs::symlink_metadata(path?).ok()?;
+            Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+        };
+        Stamp([of(self.own().as_deref()), of(self.shared())])
+    }
+
+    /// Reads both files; a missing one is empty.
+    pub(super) fn load(&self) -> Result<Loaded, LockError> {
+        // Before the files: a change in between is read again later.
+        let stamp = self.stamp();
+        let own = match self.own() {
+            Some(path) => self.read_own(&path)?,
+            None => Pins::new(),
+        };
+        let shared = match self.shared() {
+            Some(path) => read_shared(path)?,
+            None => Shared::new(),
+        };
+        Ok(Loaded { own, shared, stamp })
+    }
+
+    /// Adds pins to both files. Existing ones are replaced only if `replace`.
+    pub(super) fn save(&self, pins: &Pins, replace: bool) -> Result<Loaded, LockError> {
+        let (Some(folder), Some(path)) = (&self.folder, self.own()) else {
+            return Err(LockError::NoHome);
+        };
+        let fail = |source| LockError::Io { path: path.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
+        let _guard = guard(&path).map_err(fail)?;
+        let mut loaded = self.load()?;
+        for (place, pin) in pins {
+            if replace || !loaded.own.contains_key(place) {
+                loaded.own.insert(place.clone(), pin.clone());
+            }
+            let own = loaded.own.get(place).map_or(pin.digest, |pin| pin.digest);
+            if replace || !loaded.shared.contains_key(place) {
+                loaded.shared.insert(place.clone(), own);
+            }
+        }
+        let own = OwnFile {
+            version: VERSION,
+            path: self.subject.clone(),
+            pins: loaded.own.iter().map(OwnPin::of).collect(),
+        };
+        let text = serde_json::to_string(&own).map_err(|error| fail(error.into()))?;
+        put(&path, 0o600, &text).map_err(fail)?;
+        if let Some(path) = self.shared() {
+            let fail = |source| LockError::Io { path: path.to_owned(), source };
+            let text = shared_text(&loaded.shared).map_err(|error| fail(error.into()))?;
+            put(path, 0o644, &text).map_err(fail)?;
+        }
+        loaded.stamp = self.stamp();
+        Ok(loaded)
+    }
+
+    fn read_own(&self, path: &Path) -> Result<Pins, LockError> {
+        let Some(text) = read(path, true)? else { return Ok(Pins::new()) };
+        let invalid = |problem: String| LockError::Invalid { path: path.to_owned(), problem };
+        let file: OwnFile =
+            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        if file.version != VERSION || file.path != self.subject {
+            return Err(invalid("it is of another version or project".to_owned()));
+        }
+        let pin = |pin: OwnPin| {
+            let kind = kind(&pin.kind).ok_or_else(|| invalid("unknown kind".to_owned()))?;
+            let place = PinName { source: pin.source, kind, name: pin.name };
+            Ok((place, Pin { digest: pin.digest, definition: pin.definition }))
+        };
+        file.pins.into_iter().map(pin).collect()
+    }
+}
+
+impl OwnPin {
+    fn of((place, pin): (&PinName, &Pin)) -> Self {
+        Self {
+            source: Arc::clone(&place.source),
+            kind: place.kind.as_str().to_owned(),
+            name: Arc::clone(&place.name),
+            digest: pin.digest,
+            definition: pin.definition.clone(),
+        }
+    }
+}
+
+fn read_shared(path: &Path) -> Result<Shared, LockError> {
+    let Some(text) = read(path, false)? else { return Ok(Shared::new()) };
+    let invalid = |problem: String| LockError::Invalid { path: path.to_owned(), problem };
+    let file: SharedFile =
+        serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    if file.version != VERSION {
+        let problem = format!("it has version {}, and this Toolcrib reads {VERSION}", file.version);
+        return Err(invalid(problem));
+    }
+    let mut shared = Shared::new();
+    for (source, kinds) in file.pins {
+        for (word, names) in kinds {
+            let Some(kind) = kind(&word) else {
+                return Err(invalid(format!("unknown kind `{}`", word.escape_debug())));
+            };
+            for (name, digest) in names {
+                shared.insert(PinName { source: Arc::clone(&source), kind, name }, digest);
+            }
+        }
+    }
+    Ok(shared)
+}
+
+/// One line for each definition, so that version control merges and shows them separately.
+fn shared_text(shared: &Shared) -> serde_json::Result<String> {
+    let mut file = SharedFile { version: VERSION, pins: BTreeMap::new() };
+    for (PinName { source, kind, name }, digest) in shared {
+        let kinds = file.pins.entry(Arc::clone(source)).or_default();
+        kinds.entry(kind.as_str().to_owned()).or_default().insert(Arc::clone(name), *digest);
+    }
+    Ok(serde_json::to_string_pretty(&file)? + "\n")
+}
+
+fn kind(word: &str) -> Option<PinKind> {
+    [PinKind::Tool, PinKind::Prompt, PinKind::Instructions]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+}
+
+/// A file's text; `None` without the file. A `private` one must be this user's alone.
+fn read(path: &Path, private: bool) -> Result<Option<String>, LockError> {
+    let fail = |source| LockError::Io { path: path.to_owned(), source };
+    let invalid =
+        |problem: &str| LockError::Invalid { path: path.to_owned(), problem: problem.to_owned() };
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(fail(source)),
+    };
+    let found = file.metadata().map_err(fail)?;
+    if !found.is_file() {
+        return Err(invalid("it is not a file"));
+    }
+    if private {
+        let is_mine = found.uid() == rustix::process::geteuid().as_raw();
+        let is_safe = is_mine && found.mode() & 0o022 == 0;
+        let folders = path.ancestors().skip(1).take(2);
+        if !is_safe || !folders.into_iter().all(is_private) {
+            return Err(invalid("another user could have written it"));
+        }
+    }
+    if found.len() > MOST_BYTES {
+        return Err(invalid("it is too large"));
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(fail)?;
+    Ok(Some(text))
+}
+
+/// Excludes other processes from the record, as long as it exists.
+fn guard(record: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(record.with_extension("guard"))?;
+    flock(&file, FlockOperation::LockExclusive)?;
+    Ok(file)
+}
+
+/// Replaces a file as a whole.
+fn put(path: &Path, mode: u32, text: &str) -> io::Result<()> {
+    let draft = path.with_file_name(format!(".draft-{}", Uuid::new_v4().simple()));
+    let mut options = OpenOptions::new();
+    let written = options
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}

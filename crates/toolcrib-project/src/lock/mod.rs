@@ -1,0 +1,406 @@
+//! Pinned definitions: a remote source's tools, prompts and instructions are used as they were at
+//! their first use, until the user accepts a change.
+//!
+//! There are two places. The user's record, in the user's configuration folder, decides: a program
+//! of the project can neither write it nor remove it. `toolcrib.lock`, in the project, has only the
+//! digests; it is for other machines, and for CI.
+
+mod files;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
+
+use self::files::{Files, Shared};
+pub use self::files::{LOCK_FILE, LockError};
+
+/// The limit of pinned definitions of one source: a source could list new names for ever.
+const MOST_PINS: usize = 10_000;
+
+/// A larger definition is pinned without its text, so a change of it cannot be shown word by word.
+const LONGEST_TEXT: usize = 64 * 1024;
+
+/// How a project uses its pinned definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LockMode {
+    /// A definition is pinned at its first use, in [`Mode::Run`](crate::Mode::Run). A changed one is
+    /// withheld.
+    #[default]
+    Pin,
+    /// Nothing is pinned, and changes are remembered: to show or accept them.
+    Review,
+    /// For CI: a source with a definition that is not in `toolcrib.lock` exactly as listed is not
+    /// used at all, and nothing is written.
+    Locked,
+}
+
+/// The place of a pin.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct PinName {
+    /// The source, such as `mcp:git`.
+    pub source: Arc<str>,
+    /// The kind.
+    pub kind: PinKind,
+    /// The source's own name of the definition; empty for its instructions.
+    pub name: Arc<str>,
+}
+
+/// A definition that is not pinned as it is listed now.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PinChange {
+    /// Its place.
+    pub place: PinName,
+    /// The pinned digest; `None` if it is not pinned.
+    pub pinned: Option<Digest>,
+    /// The pinned definition, if this user has seen it and it is not too large.
+    pub before: Option<Value>,
+    /// The present definition.
+    pub after: Value,
+}
+
+impl PinChange {
+    /// Whether it is pinned, with another digest.
+    pub fn is_changed(&self) -> bool {
+        self.pinned.is_some()
+    }
+}
+
+/// News about pinned definitions, for the user.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum LockEvent {
+    /// Definitions were pinned at their first use.
+    Pinned {
+        /// The source.
+        source: Arc<str>,
+        /// The kind.
+        kind: PinKind,
+        /// Their number.
+        count: usize,
+    },
+    /// A definition is withheld because it has changed. Reported once for each change.
+    Changed(PinName),
+    /// The pins apply to this process only, because a file cannot be written.
+    Unsaved(Arc<str>),
+}
+
+/// A pinned definition.
+#[derive(Debug, Clone, PartialEq)]
+struct Pin {
+    digest: Digest,
+    definition: Option<Value>,
+}
+
+type Pins = BTreeMap<PinName, Pin>;
+
+/// The pinned definitions of a project. Clones share them.
+#[derive(Clone)]
+pub struct Lock(Arc<Inner>);
+
+type Listener = Arc<dyn Fn(&LockEvent) + Send + Sync>;
+
+struct Inner {
+    files: Files,
+    mode: LockMode,
+    /// Whether pins are written.
+    writes: bool,
+    state: Mutex<State>,
+    listener: Mutex<Option<Listener>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The user's pins.
+    own: Pins,
+    /// The digests of the project's file.
+    shared: Shared,
+    /// The state of the files at the last read.
+    stamp: files::Stamp,
+    is_read: bool,
+    /// In a review, all definitions that are not pinned as listed.
+    changes: BTreeMap<PinName, PinChange>,
+    /// The changes that were reported.
+    reported: HashSet<(PinName, Digest)>,
+    has_reported_unsaved: bool,
+}
+
+/// The verdict on a definition.
+enum Verdict {
+    Same,
+    First,
+    Changed(Digest),
+}
+
+impl Lock {
+    /// The pins of a project. `shared` is the folder of its `toolcrib.lock`; `None` for imported
+    /// files alone. `subject` is the project's folder or the imported file. Reads nothing yet.
+    pub(crate) fn new(
+        subject: &Path,
+        shared: Option<PathBuf>,
+        config: Option<PathBuf>,
+        mode: LockMode,
+        runs: bool,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            files: Files::new(subject, shared, config),
+            mode,
+            writes: runs && mode == LockMode::Pin,
+            state: Mutex::default(),
+            listener: Mutex::default(),
+        }))
+    }
+
+    /// Receives news, in place of an earlier receiver. It must not list tools.
+    pub fn on_event(&self, listener: impl Fn(&LockEvent) + Send + Sync + 'static) {
+        *self.0.listener.lock() = Some(Arc::new(listener));
+    }
+
+    /// Whether the pins apply as for CI.
+    pub fn is_locked(&self) -> bool {
+        self.0.mode == LockMode::Locked
+    }
+
+    /// The project's file, if it has one.
+    pub fn file(&self) -> Option<&Path> {
+        self.0.files.shared()
+    }
+
+    /// The folder with the user's records, which a model's tools must not be able to write to.
+    pub fn folder(&self) -> Option<&Path> {
+        self.0.files.folder()
+    }
+
+    /// Whether another process has changed the pins since they were read last, such as by
+    /// accepting a change: list the sources again then. Blocking.
+    pub fn has_changed(&self) -> bool {
+        let state = self.0.state.lock();
+        state.is_read && state.stamp != self.0.files.stamp()
+    }
+
+    /// In a [review](LockMode::Review), the definitions listed so far that are not pinned as they
+    /// are, by source, kind and name.
+    pub fn changes(&self) -> Vec<PinChange> {
+        self.0.state.lock().changes.values().cloned().collect()
+    }
+
+    /// Pins these definitions as they were listed. Blocking.
+    ///
+    /// # Errors
+    /// [`LockError`]; nothing has changed then.
+    pub fn accept(&self, changes: &[PinChange]) -> Result<(), LockError> {
+        let pins = changes.iter().map(|change| {
+            (change.place.clone(), Pin::of(&change.after, Digest::of_json(&change.after)))
+        });
+        let pins: Pins = pins.collect();
+        let saved = self.0.files.save(&pins, true)?;
+        let mut state = self.0.state.lock();
+        state.changes.retain(|place, _| !pins.contains_key(place));
+        state.take(saved);
+        Ok(())
+    }
+
+    fn report(&self, event: &LockEvent) {
+        let listener = self.0.listener.lock().clone();
+        if let Some(listener) = listener {
+            listener(event);
+        }
+    }
+
+    /// The files again, if they have changed.
+    fn read(&self, state: &mut State) -> Result<(), LockError> {
+        let stamp = self.0.files.stamp();
+        if !state.is_read || state.stamp != stamp {
+            // Pins that could not be written stay in memory.
+            let kept = std::mem::take(&mut state.own);
+            let loaded = self.0.files.load()?;
+            state.take(loaded);
+            if self.0.files.folder().is_none() || state.has_reported_unsaved {
+                for (place, pin) in kept {
+                    state.own.entry(place).or_insert(pin);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn take(&mut self, loaded: files::Loaded) {
+        let files::Loaded { own, shared, stamp } = loaded;
+        (self.own, self.shared, self.stamp, self.is_read) = (own, shared, stamp, true);
+    }
+
+    fn verdict(&self, mode: LockMode, place: &PinName, digest: Digest) -> Verdict {
+        let shared = self.shared.get(place).copied();
+        let own = self.own.get(place).map(|pin| pin.digest);
+        let pinned = if mode == LockMode::Locked { shared } else { own.or(shared) };
+        match pinned {
+            None => Verdict::First,
+            Some(pinned) if pinned != digest => Verdict::Changed(pinned),
+            // The project's digest is confirmed by the same definition; it becomes the user's.
+            Some(_) if mode == LockMode::Pin && own.is_none() => Verdict::First,
+            Some(_) => Verdict::Same,
+        }
+    }
+}
+
+impl Pin {
+    fn of(definition: &Value, digest: Digest) -> Self {
+        let is_small = definition.to_string().len() <= LONGEST_TEXT;
+        Self { digest, definition: is_small.then(|| definition.clone()) }
+    }
+}
+
+impl DefinitionPins for Lock {
+    fn check(
+        &self,
+        source: &str,
+        kind: PinKind,
+        definitions: &[PinnedDefinition],
+    ) -> Result<Vec<Option<Arc<str>>>, Arc<str>> {
+        let source: Arc<str> = source.into();
+        let mut events = Vec::new();
+        let mut state = self.0.state.lock();
+        let read = self.read(&mut state);
+        read.map_err(|error| {
+            format!("its definitions cannot be compared with the pinned ones: {error}")
+        })?;
+        let mode = self.0.mode;
+        let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
+        let mut pinned = state.own.keys().filter(|place| place.source == source).count();
+        for PinnedDefinition { name, definition } in definitions {
+            let place = PinName { source: Arc::clone(&source), kind, name: Arc::clone(name) };
+            let digest = Digest::of_json(definition);
+            let verdict = state.verdict(mode, &place, digest);
+            if mode == LockMode::Review && !matches!(verdict, Verdict::Same) {
+                let own = state.own.get(&place);
+                let before = own.and_then(|pin| pin.definition.clone());
+                let pinned = match verdict {
+                    Verdict::Changed(pinned) => Some(pinned),
+                    _ => None,
+                };
+                let after = definition.clone();
+                let change = PinChange { place: place.clone(), pinned, before, after };
+                if state.changes.len() < MOST_PINS {
+                    state.changes.insert(place, change);
+                }
+                reasons.push(None);
+                continue;
+            }
+            reasons.push(match verdict {
+                Verdict::Same => None,
+                Verdict::Changed(_) => {
+                    let reason = changed(&place, mode);
+                    if mode == LockMode::Locked {
+                        return Err(reason);
+                    }
+                    if state.reported.len() < MOST_PINS
+                        && state.reported.insert((place.clone(), digest))
+                    {
+                        events.push(LockEvent::Changed(place));
+                    }
+                    Some(reason)
+                }
+                Verdict::First if mode == LockMode::Locked => return Err(unpinned(&place)),
+                Verdict::First if pinned >= MOST_PINS => {
+                    Some(format!("its source has {MOST_PINS} pinned definitions already").into())
+                }
+                Verdict::First => {
+                    pinned += 1;
+                    fresh.insert(place, Pin::of(definition, digest));
+                    None
+                }
+            });
+        }
+        if !fresh.is_empty() && mode == LockMode::Pin {
+            let count = fresh.len();
+            state.own.extend(fresh.clone());
+            if self.0.writes {
+                events.push(LockEvent::Pinned { source: Arc::clone(&source), kind, count });
+                match self.0.files.save(&fresh, false) {
+                    Ok(saved) => {
+                        // Another process may have pinned another definition first.
+                        let lost = |place: &PinName, pin: &Pin| {
+                            saved.own.get(place).is_some_and(|first| first.digest != pin.digest)
+                        };
+                        for (definition, reason) in definitions.iter().zip(&mut reasons) {
+                            let (source, name) =
+                                (Arc::clone(&source), Arc::clone(&definition.name));
+                            let place = PinName { source, kind, name };
+                            if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
+                                *reason = Some(changed(&place, mode));
+                            }
+                        }
+                        state.take(saved);
+                    }
+                    Err(error) if !std::mem::replace(&mut state.has_reported_unsaved, true) => {
+                        events.push(LockEvent::Unsaved(error.to_string().into()));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        drop(state);
+        events.iter().for_each(|event| self.report(event));
+        Ok(reasons)
+    }
+}
+
+/// The words of a command for a definition.
+fn words(place: &PinName) -> String {
+    let source = place.source.split_once(':').map_or(&*place.source, |(_, name)| name);
+    match place.kind {
+        PinKind::Instructions => source.to_owned(),
+        _ => format!("{source} {}", place.name.escape_debug()),
+    }
+}
+
+fn changed(place: &PinName, mode: LockMode) -> Arc<str> {
+    let words = words(place);
+    match mode {
+        LockMode::Locked => format!(
+            "the {} differs from `{LOCK_FILE}`, and `--locked` permits no change; to accept it: \
+             toolcrib lock accept {words}",
+            described(place)
+        ),
+        _ => format!(
+            "its definition has changed since it was pinned; to see the change: toolcrib lock diff \
+             {words}; to accept it: toolcrib lock accept {words}"
+        ),
+    }
+    .into()
+}
+
+fn unpinned(place: &PinName) -> Arc<str> {
+    format!(
+        "the {} is not in `{LOCK_FILE}`, and `--locked` permits no new definition; to accept it: \
+         toolcrib lock accept {}",
+        described(place),
+        words(place)
+    )
+    .into()
+}
+
+/// `tool \`read\``, `instructions`.
+fn described(place: &PinName) -> String {
+    match place.kind {
+        PinKind::Instructions => "text of its instructions".to_owned(),
+        kind => format!("{kind} `{}`", place.name.escape_debug()),
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("mode", &self.0.mode).finish_non_exhaustive()
+    }
+}
