@@ -19,6 +19,7 @@ mod desk;
 mod explain;
 mod files;
 mod find;
+mod first_sent;
 mod five_hundred;
 mod harm;
 mod http;
