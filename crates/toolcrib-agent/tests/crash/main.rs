@@ -1,8 +1,9 @@
 //! Kills processes at every write of the journal, around every effect and at random times, lets their
-//! disks fail, approves what waits in other processes, resumes them until they are done, and compares what the store has with what happened. Prints
-//! `N passed, N failed`.
+//! disks fail, and approves what waits in other processes. Resumes them until they are done, and
+//! compares the store with the effects. Prints `N passed, N failed`.
 //!
-//! The process is this binary again, as a [child](child). `TOOLCRIB_FULL` sets the long form.
+//! The process is this binary again, as a [child](child). `TOOLCRIB_FULL` sets the long form,
+//! `TOOLCRIB_SCHEDULES` another number of schedules.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -74,7 +75,8 @@ fn main() -> ExitCode {
         failed: AtomicU64::new(0),
         next: AtomicU64::new(0),
     };
-    let (scripts, schedules) = (of(EXHAUSTIVE), of(SCHEDULES));
+    let number = env::var("TOOLCRIB_SCHEDULES").ok().and_then(|number| number.parse().ok());
+    let (scripts, schedules) = (of(EXHAUSTIVE), number.unwrap_or(of(SCHEDULES)));
     thread::scope(|scope| {
         let workers = thread::available_parallelism().map_or(2, usize::from);
         for _ in 0..workers {
