@@ -79,14 +79,15 @@ pub struct PinnedDefinition {
     pub name: Arc<str>,
     /// The description that a model or a client could receive.
     pub definition: Value,
+    /// Whether it would be offered. Others are compared, and not pinned.
+    pub is_offered: bool,
 }
 
 /// Compares definitions of remote sources with those that were pinned at their first use, so that a
 /// source cannot change them unseen.
 pub trait DefinitionPins: Send + Sync + 'static {
     /// The reason to withhold each of these definitions, in their order; none offers it. A
-    /// definition without a pin is pinned. Called for each list, with the definitions that would be
-    /// offered. `source` is the origin of its tools, such as `mcp:git`. It may read and write a
+    /// definition without a pin is pinned if it would be offered. Called for each list. `source` is the origin of its tools, such as `mcp:git`. It may read and write a
     /// small file.
     ///
     /// # Errors
@@ -175,7 +176,7 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             }
         }
         let mut made = Self { catalog: Catalog::new(), known: Vec::new() };
-        let mut offered = Vec::new();
+        let (mut offered, mut others) = (Vec::new(), Vec::new());
         for (position, description) in descriptions {
             let known = before.and_then(|before| before.find(&description));
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
@@ -193,27 +194,37 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             let is_twin =
                 name.is_some() && last.is_some_and(|last| last.description.name() == name);
             let twin = || is_twin.then(|| "another listed tool has the same name".into());
-            match withheld.clone().or_else(twin) {
-                None => offered.push((position, made.known.len())),
-                Some(reason) => made.catalog.withhold(tool.clone(), Arc::clone(origin), reason),
+            let place = made.known.len();
+            match (withheld.clone(), twin()) {
+                (None, None) => offered.push((position, place)),
+                (Some(reason), None) if name.is_some() => others.push((place, reason)),
+                (reason, twin) => {
+                    if let Some(reason) = reason.or(twin) {
+                        made.catalog.withhold(tool.clone(), Arc::clone(origin), reason);
+                    }
+                }
             }
             made.known.push(KnownTool { description, tool, withheld });
         }
         if order == ListOrder::AsGiven {
             offered.sort_by_key(|(position, _)| *position);
         }
-        let offered: Vec<_> =
-            offered.into_iter().filter_map(|(_, known)| made.known.get(known)).collect();
+        let offered = offered.into_iter().map(|(_, place)| (place, None));
+        let others = others.into_iter().map(|(place, reason)| (place, Some(reason)));
+        let all = offered.chain(others);
+        let all: Vec<_> =
+            all.filter_map(|(place, reason)| Some((made.known.get(place)?, reason))).collect();
         let changed = match check.and_then(DefinitionCheck::pins) {
-            Some(pins) => pins.check(origin, PinKind::Tool, &definitions(&offered))?,
+            Some(pins) => pins.check(origin, PinKind::Tool, &definitions(&all))?,
             None => Vec::new(),
         };
         let mut changed = changed.into_iter();
-        for known in offered {
-            match changed.next().flatten() {
+        for (known, reason) in all {
+            // A change is reported first: another flaw may be a part of it.
+            let reason = changed.next().flatten().map(Reason::Definition).or(reason);
+            match reason {
                 None => made.catalog.offer(known.tool.clone()),
                 Some(reason) => {
-                    let reason = Reason::Definition(reason);
                     made.catalog.withhold(known.tool.clone(), Arc::clone(origin), reason);
                 }
             }
@@ -253,10 +264,13 @@ impl<D: RemoteDefinition> RemoteListing<D> {
     }
 }
 
-fn definitions<D: RemoteDefinition>(known: &[&KnownTool<D>]) -> Vec<PinnedDefinition> {
-    let definition = |known: &&KnownTool<D>| PinnedDefinition {
+fn definitions<D: RemoteDefinition>(
+    known: &[(&KnownTool<D>, Option<Reason>)],
+) -> Vec<PinnedDefinition> {
+    let definition = |(known, withheld): &(&KnownTool<D>, Option<Reason>)| PinnedDefinition {
         name: known.description.name().unwrap_or_default().into(),
         definition: known.description.definition(),
+        is_offered: withheld.is_none(),
     };
     known.iter().map(definition).collect()
 }

@@ -159,6 +159,7 @@ impl Supervisor {
         let definition = |item: &Map<String, Value>| PinnedDefinition {
             name: item.get("name").and_then(Value::as_str).unwrap_or_default().into(),
             definition: Value::Object(item.clone()),
+            is_offered: true,
         };
         let definitions: Vec<_> = items.iter().map(definition).collect();
         let checked = pins.check(self.origin(), PinKind::Prompt, &definitions);

@@ -96,7 +96,8 @@ impl McpClient {
             None => server.instructions.clone(),
             Some((pins, text)) => {
                 let definition = Value::from(&*text);
-                let pinned = PinnedDefinition { name: Arc::default(), definition };
+                let pinned =
+                    PinnedDefinition { name: Arc::default(), definition, is_offered: true };
                 let checked = pins.check(session.origin(), PinKind::Instructions, &[pinned]);
                 checked.is_ok_and(|reasons| reasons.iter().all(Option::is_none)).then_some(text)
             }

@@ -278,10 +278,14 @@ impl DefinitionPins for Lock {
         let mode = self.0.mode;
         let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
         let mut pinned = state.own.keys().filter(|place| place.source == source).count();
-        for PinnedDefinition { name, definition } in definitions {
+        for PinnedDefinition { name, definition, is_offered } in definitions {
             let place = PinName { source: Arc::clone(&source), kind, name: Arc::clone(name) };
             let digest = Digest::of_json(definition);
             let verdict = state.verdict(mode, &place, digest);
+            if !is_offered && matches!(verdict, Verdict::First) {
+                reasons.push(None);
+                continue;
+            }
             if mode == LockMode::Review && !matches!(verdict, Verdict::Same) {
                 let own = state.own.get(&place);
                 let before = own.and_then(|pin| pin.definition.clone());

@@ -73,6 +73,7 @@ args = { "/a" = { 0 = 0 } }
 when = { 0 = 0 }
 [serve]
 0 = 0
+tls = { 0 = 0 }
 "#;
 
 /// The name of a probed table, as an author writes it.
@@ -82,6 +83,7 @@ fn title(found: &str, position: usize) -> String {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
         "`call`" => "`[hub.NAME.call]`".to_owned(),
+        "`tls`" | "`[tls]`" => "`[serve.tls]`".to_owned(),
         "this statement" => "`statements` of `[[tool]]`".to_owned(),
         "`network`" => "`network` of `[[personality]]`".to_owned(),
         "`annotation`" | "`iteration`" => format!("{found} of `[[policy]]`"),
