@@ -84,9 +84,11 @@ impl ServeSection {
             audit: table.text("audit"),
             ready_with_any: ready.is_some_and(|word| word.value),
             drain: table.age("drain"),
-            tls: table.table("tls", |table| TlsSection {
-                certificate: file(table, "certificate"),
-                key: file(table, "key"),
+            tls: table.value("tls").and_then(|value| {
+                value.table("`[serve.tls]`", |table| TlsSection {
+                    certificate: file(table, "certificate"),
+                    key: file(table, "key"),
+                })
             }),
         }
     }

@@ -83,7 +83,6 @@ fn title(found: &str, position: usize) -> String {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
         "`call`" => "`[hub.NAME.call]`".to_owned(),
-        "`tls`" | "`[tls]`" => "`[serve.tls]`".to_owned(),
         "this statement" => "`statements` of `[[tool]]`".to_owned(),
         "`network`" => "`network` of `[[personality]]`".to_owned(),
         "`annotation`" | "`iteration`" => format!("{found} of `[[policy]]`"),
