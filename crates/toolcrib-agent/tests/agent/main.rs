@@ -22,6 +22,7 @@ mod personality;
 mod reliability;
 mod resuming;
 mod sessions;
+mod spans;
 mod structured;
 mod support;
 mod trace;

@@ -111,12 +111,21 @@ impl Events {
     ) -> Result<Subscription, UnknownEventError> {
         let pattern = pattern.into();
         check(&pattern)?;
+        Ok(self.listen(pattern, listener))
+    }
+
+    /// Adds a listener with a pattern that matches.
+    pub(super) fn listen(
+        &self,
+        pattern: Arc<str>,
+        listener: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> Subscription {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let added = Listener { id, pattern, call: Arc::new(listener) };
         let mut listeners = lock(&self.0.listeners);
         *listeners = listeners.iter().cloned().chain([added]).collect();
         self.0.audience.fetch_add(1, Ordering::Release);
-        Ok(Subscription { events: self.clone(), id })
+        Subscription { events: self.clone(), id }
     }
 
     /// All events as a bounded queue that never slows the run: a reader that falls more than 1,024

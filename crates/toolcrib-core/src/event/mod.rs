@@ -3,6 +3,8 @@
 mod hub;
 mod name;
 mod recorder;
+#[cfg(feature = "tracing")]
+mod spans;
 
 use std::sync::Arc;
 
