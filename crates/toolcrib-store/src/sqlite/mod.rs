@@ -209,7 +209,8 @@ fn check_free(
 fn check_lease(transaction: &Transaction<'_>, lease: &SessionLease) -> Result<(), Failure> {
     let is_present = "SELECT 1 FROM sessions WHERE id = ?1 AND lease = ?2";
     let present = transaction
-        .query_row(is_present, params![lease.session, lease.token], |_| Ok(()))
+        .prepare_cached(is_present)?
+        .query_row(params![lease.session, lease.token], |_| Ok(()))
         .optional()?;
     let lost = || SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) };
     present.ok_or_else(|| lost().into())

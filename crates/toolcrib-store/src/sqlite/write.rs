@@ -45,15 +45,15 @@ pub(super) fn records(
     let last = "SELECT turns, EXISTS (SELECT 1 FROM turns
         WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)
         FROM sessions WHERE id = ?1";
-    let (turn, is_running) =
-        transaction.query_row(last, [session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (turn, is_running) = transaction
+        .prepare_cached(last)?
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut writer = Writer { transaction, session, turn, is_running, bytes: 0 };
     records.iter().try_for_each(|record| writer.write(record))?;
     let Writer { turn, bytes, .. } = writer;
-    transaction.execute(
-        "UPDATE sessions SET used_ms = ?2, turns = ?3, bytes = bytes + ?4 WHERE id = ?1",
-        params![session, Unsigned(now_ms()), turn, Unsigned(bytes)],
-    )?;
+    let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, bytes = bytes + ?4 WHERE id = ?1";
+    let row = params![session, Unsigned(now_ms()), turn, Unsigned(bytes)];
+    transaction.prepare_cached(used)?.execute(row)?;
     Ok(())
 }
 
