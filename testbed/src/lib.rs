@@ -6,6 +6,7 @@
 //! | recorded requests | [`Recorder`], [`Recorded`] |
 //! | prepared answers in any protocol, also broken and stalled ones | [`CannedServer`], [`Reply`] |
 //! | a PostgreSQL server | [`PostgresServer`] |
+//! | an OAuth authorization server, and an MCP server with its tokens | [`IdentityProvider`], [`ProtectedServer`] |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,6 +26,7 @@
 //! ```
 
 mod canned;
+mod identity;
 mod model_server;
 mod postgres;
 mod recorder;
@@ -36,6 +38,7 @@ pub use axum::{
 
 pub use self::{
     canned::{CannedServer, Gate, Reply},
+    identity::{IdentityFaults, IdentityProvider, ProtectedServer, browse, visit},
     model_server::{ModelServer, ModelServerBuilder},
     postgres::PostgresServer,
     recorder::{Recorded, Recorder},

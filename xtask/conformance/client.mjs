@@ -1,20 +1,25 @@
-// The suite's client scenarios, done with `toolcrib mcp test`, `toolcrib mcp call` and `toolcrib menu`.
+// The suite's client scenarios, done with `toolcrib mcp test`, `toolcrib mcp call`, `toolcrib mcp login` and
+// `toolcrib menu`.
 //
 //   TOOLCRIB=PROGRAM MCP_CONFORMANCE_SCENARIO=NAME node client.mjs URL
 
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const url = process.argv[2];
 const { TOOLCRIB, XDG_STATE_HOME, MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env;
-const servers = join(mkdtempSync(join(XDG_STATE_HOME, "client-")), "servers.json");
+const scratch = mkdtempSync(join(XDG_STATE_HOME, "client-"));
+const servers = join(scratch, "servers.json");
 writeFileSync(servers, JSON.stringify({ mcpServers: { suite: { url } } }));
+// Each scenario begins without a login.
+const env = { ...process.env, XDG_CONFIG_HOME: join(scratch, "config") };
 
 let code = 0;
+let project = ["--no-project", "--import", servers];
 
 function toolcrib(...args) {
-  const done = spawnSync(TOOLCRIB, [...args, "--no-project", "--import", servers, "--json"], { encoding: "utf8" });
+  const done = spawnSync(TOOLCRIB, [...args, ...project, "--json"], { encoding: "utf8", env });
   process.stderr.write(done.stderr);
   code ||= done.status ?? 1;
   return done.stdout && JSON.parse(done.stdout);
@@ -44,5 +49,56 @@ const scenarios = {
   },
 };
 
-(scenarios[scenario] ?? (() => call("test-tool")))();
+// An operator knows what was agreed on with an authorization server, and declares it.
+function declare(auth) {
+  const folder = join(scratch, "project");
+  mkdirSync(folder);
+  const text = (value) => JSON.stringify(value);
+  const pairs = Object.entries(auth).map(([key, value]) => `${key} = ${text(value)}`);
+  writeFileSync(
+    join(folder, "toolcrib.toml"),
+    `[secrets]\nCLIENT = { env = "CLIENT_SECRET" }\n[mcp.suite]\nurl = ${text(url)}\nauth = { ${pairs.join(", ")} }\n`,
+  );
+  project = ["-p", folder];
+}
+
+// A browser that consents at once: it follows the redirects. A login that was refused waits for nothing.
+function login() {
+  const child = spawn(TOOLCRIB, ["mcp", "login", "suite", "--no-browser", ...project], { env });
+  let text = "";
+  let opened = false;
+  child.stderr.setEncoding("utf8").on("data", (more) => {
+    process.stderr.write(more);
+    text += more;
+    const address = /^(https?:\S+)\s/m.exec(text);
+    if (address && !opened) {
+      opened = true;
+      fetch(address[1]).catch((error) => console.error(error.message));
+    }
+  });
+  return new Promise((resolve) => child.on("close", resolve));
+}
+
+// The server demands logins: at first, for more scopes, or because its authorization server is another.
+async function authorized() {
+  const { client_id, client_secret, issuer } = JSON.parse(context ?? "{}");
+  env.CLIENT_SECRET = client_secret;
+  if (scenario === "auth/basic-cimd") declare({ client_id: "https://conformance-test.local/client-metadata.json" });
+  if (scenario === "auth/pre-registration") declare({ client_id, client_secret: "secret:CLIENT", issuer });
+  if (scenario === "auth/client-credentials-basic") {
+    const metadata = await (await fetch(new URL("/.well-known/oauth-protected-resource/mcp", url))).json();
+    const [issuer] = metadata.authorization_servers;
+    declare({ grant: "client_credentials", client_id, client_secret: "secret:CLIENT", issuer });
+    return call("test-tool");
+  }
+  const calls = scenario === "auth/authorization-server-migration" ? 2 : 1;
+  for (let done = 0, logins = 0; done < calls; ) {
+    code = 0;
+    call("test-tool");
+    if (code === 0) done += 1;
+    else if (logins++ === 2 || (await login()) !== 0) return;
+  }
+}
+
+await (scenarios[scenario] ?? authorized)();
 process.exit(code);

@@ -723,6 +723,50 @@ Examples:
         #[command(flatten)]
         call: CallArgs,
     },
+    /// Log in to a server that requires authorization: opens a browser and waits for the consent
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp login github -p my-agent
+  toolcrib mcp login github --import .mcp.json --no-browser
+  toolcrib mcp login github --as ana --scope repo
+
+The browser must run on this machine: its answer arrives on the loopback address. Tokens are stored for \
+this user, and refreshed. A gateway uses those of the caller's principal (`--as`).")]
+    Login {
+        /// The server's name
+        server: String,
+        /// Print the address, and open no browser
+        #[arg(long)]
+        no_browser: bool,
+        /// Request this scope too; may be repeated
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
+        #[command(flatten)]
+        whom: Whom,
+    },
+    /// Log out of a server: remove its tokens here, and revoke them if its authorization server
+    /// supports that
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp logout github -p my-agent
+  toolcrib mcp logout github --as ana")]
+    Logout {
+        /// The server's name
+        server: String,
+        #[command(flatten)]
+        whom: Whom,
+    },
+    /// Show the logins to servers: scopes, and for how long. Requests nothing
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp status -p my-agent
+  toolcrib mcp status github --as ana --json")]
+    Status {
+        /// The server's name [default: all servers at a URL]
+        server: Option<String>,
+        #[command(flatten)]
+        whom: Whom,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,6 +12,7 @@
 //!
 //! - [`mcp_client`] starts a [`McpClient`] of one server, by stdio or Streamable HTTP: a
 //!   [`ToolProvider`](toolcrib_core::ToolProvider) that an engine lists once per iteration.
+//! - [`oauth`] gets tokens for HTTP servers that require authorization.
 //! - [`server`] contains the declarations of a server, in code or in an `mcpServers` file.
 //! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, for
 //!   a server in this process that fails on demand.
@@ -21,6 +22,7 @@ mod connection;
 mod envelope;
 #[cfg(feature = "mock")]
 mod mock;
+pub mod oauth;
 mod reserved;
 pub mod server;
 mod wire;

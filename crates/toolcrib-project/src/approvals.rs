@@ -10,8 +10,8 @@ use toolcrib_store::SqliteStore;
 
 use crate::{
     config::{ApprovalsSection, PolicySection},
+    private,
     sessions::Sessions,
-    trust::TrustStore,
 };
 
 /// The folder of the key in the user's configuration of Toolcrib.
@@ -48,7 +48,7 @@ impl ProjectApprovals {
         reach: (&[WeakProgram], &[&Path]),
         problems: &Problems,
     ) -> Self {
-        let keys = ApprovalKeys::new(TrustStore::config_of_user().map(|all| all.join(FOLDER)));
+        let keys = ApprovalKeys::new(private::config_of_user().map(|all| all.join(FOLDER)));
         let advisory = advisory(&keys, reach);
         let this = Self {
             sessions: sessions.clone(),

@@ -34,6 +34,7 @@ mod lock;
 mod mcp;
 mod open;
 mod plugin;
+mod private;
 mod project;
 mod resolve;
 mod root;
@@ -45,6 +46,7 @@ mod skills;
 mod state;
 mod system;
 mod text_file;
+mod tokens;
 mod trust;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_core::{DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider};
-use toolcrib_engine::{OnFailure, Redactor};
+use toolcrib_engine::OnFailure;
 use toolcrib_mcp::{McpClient, ServerName};
 
 use crate::resolve::Remote;
@@ -24,8 +24,6 @@ pub struct McpServer {
     pub(crate) sandbox: Option<SandboxTier>,
     /// The client; else why there is none, for the operator.
     pub(crate) client: Result<McpClient, Arc<str>>,
-    /// The secret texts of its declaration.
-    pub(crate) secrets: Vec<String>,
 }
 
 impl McpServer {
@@ -85,12 +83,6 @@ impl McpServer {
         self.on_failure = OnFailure::Omit;
     }
 
-    pub(crate) fn hide_from(&self, redactor: &Redactor) {
-        for secret in &self.secrets {
-            // A secret that is too short to be redacted occurs in too many texts by chance.
-            let _ = redactor.learn(secret);
-        }
-    }
 }
 
 impl Remote for McpServer {

@@ -1,5 +1,7 @@
 //! `toolcrib mcp`: the MCP servers of a project, one by one.
 
+mod login;
+
 use std::{
     fs::{self, File},
     io::{self, Read as _},
@@ -35,6 +37,16 @@ pub(super) async fn mcp(
             logs(global, &server, lines, follow, cancellation).await
         }
         McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
+        McpCommand::Login { server, no_browser, scopes, whom } => {
+            let wanted = login::Wanted { server, no_browser, scopes, whom };
+            login::login(global, wanted, cancellation).await
+        }
+        McpCommand::Logout { server, whom } => {
+            login::logout(global, &server, &whom, cancellation).await
+        }
+        McpCommand::Status { server, whom } => {
+            login::status(global, server.as_deref(), &whom, cancellation).await
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod find;
 mod json;
 mod lint;
 mod lock;
+mod login;
 mod mcp;
 mod models;
 mod narrator;
@@ -46,6 +47,7 @@ pub(crate) use self::{
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, parsed, withheld},
     lock::{LockJson, lock_changes, pin_changed, pinned, pins_unsaved},
+    login::{LoginJson, LoginsJson, logged_in, logged_out, login_address, logins},
     mcp::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,
         waiting_for,

@@ -33,6 +33,7 @@ mod menu;
 mod model_faults;
 mod models;
 mod night_shift;
+mod oauth;
 mod operate;
 mod own_databases;
 mod peers;

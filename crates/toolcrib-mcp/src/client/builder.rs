@@ -270,10 +270,12 @@ impl McpClientBuilder {
             });
         }
         let connect = match self.reach {
-            Reach::Transport(Transport::Stdio(stdio)) => connection::stdio(name.as_str(), &stdio)?,
+            Reach::Transport(Transport::Stdio(stdio)) => {
+                (connection::stdio(name.as_str(), &stdio)?, None)
+            }
             Reach::Transport(Transport::Http(http)) => connection::http(name.as_str(), &http)?,
             #[cfg(feature = "mock")]
-            Reach::Connect(connect) => connect,
+            Reach::Connect(connect) => (connect, None),
         };
         Ok(McpClient::new(Sessions::new(Shared::new(name, connect, self.settings, self.listeners))))
     }

@@ -39,6 +39,7 @@ use self::{
     listing::Known,
     sessions::{IdentityScope, InSession, Sessions},
 };
+use crate::oauth::Authorization;
 
 /// The client of one MCP server: a provider of its tools that also calls them.
 ///
@@ -93,6 +94,12 @@ impl McpClient {
     pub fn for_client(&self, identity: &Identity, abilities: ClientAbilities) -> Self {
         let whose = self.sessions().whose(identity, abilities);
         Self { owner: Arc::clone(&self.owner), whose }
+    }
+
+    /// The login of its identity, if it may use OAuth.
+    pub fn authorization(&self) -> Option<Authorization> {
+        let authority = self.sessions().shared().authority.clone()?;
+        Some(Authorization::new(authority, self.whose.owner(), self.clone()))
     }
 
     /// The name that clients and models use for a tool or prompt of the server.

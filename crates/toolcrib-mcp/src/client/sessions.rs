@@ -14,6 +14,7 @@ use toolcrib_core::{ClientAbilities, Identity};
 use super::{
     McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
 };
+use crate::oauth::Owner;
 
 /// Sessions that are not needed any more are looked for after so many uses.
 const CHECKED_AFTER: u64 = 64;
@@ -208,6 +209,11 @@ impl Open {
 }
 
 impl IdentityScope {
+    /// Whose login its connection uses.
+    pub(super) fn owner(&self) -> Owner {
+        Owner { tenant: self.tenant.clone(), principal: self.principal.clone() }
+    }
+
     fn can_something(&self) -> bool {
         self.abilities != ClientAbilities::default()
     }

@@ -6,7 +6,10 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 
 use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
-use crate::connection::{Connector, ServerNotice};
+use crate::{
+    connection::{Connector, ServerNotice},
+    oauth::Authority,
+};
 
 /// The limit of sessions of one server that connect at the same time: each may start a program.
 const STARTS: usize = 4;
@@ -28,6 +31,7 @@ pub(super) struct Shared {
     pub(super) pattern: String,
     pub(super) target: Arc<str>,
     pub(super) connect: Arc<Connector>,
+    pub(super) authority: Option<Arc<Authority>>,
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
     pub(super) changes: watch::Sender<u64>,
@@ -42,7 +46,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         name: ServerName,
-        connect: Arc<Connector>,
+        (connect, authority): (Arc<Connector>, Option<Arc<Authority>>),
         settings: Settings,
         listeners: Vec<Listener>,
     ) -> Self {
@@ -53,6 +57,7 @@ impl Shared {
             target: connect.target().into(),
             name,
             connect,
+            authority,
             settings,
             listeners,
             changes: watch::Sender::new(0),

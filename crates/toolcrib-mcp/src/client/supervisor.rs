@@ -292,8 +292,8 @@ impl Supervisor {
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
-            let can = self.whose.abilities;
-            self.shared.connect.connect(Arc::new(signals), can).await
+            let whose = (self.whose.abilities, &self.whose.owner());
+            self.shared.connect.connect(Arc::new(signals), whose).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {

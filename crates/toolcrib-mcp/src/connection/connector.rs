@@ -17,6 +17,7 @@ use super::{
     peer::Peer,
     transport::{Dial, Wiring},
 };
+use crate::oauth::Owner;
 
 /// Opens connections to one server. Each is independent of earlier ones.
 ///
@@ -40,19 +41,21 @@ impl Connector {
         self.dial.target()
     }
 
-    /// Starts or dials the server and negotiates a version, for clients with these abilities. Dropping the future undoes it, without
+    /// Starts or dials the server and negotiates a version, for clients with these abilities and this identity. Dropping the future undoes it, without
     /// waiting: a process is killed.
     pub(crate) async fn connect(
         &self,
         signals: Arc<dyn Signals>,
-        can: ClientAbilities,
+        (can, owner): (ClientAbilities, &Owner),
     ) -> Result<Arc<Connection>, ConnectError> {
         let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
-        let connection = match self.attempt(greeting, &signals, can).await {
-            Err(Failed { may_be_greeting: true, .. }) => self.attempt(other, &signals, can).await,
+        let connection = match self.attempt(greeting, &signals, (can, owner)).await {
+            Err(Failed { may_be_greeting: true, .. }) => {
+                self.attempt(other, &signals, (can, owner)).await
+            }
             first => first,
         };
         let connection = connection.map_err(|failed| failed.error)?;
@@ -64,7 +67,7 @@ impl Connector {
         &self,
         greeting: Greeting,
         signals: &Arc<dyn Signals>,
-        can: ClientAbilities,
+        (can, owner): (ClientAbilities, &Owner),
     ) -> Result<Connection, Failed> {
         let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
         let ending = Arc::<Ending>::default();
@@ -74,7 +77,7 @@ impl Connector {
             error
         };
         let wiring = Wiring { intake: Arc::clone(&intake), ending };
-        let dialed = self.dial.dial(wiring.clone()).await;
+        let dialed = self.dial.dial(wiring.clone(), owner).await;
         let dialed = dialed.map_err(|error| Failed::for_good(shown(error)))?;
         let serving = AbortOnDropHandle::new(tokio::spawn(dialed.serving));
         let peer = Peer::new(dialed.transport, wiring, can);

@@ -10,6 +10,7 @@ use super::{
     lines::dialed,
     transport::{Dial, Dialed, Wiring},
 };
+use crate::oauth::Owner;
 
 /// Connections to a server in this process: each is a result of `open`.
 pub(crate) fn pipe<S>(
@@ -36,7 +37,11 @@ where
         &self.target
     }
 
-    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(
+        &self,
+        wiring: Wiring,
+        _: &Owner,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| ConnectError {

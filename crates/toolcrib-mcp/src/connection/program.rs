@@ -12,7 +12,10 @@ use super::{
     lines::dialed,
     transport::{Dial, Dialed, Wiring},
 };
-use crate::server::{InvalidServerError, StderrLog, Stdio};
+use crate::{
+    oauth::Owner,
+    server::{InvalidServerError, StderrLog, Stdio},
+};
 
 /// The host's environment variables that a server gets in addition to declared ones: those that
 /// programs need to find their files and to use the user's language.
@@ -39,7 +42,11 @@ impl Dial for Program {
         &self.target
     }
 
-    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(
+        &self,
+        wiring: Wiring,
+        _: &Owner,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
             let log = stdio.stderr.clone();

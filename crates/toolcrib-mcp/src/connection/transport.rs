@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
 use super::{ConnectError, RemoteTool, ending::Ending, exchange::Exchange, intake::Intake};
+use crate::oauth::Owner;
 
 /// State shared by the parts of one connection.
 #[derive(Clone)]
@@ -19,8 +20,12 @@ pub(super) trait Dial: Send + Sync + 'static {
     /// The server for the operator.
     fn target(&self) -> &str;
 
-    /// Starts or dials it, without a message of the protocol.
-    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>>;
+    /// Starts or dials it for an identity, without a message of the protocol.
+    fn dial(
+        &self,
+        wiring: Wiring,
+        owner: &Owner,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>>;
 }
 
 /// A transport before the handshake.

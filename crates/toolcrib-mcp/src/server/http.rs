@@ -7,6 +7,8 @@ use std::{
 use toolcrib_capabilities::http::{HttpClientBuilder, Url, parse_url};
 use url::Host;
 
+use crate::oauth::OAuth;
+
 /// A server over Streamable HTTP.
 ///
 /// A URL with a literal loopback address or `localhost` is permitted, for this server alone; other
@@ -17,12 +19,13 @@ pub struct Http {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) client: Option<Arc<HttpClientBuilder>>,
+    pub(crate) oauth: Option<OAuth>,
 }
 
 impl Http {
     /// A server by the URL of its endpoint, such as `https://docs.example/mcp`.
     pub fn new(url: impl Into<String>) -> Self {
-        Self { url: url.into(), headers: Vec::new(), client: None }
+        Self { url: url.into(), headers: Vec::new(), client: None, oauth: None }
     }
 
     /// Sends a header with every request, such as `Authorization`. A secret is sent by `https` or
@@ -38,6 +41,14 @@ impl Http {
     #[must_use]
     pub fn client(mut self, client: HttpClientBuilder) -> Self {
         self.client = Some(Arc::new(client));
+        self
+    }
+
+    /// Gets tokens by OAuth if the server requires them. Default: it has no tokens. Without effect
+    /// on a server with a header `Authorization`.
+    #[must_use]
+    pub fn oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(oauth);
         self
     }
 

@@ -26,6 +26,14 @@ pub enum InvalidServerError {
         /// The problem, after the header's name.
         problem: &'static str,
     },
+    /// Its authorization is declared incompletely.
+    #[error("mcp server `{server}`: {problem}")]
+    OAuth {
+        /// The server.
+        server: String,
+        /// The problem.
+        problem: &'static str,
+    },
     /// Headers that would be sent unencrypted.
     #[error(
         "mcp server `{server}`: headers would go to `{host}` unencrypted; use https, or remove them"

@@ -9,6 +9,7 @@
 
 mod client;
 mod harm;
+mod oauth;
 #[cfg(not(portable))]
 mod peers;
 mod wire;

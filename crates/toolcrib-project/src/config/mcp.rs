@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-use toolcrib_config::{Diagnostic, Located, Table, Value};
+use toolcrib_config::{Diagnostic, Located, Spot, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::{ServerName, SessionScope};
@@ -13,6 +13,7 @@ use toolcrib_tools::{
 
 use super::{
     remote::{read_on_failure, read_order},
+    secret_reference,
     text::Text,
 };
 
@@ -97,6 +98,20 @@ pub(crate) struct McpSettings {
     pub(crate) allow_stray_children: Option<Located<bool>>,
     pub(crate) sandbox: SandboxSection,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
+    pub(crate) auth: Option<AuthSection>,
+}
+
+/// `auth`: how tokens for a server at a URL are got.
+#[derive(Debug)]
+pub(crate) struct AuthSection {
+    pub(crate) at: Spot,
+    pub(crate) client_id: Option<Text>,
+    /// A reference to a secret.
+    pub(crate) client_secret: Option<Text>,
+    pub(crate) issuer: Option<Text>,
+    pub(crate) scopes: Vec<Located<Arc<str>>>,
+    pub(crate) redirect_port: Option<u16>,
+    pub(crate) client_credentials: bool,
 }
 
 impl McpSection {
@@ -132,7 +147,8 @@ impl McpSection {
             Reach::Endpoint(endpoint) => endpoint.headers.as_slice(),
             Reach::OfFile | Reach::Broken => &[],
         };
-        pairs.iter().map(|pair| &pair.value)
+        let of_auth = self.settings.auth.as_ref().and_then(|auth| auth.client_secret.as_ref());
+        pairs.iter().map(|pair| &pair.value).chain(of_auth)
     }
 }
 
@@ -247,6 +263,34 @@ impl McpSettings {
                 .and_then(|addresses| addresses.items())
                 .map(|addresses| addresses.iter().filter_map(Value::text).collect())
                 .unwrap_or_default(),
+            auth: table.value("auth").and_then(|auth| {
+                let at = auth.at();
+                auth.table("`auth`", |table| AuthSection::read(table, at))
+            }),
+        }
+    }
+}
+
+impl AuthSection {
+    fn read(table: &Table<'_>, at: Spot) -> Self {
+        let text = |key| table.value(key).and_then(|value| Text::read(&value));
+        table.explain("scope", "the key is `scopes`, a list");
+        Self {
+            at,
+            client_id: text("client_id"),
+            client_secret: table.value("client_secret").and_then(|value| {
+                secret_reference(&value, "client_secret")?;
+                Text::read(&value)
+            }),
+            issuer: text("issuer"),
+            scopes: table.texts("scopes"),
+            redirect_port: table.integer("redirect_port", 1..=u16::MAX),
+            client_credentials: table
+                .value("grant")
+                .and_then(|value| {
+                    value.word(&[("authorization_code", false), ("client_credentials", true)])
+                })
+                .is_some_and(|word| word.value),
         }
     }
 }

@@ -16,7 +16,7 @@ use toolcrib_core::{Digest, PinKind};
 use uuid::Uuid;
 
 use super::{Pin, PinName, Pins};
-use crate::trust::is_private;
+use crate::private::is_private;
 
 /// The file of a project with the digests of its remote definitions.
 pub const LOCK_FILE: &str = "toolcrib.lock";

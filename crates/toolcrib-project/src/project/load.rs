@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_config::{Diagnostic, Document, Problems, Spot};
 use toolcrib_core::{CancellationToken, Model};
-use toolcrib_engine::{Limits, Skill, Skills};
+use toolcrib_engine::{Limits, Redactor, Skill, Skills};
 
 use super::{Project, of};
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     lock::{Lock, LockMode},
     mcp::McpServer,
     plugin::FolderPlugin,
+    private,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
         ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults,
@@ -36,7 +37,7 @@ use crate::{
     state::StateFolder,
     system::system_text,
     text_file::{FileError, MAX_TEXT},
-    trust::{Consent, Held, TrustStore, held},
+    trust::{Consent, Held, held},
 };
 
 /// How a project is loaded.
@@ -191,12 +192,13 @@ impl Project {
         let secrets = build_secrets(&file, &parts, &names, &problems);
         let serving = build_serving(&file.serve, root.path());
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
+        let redactor = secrets.redactor();
         let lock = lock_of(root, is_folder, options);
         let (mut mcp, mut hubs) = remote_sources(
             &parts,
             &mcp_files,
             &names,
-            &secrets,
+            (&secrets, &redactor),
             (options, &lock, &state),
             &problems,
         );
@@ -308,6 +310,7 @@ impl Project {
             max_iterations: file.agent.max_iterations,
             turn_timeout: file.agent.turn_timeout,
             secrets,
+            redactor,
             mcp,
             hubs,
             artifacts,
@@ -351,7 +354,7 @@ fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions) -> Lock {
     let subject = import.as_deref().unwrap_or(root.path());
     let shared = is_folder.then(|| root.path().to_owned());
     let runs = matches!(options.mode, Mode::Run { .. });
-    Lock::new(subject, shared, TrustStore::config_of_user(), options.lock, runs)
+    Lock::new(subject, shared, private::config_of_user(), options.lock, runs)
 }
 
 /// The MCP servers and the hubs, of the project and of its plugins.
@@ -359,7 +362,7 @@ fn remote_sources(
     parts: &[Part],
     files: &McpFiles,
     names: &Names,
-    secrets: &EnvironmentSecrets,
+    (secrets, redactor): (&EnvironmentSecrets, &Redactor),
     (options, lock, state): (&LoadOptions, &Lock, &StateFolder),
     problems: &Problems,
 ) -> (Vec<McpServer>, Vec<DeclaredHub>) {
@@ -378,6 +381,7 @@ fn remote_sources(
             trusted: &options.trusted,
             lock,
             logs,
+            redactor,
             problems,
         };
         mcp.extend(servers.build());

@@ -63,6 +63,8 @@ pub struct Project {
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
     secrets: EnvironmentSecrets,
+    /// Shared by all engines and clients: it also knows the tokens that servers get later.
+    redactor: Redactor,
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
@@ -367,9 +369,7 @@ impl Project {
     /// A redactor for the project's secrets: those of the process, the declared ones, and those in
     /// declarations of MCP servers.
     pub fn redactor(&self) -> Redactor {
-        let redactor = self.secrets.redactor();
-        self.mcp.iter().for_each(|server| server.hide_from(&redactor));
-        redactor
+        self.redactor.clone()
     }
 
     /// An agent builder over such an engine, with the project's model, system text and limits. It

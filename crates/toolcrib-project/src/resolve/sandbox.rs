@@ -15,7 +15,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_tools::command::SandboxSection;
 
 use super::grant::{Grant, allowed_addresses};
-use crate::{approvals::WeakProgram, state::StateFolder, trust::TrustStore};
+use crate::{approvals::WeakProgram, private, state::StateFolder};
 
 /// The parts of every sandbox of a project.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct Sandboxed<'a> {
 
 impl SandboxDefaults {
     pub(crate) fn new(tier: Option<&Located<SandboxTier>>, state: &StateFolder) -> Self {
-        let own = [Some(state.path().to_owned()), TrustStore::config_of_user()];
+        let own = [Some(state.path().to_owned()), private::config_of_user()];
         let of_user = StateFolder::of_user().map(|state| state.path().to_owned());
         Self {
             tier: tier.map(|tier| tier.value).unwrap_or_default(),

@@ -30,7 +30,6 @@ pub use self::{
 pub(crate) use self::{
     owner::{check_below, check_owner},
     reads::Reads,
-    store::is_private,
 };
 use crate::{
     LoadError, LoadOptions, PROJECT_FILE,

@@ -2,18 +2,16 @@
 //! replaced as a whole.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Digest;
-use uuid::Uuid;
 
 use super::{Foreign, Review, owner::with_folders};
+use crate::private;
 
 /// A longer record is not valid.
 const MOST_BYTES: u64 = 64 * 1024;
@@ -73,18 +71,7 @@ pub struct TrustStore {
 impl TrustStore {
     /// The user's store: `toolcrib/trust` in `$XDG_CONFIG_HOME` or `~/.config`.
     pub fn of_user() -> Self {
-        Self { folder: Self::config_of_user().map(|config| config.join("trust")) }
-    }
-
-    /// The user's configuration of Toolcrib: `toolcrib` in `$XDG_CONFIG_HOME` or `~/.config`.
-    pub(crate) fn config_of_user() -> Option<PathBuf> {
-        let folder = |name| {
-            let path = PathBuf::from(std::env::var_os(name)?);
-            // A relative path would be found in the project.
-            path.is_absolute().then_some(path)
-        };
-        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-        config.map(|config| config.join("toolcrib"))
+        Self { folder: private::config_of_user().map(|config| config.join("trust")) }
     }
 
     /// Whether a project may be used. If it was `found`, not named, its digest must be the trusted
@@ -152,7 +139,7 @@ impl TrustStore {
 
     /// All trusted paths, by path.
     pub fn list(&self) -> Vec<Trusted> {
-        let folder = self.folder.iter().filter(|folder| is_private(folder));
+        let folder = self.folder.iter().filter(|folder| private::is_private(folder));
         let entries = folder.filter_map(|folder| folder.read_dir().ok());
         let records = entries
             .flatten()
@@ -170,7 +157,7 @@ impl TrustStore {
 
     fn read(&self, path: &Path) -> Option<Trusted> {
         let folder = self.folder.as_deref()?;
-        let safe = [folder.parent()?, folder].iter().all(|folder| is_private(folder));
+        let safe = private::is_safe(folder);
         believed(&self.record(path)?).filter(|record| safe && record.path == path)
     }
 
@@ -179,47 +166,17 @@ impl TrustStore {
             return Err(TrustError::NoHome);
         };
         let fail = |source| TrustError::Io { path: folder.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
-        if ![folder.parent(), Some(folder)].into_iter().flatten().all(is_private) {
-            let open = "this folder, or the one above it, is a symlink, belongs to another user, \
-                or can be changed by one";
-            return Err(fail(io::Error::other(open)));
-        }
+        private::make(folder).map_err(fail)?;
         let text = serde_json::to_string(record).map_err(|error| fail(error.into()))?;
-        let draft = folder.join(format!(".draft-{}", Uuid::new_v4().simple()));
-        let mut options = OpenOptions::new();
-        let written = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&draft, &path));
-        written.map_err(|source| {
-            let _ = fs::remove_file(&draft);
-            fail(source)
-        })
+        private::replace(&path, &text).map_err(fail)
     }
-}
-
-/// Whether a folder belongs to the user, and no other user can change it.
-pub(crate) fn is_private(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
-}
-
-fn is_mine(found: &fs::Metadata) -> bool {
-    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
 /// A record that only the user can have written.
 fn believed(path: &Path) -> Option<Trusted> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let found = file.metadata().ok()?;
-    if !found.is_file() || !is_mine(&found) {
+    let (file, found) = private::open(path).ok()?;
+    if !found.is_file() || !private::is_mine(&found) {
         return None;
     }
-    let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    serde_json::from_str(&private::text(file, MOST_BYTES).ok()?).ok()
 }

@@ -13,6 +13,7 @@ use tokio::{
     sync::SetOnce,
     time::{Instant, timeout},
 };
+use toolcrib_core::Secret;
 use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
     StatusCode, header,
@@ -30,6 +31,7 @@ use super::{
     names::{Annotated, encoded},
     response::{Head, JSON, Refused, head, not_of_the_protocol, read},
 };
+use crate::oauth::{Access, Challenge};
 
 /// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
@@ -56,6 +58,8 @@ pub(super) struct Client {
     pub(super) http: HttpClient,
     url: Arc<str>,
     headers: HeaderMap,
+    /// The tokens of the connection's identity.
+    access: Option<Arc<Access>>,
     pub(super) wiring: Wiring,
     /// The time of the server's last response.
     heard: Mutex<Instant>,
@@ -100,11 +104,18 @@ impl Transport for Client {
 }
 
 impl Client {
-    pub(super) fn new(http: HttpClient, url: Arc<str>, headers: HeaderMap, wiring: Wiring) -> Self {
+    pub(super) fn new(
+        http: HttpClient,
+        url: Arc<str>,
+        headers: HeaderMap,
+        access: Option<Arc<Access>>,
+        wiring: Wiring,
+    ) -> Self {
         Self {
             http,
             url,
             headers,
+            access,
             wiring,
             heard: Mutex::new(Instant::now()),
             session: OnceLock::new(),
@@ -214,18 +225,18 @@ impl Client {
         let is_greeting = exchange.is_some_and(|exchange| exchange.request.is_greeting());
         let had_session = request.headers.contains_key(SESSION_ID);
         let Wiring { intake, ending } = &self.wiring;
-        let answer = self.http.stream(request, ending.token()).await.map_err(|error| {
-            if !error.may_have_reached_server()
+        let answer = self.open(request).await.map_err(|failure| {
+            if failure.is_before_sending()
                 && let Some(exchange) = exchange
             {
                 exchange.revert();
             }
             // While other requests wait, their responses show whether the server is still alive.
             let is_alone = !is_greeting && !intake.has_other_requests();
-            if matches!(error, HttpError::Connect { .. }) && is_alone {
-                ending.end(error.to_string());
+            if matches!(failure, HttpFailure::Http(HttpError::Connect { .. })) && is_alone {
+                ending.end(failure.to_string());
             }
-            error
+            failure
         })?;
         *self.heard.lock() = Instant::now();
         if answer.status() == StatusCode::NOT_FOUND && had_session {
@@ -238,6 +249,60 @@ impl Client {
             let _ = self.session.set(session.clone());
         }
         Ok(answer)
+    }
+
+    /// Sends a request with the token of the identity, if there is one. A request that is refused
+    /// for its token was not executed: it is sent once more if there is another token.
+    pub(super) async fn open(&self, request: HttpRequest) -> Result<HttpStream, HttpFailure> {
+        match &self.access {
+            None => Ok(self.http.stream(request, self.wiring.ending.token()).await?),
+            // Boxed: few servers need it.
+            Some(access) => Box::pin(self.open_with(access, request)).await,
+        }
+    }
+
+    async fn open_with(
+        &self,
+        access: &Arc<Access>,
+        mut request: HttpRequest,
+    ) -> Result<HttpStream, HttpFailure> {
+        let mut token = access.token().await.map_err(HttpFailure::NoToken)?;
+        let mut is_again = false;
+        loop {
+            if let Some(token) = &token {
+                request.headers.insert(header::AUTHORIZATION, bearer(token)?);
+            }
+            let ending = self.wiring.ending.token();
+            let answer = self.http.stream(request.clone(), ending).await?;
+            let challenge = Challenge::of(answer.headers());
+            let is_refused = match answer.status() {
+                StatusCode::UNAUTHORIZED => true,
+                StatusCode::FORBIDDEN => challenge.is_insufficient_scope(),
+                _ => false,
+            };
+            if !is_refused {
+                return Ok(answer);
+            }
+            drop(answer);
+            let other = match is_again {
+                true => None,
+                false => access.refused(token.as_ref(), &challenge).await.map_err(HttpFailure::Unauthorized)?,
+            };
+            if other.is_none() {
+                return Err(HttpFailure::Unauthorized(access.demand(challenge).await));
+            }
+            (token, is_again) = (other, true);
+        }
+    }
+
+    /// Adds the token to a last request, if there is one.
+    pub(super) async fn authorize(&self, request: &mut HttpRequest) {
+        if let Some(access) = &self.access
+            && let Ok(Some(token)) = access.token().await
+            && let Ok(value) = bearer(&token)
+        {
+            request.headers.insert(header::AUTHORIZATION, value);
+        }
     }
 
     pub(super) fn session_expired(&self) -> HttpFailure {
@@ -263,6 +328,14 @@ impl Client {
             _ => Ok(()),
         }
     }
+}
+
+fn bearer(token: &Secret) -> Result<HeaderValue, HttpFailure> {
+    let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+    let mut value =
+        value.map_err(|_| HttpFailure::Unusable("its token cannot be sent".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// Servers with sessions refuse any request outside of one, `server/discover` too, many without

@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use toolcrib_capabilities::http::{HttpError, HttpErrorKind};
 
 use super::super::transport::{SendError, SendErrorKind};
+use crate::oauth::OAuthError;
 
 /// Why a response over HTTP is missing or unusable.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +14,12 @@ pub(super) enum HttpFailure {
     /// An error status, with its text.
     #[error("HTTP {status}: {text}")]
     Status { status: u16, text: String },
+    /// It was not sent, because no token could be had.
+    #[error("no token: {0}")]
+    NoToken(Arc<OAuthError>),
+    /// It was refused for its token, or because it had none.
+    #[error("{0}")]
+    Unauthorized(Arc<OAuthError>),
     /// A response that is not of the protocol.
     #[error("{0}")]
     Unusable(String),
@@ -39,6 +48,15 @@ impl HttpFailure {
             || self.kind() == SendErrorKind::Broken
     }
 
+    /// Whether nothing of it has reached the server.
+    pub(super) fn is_before_sending(&self) -> bool {
+        match self {
+            Self::Http(error) => !error.may_have_reached_server(),
+            Self::NoToken(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is a status that blames the request, and access is not the problem.
     pub(super) fn is_of_request(&self) -> bool {
         matches!(self, Self::Status { status: 400..500, .. })
@@ -49,14 +67,15 @@ impl HttpFailure {
     /// error of a server, or of a proxy in front of it, the request may still be executed.
     fn kind(&self) -> SendErrorKind {
         match self {
-            Self::Status { status: 401 | 403 | 429, .. } => SendErrorKind::Denied,
+            Self::Status { status: 401 | 403 | 429, .. } | Self::Unauthorized(_) => SendErrorKind::Denied,
             Self::Status { status: 500.., .. } => SendErrorKind::Broken,
             Self::Status { .. } | Self::Unusable(_) => SendErrorKind::Unusable,
             Self::Http(error) => match error.kind() {
                 HttpErrorKind::Redirect | HttpErrorKind::Unfit => SendErrorKind::Unusable,
                 _ => SendErrorKind::Broken,
             },
-            Self::BrokenOff
+            Self::NoToken(_)
+            | Self::BrokenOff
             | Self::NotResumed(_)
             | Self::SessionExpired
             | Self::Silent

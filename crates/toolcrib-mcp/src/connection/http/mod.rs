@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolcrib_capabilities::http::{
     AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
-    is_set_by_client, parse_url,
+    header, is_set_by_client, parse_url,
 };
 
 use self::client::Client;
@@ -20,7 +20,10 @@ use super::{
     ConnectError, Connector,
     transport::{Dial, Dialed, Wiring},
 };
-use crate::server::{Http, InvalidServerError, local_addresses};
+use crate::{
+    oauth::{Authority, OAuth, Owner},
+    server::{Http, InvalidServerError, local_addresses},
+};
 
 /// Headers of the protocol; another value of one would be ambiguous.
 const OF_THE_PROTOCOL: [&str; 7] = [
@@ -34,7 +37,12 @@ const OF_THE_PROTOCOL: [&str; 7] = [
 ];
 
 /// Connections to a server over Streamable HTTP. They share their HTTP connections.
-pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<Connector>, InvalidServerError> {
+///
+/// A server with its own `Authorization` header needs no other tokens.
+pub(crate) fn http(
+    server: &str,
+    http: &Http,
+) -> Result<(Arc<Connector>, Option<Arc<Authority>>), InvalidServerError> {
     let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
     let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
     let host = url.host_str().unwrap_or_default().to_owned();
@@ -53,9 +61,25 @@ pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<Connector>, InvalidS
         // The declaration of the server names this machine, and the client requests no other host.
         builder = builder.allow_addresses(loopback());
     }
-    let client = builder.build().only([pattern]);
+    let client = builder.build();
+    let is_encrypted = url.scheme() == "https" || is_local;
+    let settings = http.oauth.clone().filter(|_| !headers.contains_key(header::AUTHORIZATION));
+    if let Some(problem) = settings.as_ref().and_then(OAuth::problem) {
+        return Err(InvalidServerError::OAuth { server: server.to_owned(), problem });
+    }
+    // Without encryption, no token is sent.
+    let authority = settings.filter(|_| is_encrypted).map(|settings| {
+        Authority::new(server, url.clone(), settings, client.clone(), is_local)
+    });
     let target = format!("{}{}", url.origin().ascii_serialization(), url.path());
-    Ok(Connector::new(Server { target, url: Arc::from(url.as_str()), client, headers }))
+    let server = Server {
+        target,
+        url: Arc::from(url.as_str()),
+        client: client.only([pattern]),
+        headers,
+        authority: authority.clone(),
+    };
+    Ok((Connector::new(server), authority))
 }
 
 struct Server {
@@ -63,6 +87,7 @@ struct Server {
     url: Arc<str>,
     client: HttpClient,
     headers: HeaderMap,
+    authority: Option<Arc<Authority>>,
 }
 
 impl Dial for Server {
@@ -70,9 +95,14 @@ impl Dial for Server {
         &self.target
     }
 
-    fn dial(&self, wiring: Wiring) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(
+        &self,
+        wiring: Wiring,
+        owner: &Owner,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let (http, url) = (self.client.clone(), Arc::clone(&self.url));
-        let transport = Arc::new(Client::new(http, url, self.headers.clone(), wiring));
+        let access = self.authority.as_ref().map(|authority| authority.access(owner));
+        let transport = Arc::new(Client::new(http, url, self.headers.clone(), access, wiring));
         let serving = Box::pin(Arc::clone(&transport).serve());
         Box::pin(async move { Ok(Dialed { transport, serving }) })
     }

@@ -8,7 +8,7 @@ use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpStream, Method, h
 use toolcrib_core::CancellationToken;
 
 use super::{
-    super::{exchange::Exchange, transport::Wiring},
+    super::exchange::Exchange,
     client::{Client, SESSION_ID},
     events::{Last, read_events},
     failure::HttpFailure,
@@ -110,8 +110,8 @@ impl Client {
             })?;
             request.headers.insert(LAST_EVENT_ID, after);
         }
-        let Wiring { intake, ending } = &self.wiring;
-        let answer = self.http.stream(request, ending.token()).await?;
+        let intake = &self.wiring.intake;
+        let answer = self.open(request).await?;
         if !answer.status().is_success() {
             Err(Refused::read(answer, intake).await.failure)
         } else if is_of_events(&answer) {
@@ -128,6 +128,7 @@ impl Client {
         }
         request.timeout = Some(DELETE_TIMEOUT);
         request.max_body_bytes = MAX_ERROR_BYTES;
+        self.authorize(&mut request).await;
         // The connection has ended, which does not cancel this.
         let never = CancellationToken::new();
         // A server need not support it.

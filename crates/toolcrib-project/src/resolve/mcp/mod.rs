@@ -10,10 +10,11 @@ use toolcrib_capabilities::{
     process::{self, SandboxTier},
 };
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
-use toolcrib_core::Glob;
-use toolcrib_engine::OnFailure;
+use toolcrib_core::{Glob, Secret};
+use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
+    oauth::OAuth,
     server::{FileTools, Http, Stdio, Transport},
 };
 
@@ -36,6 +37,7 @@ use crate::{
     secrets::EnvironmentSecrets,
     server_log::ServerLog,
     state::StateFolder,
+    tokens::UserTokens,
 };
 
 /// The inputs to build servers.
@@ -52,6 +54,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) lock: &'a Lock,
     /// Where the stderr of programs is written; `None` if calls are not run.
     pub(crate) logs: Option<&'a StateFolder>,
+    /// Knows the secrets of all servers, and the tokens that they get later.
+    pub(crate) redactor: &'a Redactor,
     pub(crate) problems: &'a Problems,
 }
 
@@ -240,6 +244,10 @@ impl McpSources<'_> {
     fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
         // Problems of a name were recorded when it was read.
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
+        for secret in &plan.secrets {
+            // One that is too short stands in too many texts by chance.
+            let _ = self.redactor.learn(secret);
+        }
         let nothing = McpSettings::default();
         let settings = plan.settings.unwrap_or(&nothing);
         let client = match &plan.transport {
@@ -280,7 +288,6 @@ impl McpSources<'_> {
             unfenced: settings.unfenced,
             prefix: settings.prefix.clone(),
             client,
-            secrets: plan.secrets,
         })
     }
 
@@ -291,21 +298,18 @@ impl McpSources<'_> {
         transport: Transport,
         settings: &McpSettings,
     ) -> Result<McpClient, Unfit> {
-        let redactor = self.secrets.redactor();
-        for secret in &plan.secrets {
-            // One that is too short stands in too many texts by chance.
-            let _ = redactor.learn(secret);
-        }
         let transport = match transport {
             Transport::Stdio(stdio) => {
                 let mut stdio = self.limited(name, plan, stdio, settings)?;
                 if let Some(state) = self.logs {
-                    let log = ServerLog::new(state, name.as_str(), redactor.clone());
+                    let log = ServerLog::new(state, name.as_str(), self.redactor.clone());
                     stdio = stdio.on_stderr(move |line| log.line(line));
                 }
                 stdio.into()
             }
-            Transport::Http(http) => self.allowed(http, settings).into(),
+            Transport::Http(http) => {
+                self.authorized(self.allowed(http, settings), settings)?.into()
+            }
             other => other,
         };
         let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
@@ -316,7 +320,7 @@ impl McpSources<'_> {
         if let Some(include) = included(settings, plan.tools) {
             client = client.include(include);
         }
-        client = client.redactor(redactor);
+        client = client.redactor(self.redactor.clone());
         client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
         let check = definition_check(&settings.lint_allow, self.problems);
         // A trusted server's definitions are not linted.
@@ -344,6 +348,10 @@ impl McpSources<'_> {
                 program"
             );
             self.refuse(&first.at, message, "remove it");
+        }
+        if let Some(auth) = &settings.auth {
+            let message = format!("`auth` does not apply to `{name}`, which is a program");
+            self.refuse(&auth.at, message, "pass secrets to a program in its `env`");
         }
         stdio = stdio.limits(settings.limits.or(Stdio::default_limits()));
         let of_import = plan.is_imported && self.allow_stray_children;
@@ -400,6 +408,40 @@ impl McpSources<'_> {
         } else {
             http.client(HttpClient::builder().allow_addresses(addresses))
         }
+    }
+
+    /// With the user's tokens, by `auth` or without settings.
+    fn authorized(&self, http: Http, settings: &McpSettings) -> Result<Http, Unfit> {
+        let redactor = self.redactor.clone();
+        let mut oauth = OAuth::new(UserTokens::of_user()).on_secret(move |secret| {
+            // One that is too short stands in too many texts by chance.
+            let _ = redactor.learn(secret);
+        });
+        let Some(auth) = &settings.auth else { return Ok(http.oauth(oauth)) };
+        let mut values = Values::new(self.secrets, self.names, self.problems);
+        if let Some(id) = auth.client_id.as_ref().and_then(|id| values.plain(id)) {
+            oauth = oauth.client_id(id);
+        }
+        if let Some(issuer) = auth.issuer.as_ref().and_then(|issuer| values.plain(issuer)) {
+            oauth = oauth.issuer(issuer);
+        }
+        let secret = auth.client_secret.as_ref().and_then(|text| values.with_secrets(text));
+        if let Some(WrittenSecret { reason, at }) = values.missing {
+            let help = "until this is changed, the server cannot be used";
+            self.problems.push(Diagnostic::warning(&at, &*reason).help(help));
+            return Err(Unfit::Told(reason));
+        }
+        if let Some(secret) = secret {
+            oauth = oauth.client_secret(Secret::new(secret));
+        }
+        if auth.client_credentials {
+            oauth = oauth.client_credentials();
+        }
+        oauth = oauth.scopes(auth.scopes.iter().map(|scope| scope.value.to_string()));
+        if let Some(port) = auth.redirect_port {
+            oauth = oauth.redirect_port(port);
+        }
+        Ok(http.oauth(oauth))
     }
 
     fn refuse(&self, at: &Spot, message: String, help: &str) {

@@ -1,0 +1,273 @@
+use std::{collections::HashMap, fmt, sync::{Arc, Weak}, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::sleep;
+use toolcrib_capabilities::http::{HttpClient, Url};
+use toolcrib_core::{CancellationToken, Digest};
+
+use super::{
+    access::{Access, Owner},
+    challenge::is_scope,
+    error::{OAuthError, plain},
+    fetch::Fetch,
+    record::{Record, Tokens},
+    settings::OAuth,
+    store::TokenLock,
+};
+use crate::McpClient;
+
+/// How long another process may have a record, and how often it is tried: longer than its requests
+/// take.
+const LOCK_WITHIN: Duration = Duration::from_secs(60);
+const LOCK_EVERY: Duration = Duration::from_millis(50);
+
+/// What a server's client needs for tokens, of all identities.
+pub(crate) struct Authority {
+    pub(super) server: Arc<str>,
+    pub(super) url: Url,
+    pub(super) settings: OAuth,
+    pub(super) fetch: Fetch,
+    accesses: Mutex<HashMap<Owner, Weak<Access>>>,
+}
+
+impl Authority {
+    pub(crate) fn new(
+        server: &str,
+        url: Url,
+        settings: OAuth,
+        http: HttpClient,
+        is_local: bool,
+    ) -> Arc<Self> {
+        if let Some(secret) = &settings.client_secret {
+            (settings.on_secret)(secret.expose());
+        }
+        Arc::new(Self {
+            server: server.into(),
+            url,
+            settings,
+            fetch: Fetch { http, is_local },
+            accesses: Mutex::default(),
+        })
+    }
+
+    /// The access of an identity, which its connections share.
+    pub(crate) fn access(self: &Arc<Self>, owner: &Owner) -> Arc<Access> {
+        let mut accesses = self.accesses.lock();
+        if let Some(access) = accesses.get(owner).and_then(Weak::upgrade) {
+            return access;
+        }
+        accesses.retain(|_, access| access.strong_count() > 0);
+        let access = Access::new(Arc::clone(self), owner.clone());
+        accesses.insert(owner.clone(), Arc::downgrade(&access));
+        access
+    }
+
+    fn key(&self, owner: &Owner) -> String {
+        let (server, url) = (&*self.server, self.url.as_str());
+        let parts = serde_json::json!([server, url, owner.tenant, owner.principal]);
+        Digest::of_json(&parts).to_string()
+    }
+
+    pub(super) fn read(&self, owner: &Owner) -> Result<Option<Record>, OAuthError> {
+        let text = self.settings.store.read(&self.key(owner));
+        let Some(text) = text.map_err(|error| OAuthError::Store(format!("read: {error}")))? else {
+            return Ok(None);
+        };
+        let record: Record = serde_json::from_str(&text).map_err(|_| {
+            // The parser's message may quote a token.
+            OAuthError::Store("read: their file is damaged; log out and in again".to_owned())
+        })?;
+        Ok(Some(record).filter(|record| record.server == self.url.as_str()))
+    }
+
+    pub(super) fn write(&self, owner: &Owner, record: &Record) -> Result<(), OAuthError> {
+        let text = serde_json::to_string(record);
+        let text = text.map_err(|error| OAuthError::Store(format!("stored: {error}")))?;
+        self.store(owner, Some(&text))
+    }
+
+    fn store(&self, owner: &Owner, text: Option<&str>) -> Result<(), OAuthError> {
+        let stored = self.settings.store.write(&self.key(owner), text);
+        stored.map_err(|error| OAuthError::Store(format!("stored: {error}")))
+    }
+
+    pub(super) async fn lock(&self, owner: &Owner) -> Result<TokenLock, OAuthError> {
+        let (key, mut waited) = (self.key(owner), Duration::ZERO);
+        loop {
+            let lock = self.settings.store.try_lock(&key);
+            let lock = lock.map_err(|error| OAuthError::Store(format!("locked: {error}")))?;
+            match lock {
+                Some(lock) => return Ok(lock),
+                None if waited >= LOCK_WITHIN => {
+                    let problem = "locked: another process has had them for a minute";
+                    return Err(OAuthError::Store(problem.to_owned()));
+                }
+                None => {
+                    sleep(LOCK_EVERY).await;
+                    waited += LOCK_EVERY;
+                }
+            }
+        }
+    }
+
+    /// Changes a record under its lock.
+    pub(super) async fn update(
+        &self,
+        owner: &Owner,
+        change: impl FnOnce(&mut Record),
+    ) -> Result<(), OAuthError> {
+        let _lock = self.lock(owner).await?;
+        let mut record = self.read(owner)?.unwrap_or_else(|| self.empty());
+        change(&mut record);
+        self.write(owner, &record)
+    }
+
+    pub(super) fn empty(&self) -> Record {
+        Record { server: self.url.as_str().to_owned(), ..Record::default() }
+    }
+
+    /// Lets the secrets of a record be redacted.
+    pub(super) fn learn(&self, record: &Record) {
+        let learn = &self.settings.on_secret;
+        if let Some(tokens) = &record.tokens {
+            learn(&tokens.access_token);
+            tokens.refresh_token.iter().for_each(|token| learn(token));
+        }
+        let secret = record.client.as_ref().and_then(|client| client.client_secret.as_deref());
+        secret.into_iter().for_each(|secret| learn(secret));
+    }
+}
+
+/// The login of one identity at one server; from
+/// [`McpClient::authorization`](crate::McpClient::authorization).
+pub struct Authorization {
+    authority: Arc<Authority>,
+    owner: Owner,
+    client: McpClient,
+}
+
+/// A login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Granted {
+    /// The authorization server.
+    pub issuer: String,
+    /// The granted scopes.
+    pub scopes: Vec<String>,
+    /// How long the access token is valid; `None` if the server does not say, zero if it has
+    /// expired.
+    pub valid_for: Option<Duration>,
+    /// Whether the token is renewed without another login.
+    pub renewable: bool,
+    /// The scopes that the server has demanded since.
+    pub demanded: Vec<String>,
+}
+
+impl Authorization {
+    pub(crate) fn new(authority: Arc<Authority>, owner: Owner, client: McpClient) -> Self {
+        Self { authority, owner, client }
+    }
+
+    /// Logs in: calls `show` with the address that a person opens in a browser on this machine, and
+    /// waits for the redirect to this machine. With client credentials no person is needed.
+    ///
+    /// The tools are listed first, unless an earlier request has already been refused: the refusal
+    /// says which scopes the server demands.
+    ///
+    /// # Errors
+    /// [`OAuthError`].
+    pub async fn login(
+        &self,
+        scopes: &[String],
+        show: impl FnOnce(&str),
+        cancellation: &CancellationToken,
+    ) -> Result<Granted, OAuthError> {
+        if let Some(invalid) = scopes.iter().find(|scope| !is_scope(scope)) {
+            let problem = format!("`{}` is not a scope", plain(invalid));
+            return Err(OAuthError::Declaration(problem));
+        }
+        let known = |record: &Option<Record>| record.as_ref().and_then(|it| it.challenge.clone());
+        let mut record = self.authority.read(&self.owner)?;
+        if known(&record).is_none() {
+            let had_tokens = record.as_ref().is_some_and(|record| record.tokens.is_some());
+            let listed = self.client.catalog().await;
+            record = self.authority.read(&self.owner)?;
+            match listed {
+                _ if known(&record).is_some() || had_tokens => {}
+                Ok(_) => return Err(OAuthError::NotRequired),
+                Err(error) => return Err(OAuthError::Unreachable(error.to_string())),
+            }
+        }
+        let challenge = known(&record).unwrap_or_default();
+        let mut fresh = record.unwrap_or_else(|| self.authority.empty());
+        self.authority.learn(&fresh);
+        let logged_in =
+            self.authority.log_in(&mut fresh, &challenge, scopes, show, cancellation).await;
+        self.authority
+            .update(&self.owner, |record| {
+                // A registration is worth keeping if the login fails.
+                record.client = fresh.client;
+                if logged_in.is_ok() {
+                    record.tokens = fresh.tokens;
+                    record.challenge = None;
+                }
+            })
+            .await?;
+        logged_in?;
+        let granted = self.status()?;
+        granted.ok_or_else(|| OAuthError::Store("read: they have been removed".to_owned()))
+    }
+
+    /// The current login, if any.
+    ///
+    /// # Errors
+    /// [`OAuthError::Store`].
+    pub fn status(&self) -> Result<Option<Granted>, OAuthError> {
+        let record = self.authority.read(&self.owner)?;
+        Ok(record.and_then(|record| {
+            let demanded = record.challenge.unwrap_or_default().scopes;
+            record.tokens.map(|tokens| granted(tokens, demanded))
+        }))
+    }
+
+    /// Removes the tokens and the registration here, and revokes the tokens if the authorization
+    /// server supports it. Returns whether there were any, and the error of the revocation.
+    ///
+    /// # Errors
+    /// [`OAuthError::Store`] if they cannot be removed.
+    pub async fn logout(
+        &self,
+        cancellation: &CancellationToken,
+    ) -> Result<(bool, Option<OAuthError>), OAuthError> {
+        let _lock = self.authority.lock(&self.owner).await?;
+        // A damaged record is removed too.
+        let record = self.authority.read(&self.owner).ok().flatten();
+        let had = record.as_ref().is_some_and(|record| record.tokens.is_some());
+        self.authority.store(&self.owner, None)?;
+        let Some((record, tokens)) =
+            record.as_ref().and_then(|record| Some((record, record.tokens.as_ref()?)))
+        else {
+            return Ok((had, None));
+        };
+        self.authority.learn(record);
+        let Some(client) = self.authority.client_of(tokens, record) else { return Ok((had, None)) };
+        let revoked = self.authority.revoke(tokens, &client, cancellation).await;
+        Ok((had, revoked.err()))
+    }
+}
+
+fn granted(tokens: Tokens, demanded: Vec<String>) -> Granted {
+    Granted {
+        valid_for: tokens.lasts(),
+        renewable: tokens.refresh_token.is_some(),
+        issuer: tokens.issuer,
+        scopes: tokens.scopes,
+        demanded,
+    }
+}
+
+impl fmt::Debug for Authorization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorization").field("server", &self.authority.server).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! Files of the user alone, in the user's configuration folder.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+use uuid::Uuid;
+
+/// The user's configuration of Toolcrib: `toolcrib` in `$XDG_CONFIG_HOME` or `~/.config`. `None`
+/// if the user has no home.
+pub(crate) fn config_of_user() -> Option<PathBuf> {
+    let folder = |name| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        // A relative path would be found in the project.
+        path.is_absolute().then_some(path)
+    };
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+    config.map(|config| config.join("toolcrib"))
+}
+
+/// Creates a folder for the user alone. It and the folder above it must not be changeable by others.
+pub(crate) fn make(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if is_safe(folder) {
+        return Ok(());
+    }
+    let open = "this folder, or the one above it, is a symlink, belongs to another user, or can be \
+        changed by one";
+    Err(io::Error::other(open))
+}
+
+/// Whether a folder and the one above it belong to the user, and no other user can change them.
+pub(crate) fn is_safe(folder: &Path) -> bool {
+    [folder.parent(), Some(folder)].into_iter().flatten().all(is_private)
+}
+
+/// Whether a folder belongs to the user, and no other user can change it.
+pub(crate) fn is_private(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
+}
+
+/// Whether a file belongs to the user, and no other user can change it.
+pub(crate) fn is_mine(found: &fs::Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+/// Opens a file to read it; not through a symlink, and without waiting for the writer of a pipe.
+pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    Ok((file, found))
+}
+
+/// The text of a file, up to a size.
+pub(crate) fn text(file: File, most_bytes: u64) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(most_bytes).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Replaces a file as a whole, readable by the user alone. Its folder exists.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_file_name(format!(".draft-{}", Uuid::new_v4().simple()));
+    let mut options = OpenOptions::new();
+    let written = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&draft, path));
+    written.inspect_err(|_| {
+        let _ = fs::remove_file(&draft);
+    })
+}
