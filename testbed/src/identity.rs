@@ -266,7 +266,9 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byte
     };
     let grant = match of("grant_type") {
         "authorization_code" => {
-            let Some(code) = state.codes.remove(of("code")) else { return refused("invalid_grant") };
+            let Some(code) = state.codes.remove(of("code")) else {
+                return refused("invalid_grant");
+            };
             let challenge = base64url(&Sha256::digest(of("code_verifier")));
             let is_same = code.client == client
                 && code.redirect == of("redirect_uri")
@@ -285,11 +287,9 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byte
             }
             grant
         }
-        "client_credentials" => Grant {
-            client,
-            resource: of("resource").to_owned(),
-            scope: of("scope").to_owned(),
-        },
+        "client_credentials" => {
+            Grant { client, resource: of("resource").to_owned(), scope: of("scope").to_owned() }
+        }
         _ => return refused("unsupported_grant_type"),
     };
     if grant.resource != of("resource") {
@@ -325,7 +325,8 @@ impl Provider {
     fn fresh(&mut self, kind: &str) -> String {
         self.issued += 1;
         // Long enough to be redacted, and unlike any other text.
-        let unique = base64url(&Sha256::digest(format!("{kind}-{}-{:p}", self.issued, &self.clients)));
+        let unique =
+            base64url(&Sha256::digest(format!("{kind}-{}-{:p}", self.issued, &self.clients)));
         format!("{kind}-{}-{}", self.issued, unique.get(..24).unwrap_or_default())
     }
 
@@ -457,11 +458,7 @@ async fn resource(State(shared): State<Arc<Protected>>) -> Response {
     answer(StatusCode::OK, &metadata)
 }
 
-async fn serve(
-    State(shared): State<Arc<Protected>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn serve(State(shared): State<Arc<Protected>>, headers: HeaderMap, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let sent = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let mut state = shared.state.lock();
@@ -486,9 +483,7 @@ async fn serve(
         );
         return (StatusCode::FORBIDDEN, [(header::WWW_AUTHENTICATE, challenge)]).into_response();
     }
-    let tool = |name: &str| {
-        json!({ "name": name, "description": "A tool.", "inputSchema": { "type": "object" } })
-    };
+    let tool = |name: &str| json!({ "name": name, "description": "A tool.", "inputSchema": { "type": "object" } });
     let mut result = match request["method"].as_str().unwrap_or_default() {
         "server/discover" => json!({
             "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },

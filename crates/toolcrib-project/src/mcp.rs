@@ -82,7 +82,6 @@ impl McpServer {
         self.client = Err(Arc::clone(reason));
         self.on_failure = OnFailure::Omit;
     }
-
 }
 
 impl Remote for McpServer {

@@ -79,7 +79,7 @@ two protocol versions, and writes this page. Known failures of Toolcrib are in
   proxy of FastMCP {fastmcp}. The fixture speaks both versions, only 2025-11-25 (*sessions*), or only 2026-07-28
   (*stateless*). The suite sends no token and knows no prefixes of tool names, so a relay adds those of Toolcrib's
   gateway.
-- Client scenarios run `toolcrib mcp test`, `toolcrib mcp call` and `toolcrib menu`.
+- Client scenarios run `toolcrib mcp test`, `toolcrib mcp call`, `toolcrib mcp login` and `toolcrib menu`.
 
 ✓ is a scenario that passes; `1/2` is one that fails, with one of two checks passed. The set does not require the
 scenarios that are *not scored*.

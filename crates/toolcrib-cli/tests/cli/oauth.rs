@@ -56,8 +56,7 @@ impl Setting {
         let args = ["mcp", "login", "guarded", "--no-browser"];
         let args: Vec<_> = args.iter().chain(more).copied().collect();
         let mut command = self.command(&args);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (told, mut address) = tokio::sync::mpsc::unbounded_channel();
         let reading = std::thread::spawn(move || {

@@ -37,11 +37,7 @@ where
         &self.target
     }
 
-    fn dial(
-        &self,
-        wiring: Wiring,
-        _: &Owner,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(&self, wiring: Wiring, _: &Owner) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| ConnectError {

@@ -42,11 +42,7 @@ impl Dial for Program {
         &self.target
     }
 
-    fn dial(
-        &self,
-        wiring: Wiring,
-        _: &Owner,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(&self, wiring: Wiring, _: &Owner) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
             let log = stdio.stderr.clone();

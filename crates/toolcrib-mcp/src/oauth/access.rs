@@ -138,9 +138,9 @@ impl Access {
     ) -> Result<Option<Secret>, Arc<OAuthError>> {
         let this = Arc::clone(self);
         let renewing = tokio::spawn(async move { this.renew(refused, challenge).await });
-        let renewed = renewing.await.map_err(|error| {
-            Arc::new(OAuthError::Store(format!("renewed: {error}")))
-        })?;
+        let renewed = renewing
+            .await
+            .map_err(|error| Arc::new(OAuthError::Store(format!("renewed: {error}"))))?;
         Ok(renewed?.map(|tokens| secret(&tokens)))
     }
 

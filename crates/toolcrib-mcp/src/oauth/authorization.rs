@@ -1,4 +1,9 @@
-use std::{collections::HashMap, fmt, sync::{Arc, Weak}, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::time::sleep;
@@ -268,6 +273,8 @@ fn granted(tokens: Tokens, demanded: Vec<String>) -> Granted {
 
 impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization").field("server", &self.authority.server).finish_non_exhaustive()
+        f.debug_struct("Authorization")
+            .field("server", &self.authority.server)
+            .finish_non_exhaustive()
     }
 }

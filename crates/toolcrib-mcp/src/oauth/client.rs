@@ -55,9 +55,10 @@ impl Authority {
         {
             return Ok(ClientIdentity { id: id.clone(), secret: None, method: Method::None });
         }
-        let known = record.client.take().filter(|client| {
-            client.issuer == server.issuer && client.redirect_uri == redirect_uri
-        });
+        let known = record
+            .client
+            .take()
+            .filter(|client| client.issuer == server.issuer && client.redirect_uri == redirect_uri);
         let registered = match known {
             Some(known) => known,
             None => self.register(server, redirect_uri, cancel).await?,

@@ -81,13 +81,13 @@ pub(super) async fn discover(
     }
     let offered = resource.authorization_servers;
     let issuer = match only {
-        Some(only) => offered.iter().find(|offered| *offered == only).ok_or_else(|| {
-            OAuthError::Mismatch {
+        Some(only) => {
+            offered.iter().find(|offered| *offered == only).ok_or_else(|| OAuthError::Mismatch {
                 what: "the authorization server in the server's metadata",
                 found: plain(&offered.join(", ")),
                 expected: only.to_owned(),
-            }
-        })?,
+            })?
+        }
         None => offered.first().ok_or_else(|| {
             OAuthError::unusable("the server's metadata", "it names no authorization server")
         })?,
@@ -177,10 +177,8 @@ async fn first<T: serde::de::DeserializeOwned>(
 fn is_resource_of(resource: &str, url: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let own = resource.path().trim_end_matches('/');
-    let is_below = url
-        .path()
-        .strip_prefix(own)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_below =
+        url.path().strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     resource.origin() == url.origin()
         && is_below
         && resource.fragment().is_none()
@@ -210,7 +208,8 @@ mod tests {
     #[test]
     fn a_resource_is_the_server_or_above_it() {
         let url = Url::parse("https://a.example/team/mcp").unwrap();
-        for resource in ["https://a.example", "https://a.example/team", "https://a.example/team/mcp/"]
+        for resource in
+            ["https://a.example", "https://a.example/team", "https://a.example/team/mcp/"]
         {
             assert!(is_resource_of(resource, &url), "{resource}");
         }

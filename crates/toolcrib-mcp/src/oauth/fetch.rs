@@ -98,9 +98,8 @@ impl Fetch {
 
     /// An address that another party names: `https`, or on this machine if the MCP server is there.
     pub(super) fn address(&self, text: &str, what: &str) -> Result<Url, OAuthError> {
-        let unusable = |problem: &str| {
-            OAuthError::unusable(format!("the {what} `{}`", plain(text)), problem)
-        };
+        let unusable =
+            |problem: &str| OAuthError::unusable(format!("the {what} `{}`", plain(text)), problem);
         let url = parse_url(text).map_err(|error| unusable(&error.to_string()))?;
         let is_here = self.is_local && !local_addresses(&url).is_empty();
         if url.scheme() != "https" && !is_here {

@@ -215,7 +215,9 @@ fn taken(
     let unusable = |problem: &str| Some(Err(OAuthError::unusable(WHAT, problem)));
     match (all("iss").next(), single("iss")) {
         (None, _) if server.authorization_response_iss_parameter_supported == Some(true) => {
-            return unusable("it does not name its issuer, although the server declares that it does");
+            return unusable(
+                "it does not name its issuer, although the server declares that it does",
+            );
         }
         (None, _) => {}
         (Some(_), Some(issuer)) if **issuer == *server.issuer => {}
@@ -230,7 +232,10 @@ fn taken(
     if let Some(error) = all("error").next() {
         return Some(Err(OAuthError::Refused {
             error: plain(error),
-            description: all("error_description").next().map(|text| plain(text)).unwrap_or_default(),
+            description: all("error_description")
+                .next()
+                .map(|text| plain(text))
+                .unwrap_or_default(),
         }));
     }
     match single("code") {

@@ -53,9 +53,7 @@ impl Loopback {
             let taken = query.and_then(&mut take);
             let (status, text) = match &taken {
                 Some(Ok(_)) => ("200 OK", "The login is complete. You can close this page."),
-                Some(Err(_)) => {
-                    ("400 Bad Request", "The login has failed. The terminal says why.")
-                }
+                Some(Err(_)) => ("400 Bad Request", "The login has failed. The terminal says why."),
                 None => ("404 Not Found", "Nothing is here."),
             };
             let _ = timeout(HEAD_WITHIN, respond(&mut stream, status, text)).await;

@@ -13,11 +13,11 @@ use tokio::{
     sync::SetOnce,
     time::{Instant, timeout},
 };
-use toolcrib_core::Secret;
 use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
     StatusCode, header,
 };
+use toolcrib_core::Secret;
 
 use super::{
     super::{
@@ -286,7 +286,10 @@ impl Client {
             drop(answer);
             let other = match is_again {
                 true => None,
-                false => access.refused(token.as_ref(), &challenge).await.map_err(HttpFailure::Unauthorized)?,
+                false => access
+                    .refused(token.as_ref(), &challenge)
+                    .await
+                    .map_err(HttpFailure::Unauthorized)?,
             };
             if other.is_none() {
                 return Err(HttpFailure::Unauthorized(access.demand(challenge).await));

@@ -67,7 +67,9 @@ impl HttpFailure {
     /// error of a server, or of a proxy in front of it, the request may still be executed.
     fn kind(&self) -> SendErrorKind {
         match self {
-            Self::Status { status: 401 | 403 | 429, .. } | Self::Unauthorized(_) => SendErrorKind::Denied,
+            Self::Status { status: 401 | 403 | 429, .. } | Self::Unauthorized(_) => {
+                SendErrorKind::Denied
+            }
             Self::Status { status: 500.., .. } => SendErrorKind::Broken,
             Self::Status { .. } | Self::Unusable(_) => SendErrorKind::Unusable,
             Self::Http(error) => match error.kind() {

@@ -68,9 +68,9 @@ pub(crate) fn http(
         return Err(InvalidServerError::OAuth { server: server.to_owned(), problem });
     }
     // Without encryption, no token is sent.
-    let authority = settings.filter(|_| is_encrypted).map(|settings| {
-        Authority::new(server, url.clone(), settings, client.clone(), is_local)
-    });
+    let authority = settings
+        .filter(|_| is_encrypted)
+        .map(|settings| Authority::new(server, url.clone(), settings, client.clone(), is_local));
     let target = format!("{}{}", url.origin().ascii_serialization(), url.path());
     let server = Server {
         target,
