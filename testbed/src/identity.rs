@@ -333,13 +333,14 @@ impl Provider {
     fn client(&self, headers: &HeaderMap, id: &str, secret: &str) -> Option<String> {
         let basic = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let pair = basic.and_then(|value| value.strip_prefix("Basic ")).map(decoded);
-        let (id, secret) = match &pair {
-            Some(pair) => pair.split_once(':')?,
-            None => (id, secret),
+        let (id, secret) = match pair {
+            // Both parts are encoded as in a form.
+            Some(pair) => parsed(pair.replacen(':', "=", 1).as_bytes()).into_iter().next()?,
+            None => (id.to_owned(), secret.to_owned()),
         };
-        let client = self.clients.get(id)?;
-        let is_same = client.secret.as_deref().is_none_or(|known| known == secret);
-        is_same.then(|| id.to_owned())
+        let client = self.clients.get(&id)?;
+        let is_same = client.secret.as_ref().is_none_or(|known| *known == secret);
+        is_same.then_some(id)
     }
 }
 

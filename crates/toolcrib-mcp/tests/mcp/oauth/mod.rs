@@ -62,7 +62,7 @@ async fn login(client: &McpClient, scopes: &[&str]) -> Result<Granted, OAuthErro
 async fn call(client: &McpClient, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
     let name = format!("mcp__guarded__{tool}");
     let tools = client.tools().await.unwrap();
-    let tool = tools.iter().find(|tool| tool.name() == name).unwrap();
+    let tool = tools.iter().find(|tool| **tool.name() == *name).unwrap();
     tool.call(args, ToolContext::from(ToolContextParts::detached())).await
 }
 
