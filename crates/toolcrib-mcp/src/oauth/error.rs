@@ -70,7 +70,7 @@ pub enum OAuthError {
         source: std::io::Error,
     },
     /// No redirect arrived.
-    #[error("nobody has consented within {0:?}; run the command again")]
+    #[error("no consent was given within {0:?}; run the command again")]
     TimedOut(Duration),
     /// It was cancelled.
     #[error("the login was cancelled")]
