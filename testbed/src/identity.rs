@@ -1,4 +1,5 @@
 //! An identity provider and an MCP server that requires its tokens.
+#![allow(clippy::indexing_slicing, reason = "JSON values, whose indexing does not panic")]
 
 use std::{
     collections::{HashMap, HashSet},
