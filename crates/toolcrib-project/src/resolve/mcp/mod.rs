@@ -116,7 +116,7 @@ impl McpSources<'_> {
                 is_imported: declared.is_imported,
             })
         });
-        of_sections.chain(of_files).filter_map(|plan| self.server(plan)).collect()
+        of_sections.chain(of_files).filter_map(|plan| self.server(&plan)).collect()
     }
 
     /// A server must be declared by exactly one section or file; a section that declares none must
@@ -241,7 +241,7 @@ impl McpSources<'_> {
         settings.trusted.unwrap_or_else(|| plan.is_imported && is_named())
     }
 
-    fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
+    fn server(&self, plan: &Plan<'_>) -> Option<McpServer> {
         // Problems of a name were recorded when it was read.
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
         for secret in &plan.secrets {
@@ -251,7 +251,7 @@ impl McpSources<'_> {
         let nothing = McpSettings::default();
         let settings = plan.settings.unwrap_or(&nothing);
         let client = match &plan.transport {
-            Ok(transport) => self.client(&name, &plan, transport.clone(), settings),
+            Ok(transport) => self.client(&name, plan, transport.clone(), settings),
             Err(reason) => Err(Unfit::Told(Arc::clone(reason))),
         };
         let client = match client {
@@ -284,7 +284,7 @@ impl McpSources<'_> {
                 declared => declared.unwrap_or(REMOTE_ON_FAILURE),
             },
             alternatives: values(&settings.alternatives),
-            trusted: self.trusts(&plan, settings),
+            trusted: self.trusts(plan, settings),
             unfenced: settings.unfenced,
             prefix: settings.prefix.clone(),
             client,
