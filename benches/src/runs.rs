@@ -100,6 +100,7 @@ impl Run {
             max_iterations: u32::try_from(ITERATIONS)? + 1,
             turn_timeout: Duration::from_secs(600),
             limits: TurnLimits::NONE,
+            ..Settings::default()
         };
         let agent = Agent::new(menu.engine()?.build()?, model, settings);
         let began = cpu_time();

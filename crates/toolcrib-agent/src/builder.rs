@@ -8,7 +8,7 @@ use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Pl
 use crate::{
     agent::Agent,
     models::Models,
-    options::{Settings, TurnLimits},
+    options::{Budget, Settings, TurnLimits},
     run::{PersonalityModels, no_model},
 };
 
@@ -185,6 +185,13 @@ impl AgentBuilder {
     /// Sets the limits of a run's calls and cost; see [`TurnLimits`] for the defaults.
     pub fn turn_limits(mut self, limits: TurnLimits) -> Self {
         self.settings.limits = limits;
+        self
+    }
+
+    /// Sets the budgets of all runs; each run needs a
+    /// [store of usage](crate::RunOptions::usage_store).
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.settings.budget = budget;
         self
     }
 

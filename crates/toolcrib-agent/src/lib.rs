@@ -40,7 +40,7 @@ mod structured;
 pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
-    options::{RunOptions, Settings, TurnLimits},
+    options::{Allowance, Budget, RunOptions, Settings, TurnLimits},
     outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
     run::Run,
     session::Session,

@@ -28,6 +28,11 @@ impl Models {
         other.unwrap_or(&self.first)
     }
 
+    /// All models, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn Model>> {
+        std::iter::once(&self.first).chain(&*self.others)
+    }
+
     /// The models' names, by index.
     pub(crate) fn names(&self) -> &Arc<[Arc<str>]> {
         &self.names

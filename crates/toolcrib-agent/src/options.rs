@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{Message, ToolChoice};
+use toolcrib_core::{Message, ToolChoice, UsageStore};
 use toolcrib_engine::TurnOptions;
 
 use crate::session::Session;
@@ -20,6 +20,47 @@ pub struct Settings {
     pub turn_timeout: Duration,
     /// The limits of a run's calls and cost.
     pub limits: TurnLimits,
+    /// The budgets of all runs. Default: none.
+    pub budget: Budget,
+}
+
+/// Budgets of tokens and money over all runs that share a
+/// [store of usage](RunOptions::usage_store), also in other processes. A day begins at midnight UTC.
+///
+/// Each model request is counted after its end, and the budgets are compared before each: the
+/// request that exceeds one is the last, of each run that has one in flight. Then the run ends with
+/// [`Stopped::LimitReached`](crate::Stopped::LimitReached), as at a [limit](TurnLimits) of cost. A
+/// request that broke off before the vendor reported its usage counts with an estimate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Budget {
+    /// For all principals together, per day.
+    pub day: Allowance,
+    /// For each tenant and principal, per day.
+    pub principal: Allowance,
+}
+
+impl Budget {
+    /// Whether it limits nothing.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty() && self.principal.is_empty()
+    }
+}
+
+/// An amount of tokens and money.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Allowance {
+    /// The number of tokens, input and output together. Default: not limited.
+    pub max_tokens: Option<u64>,
+    /// The cost of models and tools, in US dollars. A run whose models do not report their cost
+    /// fails with [`RunError::COST_UNKNOWN`](crate::RunError::COST_UNKNOWN). Default: not limited.
+    pub max_cost_usd: Option<f64>,
+}
+
+impl Allowance {
+    /// Whether it limits nothing.
+    pub fn is_empty(&self) -> bool {
+        self.max_tokens.is_none() && self.max_cost_usd.is_none()
+    }
 }
 
 /// Limits of one turn, which end a loop that makes no progress or costs too much. A resumed turn
@@ -46,7 +87,8 @@ pub struct TurnLimits {
     /// Default: none.
     pub max_tokens: Option<u64>,
     /// The cost of models and tools, in US dollars. The request or call that exceeds it is the last.
-    /// A cost that is not known is not limited. Default: none.
+    /// A run whose models do not report their cost fails with
+    /// [`RunError::COST_UNKNOWN`](crate::RunError::COST_UNKNOWN). Default: none.
     pub max_cost_usd: Option<f64>,
 }
 
@@ -75,6 +117,7 @@ impl Default for Settings {
             max_iterations: 10,
             turn_timeout: Duration::from_secs(600),
             limits: TurnLimits::default(),
+            budget: Budget::default(),
         }
     }
 }
@@ -97,6 +140,9 @@ pub struct RunOptions {
     pub tool_choices: Vec<ToolChoice>,
     /// The timeout of this run. Default: the agent's.
     pub turn_timeout: Option<Duration>,
+    /// The store that sums up the usage of runs. A [`Budget`] requires one. If it cannot be written,
+    /// the run fails. Default: none.
+    pub usage_store: Option<Arc<dyn UsageStore>>,
 }
 
 impl From<TurnOptions> for RunOptions {
@@ -117,6 +163,13 @@ impl RunOptions {
     #[must_use]
     pub fn session(mut self, session: &Session) -> Self {
         self.session = Some(session.clone());
+        self
+    }
+
+    /// Sets the store that sums up the usage of runs.
+    #[must_use]
+    pub fn usage_store(mut self, store: Arc<dyn UsageStore>) -> Self {
+        self.usage_store = Some(store);
         self
     }
 

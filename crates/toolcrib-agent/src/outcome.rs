@@ -73,6 +73,11 @@ impl RunEnd {
         Self { stopped: Stopped::AwaitingApproval, answer: None, error: None }
     }
 
+    /// An end without another request; the loop adds the answer.
+    pub(crate) fn over_limit() -> Self {
+        Self { stopped: Stopped::LimitReached, answer: None, error: None }
+    }
+
     pub(crate) fn timed_out(allowed: Duration) -> Self {
         let message = format!("the run did not end within {allowed:?} and was stopped");
         Self { stopped: Stopped::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
@@ -227,6 +232,8 @@ pub struct RunError {
 impl RunError {
     /// No answer of a run with an [`AnswerSchema`](crate::AnswerSchema) was valid.
     pub const ANSWER_INVALID: &'static str = "answer_invalid";
+    /// A limit or budget of money cannot be kept: a model does not report its cost.
+    pub const COST_UNKNOWN: &'static str = "cost_unknown";
     /// A provider or a gate failed, so no menu could be composed.
     pub const DISCOVERY_FAILED: &'static str = "discovery_failed";
     /// A policy rule ended the run at a call.

@@ -8,6 +8,7 @@ mod serve;
 mod sessions;
 mod trace;
 mod trust;
+mod usage;
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -25,6 +26,7 @@ pub(crate) use self::{
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trace::{ReplayArgs, TraceArgs},
     trust::{Fresh, Look, TrustArgs},
+    usage::{By, Since, UsageArgs},
 };
 
 /// The layout of `toolcrib --help`. Clap has no headings for subcommands; a test compares this list
@@ -54,6 +56,7 @@ Look back at a run:
   runs     List the runs of all sessions, the last one first
   trace    Show what happened in a run, as text or as a page for a browser
   replay   Repeat a run from its journal, and name the first difference
+  usage    Show tokens and money per day, session, principal, model or tool
 
 Approve calls that a rule asks about:
   approvals List the calls that wait for approval, and the grants
@@ -83,7 +86,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or \
 SIGTERM, or its input was closed
-  1  failure: the run failed, timed out or reached a limit of `[limits]`, its session is in use or cannot be stored, a call was \
+  1  failure: the run failed, timed out or reached a limit of `[limits]` or `[budget]`, its session is in use or cannot be stored, a call was \
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
 `lock diff` has changes, `find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
@@ -311,6 +314,17 @@ stored.
 
 The exit code is 0 without a difference, and 1 with one. See docs/trace.md.")]
     Replay(ReplayArgs),
+    /// Show tokens and money per day, session, principal, model or tool
+    #[command(after_help = "\
+Examples:
+  toolcrib usage
+  toolcrib usage --by principal --since 2026-11-01
+  toolcrib usage --by tool --session refunds
+  toolcrib usage --model openai:gpt-5 --since 7d --json
+
+It sums up the runs of all principals. A cost that is not known is `unknown cost`, in JSON null, and \
+never 0. Prices are in the project: [price.\"VENDOR:MODEL\"]. See docs/usage.md.")]
+    Usage(UsageArgs),
     /// List the calls that wait for approval, and the grants
     #[command(after_help = "\
 Examples:

@@ -64,6 +64,7 @@ mod signals;
 mod single_flight;
 mod suggest;
 mod tool;
+mod usage;
 mod wide_integers;
 mod withheld_tool;
 
@@ -144,6 +145,7 @@ pub use self::{
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
+    usage::{Price, PricedModel, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore},
     wide_integers::changes_integers,
     withheld_tool::{WithheldBy, WithheldTool},
 };

@@ -204,17 +204,26 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Input tokens that came from the vendor's prompt cache.
     pub cached_input_tokens: u64,
+    /// Input tokens that the vendor wrote to its prompt cache, if it reports them. Omitted in JSON
+    /// without any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Output tokens.
     pub output_tokens: u64,
     /// The cost of models and tools in US dollars. `None` if any part is unknown, as for models
-    /// whose vendor does not report a response's cost.
+    /// without a [price](crate::Price) whose vendor does not report a response's cost.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
     /// No tokens and no cost.
-    pub const NOTHING: Self =
-        Self { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, cost_usd: Some(0.0) };
+    pub const NOTHING: Self = Self {
+        input_tokens: 0,
+        cached_input_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 0,
+        cost_usd: Some(0.0),
+    };
 
     /// The cost of a tool, without tokens. A tool that states no cost counts as free.
     pub fn of_tool(cost_usd: Option<f64>) -> Self {
@@ -222,11 +231,17 @@ impl Usage {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_input_tokens =
             self.cached_input_tokens.saturating_add(other.cached_input_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(one, other)| one + other);
     }

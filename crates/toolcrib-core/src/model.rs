@@ -10,6 +10,7 @@ use crate::{
     menu::Menu,
     message::{Message, ToolCall, Usage, VendorContent},
     name::ToolName,
+    usage::Price,
 };
 
 /// A request to a model. All parts are shared; cloning is cheap.
@@ -99,6 +100,12 @@ pub trait Model: Send + Sync + 'static {
     /// Whether its responses state their cost, in [`Usage::cost_usd`]. Default: yes.
     fn reports_cost(&self) -> bool {
         true
+    }
+
+    /// The price of its tokens, from which the agent loop computes the cost of each response.
+    /// Default: none; then a cost counts only if the response states it.
+    fn price(&self) -> Option<Price> {
+        None
     }
 
     /// Requests the next message.

@@ -59,7 +59,7 @@ pub use self::{
     lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
-    resolve::{DeclaredHub, DeclaredModel, environment_model},
+    resolve::{DeclaredHub, DeclaredModel, Prices, environment_model},
     serve::{ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},

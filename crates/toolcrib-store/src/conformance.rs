@@ -12,10 +12,11 @@ mod contents;
 mod leases;
 mod owners;
 mod retention;
+mod usage;
 
 use std::{fmt, time::Duration};
 
-pub use self::approvals::check_approval_store;
+pub use self::{approvals::check_approval_store, usage::check_usage_store};
 
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionStore,

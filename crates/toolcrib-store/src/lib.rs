@@ -21,16 +21,17 @@
 //! ```
 //!
 //! Stores for sessions: conversations that outlive the process, with their turns, messages and
-//! calls, and calls that wait for approval. [`SqliteStore`] is one file that several processes may
+//! calls, calls that wait for approval, and sums of usage. [`SqliteStore`] is one file that several processes may
 //! share, [`MemoryStore`] is for tests and for programs that keep nothing. Both implement
-//! [`SessionStore`](toolcrib_core::SessionStore) and [`ApprovalStore`](toolcrib_core::ApprovalStore);
-//! the feature `conformance` tests any implementation.
+//! [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore) and
+//! [`UsageStore`](toolcrib_core::UsageStore); the feature `conformance` tests any implementation.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod frozen;
 mod memory;
 mod memory_approvals;
+mod memory_usage;
 mod session;
 mod sqlite;
 

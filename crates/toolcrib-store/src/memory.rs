@@ -17,6 +17,7 @@ use toolcrib_core::{
 use crate::{
     frozen::freeze,
     memory_approvals::HeldApprovals,
+    memory_usage::HeldUsage,
     session::{
         BEGAN_TWICE, EMPTY_DIES_AFTER, ID_ATTEMPTS, OUTSIDE_TURN, check_name, lease_end, new_id,
         new_token, now_ms, out_of_order,
@@ -28,7 +29,11 @@ const NAME: &str = "the store in memory";
 
 /// A [`SessionStore`] that ends with the process. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<HashMap<Arc<str>, Held>>>, Arc<Mutex<HeldApprovals>>);
+pub struct MemoryStore(
+    Arc<Mutex<HashMap<Arc<str>, Held>>>,
+    Arc<Mutex<HeldApprovals>>,
+    Arc<Mutex<HeldUsage>>,
+);
 
 #[derive(Debug, Clone)]
 struct Held {
@@ -53,6 +58,10 @@ impl MemoryStore {
 
     pub(crate) fn held_approvals(&self) -> MutexGuard<'_, HeldApprovals> {
         self.1.lock()
+    }
+
+    pub(crate) fn held_usage(&self) -> MutexGuard<'_, HeldUsage> {
+        self.2.lock()
     }
 
     pub(crate) fn has_session(&self, owner: &SessionOwner, id: &str) -> bool {

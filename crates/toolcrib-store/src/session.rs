@@ -31,6 +31,11 @@ pub(crate) fn now_ms() -> u64 {
     millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
+/// The present day, as the number of days since 1970 in UTC.
+pub(crate) fn today() -> u64 {
+    now_ms() / 86_400_000
+}
+
 /// The end of a lease for a time from now.
 pub(crate) fn lease_end(time: Duration) -> u64 {
     now_ms().saturating_add(millis(time))

@@ -3,27 +3,32 @@
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_core::{
-    Arguments, Digest, ErrorCode, Message, ToolCall, ToolResult, Usage, args_digest,
-};
+use toolcrib_core::{Arguments, Digest, ErrorCode, Message, ToolCall, ToolResult, args_digest};
 
 use crate::options::TurnLimits;
 
-/// A limit that a turn has reached.
+/// A limit or budget that a turn has reached.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reached {
-    /// The name of the limit, as in [`TurnLimits`].
-    pub(super) limit: &'static str,
+    /// Its name, as in the project file.
+    pub(super) limit: Arc<str>,
     /// The tool, if the limit counts its calls.
     pub(super) tool: Option<Arc<str>>,
-    /// The limit, for a reader: `20 calls`.
-    what: String,
+    /// For the operator, and for the model in a result and in the wrap-up.
+    pub(super) message: String,
 }
 
 impl Reached {
-    /// For the operator, and for the model in a result and in the wrap-up.
-    pub(super) fn message(&self) -> String {
-        format!("the limit of this run is reached: {}", self.what)
+    /// A limit of the run, and its value for a reader: `20 calls`.
+    pub(super) fn of_run(limit: &str, tool: Option<Arc<str>>, what: &str) -> Self {
+        let message = format!("the limit of this run is reached: {what}");
+        Self { limit: limit.into(), tool, message }
+    }
+
+    /// A budget.
+    pub(super) fn of_budget(budget: &str, key: &str, what: &str) -> Self {
+        let message = format!("the budget is spent: {what}");
+        Self { limit: format!("{budget}.{key}").into(), tool: None, message }
     }
 }
 
@@ -79,8 +84,8 @@ impl Guard {
             None
         };
         if let Some((limit, tool, what)) = reached {
-            let reached = Reached { limit, tool, what };
-            let message = reached.message();
+            let reached = Reached::of_run(limit, tool, &what);
+            let message = reached.message.clone();
             self.reached.get_or_insert(reached);
             return Err(format!("not made: {message}"));
         }
@@ -96,33 +101,38 @@ impl Guard {
         self.denials = self.denials.saturating_add(u32::try_from(denied).unwrap_or(u32::MAX));
         if let Some(limit) = self.limits.max_denials.filter(|limit| self.denials >= *limit) {
             let what = format!("{limit} denied calls");
-            self.reached.get_or_insert(Reached { limit: "max_denials", tool: None, what });
+            self.reached.get_or_insert_with(|| Reached::of_run("max_denials", None, &what));
         }
     }
 
-    /// Compares the usage with the limits. A cost that is not known is not limited.
-    pub(super) fn spent(&mut self, usage: &Usage) {
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        if let Some(limit) = self.limits.max_tokens.filter(|limit| tokens >= *limit) {
-            let what = format!("{limit} tokens ({tokens} were used)");
-            self.reached.get_or_insert(Reached { limit: "max_tokens", tool: None, what });
+    /// Notes that a limit of tokens or money is reached.
+    pub(super) fn spent(&mut self, reached: Option<Reached>) {
+        if self.reached.is_none() {
+            self.reached = reached;
         }
-        let cost = usage.cost_usd.unwrap_or_default();
-        if let Some(limit) = self.limits.max_cost_usd.filter(|limit| cost >= *limit) {
-            let what = format!("a cost of {limit} US dollars ({cost:.4} were spent)");
-            self.reached.get_or_insert(Reached { limit: "max_cost_usd", tool: None, what });
-        }
+    }
+
+    /// Notes the limit or budget that forbade a request.
+    pub(super) fn replace(&mut self, reached: Reached) {
+        self.reached = Some(reached);
     }
 
     /// The answer without another request, if the limit is one of the cost.
     pub(super) fn answer(&self, last_text: &str) -> Option<Arc<str>> {
         let reached = self.reached.as_ref()?;
-        if !["max_tokens", "max_cost_usd"].contains(&reached.limit) {
+        let is_cost =
+            reached.limit.ends_with("max_tokens") || reached.limit.ends_with("max_cost_usd");
+        if !is_cost {
             return None;
         }
-        let mut answer = format!("I stopped before I had an answer: {}.", reached.message());
-        let _ =
-            write!(answer, " I made {} calls; their results are in the conversation.", self.calls);
+        let mut answer = format!("I stopped before I had an answer: {}.", reached.message);
+        let _ = match self.calls {
+            0 => write!(answer, " I made no calls."),
+            1 => write!(answer, " I made 1 call; its result is in the conversation."),
+            calls => {
+                write!(answer, " I made {calls} calls; their results are in the conversation.")
+            }
+        };
         if !last_text.trim().is_empty() {
             let _ = write!(answer, "\n\nMy last words were: {last_text}");
         }

@@ -12,6 +12,7 @@ mod recover;
 mod report;
 mod request;
 mod sanitize;
+mod spending;
 mod trace;
 mod transcript;
 
@@ -20,15 +21,15 @@ use std::{collections::HashMap, future::IntoFuture, sync::Arc, time::Instant};
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription, UnknownEventError,
-    Usage,
+    Event, EventStream, FENCE_NOTICE, Identity, Message, SessionOwner, SkillId, Subscription,
+    UnknownEventError, Usage,
 };
 use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd, TurnOptions};
 
 pub(crate) use self::prefix::Conversations;
 use self::{
     model_loop::ModelLoop, prefix::Prefix, recording::Recording, report::Report,
-    transcript::Transcript,
+    spending::Spending, transcript::Transcript,
 };
 use crate::{
     models::Models,
@@ -161,7 +162,10 @@ impl Beginning {
 /// Runs one message to its end, or the interrupted turn of a session.
 async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions) -> RunOutcome {
     let began = Instant::now();
-    let RunOptions { mut turn, history, session, tool_choices, turn_timeout } = options;
+    let RunOptions { mut turn, history, session, tool_choices, turn_timeout, usage_store } =
+        options;
+    let owner = SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() };
+    let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
     let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
     let Beginning { mut recording, messages, message, interrupted } = match beginning {
         Ok(beginning) => beginning,
@@ -180,6 +184,11 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
         let error = RunError::new(RunError::NO_MODEL, no_model(&personality));
         return never_began(error, messages, began);
     };
+    let (budget, limits) = (&agent.settings.budget, &agent.settings.limits);
+    let spending = Spending::new(usage_store, owner, session_id, budget, limits);
+    if let Err(error) = spending.check_models(models) {
+        return never_began(error, messages, began);
+    }
     let system = personality.system.as_ref().unwrap_or(&agent.settings.system);
     let system = system_text(turn.skills(), system, &skills);
 
@@ -187,7 +196,7 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     let first_sent = recording.as_ref().map(|recording| Arc::clone(recording.first_sent()));
     let whose = conversation.as_deref();
     let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, first_sent);
-    let report = Report::new(&turn, began);
+    let report = Report::new(&turn, began, spending);
     let recovery = turn.recovery().cloned();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
     if let (Some(recording), None) = (&mut recording, &interrupted) {
@@ -320,23 +329,30 @@ impl RunState<'_> {
 
     /// Writes the end to the session. A run whose end is not recorded has failed.
     async fn record_end(&mut self, end: &mut RunEnd) {
+        // Its events belong to the trace.
+        self.turn.end();
         let transcript = &mut self.model_loop.transcript;
+        transcript.report.iterations = self.turn.iterations();
+        if let Err(error) = transcript.report.spending.write().await {
+            end.stopped = Stopped::Failed;
+            end.error.get_or_insert(error);
+        }
         let Some(recording) = transcript.recording.take() else { return };
-        let usage = transcript.report.usage;
-        if let Err(error) = recording.end(&transcript.messages, end, usage).await {
+        let report = &transcript.report;
+        let last = report.ended(end);
+        let written =
+            recording.end(&transcript.messages, end, report.usage, &last, report.began.elapsed());
+        if let Err(error) = written.await {
             end.stopped = Stopped::Failed;
             end.error.get_or_insert(error);
         }
     }
 
     fn settle(self, mut end: RunEnd) -> RunOutcome {
-        let Self { mut turn, model_loop: ModelLoop { mut transcript, menus, .. }, conversation } =
-            self;
-        turn.end();
+        let Self { turn, model_loop: ModelLoop { mut transcript, menus, .. }, conversation } = self;
         if let Some(error) = &mut end.error {
             error.message = transcript.agent.engine.redactor().text(&error.message).into_owned();
         }
-        transcript.report.iterations = turn.iterations();
         transcript.report.over(&end);
         transcript.prefix.keep(&transcript.agent.conversations, conversation, &transcript.messages);
         let RunEnd { stopped, answer, error } = end;

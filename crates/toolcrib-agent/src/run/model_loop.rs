@@ -39,12 +39,15 @@ impl Executor for ModelLoop<'_> {
                 end.error = self
                     .guard
                     .reached()
-                    .map(|reached| RunError::new(RunError::LIMIT_REACHED, reached.message()));
+                    .map(|reached| RunError::new(RunError::LIMIT_REACHED, &reached.message));
                 self.end = Some(end);
                 cx.ack()?;
             }
             Err(end) => {
-                if let Some(error) = &end.error {
+                let end = self.over(end);
+                if end.stopped == Stopped::LimitReached {
+                    cx.ack()?;
+                } else if let Some(error) = &end.error {
                     cx.nack(error.clone())?;
                 } else if end.stopped == Stopped::AwaitingApproval {
                     cx.ack()?;
@@ -64,7 +67,7 @@ impl Executor for ModelLoop<'_> {
                 }
                 RunEnd::answered(Stopped::MaxIterations, answer)
             }
-            Err(end) => end,
+            Err(end) => self.over(end),
         });
     }
 }
@@ -135,8 +138,8 @@ impl<'a> ModelLoop<'a> {
         cx: &mut IterationContext,
         calls: Vec<ToolCall>,
     ) -> Vec<ToolResult> {
-        self.guard.spent(&self.transcript.report.usage);
-        let is_spent = self.guard.reached().map(Reached::message);
+        self.guard.spent(self.transcript.report.spending.over_limit());
+        let is_spent = self.guard.reached().map(|reached| reached.message.clone());
         let mut admitted = Vec::with_capacity(calls.len());
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for call in calls {
@@ -162,16 +165,12 @@ impl<'a> ModelLoop<'a> {
         if self.transcript.awaits_approval() {
             return Err(RunEnd::awaiting_approval());
         }
-        self.guard.spent(&self.transcript.report.usage);
+        self.guard.spent(self.transcript.report.spending.over_limit());
         let Some(reached) = self.guard.reached().cloned() else { return Ok(None) };
         if cx.halted().is_some() || cx.cancellation().is_cancelled() {
             return Ok(None);
         }
-        self.transcript.report.emit(|| EventKind::LimitReached {
-            limit: reached.limit.into(),
-            tool: reached.tool.clone(),
-            message: reached.message(),
-        });
+        self.tell_limit(&reached);
         self.answered = Stopped::LimitReached;
         if let Some(answer) = self.guard.answer(&self.transcript.last_text()) {
             self.transcript.answer(&answer);
@@ -180,13 +179,37 @@ impl<'a> ModelLoop<'a> {
         self.transcript.tell(&format!(
             "{}. No further calls can be made. Answer now with what you have: say what was done, \
              what was not done, and that the limit is the reason.",
-            reached.message()
+            reached.message
         ));
         let (answer, calls) = self.ask_without_calls().await?;
         if !calls.is_empty() {
             self.transcript.keep(cx.refuse(calls).await);
         }
         Ok(Some(answer))
+    }
+
+    fn tell_limit(&self, reached: &Reached) {
+        self.transcript.report.emit(|| EventKind::LimitReached {
+            limit: Arc::clone(&reached.limit),
+            tool: reached.tool.clone(),
+            message: reached.message.clone(),
+        });
+    }
+
+    /// Gives the answer if a limit or budget forbade a request.
+    fn over(&mut self, mut end: RunEnd) -> RunEnd {
+        let Some(reached) = self.transcript.report.over.take() else { return end };
+        if end.stopped != Stopped::LimitReached {
+            return end;
+        }
+        self.tell_limit(&reached);
+        end.error = Some(RunError::new(RunError::LIMIT_REACHED, &reached.message));
+        self.guard.replace(reached);
+        if let Some(answer) = self.guard.answer(&self.transcript.last_text()) {
+            self.transcript.answer(&answer);
+            end.answer = Some(answer);
+        }
+        end
     }
 
     /// A model request with the same tool block, so that the prompt cache stays valid and vendors

@@ -1,13 +1,13 @@
 //! Records a run in its session.
 
-use std::{borrow::Cow, error::Error, mem, sync::Arc};
+use std::{borrow::Cow, error::Error, mem, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, FirstSent, Journal, Message, PendingCall, SessionOwner,
-    SessionRecord, SkillId, ToolResult, Usage,
+    CallIntent, CallOutcome, ErrorCode, EventKind, FirstSent, Journal, Message, PendingCall,
+    SessionOwner, SessionRecord, SkillId, ToolResult, Usage,
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
 
@@ -208,13 +208,16 @@ impl Recording {
 
     /// Writes the rest and the end of the run. After a failed write, and where calls wait for
     /// approval, the turn stays open: a resumed run continues it, and any other run of the session
-    /// ends it.
+    /// ends it. `last` is the event that listeners receive afterwards.
     pub(super) async fn end(
         mut self,
         messages: &Arc<Vec<Message>>,
         end: &RunEnd,
         usage: Usage,
+        last: &EventKind,
+        took: Duration,
     ) -> Result<(), RunError> {
+        self.calls.trace.end(last, took);
         if self.awaits_approval() {
             return self.write(messages, usage).await;
         }
@@ -261,6 +264,7 @@ fn since(before: Usage, now: Usage) -> Usage {
     Usage {
         input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
         cached_input_tokens: now.cached_input_tokens.saturating_sub(before.cached_input_tokens),
+        cache_write_tokens: now.cache_write_tokens.saturating_sub(before.cache_write_tokens),
         output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
         cost_usd: before.cost_usd.map_or(Some(0.0), |before| now.cost_usd.map(|now| now - before)),
     }

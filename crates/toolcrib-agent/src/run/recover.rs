@@ -51,6 +51,7 @@ impl AnswerRequest<'_> {
             .beginning_with(*current);
         let mut target = Target::Model(models.get(*current));
         loop {
+            report.may_request().await?;
             let mut received =
                 PartialResponse { text: Some(String::new()), ..PartialResponse::default() };
             let answer = match (attempts.begin(), &target) {
@@ -131,6 +132,7 @@ async fn answer_by_code(
         Err(error) => error.usage,
     };
     report.usage += received.usage;
+    report.spending.answered_by_code(&received.usage);
     Ok(answer.and_then(|response| {
         check_answer(&request.tool_choice, &response)?;
         report.text(agent.engine.redactor().text(&response.text).into_owned());

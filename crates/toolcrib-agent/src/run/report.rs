@@ -3,6 +3,7 @@ use std::{sync::Arc, time::Instant};
 use toolcrib_core::{__internal::millis, CancellationToken, EventKind, TurnEvents, Usage};
 use toolcrib_engine::Turn;
 
+use super::{guard::Reached, spending::Spending};
 use crate::outcome::RunEnd;
 
 /// Records the run's events, and sums up its usage. A run that is dropped midway still emits its
@@ -14,10 +15,13 @@ pub(super) struct Report {
     pub(super) iteration: Option<u32>,
     pub(super) iterations: u32,
     pub(super) usage: Usage,
+    pub(super) spending: Spending,
+    /// The limit or budget that forbids another request.
+    pub(super) over: Option<Reached>,
 }
 
 impl Report {
-    pub(super) fn new(turn: &Turn, began: Instant) -> Self {
+    pub(super) fn new(turn: &Turn, began: Instant, spending: Spending) -> Self {
         Self {
             events: Arc::clone(turn.events()),
             cancellation: turn.cancellation().clone(),
@@ -25,7 +29,15 @@ impl Report {
             iteration: None,
             iterations: 0,
             usage: Usage::NOTHING,
+            spending,
+            over: None,
         }
+    }
+
+    /// Ends the run if a limit or budget forbids another request.
+    pub(super) async fn may_request(&mut self) -> Result<(), RunEnd> {
+        self.over = self.spending.over().await?;
+        if self.over.is_some() { Err(RunEnd::over_limit()) } else { Ok(()) }
     }
 
     pub(super) fn emit(&self, kind: impl FnOnce() -> EventKind) {
@@ -66,15 +78,20 @@ impl Report {
 
     pub(super) fn over(&mut self, end: &RunEnd) {
         self.iteration = None;
-        self.emit(|| EventKind::TurnEnd {
+        self.emit(|| self.ended(end));
+        self.events.close();
+    }
+
+    /// The last event.
+    pub(super) fn ended(&self, end: &RunEnd) -> EventKind {
+        EventKind::TurnEnd {
             stopped: end.stopped.as_str().into(),
             answer: end.answer.clone(),
             iterations: self.iterations,
             usage: self.usage,
             duration_ms: millis(self.began.elapsed()),
             error: end.error.as_ref().map(ToString::to_string),
-        });
-        self.events.close();
+        }
     }
 }
 

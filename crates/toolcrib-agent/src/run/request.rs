@@ -10,7 +10,11 @@ use toolcrib_core::{
     ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, Usage,
 };
 
-use super::{AgentParts, report::Report};
+use super::{
+    AgentParts,
+    report::Report,
+    spending::{Requested, cost},
+};
 use crate::outcome::RunEnd;
 
 /// The received parts of a response, complete or not.
@@ -23,6 +27,8 @@ pub(super) struct PartialResponse {
     /// The response, if it was complete but unusable.
     pub(super) whole: Option<ModelResponse>,
     pub(super) usage: Usage,
+    /// The size of the pieces so far.
+    pub(super) bytes: u64,
     /// When its first piece arrived.
     pub(super) first: Option<Instant>,
 }
@@ -36,12 +42,13 @@ pub(super) async fn ask(
     request: ModelRequest,
     received: &mut PartialResponse,
 ) -> Result<Result<ModelResponse, ModelError>, RunEnd> {
+    let (menu, sent) = (Arc::clone(&request.menu), request_bytes(&request));
     report.emit(|| EventKind::ModelStart {
         model: model.name().into(),
         messages: request.messages.len(),
         tools: request.menu.len(),
         tool_choice: request.tool_choice.clone(),
-        bytes: request_bytes(&request),
+        bytes: sent,
     });
     let began = Instant::now();
     let cancellation = report.cancellation.clone();
@@ -57,16 +64,27 @@ pub(super) async fn ask(
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
-    let mut usage = response
+    let usage = response
         .map(|response| response.usage)
         .or(error.map(|error| error.usage))
         .unwrap_or_default();
-    if !model.reports_cost() {
-        // A failed request may have been charged too.
-        usage.cost_usd = None;
-    }
+    let (usage, is_cut_off) = cost(
+        model.price(),
+        model.reports_cost(),
+        usage,
+        error.map(|error| error.class),
+        response.is_some(),
+    );
     received.usage = usage;
     report.usage += usage;
+    report.spending.requested(&Requested {
+        model: model.name(),
+        price: model.price(),
+        menu: &menu,
+        usage,
+        bytes: (sent, received.bytes),
+        is_cut_off,
+    });
     let first = received.first.map(|first| millis(first.duration_since(began)));
     report.emit(|| EventKind::ModelEnd {
         model: model.name().into(),
@@ -132,7 +150,8 @@ async fn listen(
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
     while let Some(chunk) = stream.next().await {
         let chunk = chunk?;
-        if matches!(chunk, ModelChunk::Text(_) | ModelChunk::Reasoning(_)) {
+        if let ModelChunk::Text(piece) | ModelChunk::Reasoning(piece) = &chunk {
+            received.bytes += piece.len() as u64;
             received.first.get_or_insert_with(Instant::now);
         }
         match chunk {

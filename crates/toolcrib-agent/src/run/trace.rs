@@ -7,11 +7,14 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Digest, Event, EventKind, Events, SessionRecord, Subscription, TracedEvent};
+use toolcrib_core::{
+    __internal::millis, Digest, Event, EventKind, Events, SessionRecord, Subscription, TracedEvent,
+};
 use toolcrib_engine::Redactor;
 
 /// The limit of the events of a run, in bytes. Beyond it only the end of each model request and of
@@ -54,6 +57,11 @@ impl Trace {
         Self { waiting, redactor, written: AtomicU64::new(0), subscription }
     }
 
+    /// Adds the end of the run, which listeners receive after it was written.
+    pub(super) fn end(&self, end: &EventKind, took: Duration) {
+        self.waiting.lock().keep(end, None, millis(took));
+    }
+
     /// The events since the last time, as records.
     pub(super) fn take(&self) -> Vec<SessionRecord> {
         let events = mem::take(&mut self.waiting.lock().events);
@@ -70,7 +78,7 @@ impl Trace {
         let bytes = serde_json::to_string(&fields).map_or(0, |json| json.len() as u64);
         let is_full = self.written.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES;
         if is_full {
-            if !matches!(&*name, "model.end" | "tool.end") {
+            if !matches!(&*name, "model.end" | "tool.end" | "agent.turn_end") {
                 return None;
             }
             fields.remove("cause");
@@ -101,6 +109,7 @@ impl Waiting {
             | EventKind::IterationStart
             | EventKind::IterationEnd { .. }
             | EventKind::DiscoveryStarted { .. }
+            // Kept with the end of the run.
             | EventKind::TurnEnd { .. } => return,
             EventKind::TurnStart { message, .. } => *message = Arc::default(),
             EventKind::ToolStart { args, .. } => *args = Value::Null,
@@ -113,22 +122,22 @@ impl Waiting {
             }
             _ => {}
         }
+        self.keep(&kind, event.iteration, event.at_ms);
+    }
+
+    fn keep(&mut self, kind: &EventKind, iteration: Option<u32>, at_ms: u64) {
         // Every event is an object.
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(&kind) else { return };
-        let of_content = match &kind {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(kind) else { return };
+        let of_content = match kind {
             EventKind::TurnStart { .. } => "message",
             EventKind::ToolStart { .. } => "args",
             EventKind::ToolEnd { .. } => "value",
+            EventKind::TurnEnd { .. } => "answer",
             _ => "type",
         };
         fields.remove(of_content);
         fields.remove("type");
-        self.events.push(TracedEvent {
-            name: kind.name().into(),
-            iteration: event.iteration,
-            at_ms: event.at_ms,
-            fields,
-        });
+        self.events.push(TracedEvent { name: kind.name().into(), iteration, at_ms, fields });
     }
 }
 

@@ -101,6 +101,7 @@ impl<'a> Transcript<'a> {
     /// Continues the usage of an interrupted turn, and reports what becomes of its calls.
     pub(super) fn resumed(&mut self, turn: &InterruptedTurn) {
         self.report.usage = turn.usage;
+        self.report.spending.resumed(&turn.usage);
         let calls = |is: fn(&CallState) -> bool| {
             let calls = turn.calls.iter().filter(|call| is(&call.state));
             calls.map(|call| Arc::clone(&call.call.id)).collect::<Vec<_>>()
@@ -200,6 +201,7 @@ impl<'a> Transcript<'a> {
         let (agent, models, report) = (self.agent, self.models, &mut self.report);
         Ok(match &self.recovery {
             None => {
+                report.may_request().await?;
                 let model = models.first();
                 ask(agent, model, report, request, &mut PartialResponse::default())
                     .await?
@@ -300,6 +302,7 @@ impl<'a> Transcript<'a> {
         for result in &results {
             self.report.usage += Usage::of_tool(result.cost_usd);
         }
+        self.report.spending.called(&results);
         self.tool_calls.extend(results);
     }
 }

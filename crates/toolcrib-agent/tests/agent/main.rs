@@ -9,6 +9,7 @@
 
 mod approving;
 mod asking;
+mod budgets;
 mod building;
 mod compaction;
 mod ending;

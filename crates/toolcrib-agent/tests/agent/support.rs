@@ -6,8 +6,13 @@ use toolcrib_core::{SkillId, Tool, ToolBuilder, ToolCall, ToolContext, ToolName,
 use toolcrib_engine::{Redactor, Skill, Skills};
 use toolcrib_testing::{Answer, EventRecorder, TestModel};
 
-pub(crate) const USAGE: Usage =
-    Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 2, cost_usd: Some(0.25) };
+pub(crate) const USAGE: Usage = Usage {
+    input_tokens: 10,
+    cached_input_tokens: 4,
+    cache_write_tokens: 0,
+    output_tokens: 2,
+    cost_usd: Some(0.25),
+};
 
 /// A text with a cost.
 pub(crate) fn says(text: &str) -> Answer {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_agent::{RunOptions, Session};
 use toolcrib_core::{
-    NewSession, Policy, Rule, SessionOwner, SessionStore as _, ToolContext, TracedEvent, err,
-    unfence,
+    NewSession, Policy, Rule, SessionOwner, SessionStore as _, ToolContext, ToolName, TracedEvent,
+    err, unfence,
 };
-use toolcrib_engine::Redactor;
+use toolcrib_engine::{OnSkip, Redactor, Skill, SkillStep, Skills, TurnOptions};
 use toolcrib_store::MemoryStore;
 use toolcrib_testing::model;
 
-use crate::support::{agent, builder, call, calls, says, tool};
+use crate::support::{agent, builder, call, calls, says, skill_id, tool};
 
 async fn session(store: &MemoryStore) -> Session {
     let owner = SessionOwner::default();
@@ -127,4 +127,34 @@ async fn events_of_a_long_run_are_limited_and_its_usage_is_kept() {
     assert_eq!(sum, outcome.usage.input_tokens);
     let size: usize = events.iter().map(|e| serde_json::to_string(&e.fields).unwrap().len()).sum();
     assert!(size < 1_100_000, "{size}");
+}
+
+#[tokio::test]
+async fn the_end_of_the_run_and_the_steps_that_are_left_are_kept() {
+    let step = |name: &str| SkillStep { tool: ToolName::new(name).unwrap(), note: None };
+    let skill = Skill::new(skill_id("refunding"), "Refunds.", "Refund.")
+        .steps([step("t"), step("u")], OnSkip::Advance);
+    let model = model().then(calls([call("c1", "t", json!({}))])).always(says("That is all."));
+    let agent = agent(&model)
+        .tool(tool("t"))
+        .tool(tool("u"))
+        .skills(Skills::new(vec![skill]).unwrap())
+        .build()
+        .unwrap();
+    let store = MemoryStore::new();
+    let session = session(&store).await;
+    let mut options = RunOptions::default().session(&session);
+    options.turn = TurnOptions::default().skill(skill_id("refunding"));
+    let outcome = agent.run("Go", options).await;
+    let events = events(&store, &session, 1);
+    let [.., unfinished, end] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(
+        (&*unfinished.name, &unfinished.fields["remaining"]),
+        ("skill.steps_unfinished", &json!(["u"]))
+    );
+    assert_eq!((&*end.name, &end.fields["stopped"]), ("agent.turn_end", &json!("answered")));
+    assert_eq!((&end.fields["iterations"], end.iteration), (&json!(outcome.iterations), None));
+    assert_eq!(end.fields["usage"], json!(outcome.usage));
+    // The messages have it.
+    assert_eq!(end.fields.get("answer"), None);
 }

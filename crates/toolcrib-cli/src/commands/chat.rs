@@ -9,7 +9,7 @@ use std::{
 };
 
 use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
-use toolcrib_core::{CancellationToken, Message, Usage};
+use toolcrib_core::{CancellationToken, Message, Usage, UsageStore};
 use toolcrib_engine::Iteration;
 use toolcrib_project::Project;
 
@@ -19,7 +19,7 @@ use self::{
 };
 use super::{
     ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, run,
-    run_session::ChosenSession, skills, turn_options, with_project,
+    run_session::ChosenSession, skills, turn_options, usage, with_project,
 };
 use crate::{
     args::{ChatArgs, Global, Situation},
@@ -68,6 +68,8 @@ struct Chat<'a> {
     /// With the skills that the user activates.
     situation: Situation,
     conversation: Conversation,
+    /// Counts the usage of all runs.
+    usage_store: Option<Arc<dyn UsageStore>>,
     usage: Usage,
     turns: usize,
 }
@@ -94,6 +96,10 @@ impl<'a> Chat<'a> {
             chosen.adapt(&mut situation)?;
         }
         let agent = run::agent(project, &situation, !global.quiet).await?;
+        let usage_store = match &chosen {
+            Some(chosen) => Some(chosen.usage_store()),
+            None => usage::store_without_session(project).await?,
+        };
         let conversation = match chosen {
             None => Conversation::Unstored(Arc::default()),
             Some(chosen) if chosen.is_new() => Conversation::Later(Some(chosen)),
@@ -110,6 +116,7 @@ impl<'a> Chat<'a> {
             agent,
             situation,
             conversation,
+            usage_store,
             usage,
             turns,
         })
@@ -213,6 +220,7 @@ impl<'a> Chat<'a> {
         }
         let mut options = RunOptions::from(turn);
         options.turn_timeout = self.args.timeout;
+        options.usage_store.clone_from(&self.usage_store);
         match &self.conversation {
             Conversation::Stored(session) => options.session = Some(session.clone()),
             Conversation::Unstored(messages) => options.history = messages.to_vec(),
@@ -278,7 +286,11 @@ impl<'a> Chat<'a> {
                 let (reviews, grants) = approvals::listed(self.project, false).await?;
                 output::approvals(&reviews, &grants, self.global.quiet);
             }
-            Slash::Usage => output::chat_usage(self.turns, &self.usage),
+            Slash::Usage => {
+                output::chat_usage(self.turns, &self.usage);
+                let owner = self.situation.whom.owner();
+                output::budget(&usage::budget(self.project, &owner).await?);
+            }
             Slash::Help => output::chat_help(slash::HELP),
             Slash::Invalid(problem) => return Err(Problem::usage(problem)),
             Slash::Quit => {}

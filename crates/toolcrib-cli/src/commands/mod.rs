@@ -32,6 +32,7 @@ mod slow_servers;
 mod tools;
 mod trace;
 mod trust;
+mod usage;
 
 use std::{
     fmt::Write as _,
@@ -75,6 +76,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Approve(args) => approvals::approve(&global, args, cancellation).await,
         Command::Deny(args) => approvals::deny(&global, args, cancellation).await,
         Command::Replay(args) => replay::replay(&global, args, cancellation).await,
+        Command::Usage(args) => usage::usage(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Find(args) => find::find(&global, args, cancellation).await,

@@ -7,7 +7,7 @@ mod sides;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_agent::RunOptions;
+use toolcrib_agent::{Budget, RunOptions};
 use toolcrib_core::{CancellationToken, EventKind, Message, Model, StoredSession};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
@@ -19,7 +19,7 @@ use super::{
     models::first_configured,
     sessions::inspected,
     trace::{StoredTrace, find},
-    turn_options, with_project,
+    turn_options, usage, with_project,
 };
 use crate::{
     args::{Fresh, Global, ReplayArgs, Situation, Whom},
@@ -80,6 +80,10 @@ async fn repeat(
     {
         builder = builder.personality_model(Arc::clone(&trace.personality), model);
     }
+    if sides.model {
+        // A recorded answer costs nothing.
+        builder = builder.budget(Budget::default());
+    }
     let agent = builder
         .engine(|engine| engine.middleware(Shared(Arc::clone(&tools))))
         .build()
@@ -89,6 +93,9 @@ async fn repeat(
     let mut options = RunOptions::from(turn);
     options.history = history(session, trace.turn);
     options.tool_choices = compare::tool_choices(trace);
+    if !sides.model {
+        options.usage_store = usage::store_without_session(project).await?;
+    }
     let run = agent.run(Arc::clone(&trace.message), options);
     let menus = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&menus);
@@ -134,7 +141,7 @@ async fn model(
     }
     match project.model() {
         Some(model) => Ok(Arc::clone(model)),
-        None => Ok(Arc::clone(&first_configured(project).await?.model) as Arc<dyn Model>),
+        None => Ok(project.prices().of(first_configured(project).await?.model)),
     }
 }
 

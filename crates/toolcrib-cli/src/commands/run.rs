@@ -22,7 +22,7 @@ use super::{
     project_flags,
     recording::Recording,
     run_session::ChosenSession,
-    turn_options, with_project_told,
+    turn_options, usage, with_project_told,
 };
 use crate::{
     args::{Global, ResumeArgs, RunArgs, Situation},
@@ -135,6 +135,10 @@ async fn follow(
     }
     let schema = schema(args.schema.as_deref(), &cancellation).await?;
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
+    let usage_store = match &chosen {
+        Some(chosen) => Some(chosen.usage_store()),
+        None => usage::store_without_session(project).await?,
+    };
     let session = match chosen {
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
         None => None,
@@ -148,6 +152,7 @@ async fn follow(
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
     options.session.clone_from(&session);
+    options.usage_store = usage_store;
 
     let narrator = tells.then(|| Arc::new(Narrator::new(global.verbose, schema.is_none())));
     if let Some(narrator) = narrator.clone() {
@@ -248,7 +253,7 @@ pub(super) async fn agent(
         if tells {
             output::chosen_model(first.model.name(), &first.origin);
         }
-        builder = builder.shared_model(Arc::clone(&first.model) as Arc<dyn Model>);
+        builder = builder.shared_model(project.prices().of(first.model));
     }
     builder.build().map_err(|error| Problem::usage(error.to_string()))
 }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use toolcrib_agent::Session;
 use toolcrib_core::{
     CancellationToken, NewSession, SessionInfo, SessionOwner, SessionStore, SessionStoreError,
-    TurnState, is_session_id,
+    TurnState, UsageStore, is_session_id,
 };
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
@@ -23,6 +23,7 @@ const SLOW: Duration = Duration::from_secs(1);
 /// The session that a run continues or creates.
 pub(super) struct ChosenSession {
     store: Arc<dyn SessionStore>,
+    usage_store: Arc<dyn UsageStore>,
     owner: SessionOwner,
     target: Target,
 }
@@ -56,7 +57,12 @@ impl ChosenSession {
         let target = target.ok_or_else(|| {
             Problem::usage("there is no session to continue; leave out `-c` to begin one")
         })?;
-        Ok(Some(Self { store: Arc::new(store), owner, target }))
+        Ok(Some(Self {
+            usage_store: Arc::new(store.clone()),
+            store: Arc::new(store),
+            owner,
+            target,
+        }))
     }
 
     /// Finds the interrupted session of the command line, or the last interrupted one.
@@ -87,7 +93,12 @@ impl ChosenSession {
             ))),
             (Some((store, info)), _) => {
                 let target = Target::Existing { id: info.id, personality: info.personality };
-                Ok(Self { store: Arc::new(store), owner, target })
+                Ok(Self {
+                    usage_store: Arc::new(store.clone()),
+                    store: Arc::new(store),
+                    owner,
+                    target,
+                })
             }
             (None, Some(session)) => Err(SessionStoreError::Unknown { session }.into()),
             (None, None) => Err(Problem::usage(
@@ -95,6 +106,11 @@ impl ChosenSession {
                  continues the last conversation",
             )),
         }
+    }
+
+    /// The store that counts the usage of its runs.
+    pub(super) fn usage_store(&self) -> Arc<dyn UsageStore> {
+        Arc::clone(&self.usage_store)
     }
 
     /// Whether it begins with the first turn.
@@ -125,7 +141,7 @@ impl ChosenSession {
         tells: bool,
         cancellation: &CancellationToken,
     ) -> Result<Session, Problem> {
-        let Self { store, owner, target } = self;
+        let Self { store, owner, target, .. } = self;
         let opening = async {
             match target {
                 Target::Existing { id, .. } => Session::open(store, &owner, &id).await,

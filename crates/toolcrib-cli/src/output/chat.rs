@@ -4,7 +4,8 @@ use toolcrib_core::{SessionInfo, Usage};
 
 use super::{
     note,
-    text::{DIM, GOOD, STRONG, count, grouped, safe},
+    text::{DIM, GOOD, STRONG, count, safe},
+    trace::spent,
 };
 
 /// The beginning of a chat.
@@ -72,15 +73,5 @@ pub(crate) fn chat_skills<'a>(known: impl Iterator<Item = &'a str>, active: &[St
 
 /// Prints the usage of a chat.
 pub(crate) fn chat_usage(turns: usize, usage: &Usage) {
-    let cost = match usage.cost_usd {
-        Some(cost) if cost > 0.0 => format!("${cost:.4}"),
-        _ => "no price is known".to_owned(),
-    };
-    note!(
-        "{}: {} tokens in ({} cached), {} out, {cost}",
-        count(turns, "turn"),
-        grouped(usage.input_tokens),
-        grouped(usage.cached_input_tokens),
-        grouped(usage.output_tokens)
-    );
+    note!("{}: {}", count(turns, "turn"), spent(usage));
 }

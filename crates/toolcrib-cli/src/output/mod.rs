@@ -25,6 +25,7 @@ mod tools;
 mod trace;
 mod trace_page;
 mod trust;
+mod usage;
 
 use std::path::{Path, PathBuf};
 
@@ -72,6 +73,7 @@ pub(crate) use self::{
     trace::{RunsJson, runs, trace},
     trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
+    usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
 };
 
 /// Prints to standard output.

@@ -9,6 +9,7 @@ use toolcrib_project::Project;
 use super::{
     note,
     text::{DIM, WARN, arguments, count, duration, grouped, safe, shown},
+    trace::{cached, money},
 };
 
 /// Prints the summary to standard error. `remote` contains the tools of MCP servers.
@@ -108,10 +109,7 @@ impl Effects {
 fn took(outcome: &RunOutcome) -> String {
     let usage = outcome.usage;
     let iterations = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "iteration");
-    let cached = match usage.cached_input_tokens {
-        0 => String::new(),
-        cached => format!(" ({cached} of them cached)"),
-    };
+    let cached = cached(&usage);
     let mut took = format!(
         "{iterations} in {}, {} tokens in{cached}, {} out",
         duration(outcome.duration),
@@ -119,7 +117,7 @@ fn took(outcome: &RunOutcome) -> String {
         usage.output_tokens
     );
     if let Some(cost) = usage.cost_usd.filter(|cost| *cost > 0.0) {
-        let _ = write!(took, ", ${cost:.4}");
+        let _ = write!(took, ", {}", money(Some(cost)));
     }
     took
 }

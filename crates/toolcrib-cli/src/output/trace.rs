@@ -63,16 +63,25 @@ pub(crate) fn runs(runs: &[StoredRun], limit: usize, quiet: bool) {
 
 /// Tokens and money.
 pub(super) fn spent(usage: &Usage) -> String {
-    let cached = match usage.cached_input_tokens {
-        0 => String::new(),
-        cached => format!(" ({} cached)", grouped(cached)),
-    };
+    let cached = cached(usage);
     format!(
         "{} tokens in{cached}, {} out, {}",
         grouped(usage.input_tokens),
         grouped(usage.output_tokens),
         money(usage.cost_usd)
     )
+}
+
+/// The input tokens that the vendor read from its prompt cache or wrote to it, in parentheses.
+pub(super) fn cached(usage: &Usage) -> String {
+    let part =
+        |tokens: u64, what: &str| (tokens > 0).then(|| format!("{} {what}", grouped(tokens)));
+    let read = part(usage.cached_input_tokens, "cached");
+    let written = part(usage.cache_write_tokens, "written to the cache");
+    match read.into_iter().chain(written).collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    }
 }
 
 /// An amount, such as `$0.0123`; its absence is unknown, never zero.
@@ -158,6 +167,10 @@ pub(crate) fn trace(trace: &Trace, verbose: bool) {
     }
     if let Some(answer) = &trace.answer {
         say!("\n{STRONG}answer{STRONG:#}  {}", shortened(answer, verbose));
+    }
+    if let Some(end) = &trace.end {
+        say!("");
+        note(end, verbose);
     }
 }
 

@@ -22,16 +22,14 @@ pub(crate) fn trace(session: &StoredSession, turn: u32, events: Vec<TracedEvent>
         is_partial |= event.fields.contains_key("trace_is_full");
         builder.event(event);
     }
-    let (iterations, notes) = builder.end(&messages);
-    Some(whole(session, stored, &messages, iterations, notes, is_partial))
+    Some(whole(session, stored, &messages, builder.end(&messages), is_partial))
 }
 
 fn whole(
     session: &StoredSession,
     stored: &StoredTurn,
     messages: &[&Message],
-    iterations: Vec<TracedIteration>,
-    notes: Vec<Note>,
+    (iterations, notes, end): (Vec<TracedIteration>, Vec<Note>, Option<Note>),
     is_partial: bool,
 ) -> Trace {
     let info = &session.info;
@@ -59,6 +57,7 @@ fn whole(
         answer,
         iterations,
         notes,
+        end,
         is_partial,
     }
 }
@@ -71,6 +70,7 @@ struct Builder<'a> {
     made: HashMap<&'a str, &'a StoredCall>,
     iterations: Vec<TracedIteration>,
     notes: Vec<Note>,
+    ended: Option<Note>,
     /// The tools of each menu, by fingerprint, and its withheld ones.
     menus: HashMap<String, TracedMenu>,
 }
@@ -95,6 +95,7 @@ impl<'a> Builder<'a> {
             made: calls.map(|call| (&*call.call_id, call)).collect(),
             iterations: Vec::new(),
             notes: Vec::new(),
+            ended: None,
             menus: HashMap::new(),
         }
     }
@@ -150,6 +151,7 @@ impl<'a> Builder<'a> {
                     call.policy.push(read(&event.fields));
                 }
             }
+            ("agent.turn_end", _) => self.ended = Some(Note::of(event)),
             (_, id) => {
                 let in_call = id.is_some_and(|id| self.call(&id).is_some());
                 self.note(event, in_call);
@@ -214,25 +216,20 @@ impl<'a> Builder<'a> {
 
     fn note(&mut self, event: TracedEvent, in_call: bool) {
         let id = event.fields.get("call_id").and_then(Value::as_str).map(str::to_owned);
-        let note = |event: TracedEvent| Note {
-            name: event.name,
-            at_ms: event.at_ms,
-            fields: event.fields,
-        };
         if in_call && let Some(call) = id.and_then(|id| self.call(&id)) {
-            return call.notes.push(note(event));
+            return call.notes.push(Note::of(event));
         }
         let has_place = self.place(&event).is_some();
         let notes = match self.place(&event) {
             Some(place) if has_place => &mut place.notes,
             _ => &mut self.notes,
         };
-        notes.push(note(event));
+        notes.push(Note::of(event));
     }
 
     /// Gives each iteration the text of its response.
-    fn end(self, messages: &[&Message]) -> (Vec<TracedIteration>, Vec<Note>) {
-        let Self { mut iterations, notes, .. } = self;
+    fn end(self, messages: &[&Message]) -> (Vec<TracedIteration>, Vec<Note>, Option<Note>) {
+        let Self { mut iterations, notes, ended, .. } = self;
         let mut next = 0;
         for message in messages {
             let Message::Assistant { text, calls, .. } = message else { continue };
@@ -254,7 +251,7 @@ impl<'a> Builder<'a> {
                 next = at + 1;
             }
         }
-        (iterations, notes)
+        (iterations, notes, ended)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolcrib_core::{Arguments, SessionOwner, TurnState, Usage};
+use toolcrib_core::{Arguments, SessionOwner, TracedEvent, TurnState, Usage};
 
 pub(crate) use self::{build::trace, name::RunName};
 
@@ -34,6 +34,8 @@ pub(crate) struct Trace {
     pub(crate) iterations: Vec<TracedIteration>,
     /// The events outside of iterations.
     pub(crate) notes: Vec<Note>,
+    /// The event of its end; `None` of a killed run.
+    pub(crate) end: Option<Note>,
     /// Whether events are missing: the run was made by an older program, or reached the limit.
     pub(crate) is_partial: bool,
 }
@@ -226,6 +228,10 @@ impl TracedMenu {
 }
 
 impl Note {
+    pub(crate) fn of(event: TracedEvent) -> Self {
+        Self { name: event.name, at_ms: event.at_ms, fields: event.fields }
+    }
+
     /// Whether a reader of the trace wants it: fast listings are not news.
     pub(crate) fn is_news(&self) -> bool {
         match &*self.name {
@@ -241,8 +247,12 @@ impl Note {
     /// The event in words.
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
+        // Its time and its usage are shown with the run.
+        let is_end = &*self.name == "agent.turn_end";
         for (field, value) in &self.fields {
-            if matches!(&**field, "call_id" | "args_digest" | "digest" | "answer_schema") {
+            if matches!(&**field, "call_id" | "args_digest" | "digest" | "answer_schema")
+                || is_end && matches!(&**field, "usage" | "duration_ms")
+            {
                 continue;
             }
             let value = match value {

@@ -49,12 +49,12 @@ calls = [{ tool = "look" }, { tool = "pay", args = { note = "to \u202eben\u200b"
 text = "Hello."
 "#;
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     Project::of(&[("toolcrib.toml", FILE), ("script.toml", SCRIPT)])
 }
 
 /// The payments that were made.
-fn paid(project: &Project) -> String {
+pub(crate) fn paid(project: &Project) -> String {
     fs::read_to_string(project.path().join("paid.txt")).unwrap_or_default()
 }
 

@@ -2,7 +2,13 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use crate::{live::SlowModel, model_faults::wire::Said, support::Project, terminal::Terminal};
+use crate::{
+    approvals::{paid, project},
+    live::SlowModel,
+    model_faults::wire::Said,
+    support::Project,
+    terminal::Terminal,
+};
 
 /// The prompt, ready for the next line.
 fn at_prompt(terminal: &mut Terminal) {
@@ -115,4 +121,42 @@ fn a_chat_needs_a_terminal_and_a_link_is_no_history() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "");
     let (_, listed) = desk.json(&["sessions"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 0, "no turn, no session: {listed}");
+}
+
+#[test]
+fn a_call_that_needs_approval_is_decided_in_a_chat_and_ctrl_c_ends_only_the_turn() {
+    let project = project();
+    let mut terminal = Terminal::start(&project.command(&["chat", "--as", "ann"]), 80);
+    say(&mut terminal, "Pay");
+    terminal.wait_for("[y/r/N]");
+    terminal.send("y\r");
+    terminal.wait_for("Done: ");
+    assert_eq!(paid(&project), "5 to ann\n");
+
+    say(&mut terminal, "Pay");
+    assert!(terminal.wait_until(|screen| screen.matches("[y/r/N]").count() == 2));
+    terminal.send("n\r");
+    assert!(terminal.wait_until(|screen| screen.matches("Done: ").count() == 2));
+    assert!(terminal.shown().contains("the user refused this call"), "{}", terminal.shown());
+
+    say(&mut terminal, "Pay");
+    assert!(terminal.wait_until(|screen| screen.matches("[y/r/N]").count() == 3));
+    terminal.send("\u{3}");
+    terminal.wait_for("cancelled; the chat goes on");
+    say(&mut terminal, "Hello");
+    terminal.wait_for("Hello.");
+    for (line, shown) in [
+        ("/usage", "4 turns: "),
+        ("/approvals", "no call waits"),
+        ("/skill", "this project has no skills"),
+        ("/menu", "offered (2 tools"),
+        ("/why pay", "pay is offered"),
+    ] {
+        say(&mut terminal, line);
+        terminal.wait_for(shown);
+    }
+    say(&mut terminal, "/quit");
+    let (code, screen, _) = terminal.end();
+    assert_eq!((code, paid(&project).as_str()), (Some(0), "5 to ann\n"), "{screen}");
+    assert_eq!(project.json(&["sessions", "--as", "ann"]).1["sessions"][0]["turns"], 4);
 }

@@ -52,4 +52,5 @@ mod terminal;
 mod texts;
 mod tools;
 mod trace;
+mod usage;
 mod widths;

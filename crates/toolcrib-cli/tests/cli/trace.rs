@@ -1,6 +1,7 @@
 //! Stored runs: the list, the trace as text, JSON and page. The page in a browser is in `browser`.
 
 mod browser;
+mod examples;
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -113,6 +114,8 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
       model     script:script.toml: 8 messages and 4 tools sent, 3,710 B; 117 B back in [ms]; 928 tokens in, 30 out, $0
 
     answer  Order 1042 was charged 2 times: 129.00, 129.00 euro. I have refunded one charge, 129.00 euro (charge 75, refund 121).
+
+      event     agent.turn_end +[ms]  stopped: answered; iterations: 4
     "#);
     let session = run["session"].as_str().unwrap();
     for name in [session.to_owned(), format!("{session}/1")] {

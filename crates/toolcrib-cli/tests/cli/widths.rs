@@ -53,7 +53,7 @@ fn no_command_splits_a_word() {
     let ask = "I was charged twice for order 1042, please refund one charge";
     assert_eq!(desk.toolcrib(&["run", ask, "--session", "refund"]).code, Some(0));
     let broken = Project::of(&[("toolcrib.toml", super::check::BROKEN), ("seed.sql", "")]);
-    let commands: [&[&str]; 19] = [
+    let commands: [&[&str]; 24] = [
         &["run", "show ticket 6", "--no-session"],
         &["run", "show ticket 6", "--no-session", "-v"],
         &["run", "hello", "--model", "gpt-5"],
@@ -73,6 +73,11 @@ fn no_command_splits_a_word() {
         &["sessions"],
         &["show", "refund", "-v"],
         &["mcp", "test", "none"],
+        &["runs"],
+        &["trace"],
+        &["replay"],
+        &["usage"],
+        &["usage", "--by", "tool"],
     ];
     for words in commands {
         check(&desk.command(words), 80);

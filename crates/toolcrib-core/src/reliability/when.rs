@@ -45,7 +45,7 @@ pub struct FailureConditions {
 }
 
 const COST_NOT_KNOWN: &str = "the cost for `cost_usd_below` is unknown: a \
-    model does not report the cost of its responses; use `tokens_below`";
+    model has no price and does not report the cost of its responses; use `tokens_below`";
 
 type CheckFn = dyn Fn(&ReliabilityState<'_>) -> Result<bool, CheckError> + Send + Sync;
 

@@ -141,6 +141,7 @@ fn plausible(usage: Usage) -> Usage {
     Usage {
         input_tokens: usage.input_tokens.min(MAX_TOKENS),
         cached_input_tokens: usage.cached_input_tokens.min(MAX_TOKENS),
+        cache_write_tokens: usage.cache_write_tokens.min(MAX_TOKENS),
         output_tokens: usage.output_tokens.min(MAX_TOKENS),
         ..usage
     }

@@ -73,6 +73,7 @@ fn usage(rule: &Rule, seen: &Seen<'_>, text: &str, calls: &[ToolCall]) -> Usage 
     Usage {
         input_tokens: stated.input_tokens.unwrap_or_else(|| input_tokens(seen)),
         cached_input_tokens: stated.cached_input_tokens.unwrap_or(0),
+        cache_write_tokens: stated.cache_write_tokens.unwrap_or(0),
         output_tokens: stated
             .output_tokens
             .unwrap_or_else(|| tokens(chars(text) + calls.iter().map(call_chars).sum::<usize>())),

@@ -109,6 +109,7 @@ pub(super) enum Arg {
 pub(super) struct StatedUsage {
     pub(super) input_tokens: Option<u64>,
     pub(super) cached_input_tokens: Option<u64>,
+    pub(super) cache_write_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
 }

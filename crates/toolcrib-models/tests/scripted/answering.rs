@@ -216,7 +216,7 @@ async fn a_rule_with_calls_alone_streams_no_text() {
 #[tokio::test]
 async fn usage_is_what_the_rule_states_and_otherwise_estimated() {
     let seen = user("four");
-    let stated = "usage = { input_tokens = 10, cached_input_tokens = 4, output_tokens = 5, \
+    let stated = "usage = { input_tokens = 10, cached_input_tokens = 4, cache_write_tokens = 3, output_tokens = 5, \
                   cost_usd = 0.25 }";
     let usage = |more: &str| {
         let model = model(&format!("[[rule]]\ntext = '12345'\n{more}"));
@@ -225,7 +225,13 @@ async fn usage_is_what_the_rule_states_and_otherwise_estimated() {
     };
     assert_eq!(
         usage(stated).await,
-        Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, cost_usd: Some(0.25) }
+        Usage {
+            input_tokens: 10,
+            cached_input_tokens: 4,
+            cache_write_tokens: 3,
+            output_tokens: 5,
+            cost_usd: Some(0.25)
+        }
     );
     // 15 of the system text, 2 of the empty tool block, 4 of the message; 5 of the answer.
     let estimated = Usage { input_tokens: 6, output_tokens: 2, ..Usage::NOTHING };

@@ -13,6 +13,7 @@ mod params;
 mod personality;
 mod plugin;
 mod policy;
+mod prices;
 mod reliability;
 mod remote;
 mod sandbox;
@@ -37,6 +38,7 @@ pub(crate) use self::{
     personality::{NetworkSection, PersonalitySection},
     plugin::{PluginFile, PluginSection},
     policy::{PolicySection, RoleSection, RuleSection},
+    prices::{BudgetSection, PricesSection},
     reliability::{ReliabilityRuleSection, ReliabilitySection, Verb},
     remote::REMOTE_ON_FAILURE,
     sandbox::SandboxDefaultSection,
@@ -69,6 +71,8 @@ pub(crate) struct ProjectFile {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) agent: AgentSection,
     pub(crate) limits: LimitsSection,
+    pub(crate) budget: BudgetSection,
+    pub(crate) prices: PricesSection,
     pub(crate) sandbox: SandboxDefaultSection,
     pub(crate) skills: SkillsSection,
     pub(crate) artifacts: Option<ArtifactsSection>,
@@ -115,6 +119,8 @@ impl ProjectFile {
             name: file.text("name").map(|name| name.value),
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
+            budget: file.table("budget", BudgetSection::read).unwrap_or_default(),
+            prices: PricesSection::read(file),
             sandbox: file.table("sandbox", SandboxDefaultSection::read).unwrap_or_default(),
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             artifacts: file.table("artifacts", ArtifactsSection::read),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_agent::TurnLimits;
-use toolcrib_config::{Diagnostic, Located, Problems, Table, suggest};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, suggest};
 use toolcrib_engine::ToolsMode;
 
 /// The limit of iterations of one turn.
@@ -60,6 +60,8 @@ pub(crate) struct LimitsSection {
     pub(crate) batch_result_chars: Option<usize>,
     pub(crate) tool_timeout: Option<Duration>,
     pub(crate) turn: TurnLimits,
+    /// The position of `max_cost_usd`.
+    pub(crate) cost_at: Option<Spot>,
 }
 
 impl LimitsSection {
@@ -69,6 +71,7 @@ impl LimitsSection {
                 .integer("batch_result_chars", 1..=toolcrib_tools::MAX_RESULT_CHARS),
             tool_timeout: table.duration("tool_timeout"),
             turn: Self::turn(table),
+            cost_at: table.value("max_cost_usd").map(|cost| cost.at()),
         }
     }
 
@@ -83,7 +86,7 @@ impl LimitsSection {
                 .or(default.max_identical_calls),
             max_denials: table.integer("max_denials", 1..=u32::MAX).or(default.max_denials),
             max_tokens: table.integer("max_tokens", 1..=u64::MAX),
-            max_cost_usd: table.number("max_cost_usd", f64::MIN_POSITIVE..),
+            max_cost_usd: table.number("max_cost_usd", 1e-6..),
         }
     }
 }

@@ -22,12 +22,13 @@ use crate::{
     private,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
-        ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability, SandboxDefaults,
-        build_artifacts, build_models, build_policy, build_reliability, build_secrets,
-        build_serving, build_skills, build_tokens, build_tools, check_alternatives, check_plugins,
-        for_all_skills, keep_usable_tools, offered_with_secrets, read_schemas,
-        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
-        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
+        ModelSources, NamedModel, Names, Part, PersonalitySources, Prices, Reliability,
+        SandboxDefaults, build_artifacts, build_models, build_policy, build_reliability,
+        build_secrets, build_serving, build_skills, build_tokens, build_tools, check_alternatives,
+        check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets, read_schemas,
+        refuse_unknown_costs, report_captured_names, report_duplicate_tools, report_false_origins,
+        report_taken_names, report_unreachable_hosts, report_unreachable_hubs,
+        warn_of_unknown_costs,
     },
     root::Root,
     secrets::EnvironmentSecrets,
@@ -203,7 +204,14 @@ impl Project {
             &problems,
         );
         let models = build_models(&file.models, &secrets, &names, &problems);
-        let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
+        let prices = Prices::read(&file.prices, root, &problems);
+        let sources = ModelSources {
+            root,
+            names: &names,
+            declared: &models,
+            prices: &prices,
+            problems: &problems,
+        };
         let Chosen { model, fallback_models, reliability } =
             choose_models(&file, &sources, options, &problems)?;
         let own_models = options.model.is_none().then_some(&sources);
@@ -260,6 +268,9 @@ impl Project {
         }
         let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
         let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
+        let all_models: Vec<_> = all_models.collect();
+        let money = file.limits.cost_at.iter().chain(&file.budget.money);
+        refuse_unknown_costs(money, &all_models, &problems);
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
         let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
@@ -307,6 +318,8 @@ impl Project {
             system,
             limits: limits(&file.limits),
             turn_limits: file.limits.turn.clone(),
+            budget: file.budget.budget.clone(),
+            prices,
             max_iterations: file.agent.max_iterations,
             turn_timeout: file.agent.turn_timeout,
             secrets,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use toolcrib_agent::{Agent, AgentBuilder, TurnLimits};
+use toolcrib_agent::{Agent, AgentBuilder, Budget, TurnLimits};
 use toolcrib_artifacts::Artifacts;
 use toolcrib_capabilities::{
     database::{Database, postgres::PostgresDatabase},
@@ -27,7 +27,8 @@ use crate::{
     mcp::McpServer,
     plugin::FolderPlugin,
     resolve::{
-        DeclaredHub, DeclaredModel, DeclaredPersonality, Reliability, WithAlternatives, sources,
+        DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability, WithAlternatives,
+        sources,
     },
     secrets::EnvironmentSecrets,
     serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
@@ -60,6 +61,8 @@ pub struct Project {
     system: Option<Arc<str>>,
     limits: Limits,
     turn_limits: TurnLimits,
+    budget: Budget,
+    prices: Prices,
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
     secrets: EnvironmentSecrets,
@@ -202,6 +205,17 @@ impl Project {
     /// The limits of a turn's calls and cost; the agent's defaults unless the file sets them.
     pub fn turn_limits(&self) -> &TurnLimits {
         &self.turn_limits
+    }
+
+    /// The budgets of all runs. A run of the [agent](Self::agent_builder) needs a store of usage if
+    /// there is one, such as that of [`sessions`](Self::sessions).
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The prices of models. The project's own models have theirs.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
     }
 
     /// The limit of iterations of a turn, after which it is wrapped up, if the file sets it.
@@ -396,7 +410,7 @@ impl Project {
         if let Some(timeout) = self.turn_timeout {
             agent = agent.turn_timeout(timeout);
         }
-        agent.turn_limits(self.turn_limits.clone())
+        agent.turn_limits(self.turn_limits.clone()).budget(self.budget.clone())
     }
 }
 

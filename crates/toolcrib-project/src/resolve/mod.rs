@@ -18,6 +18,7 @@ mod part;
 mod part_names;
 mod personality;
 mod policy;
+mod prices;
 mod process_limit;
 mod reliability;
 mod remote;
@@ -44,6 +45,7 @@ pub(crate) use self::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },
     policy::build_policy,
+    prices::refuse_unknown_costs,
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
     sandbox::SandboxDefaults,
     secrets::{build_secrets, offered_with_secrets, references_in},
@@ -54,4 +56,5 @@ pub(crate) use self::{
 pub use self::{
     hub::DeclaredHub,
     models::{DeclaredModel, environment_model},
+    prices::Prices,
 };

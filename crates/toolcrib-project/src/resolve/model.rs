@@ -11,6 +11,7 @@ use toolcrib_models::{
 use super::{
     models::{DeclaredModel, environment_model, report_no_key},
     names::Names,
+    prices::Prices,
     script::warn_of_unknown_tools,
 };
 use crate::{
@@ -33,6 +34,7 @@ pub(crate) struct ModelSources<'a> {
     pub(crate) root: &'a Root,
     pub(crate) names: &'a Names,
     pub(crate) declared: &'a [DeclaredModel],
+    pub(crate) prices: &'a Prices,
     pub(crate) problems: &'a Problems,
 }
 
@@ -57,7 +59,7 @@ impl ModelSources<'_> {
             report_no_key(&named.at, reason, self.problems);
             Ok(())
         };
-        let made = self.make(&named.value, None, read, no_key);
+        let made = self.make(&named.value, None, read, no_key).map(|made| self.priced(made));
         made.unwrap_or_else(|Unusable { problem, help }| {
             self.problems.push(Diagnostic::error(&named.at, problem).help(help));
             None
@@ -83,7 +85,7 @@ impl ModelSources<'_> {
             })
         };
         let no_key = |reason: &str| Err(Unusable { problem: reason.to_owned(), help: None });
-        let made = self.make(name, base_url, read, no_key);
+        let made = self.make(name, base_url, read, no_key).map(|made| self.priced(made));
         made.map_err(|Unusable { problem, help }| {
             let problem = match help {
                 Some(help) => format!("{problem}; {help}"),
@@ -91,6 +93,10 @@ impl ModelSources<'_> {
             };
             LoadError::Model { problem }
         })
+    }
+
+    fn priced(&self, model: Option<Arc<dyn Model>>) -> Option<Arc<dyn Model>> {
+        model.map(|model| self.prices.of(model))
     }
 
     fn make(

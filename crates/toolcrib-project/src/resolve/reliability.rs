@@ -104,8 +104,11 @@ pub(crate) fn warn_of_unknown_costs<'a>(
     }
     for at in section.rules.iter().filter_map(|rule| rule.cost_at.as_ref()) {
         let message = "`cost_usd_below` is never true after a model request: no model of this \
-            project reports costs";
-        problems.push(Diagnostic::warning(at, message).help("write `tokens_below` instead"));
+            project has a price or reports costs";
+        problems.push(
+            Diagnostic::warning(at, message)
+                .help("give its model a [price.\"NAME\"], or write `tokens_below`"),
+        );
     }
 }
 

@@ -11,6 +11,7 @@ const PROBE: &str = r#"
 policy_default = "allow"
 agent = { 0 = 0 }
 limits = { 0 = 0 }
+budget = { 0 = 0 }
 skills = { 0 = 0 }
 sandbox = { 0 = 0 }
 artifacts = { 0 = 0 }
@@ -25,6 +26,8 @@ secrets = { A = { 0 = 0 } }
 [files.NAME]
 0 = 0
 [model.NAME]
+0 = 0
+[price.NAME]
 0 = 0
 [mcp.NAME]
 0 = 0
@@ -102,7 +105,7 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
             if let Some(header) = line.strip_prefix('[') {
                 let header = header.trim_start_matches('[').split(']').next().unwrap();
                 let mut names: Vec<&str> = header.split('.').collect();
-                if let ["database" | "files" | "model" | "mcp" | "hub" | "plugin", name, ..] =
+                if let ["database" | "files" | "model" | "price" | "mcp" | "hub" | "plugin", name, ..] =
                     &mut *names
                 {
                     *name = "NAME";

@@ -176,8 +176,13 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     let running = info.turns == 1 && info.last_turn == Some(TurnState::Running);
     broken.unless(running, "a turn that has begun must be running");
     broken.unless(*info.title == *"first words", "a session must have its first title");
-    let usage =
-        Usage { input_tokens: 7, cached_input_tokens: 3, output_tokens: 5, cost_usd: Some(0.1) };
+    let usage = Usage {
+        input_tokens: 7,
+        cached_input_tokens: 3,
+        cache_write_tokens: 2,
+        output_tokens: 5,
+        cost_usd: Some(0.1),
+    };
     let (stopped, error) = ("failed".into(), Some("why".into()));
     let ended = SessionRecord::TurnEnded { stopped, error, usage };
     let second = SessionRecord::TurnBegan {
@@ -189,6 +194,7 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     let twice = Usage {
         input_tokens: 14,
         cached_input_tokens: 6,
+        cache_write_tokens: 4,
         output_tokens: 10,
         cost_usd: Some(0.1 + 0.1),
     };

@@ -9,6 +9,7 @@ mod approvals;
 mod open;
 mod read;
 mod unsigned;
+mod usage;
 mod write;
 
 use std::{
@@ -354,6 +355,7 @@ impl SessionStore for SqliteStore {
             let ages = params![Unsigned(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
             let expired = transaction.execute(expired, ages)?;
             let sizes = params![Unsigned(now), Unsigned(retention.max_bytes)];
+            usage::prune(transaction)?;
             Ok(expired + transaction.execute(too_large, sizes)?)
         })?;
         if removed > 0 {

@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -140,6 +140,30 @@ const MIGRATIONS: [&str; 6] = [
 ",
     "
     ALTER TABLE messages ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;
+",
+    // The sums outlive sessions. SQL's `NULL` would not equal itself: the session may be empty.
+    "
+    ALTER TABLE turns ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE usage (
+        day INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        session TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        count INTEGER NOT NULL DEFAULT 0,
+        input_tokens INTEGER NOT NULL DEFAULT 0,
+        cached_input_tokens INTEGER NOT NULL DEFAULT 0,
+        cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+        output_tokens INTEGER NOT NULL DEFAULT 0,
+        known_cost_usd REAL NOT NULL DEFAULT 0,
+        unknown_costs INTEGER NOT NULL DEFAULT 0,
+        assumed_costs INTEGER NOT NULL DEFAULT 0,
+        assumed_tokens INTEGER NOT NULL DEFAULT 0,
+        assumed_cost_usd REAL NOT NULL DEFAULT 0,
+        definition_bytes INTEGER NOT NULL DEFAULT 0,
+        result_chars INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (day, owner, session, kind, name)
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 

@@ -28,7 +28,8 @@ macro_rules! turns_of {
     ($others:literal, $condition:literal) => {
         concat!(
             "SELECT number, model, began_ms, ended_ms, stopped, error, input_tokens,
-                cached_input_tokens, output_tokens, cost_usd, turns.title, skills",
+                cached_input_tokens, output_tokens, cost_usd, turns.title, skills,
+                cache_write_tokens",
             $others,
             " FROM turns ",
             $condition
@@ -93,9 +94,9 @@ pub(super) fn runs(
             ORDER BY began_ms DESC, id DESC, number DESC LIMIT ?2"
     );
     all(transaction, runs, params![owner_key(owner), limit], |row| {
-        let new = NewSession { owner: owner.clone(), name: row.get(13)?, personality: "".into() };
-        let info = SessionInfo::new(row.get(12)?, &new, 0);
-        Ok(StoredRun::new(&info, to_turn(row)?, row.get(14)?))
+        let new = NewSession { owner: owner.clone(), name: row.get(14)?, personality: "".into() };
+        let info = SessionInfo::new(row.get(13)?, &new, 0);
+        Ok(StoredRun::new(&info, to_turn(row)?, row.get(15)?))
     })
 }
 
@@ -143,7 +144,7 @@ fn check_owner(
     is_theirs.ok_or_else(|| unknown(id))
 }
 
-fn all<T>(
+pub(super) fn all<T>(
     transaction: &Transaction<'_>,
     sql: &str,
     parameters: impl Params,
@@ -158,7 +159,7 @@ fn all<T>(
     Ok(all)
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(|Unsigned(number)| number)
 }
 
@@ -199,6 +200,7 @@ fn to_turn(row: &Row<'_>) -> Result<StoredTurn, Failure> {
         usage: Usage {
             input_tokens: unsigned(row, 6)?,
             cached_input_tokens: unsigned(row, 7)?,
+            cache_write_tokens: unsigned(row, 12)?,
             output_tokens: unsigned(row, 8)?,
             cost_usd: row.get(9)?,
         },

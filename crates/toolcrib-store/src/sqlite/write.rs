@@ -210,7 +210,8 @@ impl Writer<'_> {
             .prepare_cached(
                 "UPDATE turns SET input_tokens = input_tokens + ?3,
                 cached_input_tokens = cached_input_tokens + ?4,
-                output_tokens = output_tokens + ?5, cost_usd = cost_usd + ?6
+                output_tokens = output_tokens + ?5, cost_usd = cost_usd + ?6,
+                cache_write_tokens = cache_write_tokens + ?7
                 WHERE session = ?1 AND number = ?2",
             )?
             .execute(params![
@@ -219,7 +220,8 @@ impl Writer<'_> {
                 Unsigned(usage.input_tokens),
                 Unsigned(usage.cached_input_tokens),
                 Unsigned(usage.output_tokens),
-                usage.cost_usd
+                usage.cost_usd,
+                Unsigned(usage.cache_write_tokens)
             ])?;
         Ok(())
     }
@@ -233,7 +235,8 @@ impl Writer<'_> {
         self.is_running = false;
         self.transaction.execute(
             "UPDATE turns SET ended_ms = ?3, stopped = ?4, error = ?5, input_tokens = ?6,
-                cached_input_tokens = ?7, output_tokens = ?8, cost_usd = ?9
+                cached_input_tokens = ?7, output_tokens = ?8, cost_usd = ?9,
+                cache_write_tokens = ?10
                 WHERE session = ?1 AND number = ?2",
             params![
                 self.session,
@@ -244,7 +247,8 @@ impl Writer<'_> {
                 Unsigned(usage.input_tokens),
                 Unsigned(usage.cached_input_tokens),
                 Unsigned(usage.output_tokens),
-                usage.cost_usd
+                usage.cost_usd,
+                Unsigned(usage.cache_write_tokens)
             ],
         )?;
         // The history has them now.

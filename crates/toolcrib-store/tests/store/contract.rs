@@ -6,7 +6,7 @@ use toolcrib_core::{
 };
 use toolcrib_store::{
     MemoryStore, SqliteStore,
-    conformance::{check_approval_store, check_session_store},
+    conformance::{check_approval_store, check_session_store, check_usage_store},
 };
 
 #[test]
@@ -17,6 +17,8 @@ fn both_stores_obey_the_contract() {
     check_session_store(&file).unwrap();
     check_approval_store(&file).unwrap();
     check_approval_store(&MemoryStore::new()).unwrap();
+    check_usage_store(&file).unwrap();
+    check_usage_store(&MemoryStore::new()).unwrap();
 }
 
 /// A store with one fault.

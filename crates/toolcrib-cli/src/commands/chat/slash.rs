@@ -9,7 +9,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("/skill", "the skills of the project"),
     ("/skill NAME", "activates a skill from the next turn; `/skill NAME off` deactivates it"),
     ("/approvals", "the calls that wait for approval, and the grants"),
-    ("/usage", "the tokens and the cost of this chat"),
+    ("/usage", "the tokens and the cost of this chat, and the use of budgets"),
     ("/help", "this list"),
     ("/quit", "ends the chat, as Ctrl-D does"),
 ];

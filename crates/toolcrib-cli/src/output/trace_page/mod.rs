@@ -132,6 +132,7 @@ impl Page {
             self.said(answer);
             put!(self, "</section>\n");
         }
+        self.notes(trace.end.as_slice());
         put!(
             self,
             "</main>\n<footer>Written by Toolcrib {}. This page contains no script and loads \

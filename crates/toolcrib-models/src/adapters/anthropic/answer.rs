@@ -214,6 +214,7 @@ impl Reading {
         answer.usage = Usage {
             input_tokens: read.into_iter().flatten().fold(0, u64::saturating_add),
             cached_input_tokens: known.cache_read_input_tokens.unwrap_or_default(),
+            cache_write_tokens: known.cache_creation_input_tokens.unwrap_or_default(),
             output_tokens: known.output_tokens.unwrap_or_default(),
             cost_usd: None,
         };

@@ -156,7 +156,7 @@ impl From<&UsageMetadata> for Usage {
             input_tokens: sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]),
             cached_input_tokens: usage.cached_content_token_count.unwrap_or_default(),
             output_tokens: sum([usage.candidates_token_count, usage.thoughts_token_count]),
-            cost_usd: None,
+            ..Self::default()
         }
     }
 }

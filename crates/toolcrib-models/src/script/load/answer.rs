@@ -90,6 +90,7 @@ pub(super) fn usage(rule: &Table<'_>) -> StatedUsage {
             usage.table("`usage`", |table| StatedUsage {
                 input_tokens: table.integer("input_tokens", 0..),
                 cached_input_tokens: table.integer("cached_input_tokens", 0..),
+                cache_write_tokens: table.integer("cache_write_tokens", 0..),
                 output_tokens: table.integer("output_tokens", 0..),
                 cost_usd: table.number("cost_usd", 0.0..),
             })

@@ -16,7 +16,7 @@ async fn text_reasoning_calls_and_usage_are_heard() {
     assert_eq!(response.text, heard.text);
     assert_eq!(response.stop, StopReason::Finished);
     let usage =
-        Usage { input_tokens: 85, cached_input_tokens: 64, output_tokens: 34, cost_usd: None };
+        Usage { input_tokens: 85, cached_input_tokens: 64, output_tokens: 34, ..Usage::default() };
     assert_eq!(response.usage, usage);
     let calls = [
         ToolCall::unparsed("", "find_order", r#"{"order_id":1042}"#),

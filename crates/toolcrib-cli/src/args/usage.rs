@@ -1,0 +1,100 @@
+//! The arguments of `usage`.
+
+use std::{
+    str::FromStr,
+    time::{Duration, SystemTime},
+};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::sessions::session_word;
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// The subject of each line
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    pub(crate) by: By,
+    /// Begin with this day, YYYY-MM-DD in UTC, or this time ago, such as 7d
+    #[arg(long, value_name = "DAY", default_value = "30d")]
+    pub(crate) since: Since,
+    /// Only this session, by its id or name [default: all]
+    #[arg(long, value_name = "SESSION", value_parser = session_word)]
+    pub(crate) session: Option<String>,
+    /// Only this principal [default: all]
+    #[arg(long, value_name = "PRINCIPAL")]
+    pub(crate) principal: Option<String>,
+    /// Only this tenant [default: all]
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<String>,
+    /// Only this model, by its name in `toolcrib runs`. Tools are left out [default: all]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By {
+    /// Each day, in UTC
+    Day,
+    /// Each session
+    Session,
+    /// Each principal, with its tenant
+    Principal,
+    /// Each model
+    Model,
+    /// Each tool: calls, and the size of definitions and results
+    Tool,
+}
+
+/// A day, as the number of days since 1970 in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Since(pub(crate) u64);
+
+const DAY: u64 = 86_400;
+
+impl Since {
+    fn of(time: SystemTime) -> Self {
+        Self(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY)
+    }
+
+    /// The day as text.
+    pub(crate) fn date(self) -> String {
+        // Later years cannot be written.
+        let since = Duration::from_secs(self.0.min(2_932_896) * DAY);
+        let time = SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH);
+        humantime::format_rfc3339_seconds(time).to_string().chars().take(10).collect()
+    }
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(time) = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")) {
+            return Ok(Self::of(time));
+        }
+        let ago = humantime::parse_duration(text).ok();
+        let then = ago.and_then(|ago| SystemTime::now().checked_sub(ago));
+        then.map(Self::of).ok_or_else(|| {
+            "write a day, such as 2026-11-01, or a time ago, such as 7d or 2weeks".to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_a_date_or_a_time_ago() {
+        let day: Since = "2026-11-01".parse().unwrap();
+        assert_eq!(day.date(), "2026-11-01");
+        let today = Since::of(SystemTime::now());
+        assert_eq!("7d".parse(), Ok(Since(today.0 - 7)));
+        for wrong in ["", "2026-13-01", "2026-11", "seven", "-7d", "99999999999years"] {
+            assert!(wrong.parse::<Since>().is_err(), "{wrong}");
+        }
+        assert_eq!(Since(u64::MAX).date(), "9999-12-31");
+    }
+}

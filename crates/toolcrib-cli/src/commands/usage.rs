@@ -1,0 +1,145 @@
+//! `toolcrib usage`: tokens and money of all runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use toolcrib_core::{
+    CancellationToken, SessionOwner, SessionStore as _, SessionStoreError, StoredUsage,
+    UsageSource, UsageStore, is_session_id,
+};
+use toolcrib_project::Project;
+
+use super::{
+    Problem,
+    sessions::{inspected, on_store},
+};
+use crate::{
+    args::{By, Global, Since, UsageArgs},
+    exit::{self, Exit},
+    output::{self, BudgetLine, UsageJson, UsageLine},
+};
+
+pub(super) async fn usage(
+    global: &Global,
+    args: UsageArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = inspected(global, &cancellation).await?;
+    let owner = owner(&args);
+    let filter = Arc::new(args);
+    let (sessions, wanted, of) = (project.sessions().clone(), Arc::clone(&filter), owner.clone());
+    let stored = on_store(move || {
+        let Some(store) = sessions.open_existing()? else { return Ok(Vec::new()) };
+        let session = match wanted.session.as_deref() {
+            Some(name) if !is_session_id(name) => Some(store.find(&of, name)?.id),
+            id => id.map(Arc::from),
+        };
+        let mut stored = store.usage_since(wanted.since.0)?;
+        stored.retain(|one| is_wanted(one, &wanted, session.as_ref()));
+        Ok(stored)
+    })
+    .await?;
+    let mut lines: BTreeMap<String, UsageLine> = BTreeMap::new();
+    let mut total = UsageLine::new(String::new());
+    for one in stored.iter().filter(|one| counts(one, filter.by)) {
+        let name = name(one, filter.by);
+        lines.entry(name.clone()).or_insert_with(|| UsageLine::new(name)).add(&one.entry);
+        total.add(&one.entry);
+    }
+    let usage = UsageJson {
+        by: filter.by,
+        since: filter.since.date(),
+        lines: lines.into_values().collect(),
+        total,
+        budget: budget(&project, &owner).await?,
+    };
+    if global.json {
+        output::json(&usage);
+    } else {
+        output::usage(&usage, global.quiet);
+    }
+    Ok(exit::FINE)
+}
+
+fn owner(args: &UsageArgs) -> SessionOwner {
+    let text = |value: &Option<String>| value.as_deref().map(Arc::from);
+    SessionOwner { tenant: text(&args.tenant), principal: text(&args.principal) }
+}
+
+fn is_wanted(one: &StoredUsage, wanted: &UsageArgs, session: Option<&Arc<str>>) -> bool {
+    let is = |wanted: &Option<String>, found: &Option<Arc<str>>| {
+        wanted.is_none() || wanted.as_deref() == found.as_deref()
+    };
+    let is_model =
+        |model: &String| matches!(&one.entry.source, UsageSource::Model(name) if **name == **model);
+    is(&wanted.principal, &one.owner.principal)
+        && is(&wanted.tenant, &one.owner.tenant)
+        && (session.is_none() || session == one.session.as_ref())
+        && wanted.model.as_ref().is_none_or(is_model)
+}
+
+fn counts(one: &StoredUsage, by: By) -> bool {
+    match by {
+        By::Model => matches!(one.entry.source, UsageSource::Model(_)),
+        By::Tool => matches!(one.entry.source, UsageSource::Tool(_)),
+        _ => true,
+    }
+}
+
+fn name(one: &StoredUsage, by: By) -> String {
+    match by {
+        By::Day => Since(one.day).date(),
+        By::Session => one.session.as_deref().unwrap_or("(no session)").to_owned(),
+        By::Principal => match (&one.owner.principal, &one.owner.tenant) {
+            (principal, Some(tenant)) => {
+                format!("{} of {tenant}", principal.as_deref().unwrap_or("(no principal)"))
+            }
+            (Some(principal), None) => principal.to_string(),
+            (None, None) => "(no principal)".to_owned(),
+        },
+        By::Model | By::Tool => match &one.entry.source {
+            UsageSource::Model(name) | UsageSource::Tool(name) => name.to_string(),
+        },
+    }
+}
+
+/// The use of the project's budgets today; none without a budget. Creates no store.
+pub(super) async fn budget(
+    project: &Project,
+    owner: &SessionOwner,
+) -> Result<Vec<BudgetLine>, Problem> {
+    let budget = project.budget().clone();
+    if budget.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (sessions, owner) = (project.sessions().clone(), owner.clone());
+    on_store(move || {
+        let store = sessions.open_existing()?;
+        let spent = |owner: Option<&SessionOwner>| match &store {
+            Some(store) => store.spent_today(owner),
+            None => Ok(toolcrib_core::Spent::default()),
+        };
+        let of_owner = owner.principal.as_deref().unwrap_or("runs without a principal");
+        let all = [
+            ("all principals".to_owned(), &budget.day, None),
+            (of_owner.to_owned(), &budget.principal, Some(&owner)),
+        ];
+        let limited = all.into_iter().filter(|(_, allowance, _)| !allowance.is_empty());
+        limited
+            .map(|(whose, allowance, owner)| Ok(BudgetLine::new(whose, allowance, &spent(owner)?)))
+            .collect::<Result<Vec<_>, SessionStoreError>>()
+    })
+    .await
+}
+
+/// The store that counts the usage of a run without a session. None without a budget: then such a
+/// run leaves nothing.
+pub(super) async fn store_without_session(
+    project: &Project,
+) -> Result<Option<Arc<dyn UsageStore>>, Problem> {
+    if project.budget().is_empty() {
+        return Ok(None);
+    }
+    let sessions = project.sessions().clone();
+    let store = on_store(move || sessions.open()).await?;
+    Ok(Some(Arc::new(store)))
+}

@@ -1,0 +1,265 @@
+//! Prices, and the port to the store that sums up usage and cost.
+
+use std::{fmt, sync::Arc};
+
+use serde::Serialize;
+
+use crate::{
+    message::Usage,
+    model::{Model, ModelRequest, ModelStream},
+    session::{SessionOwner, SessionStoreError},
+};
+
+/// The price of a model, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Price {
+    /// Input tokens that are neither read from the prompt cache nor written to it.
+    pub input: f64,
+    /// Input tokens from the prompt cache. Without it, the cost of a response with such tokens is
+    /// unknown.
+    pub cached_input: Option<f64>,
+    /// Input tokens that the vendor writes to the prompt cache, if it charges them apart. Without
+    /// it, the cost of a response with such tokens is unknown.
+    pub cache_write: Option<f64>,
+    /// Output tokens.
+    pub output: f64,
+}
+
+impl Price {
+    /// The cost of tokens; `None` if a part of them has no price.
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        let part = |tokens: u64, price: Option<f64>| match tokens {
+            0 => Some(0.0),
+            tokens => price.map(|price| tokens as f64 * price),
+        };
+        let apart = usage.cached_input_tokens.saturating_add(usage.cache_write_tokens);
+        let plain = usage.input_tokens.saturating_sub(apart);
+        let sum = part(plain, Some(self.input))?
+            + part(usage.cached_input_tokens, self.cached_input)?
+            + part(usage.cache_write_tokens, self.cache_write)?
+            + part(usage.output_tokens, Some(self.output))?;
+        Some(sum / 1e6)
+    }
+}
+
+/// A model with a [price](Model::price), which replaces the cost that its responses state.
+pub struct PricedModel {
+    model: Arc<dyn Model>,
+    price: Price,
+}
+
+impl PricedModel {
+    /// Gives a model a price.
+    pub fn new(model: Arc<dyn Model>, price: Price) -> Self {
+        Self { model, price }
+    }
+}
+
+impl Model for PricedModel {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn reports_cost(&self) -> bool {
+        true
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(self.price)
+    }
+
+    fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
+        Arc::clone(&self.model).respond(request)
+    }
+}
+
+impl fmt::Debug for PricedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PricedModel").field(&self.model.name()).field(&self.price).finish()
+    }
+}
+
+/// The model or the tool that used something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum UsageSource {
+    /// A model, by its name in events.
+    Model(Arc<str>),
+    /// A tool, by its name on the menu.
+    Tool(Arc<str>),
+}
+
+/// Usage of one model or tool: of one request or call, or a sum.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UsageEntry {
+    /// The model or tool.
+    #[serde(flatten)]
+    pub source: UsageSource,
+    /// The number of model requests or calls. A definition that was sent without a call has none.
+    pub count: u64,
+    /// Tokens. Tools have none.
+    pub input_tokens: u64,
+    /// Input tokens from the vendor's prompt cache.
+    pub cached_input_tokens: u64,
+    /// Input tokens written to the vendor's prompt cache.
+    pub cache_write_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// The known part of the cost, in US dollars.
+    pub known_cost_usd: f64,
+    /// The number of requests whose cost is not known.
+    pub unknown_costs: u64,
+    /// The number of those for which budgets assume a cost.
+    pub assumed_costs: u64,
+    /// Tokens that budgets assume for requests that broke off before the vendor reported any.
+    pub assumed_tokens: u64,
+    /// The cost that budgets assume for such requests.
+    pub assumed_cost_usd: f64,
+    /// The size of a tool's definition in each request that contained it, in bytes of JSON.
+    pub definition_bytes: u64,
+    /// The size of a tool's results as the model read them the first time, in characters.
+    pub result_chars: u64,
+}
+
+impl UsageEntry {
+    /// Nothing of a source.
+    pub fn new(source: UsageSource) -> Self {
+        Self {
+            source,
+            count: 0,
+            input_tokens: 0,
+            cached_input_tokens: 0,
+            cache_write_tokens: 0,
+            output_tokens: 0,
+            known_cost_usd: 0.0,
+            unknown_costs: 0,
+            assumed_costs: 0,
+            assumed_tokens: 0,
+            assumed_cost_usd: 0.0,
+            definition_bytes: 0,
+            result_chars: 0,
+        }
+    }
+
+    /// Adds the usage of one request or call.
+    #[must_use]
+    pub fn used(mut self, usage: &Usage) -> Self {
+        self.count += 1;
+        self.input_tokens += usage.input_tokens;
+        self.cached_input_tokens += usage.cached_input_tokens;
+        self.cache_write_tokens += usage.cache_write_tokens;
+        self.output_tokens += usage.output_tokens;
+        match usage.cost_usd {
+            Some(cost) => self.known_cost_usd += cost,
+            None => self.unknown_costs += 1,
+        }
+        self
+    }
+
+    /// The cost in US dollars; `None` if a part of it is not known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        (self.unknown_costs == 0).then_some(self.known_cost_usd)
+    }
+
+    /// Adds another entry, whatever its source.
+    pub fn add(&mut self, other: &Self) {
+        let sum = u64::saturating_add;
+        self.count = sum(self.count, other.count);
+        self.input_tokens = sum(self.input_tokens, other.input_tokens);
+        self.cached_input_tokens = sum(self.cached_input_tokens, other.cached_input_tokens);
+        self.cache_write_tokens = sum(self.cache_write_tokens, other.cache_write_tokens);
+        self.output_tokens = sum(self.output_tokens, other.output_tokens);
+        self.known_cost_usd += other.known_cost_usd;
+        self.unknown_costs = sum(self.unknown_costs, other.unknown_costs);
+        self.assumed_costs = sum(self.assumed_costs, other.assumed_costs);
+        self.assumed_tokens = sum(self.assumed_tokens, other.assumed_tokens);
+        self.assumed_cost_usd += other.assumed_cost_usd;
+        self.definition_bytes = sum(self.definition_bytes, other.definition_bytes);
+        self.result_chars = sum(self.result_chars, other.result_chars);
+    }
+}
+
+/// The sum of a source on one day, of one owner and session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoredUsage {
+    /// The day, as the number of days since 1970 in UTC.
+    pub day: u64,
+    /// The owner.
+    pub owner: SessionOwner,
+    /// The session's id; `None` for runs without one.
+    pub session: Option<Arc<str>>,
+    /// The sum.
+    #[serde(flatten)]
+    pub entry: UsageEntry,
+}
+
+impl StoredUsage {
+    /// A sum.
+    pub fn new(
+        day: u64,
+        owner: SessionOwner,
+        session: Option<Arc<str>>,
+        entry: UsageEntry,
+    ) -> Self {
+        Self { day, owner, session, entry }
+    }
+}
+
+/// Tokens and money as budgets count them: those that vendors reported, and those assumed for
+/// requests that broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    /// Input and output tokens.
+    pub tokens: u64,
+    /// US dollars.
+    pub usd: f64,
+    /// The number of requests with a cost that is neither known nor assumed.
+    pub unknown_costs: u64,
+}
+
+impl Spent {
+    /// The sum with an entry.
+    #[must_use]
+    pub fn with(mut self, entry: &UsageEntry) -> Self {
+        let tokens = [entry.input_tokens, entry.output_tokens, entry.assumed_tokens];
+        self.tokens = tokens.into_iter().fold(self.tokens, u64::saturating_add);
+        self.usd += entry.known_cost_usd + entry.assumed_cost_usd;
+        let unknown = entry.unknown_costs.saturating_sub(entry.assumed_costs);
+        self.unknown_costs = self.unknown_costs.saturating_add(unknown);
+        self
+    }
+}
+
+/// Sums up usage per day, owner, session, model and tool, for all processes that share the store.
+/// It keeps no contents, and outlives sessions. All methods block.
+pub trait UsageStore: Send + Sync + 'static {
+    /// Adds entries to the sums of the present day.
+    ///
+    /// # Errors
+    /// A failure of the store. Then nothing was added.
+    fn add_usage(
+        &self,
+        owner: &SessionOwner,
+        session: Option<&Arc<str>>,
+        entries: &[UsageEntry],
+    ) -> Result<(), SessionStoreError>;
+
+    /// All sums since a [day](StoredUsage::day), the oldest day first.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    fn usage_since(&self, day: u64) -> Result<Vec<StoredUsage>, SessionStoreError>;
+
+    /// The sum of the present day: of an owner, or of all.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError>;
+}
+
+impl fmt::Debug for dyn UsageStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UsageStore")
+    }
+}

@@ -1,0 +1,148 @@
+//! Sums of usage.
+
+use std::sync::Arc;
+
+use rusqlite::{Row, Transaction, params};
+use toolcrib_core::{
+    SessionOwner, SessionStoreError, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore,
+};
+
+use super::{
+    Failure, SqliteStore, owner_key,
+    read::{all, unsigned},
+    unsigned::Unsigned,
+    write::Sync,
+};
+use crate::session::today;
+
+/// The number of days after which sums are removed.
+const KEPT_DAYS: u64 = 400;
+
+const MODEL: &str = "model";
+const TOOL: &str = "tool";
+
+impl UsageStore for SqliteStore {
+    fn add_usage(
+        &self,
+        owner: &SessionOwner,
+        session: Option<&Arc<str>>,
+        entries: &[UsageEntry],
+    ) -> Result<(), SessionStoreError> {
+        let (day, owner, session) =
+            (today(), owner_key(owner), session.map_or("", |session| &**session));
+        self.writing(Sync::Process, |transaction| {
+            entries.iter().try_for_each(|entry| add(transaction, day, &owner, session, entry))
+        })
+    }
+
+    fn usage_since(&self, day: u64) -> Result<Vec<StoredUsage>, SessionStoreError> {
+        let usage = "SELECT day, owner, session, kind, name, count, input_tokens,
+            cached_input_tokens, cache_write_tokens, output_tokens, known_cost_usd, unknown_costs,
+            assumed_costs, assumed_tokens, assumed_cost_usd, definition_bytes, result_chars
+            FROM usage WHERE day >= ?1 ORDER BY day, owner, session, kind, name";
+        self.reading(|transaction| all(transaction, usage, params![Unsigned(day)], to_usage))
+    }
+
+    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError> {
+        let spent = "SELECT coalesce(sum(input_tokens + output_tokens + assumed_tokens), 0),
+            coalesce(sum(known_cost_usd + assumed_cost_usd), 0.0),
+            coalesce(sum(unknown_costs - assumed_costs), 0)
+            FROM usage WHERE day = ?1 AND (?2 IS NULL OR owner = ?2)";
+        self.reading(|transaction| {
+            let today = params![Unsigned(today()), owner.map(owner_key)];
+            Ok(transaction.prepare_cached(spent)?.query_row(today, |row| {
+                Ok(Spent {
+                    tokens: unsigned(row, 0)?,
+                    usd: row.get(1)?,
+                    unknown_costs: unsigned(row, 2)?,
+                })
+            })?)
+        })
+    }
+}
+
+fn add(
+    transaction: &Transaction<'_>,
+    day: u64,
+    owner: &str,
+    session: &str,
+    entry: &UsageEntry,
+) -> Result<(), Failure> {
+    let (kind, name) = match &entry.source {
+        UsageSource::Model(name) => (MODEL, name),
+        UsageSource::Tool(name) => (TOOL, name),
+    };
+    let add = "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+        ?14, ?15, ?16, ?17)
+        ON CONFLICT (day, owner, session, kind, name) DO UPDATE SET
+        count = count + excluded.count,
+        input_tokens = input_tokens + excluded.input_tokens,
+        cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
+        output_tokens = output_tokens + excluded.output_tokens,
+        known_cost_usd = known_cost_usd + excluded.known_cost_usd,
+        unknown_costs = unknown_costs + excluded.unknown_costs,
+        assumed_costs = assumed_costs + excluded.assumed_costs,
+        assumed_tokens = assumed_tokens + excluded.assumed_tokens,
+        assumed_cost_usd = assumed_cost_usd + excluded.assumed_cost_usd,
+        definition_bytes = definition_bytes + excluded.definition_bytes,
+        result_chars = result_chars + excluded.result_chars";
+    transaction.prepare_cached(add)?.execute(params![
+        Unsigned(day),
+        owner,
+        session,
+        kind,
+        name,
+        Unsigned(entry.count),
+        Unsigned(entry.input_tokens),
+        Unsigned(entry.cached_input_tokens),
+        Unsigned(entry.cache_write_tokens),
+        Unsigned(entry.output_tokens),
+        entry.known_cost_usd,
+        Unsigned(entry.unknown_costs),
+        Unsigned(entry.assumed_costs),
+        Unsigned(entry.assumed_tokens),
+        entry.assumed_cost_usd,
+        Unsigned(entry.definition_bytes),
+        Unsigned(entry.result_chars)
+    ])?;
+    Ok(())
+}
+
+fn to_usage(row: &Row<'_>) -> Result<StoredUsage, Failure> {
+    let invalid = |what: &str| Failure::Content(format!("a row of `usage` lacks {what}"));
+    let owner: String = row.get(1)?;
+    let (tenant, principal) =
+        serde_json::from_str(&owner).map_err(|_| invalid("an owner of usage"))?;
+    let session = Some(row.get::<_, Arc<str>>(2)?).filter(|session| !session.is_empty());
+    let (kind, name): (String, Arc<str>) = (row.get(3)?, row.get(4)?);
+    let source = match &*kind {
+        MODEL => UsageSource::Model(name),
+        TOOL => UsageSource::Tool(name),
+        _ => return Err(invalid("a kind of usage")),
+    };
+    let entry = UsageEntry {
+        source,
+        count: unsigned(row, 5)?,
+        input_tokens: unsigned(row, 6)?,
+        cached_input_tokens: unsigned(row, 7)?,
+        cache_write_tokens: unsigned(row, 8)?,
+        output_tokens: unsigned(row, 9)?,
+        known_cost_usd: row.get(10)?,
+        unknown_costs: unsigned(row, 11)?,
+        assumed_costs: unsigned(row, 12)?,
+        assumed_tokens: unsigned(row, 13)?,
+        assumed_cost_usd: row.get(14)?,
+        definition_bytes: unsigned(row, 15)?,
+        result_chars: unsigned(row, 16)?,
+    };
+    let owner = SessionOwner { tenant, principal };
+    Ok(StoredUsage::new(unsigned(row, 0)?, owner, session, entry))
+}
+
+/// Removes old sums.
+pub(super) fn prune(transaction: &Transaction<'_>) -> Result<(), Failure> {
+    let before = today().saturating_sub(KEPT_DAYS);
+    transaction.execute("DELETE FROM usage WHERE day < ?1", params![Unsigned(before)])?;
+    Ok(())
+}
