@@ -112,18 +112,18 @@ fn tokens_and_money_are_summed_up_by_day_session_principal_model_and_tool() {
 #[test]
 fn without_a_price_there_is_no_cost_and_the_table_can_be_replaced() {
     let project = project("");
-    let model = SlowModel::saying(&[
-        Said::text(&["One."]),
-        Said::text(&["Two."]),
-        Said::text(&["Three."]),
-    ]);
+    let model =
+        SlowModel::saying(&[Said::text(&["One."]), Said::text(&["Two."]), Said::text(&["Three."])]);
     (0..40).for_each(|_| model.open());
     let run = || -> Value {
         let out = model.command(&project, &["run", "Hi", "--json"]).output().unwrap();
         serde_json::from_slice(&out.stdout).unwrap()
     };
     let first = run();
-    assert_eq!((&first["stopped"], &first["usage"]["cost_usd"]), (&json!("answered"), &Value::Null));
+    assert_eq!(
+        (&first["stopped"], &first["usage"]["cost_usd"]),
+        (&json!("answered"), &Value::Null)
+    );
     let (_, usage) = project.json(&["usage", "--by", "model"]);
     let line = &usage["lines"][0];
     assert_eq!((&line["name"], &line["cost_usd"]), (&json!("openai:test"), &Value::Null));
@@ -135,7 +135,8 @@ fn without_a_price_there_is_no_cost_and_the_table_can_be_replaced() {
     let sum = tokens["input_tokens"].as_u64().unwrap() + tokens["output_tokens"].as_u64().unwrap();
     assert!(sum > 0 && is_near(&tokens["cost_usd"], sum as f64 / 1e4), "{priced}");
     // The project's own price has precedence.
-    project.write("toolcrib.toml", &format!("{FILE}[price.\"openai:test\"]\ninput = 0\noutput = 0\n"));
+    project
+        .write("toolcrib.toml", &format!("{FILE}[price.\"openai:test\"]\ninput = 0\noutput = 0\n"));
     assert_eq!(run()["usage"]["cost_usd"], 0.0);
 
     // A sum with an unknown part is unknown.
@@ -148,7 +149,8 @@ fn without_a_price_there_is_no_cost_and_the_table_can_be_replaced() {
 
 #[test]
 fn a_budget_counts_all_processes_and_ends_a_run_with_an_answer() {
-    let project = project("[budget.day]\nmax_cost_usd = 0.005\n[budget.principal]\nmax_tokens = 4300\n");
+    let project =
+        project("[budget.day]\nmax_cost_usd = 0.005\n[budget.principal]\nmax_tokens = 4300\n");
     run(&project, "ann", "one");
     run(&project, "ann", "one");
     let spent = project.toolcrib(&["run", "Look", "--as", "ann"]);
@@ -159,21 +161,30 @@ fn a_budget_counts_all_processes_and_ends_a_run_with_an_answer() {
     // Another principal may go on, and its second request is the last of the day.
     let (code, last) = project.json(&["run", "Look", "--as", "bob", "--no-session"]);
     assert_eq!(code, Some(1), "{last}");
-    assert_eq!((&last["stopped"], &last["error"]["code"]), (&json!("limit_reached"), &json!("limit_reached")));
+    assert_eq!(
+        (&last["stopped"], &last["error"]["code"]),
+        (&json!("limit_reached"), &json!("limit_reached"))
+    );
     let answer = last["answer"].as_str().unwrap();
     assert!(answer.contains("0.005 US dollars per day of all principals"), "{answer}");
     assert!(answer.contains("I made 1 call; its result is in the conversation"), "{answer}");
     assert_eq!(last["tool_calls"][0]["ok"], true, "{last}");
 
     let (_, usage) = project.json(&["usage", "--principal", "ann"]);
-    assert_eq!((&usage["budget"][1]["of"], &usage["budget"][1]["max_tokens"]), (&json!("ann"), &json!(4300)));
+    assert_eq!(
+        (&usage["budget"][1]["of"], &usage["budget"][1]["max_tokens"]),
+        (&json!("ann"), &json!(4300))
+    );
     assert!(usage["budget"][0]["cost_usd"].as_f64() > Some(0.005), "{usage}");
     let (_, trace) = project.json(&["trace", "--as", "ann"]);
     let events = trace.to_string();
-    assert!(events.contains("agent.limit_reached") && events.contains("budget.principal.max_tokens"));
+    assert!(
+        events.contains("agent.limit_reached") && events.contains("budget.principal.max_tokens")
+    );
     assert_eq!(trace["end"]["stopped"], "limit_reached");
     // A replay from the journal costs nothing.
-    let replay = project.toolcrib(&["replay", &format!("{}/1", run_name(&project, "ann")), "--as", "ann"]);
+    let replay =
+        project.toolcrib(&["replay", &format!("{}/1", run_name(&project, "ann")), "--as", "ann"]);
     assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
 }
 

@@ -75,7 +75,7 @@ calls = [
     script:test.toml:17:26: `input_tokens` must be a whole number; this is a decimal number
     script:test.toml:17:42: `cost_usd` must be a finite number from 0 up
     script:test.toml:17:46: unknown key `total` in `usage`
-        help: the keys here are `input_tokens`, `cached_input_tokens`, `output_tokens`, `cost_usd`
+        help: the keys here are `input_tokens`, `cached_input_tokens`, `cache_write_tokens`, `output_tokens`, `cost_usd`
     script:test.toml:19:1: the rule has no answer
         help: give it `text`, `calls` or both
     script:test.toml:22:5: `result` is missing in a condition

@@ -105,8 +105,11 @@ fn documented() -> BTreeMap<(String, String), (String, String)> {
             if let Some(header) = line.strip_prefix('[') {
                 let header = header.trim_start_matches('[').split(']').next().unwrap();
                 let mut names: Vec<&str> = header.split('.').collect();
-                if let ["database" | "files" | "model" | "price" | "mcp" | "hub" | "plugin", name, ..] =
-                    &mut *names
+                if let [
+                    "database" | "files" | "model" | "price" | "mcp" | "hub" | "plugin",
+                    name,
+                    ..,
+                ] = &mut *names
                 {
                     *name = "NAME";
                 }

@@ -11,7 +11,10 @@ fn replayed(example: &str, message: &str) -> Project {
         let mut command = project.command(args);
         let out = command.arg("--json").env("LOG_MEGABYTES", "1").output().unwrap();
         let json = serde_json::from_slice(&out.stdout);
-        (out.status.code(), json.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&out.stderr))))
+        (
+            out.status.code(),
+            json.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&out.stderr))),
+        )
     };
     let (code, made) = run(&["run", message]);
     assert_eq!(code, Some(0), "{example}: {made}");
@@ -36,7 +39,8 @@ fn own_database_and_a_row_that_has_changed() {
     let project = replayed("own-database", "What did we sell in Porto?");
     assert_eq!(project.json(&["replay", "--model"]).0, Some(0));
     let shop = rusqlite::Connection::open(project.path().join("shop.db")).unwrap();
-    shop.execute("UPDATE products SET name = 'Sledge hammer' WHERE name = 'Claw hammer'", []).unwrap();
+    shop.execute("UPDATE products SET name = 'Sledge hammer' WHERE name = 'Claw hammer'", [])
+        .unwrap();
     let difference = difference(&project);
     assert_eq!(difference["part"], "result", "{difference}");
     assert!(difference["expected"].as_str().unwrap().contains("Claw hammer"), "{difference}");
