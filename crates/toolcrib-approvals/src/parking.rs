@@ -1,11 +1,11 @@
 //! The approver that uses decisions and grants, asks at the terminal, and parks the rest.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
-    __internal::millis, Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, ParkedCall,
-    SessionOwner, StoredApproval, StoredArguments,
+    __internal::millis, Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture,
+    Clarification, Clarified, ParkedCall, SessionOwner, StoredApproval, StoredArguments,
 };
 
 use crate::{
@@ -307,5 +307,13 @@ impl Approver for ParkingApprover {
             let found = spawn_blocking(move || approvals.denial(&session, &call_id)).await;
             found.ok()?.ok()?
         })
+    }
+
+    /// A question does not wait in a store: it needs a terminal.
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+        match &self.terminal {
+            Some(terminal) => terminal.clarify(question),
+            None => Box::pin(ready(Clarified::NoPerson("there is no terminal".into()))),
+        }
     }
 }

@@ -50,5 +50,7 @@ pub use self::reach::HostCapabilities;
 /// any version.
 #[doc(hidden)]
 pub mod __internal {
+    #[cfg(feature = "files")]
+    pub use crate::files::folder_of;
     pub use crate::framing::{Line, LineDecoder, SseDecoder, SseError, SseEvent, SseItem};
 }

@@ -5,7 +5,7 @@ use toolcrib_core::Capabilities;
 use toolcrib_core::{CapabilityGranter, PendingCall, ToolContext, ToolError};
 
 #[cfg(feature = "files")]
-use crate::files::{FileFolders, Files};
+use crate::files::{FileFolders, Files, StorageArea};
 #[cfg(feature = "http")]
 use crate::http::{HostPattern, HttpClient};
 #[cfg(feature = "process")]
@@ -18,6 +18,7 @@ use crate::process::{Processes, find_program};
 /// | declared in `Capabilities` | handle in the body |
 /// |---|---|
 /// | `files`, `write_files` | `cx.handle::<FileFolders>()?.get("notes")?` |
+/// | `storage`, `optional_storage` | `cx.handle::<Storage>()?.files()` |
 /// | `network` | `cx.handle::<HttpClient>()?` |
 /// | `process` | `cx.handle::<Processes>()?` |
 ///
@@ -27,6 +28,8 @@ use crate::process::{Processes, find_program};
 pub struct HostCapabilities {
     #[cfg(feature = "files")]
     files: Vec<Files>,
+    #[cfg(feature = "files")]
+    storage: Option<StorageArea>,
     #[cfg(feature = "http")]
     http: Option<HttpClient>,
     #[cfg(feature = "process")]
@@ -44,6 +47,14 @@ impl HostCapabilities {
     #[must_use]
     pub fn files(mut self, files: Files) -> Self {
         self.files.push(files);
+        self
+    }
+
+    /// Adds the agent's own area.
+    #[cfg(feature = "files")]
+    #[must_use]
+    pub fn storage(mut self, area: StorageArea) -> Self {
+        self.storage = Some(area);
         self
     }
 
@@ -68,6 +79,18 @@ impl HostCapabilities {
         match FileFolders::grant(&self.files, declared, &cx) {
             None => Ok(cx),
             Some(folders) => Ok(cx.with_handle(folders?)),
+        }
+    }
+
+    #[cfg(feature = "files")]
+    fn grant_storage(&self, declared: &Capabilities, cx: ToolContext) -> Granted {
+        match &self.storage {
+            Some(area) if declared.storage || declared.optional_storage => {
+                let storage = area.grant(&cx)?;
+                Ok(cx.with_handle(storage))
+            }
+            None if declared.storage => Err("no area of the agent is set up".to_owned()),
+            _ => Ok(cx),
         }
     }
 
@@ -117,11 +140,14 @@ impl CapabilityGranter for HostCapabilities {
         #[cfg(not(feature = "process"))]
         let granted = granted.and_then(|cx| none_of(&declared.process, "process", cx));
         #[cfg(feature = "files")]
-        let granted = granted.and_then(|cx| self.grant_files(declared, cx));
+        let granted = granted
+            .and_then(|cx| self.grant_files(declared, cx))
+            .and_then(|cx| self.grant_storage(declared, cx));
         #[cfg(not(feature = "files"))]
         let granted = granted
             .and_then(|cx| none_of(&declared.files, "files", cx))
-            .and_then(|cx| none_of(&declared.write_files, "files", cx));
+            .and_then(|cx| none_of(&declared.write_files, "files", cx))
+            .and_then(|cx| none_of(if declared.storage { &[""][..] } else { &[] }, "storage", cx));
         granted.map_err(|cause| ToolError::not_set_up("something").caused_by(cause))
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kv::KvScope;
+
 /// The access that a tool written in Rust needs beyond its own state. Declared with
 /// [`ToolBuilder::capabilities`](crate::ToolBuilder::capabilities); nothing by default.
 ///
@@ -30,6 +32,27 @@ pub struct Capabilities {
     /// Folders that it may read and write, by the names that the host gave them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write_files: Vec<Arc<str>>,
+    /// Scopes in which it keeps keys and values; see [`ToolContext::kv`](crate::ToolContext::kv).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kv: Vec<KvScope>,
+    /// The same, of a tool that also runs where there is no store.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub optional_kv: Vec<KvScope>,
+    /// Whether it keeps files in the agent's own area.
+    #[serde(skip_serializing_if = "is_false")]
+    pub storage: bool,
+    /// The same, of a tool that also runs where there is no such area.
+    #[serde(skip_serializing_if = "is_false")]
+    pub optional_storage: bool,
+    /// Whether it asks the person of the turn; see
+    /// [`ToolContext::clarifier`](crate::ToolContext::clarifier).
+    #[serde(skip_serializing_if = "is_false")]
+    pub person: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Capabilities {
@@ -73,6 +96,46 @@ impl Capabilities {
         self
     }
 
+    /// Adds scopes in which it keeps keys and values. Without a store the tool is not run.
+    #[must_use]
+    pub fn kv(mut self, scopes: impl IntoIterator<Item = KvScope>) -> Self {
+        self.kv.extend(scopes);
+        self
+    }
+
+    /// Adds scopes in which it keeps keys and values if there is a store.
+    #[must_use]
+    pub fn optional_kv(mut self, scopes: impl IntoIterator<Item = KvScope>) -> Self {
+        self.optional_kv.extend(scopes);
+        self
+    }
+
+    /// Adds files in the agent's own area. Without such an area the tool is not run.
+    #[must_use]
+    pub fn storage(mut self) -> Self {
+        self.storage = true;
+        self
+    }
+
+    /// Adds files in the agent's own area if there is one.
+    #[must_use]
+    pub fn optional_storage(mut self) -> Self {
+        self.optional_storage = true;
+        self
+    }
+
+    /// Adds questions to the person of the turn.
+    #[must_use]
+    pub fn person(mut self) -> Self {
+        self.person = true;
+        self
+    }
+
+    /// All scopes in which it keeps keys and values.
+    pub fn all_kv(&self) -> impl Iterator<Item = KvScope> {
+        self.kv.iter().chain(&self.optional_kv).copied()
+    }
+
     /// All folders that it reaches, to read or also to write.
     pub fn all_files(&self) -> impl Iterator<Item = &Arc<str>> {
         self.files.iter().chain(&self.write_files)
@@ -86,6 +149,6 @@ impl Capabilities {
     /// Whether some of them require a [`CapabilityGranter`](crate::CapabilityGranter); secrets are
     /// granted by the engine.
     pub fn requires_granter(&self) -> bool {
-        self.reach_others() || self.all_files().next().is_some()
+        self.reach_others() || self.all_files().next().is_some() || self.storage
     }
 }

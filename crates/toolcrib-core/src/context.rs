@@ -10,9 +10,11 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    clarification::Clarifier,
     digest::Digest,
     file_reads::FileReads,
     identity::Identity,
+    kv::{Kv, KvArea, KvScope, KvStore},
     name::SkillId,
     network_rules::NetworkRules,
     output::ToolError,
@@ -124,6 +126,14 @@ pub struct ToolContextParts {
     pub secrets: Option<Arc<dyn Secrets>>,
     /// The redactor; if absent, nothing is redacted.
     pub redact: Option<Arc<dyn Redact>>,
+    /// Whether the conversation had read content of unknown authors when the call was made.
+    pub tainted: bool,
+    /// The store of keys and values; if absent, there is none.
+    pub kv: Option<Arc<dyn KvStore>>,
+    /// The areas of the scopes that the tool declares.
+    pub kv_areas: Vec<(KvScope, KvArea)>,
+    /// Asks the person of the turn, if the tool declares it.
+    pub clarifier: Option<Arc<dyn Clarifier>>,
     /// The granter's handles, one per type.
     pub handles: Vec<Arc<dyn Any + Send + Sync>>,
 }
@@ -150,6 +160,10 @@ impl ToolContextParts {
             progress: None,
             secrets: None,
             redact: None,
+            tainted: false,
+            kv: None,
+            kv_areas: Vec::new(),
+            clarifier: None,
             handles: Vec::new(),
         }
     }
@@ -228,6 +242,49 @@ impl ToolContext {
     /// a tool that declares no files.
     pub fn reads(&self) -> Option<&FileReads> {
         self.0.reads.as_deref()
+    }
+
+    /// The context for files that only this tool knows, in an area of the host: no personality limits
+    /// them, and the record of what the conversation has read is an empty one.
+    #[must_use]
+    pub fn for_own_files(mut self) -> Self {
+        let parts = Arc::make_mut(&mut self.0);
+        (parts.files, parts.reads) = (None, Some(Arc::default()));
+        self
+    }
+
+    /// Whether the conversation had read content of unknown authors when the call was made: what the
+    /// model writes may be what such an author wants.
+    pub fn is_tainted(&self) -> bool {
+        self.0.tainted
+    }
+
+    /// The keys and values of a scope that the tool [declares](crate::Capabilities::kv).
+    ///
+    /// # Errors
+    /// `not_available` if the tool does not declare the scope, or there is no store.
+    pub fn kv(&self, scope: KvScope) -> Result<Kv, ToolError> {
+        let refused = |cause: String| ToolError::not_set_up("a store").caused_by(cause);
+        let area = self.0.kv_areas.iter().find(|(declared, _)| *declared == scope);
+        let (_, area) = area.ok_or_else(|| {
+            refused(format!("the tool does not declare keys of the scope `{}`", scope.as_str()))
+        })?;
+        let store = self.0.kv.as_ref();
+        let store = store.ok_or_else(|| {
+            refused("the engine has no store of keys; see `EngineBuilder::kv`".to_owned())
+        })?;
+        Ok(Kv::new(Arc::clone(store), area.clone(), self.clone()))
+    }
+
+    /// Asks the person of the turn, if the tool [declares](crate::Capabilities::person) it.
+    ///
+    /// # Errors
+    /// `not_available` if the tool does not declare it.
+    pub fn clarifier(&self) -> Result<&dyn Clarifier, ToolError> {
+        self.0.clarifier.as_deref().ok_or_else(|| {
+            ToolError::not_set_up("a person")
+                .caused_by("the tool does not declare questions to a person")
+        })
     }
 
     /// Fires when the conversation has ended: what the body starts and leaves running ends then. That is

@@ -101,6 +101,7 @@ pub struct ToolDefinition {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) untrusted: bool,
+    pub(crate) asks_when_tainted: bool,
     pub(crate) always_include: bool,
     pub(crate) deferred: Option<bool>,
     pub(crate) on_collision: OnCollision,
@@ -186,6 +187,7 @@ impl ToolDefinition {
             timeout: None,
             max_result_chars: None,
             untrusted: false,
+            asks_when_tainted: false,
             always_include: false,
             deferred: None,
             on_collision: OnCollision::default(),
@@ -329,6 +331,11 @@ impl ToolDefinition {
     /// The tool's lifetime in a turn's registry, if limited.
     pub fn ephemeral(&self) -> Option<Lifetime> {
         self.ephemeral
+    }
+
+    /// Whether each call is approved while the conversation has read content of unknown authors.
+    pub fn asks_when_tainted(&self) -> bool {
+        self.asks_when_tainted
     }
 
     /// Metadata for code such as gates and middleware. Models do not see it.

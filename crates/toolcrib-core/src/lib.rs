@@ -11,7 +11,7 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`], [`KvStore`] |
 
 mod approval;
 mod artifact;
@@ -21,6 +21,7 @@ mod bounded;
 mod capabilities;
 mod catalog;
 mod chance;
+mod clarification;
 mod client_port;
 mod context;
 mod context_list;
@@ -36,6 +37,7 @@ mod fitted_name;
 mod hidden;
 mod identity;
 mod json;
+mod kv;
 mod lanes;
 mod listing_info;
 mod menu;
@@ -83,6 +85,7 @@ pub use self::{
     block::{BlockFields, ContentBlock},
     capabilities::Capabilities,
     catalog::{Catalog, Reason, WithheldByProvider},
+    clarification::{Clarification, Clarified, Clarifier},
     client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
     context::{Audience, Progress, ProgressCount, ProgressSink, ToolContext, ToolContextParts},
     context_list::ListContext,
@@ -99,6 +102,7 @@ pub use self::{
     file_reads::{FileRead, FileReads},
     first_sent::{FirstSent, SentPart},
     identity::Identity,
+    kv::{Kv, KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},
     menu::Menu,
@@ -138,10 +142,10 @@ pub use self::{
     sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     session::{
-        CallIntent, CallOutcome, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease,
-        SessionOwner, SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall,
-        StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, is_session_id,
-        is_session_name,
+        CallIntent, CallOutcome, FoundMessage, MAX_SESSION_NAME, NewSession, SessionInfo,
+        SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
+        SessionStoreError, StoredCall, StoredMessage, StoredRun, StoredSession, StoredTurn,
+        TracedEvent, TurnState, is_session_id, is_session_name,
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},

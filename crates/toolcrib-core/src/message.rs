@@ -70,6 +70,11 @@ impl Message {
         Self::User { text: text.into() }
     }
 
+    /// Whether it is a result with content of an unknown author.
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Tool { untrusted: true, .. })
+    }
+
     /// A message of the tool layer to the model between iterations, such as that some tools are
     /// currently unavailable. Vendors support only user, model and tool roles, so it is sent as a
     /// user message; its prefix identifies the sender.

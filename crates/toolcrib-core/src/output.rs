@@ -95,6 +95,8 @@ pub struct ToolOutput {
     /// Metadata of a protocol's result, such as MCP's `_meta`. Clients of a gateway receive it;
     /// models do not.
     pub meta: Option<Box<Map<String, Value>>>,
+    /// Whether the text is content of an unknown author, though the tool's results usually are not.
+    pub untrusted: bool,
 }
 
 impl ToolOutput {
@@ -172,6 +174,14 @@ impl ToolOutput {
         self
     }
 
+    /// Marks the text as content of an unknown author: it is fenced like that of an
+    /// [untrusted](crate::ToolBuilder::untrusted) tool.
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.untrusted = true;
+        self
+    }
+
     /// Sets the cost of the call in US dollars.
     #[must_use]
     pub fn cost(mut self, usd: f64) -> Self {
@@ -205,6 +215,11 @@ impl ToolError {
     /// A failure with code `execution_failed`.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ExecutionFailed, message)
+    }
+
+    /// The error of a body that was cancelled before it had any effect.
+    pub(crate) fn cancelled() -> Self {
+        Self::new(ErrorCode::Cancelled, "the call was cancelled")
     }
 
     /// Arguments that the tool itself rejects.

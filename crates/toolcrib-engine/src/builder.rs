@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_core::{
     __internal::panic_text, AlreadyRegisteredError, Approver, ArtifactPort, BreakerConfig,
-    CapabilityGranter, Catalog, Events, IntoTool, InvalidToolError, Journal, ListContext,
+    CapabilityGranter, Catalog, Events, IntoTool, InvalidToolError, Journal, KvStore, ListContext,
     Middleware, Policy, Reducer, ReliabilityRule, Secrets, Stage, Tool, ToolName, ToolProvider,
     UnknownWordError, from_fn,
 };
@@ -64,8 +64,19 @@ pub enum BuildError {
         tool: ToolName,
         /// The tool's origin.
         origin: Arc<str>,
-        /// The capability: `network`, `process` or `files`.
+        /// The capability: `network`, `process`, `files` or `storage`.
         capability: &'static str,
+    },
+    /// A tool of the baseline registry requires a store of keys and values, and there is none.
+    #[error(
+        "tool `{tool}` ({origin}) keeps keys and values, and the engine has no store of them; give it \
+         one with `EngineBuilder::kv`"
+    )]
+    NoKv {
+        /// The tool.
+        tool: ToolName,
+        /// The tool's origin.
+        origin: Arc<str>,
     },
     /// A middleware has no name for events and messages.
     #[error("a middleware{} panicked in `name`: {problem}", of(.plugin))]
@@ -163,6 +174,7 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     capability_granter: Option<Arc<dyn CapabilityGranter>>,
     journal: Option<Arc<dyn Journal>>,
+    kv: Option<Arc<dyn KvStore>>,
     artifact_port: Option<Arc<dyn ArtifactPort>>,
     redactor: Option<Redactor>,
     limits: Limits,
@@ -318,6 +330,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the store in which tools keep keys and values, as far as they
+    /// [declare](toolcrib_core::Capabilities::kv) it. Default: none, and a tool of the baseline
+    /// registry that requires one fails the build.
+    pub fn kv(mut self, store: impl KvStore) -> Self {
+        self.kv = Some(Arc::new(store));
+        self
+    }
+
     /// Keeps the cut parts of results as artifacts, which a model can read with tools that are
     /// offered after all providers; and whole results whose tools
     /// [request](toolcrib_core::ArtifactPolicy) it. A tool's body makes artifacts with a
@@ -385,6 +405,7 @@ impl EngineBuilder {
             approver: self.approver,
             capability_granter: self.capability_granter,
             journal: self.journal,
+            kv: self.kv,
             artifact_port: self.artifact_port,
             limits: self.limits,
             reliability: self.reliability.build(),
@@ -547,6 +568,10 @@ impl EngineParts {
                 secret: Arc::clone(secret),
             });
         }
+        if self.kv.is_none() && !capabilities.kv.is_empty() {
+            let origin = tool.origin_label().into();
+            return Err(BuildError::NoKv { tool: tool.name().clone(), origin });
+        }
         if self.capability_granter.is_none() && tool.requires_granter() {
             return Err(BuildError::NoCapabilityGranter {
                 tool: tool.name().clone(),
@@ -554,7 +579,8 @@ impl EngineParts {
                 capability: match capabilities {
                     granted if !granted.network.is_empty() => "network",
                     granted if !granted.process.is_empty() => "process",
-                    _ => "files",
+                    granted if granted.all_files().next().is_some() => "files",
+                    _ => "storage",
                 },
             });
         }

@@ -10,6 +10,7 @@
 
 mod asked;
 mod builder;
+mod clarify;
 mod compose;
 mod deferral;
 mod discover;

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, ArtifactPort, CapabilityGranter, Events, Journal, Redact, Reducer, Secrets, Tool,
-    ToolRegistry,
+    Approver, ArtifactPort, CapabilityGranter, Events, Journal, KvStore, Redact, Reducer, Secrets,
+    Tool, ToolRegistry,
 };
 
 use crate::{
@@ -47,6 +47,7 @@ pub(crate) struct EngineParts {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) capability_granter: Option<Arc<dyn CapabilityGranter>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) kv: Option<Arc<dyn KvStore>>,
     /// Its tools are the last of the sources.
     pub(crate) artifact_port: Option<Arc<dyn ArtifactPort>>,
     pub(crate) limits: Limits,

@@ -28,6 +28,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) personality: &'a Personality,
     /// The number of the iteration in the turn, from 1.
     pub(crate) iteration: u32,
+    /// Whether the conversation has read content of unknown authors.
+    pub(crate) tainted: bool,
 }
 
 /// The facts in the form that rules use.
@@ -64,5 +66,9 @@ impl PolicyFacts for RuleFacts<'_> {
 
     fn iteration(&self) -> u32 {
         self.facts.iteration
+    }
+
+    fn is_tainted(&self) -> bool {
+        self.facts.tainted
     }
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::{Effect, Policy, SessionStoreError};
+use toolcrib_core::{Effect, SessionStoreError};
 use toolcrib_store::SqliteStore;
 
 use crate::{
@@ -38,11 +38,11 @@ pub struct ProjectApprovals {
 
 impl ProjectApprovals {
     /// Records an error if the project is strict and a program could reach the key; and a warning
-    /// for each rule that asks where no decision is possible.
+    /// for each rule that asks where no decision is possible. `asks` says whether a call may be asked about.
     pub(crate) fn new(
         section: &ApprovalsSection,
         rules: &PolicySection,
-        policy: &Policy,
+        asks: bool,
         sessions: &Sessions,
         root: &Path,
         reach: (&[WeakProgram], &[&Path]),
@@ -54,7 +54,7 @@ impl ProjectApprovals {
             sessions: sessions.clone(),
             place: root.to_string_lossy().into(),
             expire_after: section.expire_after,
-            asks: policy.rules.iter().any(|rule| rule.effect == Effect::Ask),
+            asks,
             keys,
             advisory: advisory.into(),
         };
@@ -75,7 +75,7 @@ impl ProjectApprovals {
         this
     }
 
-    /// Whether a rule of the project asks for approval.
+    /// Whether a rule of the project asks for approval, or a tool does while a conversation is tainted.
     pub fn are_needed(&self) -> bool {
         self.asks
     }

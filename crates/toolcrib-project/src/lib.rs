@@ -33,6 +33,7 @@ mod init;
 mod lock;
 mod mcp;
 mod open;
+mod own_store;
 mod plugin;
 mod private;
 mod project;

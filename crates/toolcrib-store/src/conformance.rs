@@ -9,14 +9,16 @@
 
 mod approvals;
 mod contents;
+mod kv;
 mod leases;
 mod owners;
 mod retention;
+mod search;
 mod usage;
 
 use std::{fmt, time::Duration};
 
-pub use self::{approvals::check_approval_store, usage::check_usage_store};
+pub use self::{approvals::check_approval_store, kv::check_kv_store, usage::check_usage_store};
 
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionStore,
@@ -73,10 +75,11 @@ const LONG: Duration = Duration::from_hours(1);
 /// All violations.
 pub fn check_session_store(store: &dyn SessionStore) -> Result<(), Violations> {
     let mut broken = Violations::default();
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("contents", contents::check),
         ("owners", owners::check),
         ("leases", leases::check),
+        ("search", search::check),
         ("retention", retention::check),
     ];
     for (name, part) in parts {

@@ -21,16 +21,18 @@
 //! ```
 //!
 //! Stores for sessions: conversations that outlive the process, with their turns, messages and
-//! calls, calls that wait for approval, and sums of usage. [`SqliteStore`] is one file that several processes may
-//! share, [`MemoryStore`] is for tests and for programs that keep nothing. Both implement
-//! [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore) and
-//! [`UsageStore`](toolcrib_core::UsageStore); the feature `conformance` tests any implementation.
+//! calls, calls that wait for approval, sums of usage, and keys and values of tools. [`SqliteStore`] is one
+//! file that several processes may share, [`MemoryStore`] is for tests and for programs that keep nothing. Both
+//! implement [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore),
+//! [`UsageStore`](toolcrib_core::UsageStore) and [`KvStore`](toolcrib_core::KvStore); the feature `conformance` tests
+//! any implementation.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod frozen;
 mod memory;
 mod memory_approvals;
+mod memory_kv;
 mod memory_usage;
 mod session;
 mod sqlite;

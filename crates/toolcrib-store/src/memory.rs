@@ -9,14 +9,16 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use toolcrib_core::{
-    __internal::millis, Digest, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage,
-    StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
+    __internal::millis, Digest, FoundMessage, KvArea, Message, NewSession, SentPart, SessionInfo,
+    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
+    SessionStoreError, StoredCall, StoredMessage, StoredRun, StoredSession, StoredTurn,
+    TracedEvent, TurnState, Usage,
 };
 
 use crate::{
     frozen::freeze,
     memory_approvals::HeldApprovals,
+    memory_kv::HeldKv,
     memory_usage::HeldUsage,
     session::{
         BEGAN_TWICE, EMPTY_DIES_AFTER, ID_ATTEMPTS, OUTSIDE_TURN, check_name, lease_end, new_id,
@@ -33,6 +35,7 @@ pub struct MemoryStore(
     Arc<Mutex<HashMap<Arc<str>, Held>>>,
     Arc<Mutex<HeldApprovals>>,
     Arc<Mutex<HeldUsage>>,
+    Arc<Mutex<HeldKv>>,
 );
 
 #[derive(Debug, Clone)]
@@ -62,6 +65,16 @@ impl MemoryStore {
 
     pub(crate) fn held_usage(&self) -> MutexGuard<'_, HeldUsage> {
         self.2.lock()
+    }
+
+    pub(crate) fn held_kv(&self) -> MutexGuard<'_, HeldKv> {
+        self.3.lock()
+    }
+
+    /// Removes the keys of a session that was removed.
+    fn forget_keys(&self, info: &SessionInfo) {
+        let (owner, conversation) = (info.owner.clone(), Arc::clone(&info.id));
+        self.held_kv().forget(&KvArea::Session { owner, conversation });
     }
 
     pub(crate) fn has_session(&self, owner: &SessionOwner, id: &str) -> bool {
@@ -170,6 +183,28 @@ impl SessionStore for MemoryStore {
         })
     }
 
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError> {
+        let sessions = self.0.lock();
+        let is_left_out = |info: &SessionInfo| match &search.without {
+            Some(session) => info.id == *session || info.name.as_ref() == Some(session),
+            None => false,
+        };
+        let mut of_owner: Vec<_> = sessions
+            .values()
+            .map(|held| &held.session)
+            .filter(|session| session.info.owner == *owner && !is_left_out(&session.info))
+            .collect();
+        of_owner.sort_by(|one, other| last_used_first(&one.info, &other.info));
+        let found = of_owner.into_iter().flat_map(|session| {
+            session.messages.iter().rev().filter_map(|stored| find(session, stored, search))
+        });
+        Ok(found.take(search.limit).collect())
+    }
+
     fn acquire(
         &self,
         owner: &SessionOwner,
@@ -224,14 +259,15 @@ impl SessionStore for MemoryStore {
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
         self.with(owner, id, |held| held.check_free())?;
-        self.0.lock().remove(id);
+        let removed = self.0.lock().remove(id);
+        removed.iter().for_each(|held| self.forget_keys(&held.session.info));
         self.forget_approvals();
         Ok(())
     }
 
     fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError> {
         let mut sessions = self.0.lock();
-        let before = sessions.len();
+        let before: Vec<_> = sessions.values().map(|held| held.session.info.clone()).collect();
         let now = now_ms();
         sessions.retain(|_, held| {
             let info = &held.session.info;
@@ -252,10 +288,12 @@ impl SessionStore for MemoryStore {
                 sessions.remove(&info.id);
             }
         }
-        let removed = before - sessions.len();
+        let removed: Vec<_> =
+            before.into_iter().filter(|info| !sessions.contains_key(&info.id)).collect();
         drop(sessions);
+        removed.iter().for_each(|info| self.forget_keys(info));
         self.forget_approvals();
-        Ok(removed)
+        Ok(removed.len())
     }
 }
 
@@ -295,6 +333,37 @@ impl Held {
             _ => Ok(()),
         }
     }
+}
+
+/// The message, if it contains all words.
+fn find(
+    session: &StoredSession,
+    stored: &StoredMessage,
+    search: &SessionSearch,
+) -> Option<FoundMessage> {
+    let (role, text) = match &stored.message {
+        Message::User { text } => ("user", text),
+        Message::Assistant { text, .. } => ("assistant", text),
+        _ => return None,
+    };
+    let words: Vec<_> = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
+    let at = |word: &Arc<str>| words.iter().position(|known| *known == word.to_lowercase());
+    let first = at(search.words.first()?)?;
+    if !search.words.iter().all(|word| at(word).is_some()) {
+        return None;
+    }
+    let all: Vec<_> = text.split_whitespace().collect();
+    let begin = first.saturating_sub(24).min(all.len().saturating_sub(48));
+    let excerpt: Vec<_> = all.into_iter().skip(begin).take(48).collect();
+    let turn = session.turns.iter().find(|turn| turn.number == stored.turn)?;
+    Some(FoundMessage {
+        session: Arc::clone(&session.info.id),
+        name: session.info.name.clone(),
+        turn: stored.turn,
+        at_ms: turn.began_ms,
+        role: role.into(),
+        excerpt: excerpt.join(" ").into(),
+    })
 }
 
 fn last_used_first(one: &SessionInfo, other: &SessionInfo) -> Ordering {

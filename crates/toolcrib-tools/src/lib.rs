@@ -30,11 +30,14 @@
 //! | `http` | a tool from an HTTP endpoint |
 //! | `command` | a tool from a program that is run |
 //! | `files` | tools that read, search and write the files of declared folders |
+//! | `clarify` | a tool that asks the person of the turn |
 //! | `hub` | tools from a catalog that an HTTP server keeps |
 //! | `code` | tools that run linters, compilers and tests, and parse what they report |
+//! | `memory` | tools that keep topics in Markdown files, and search earlier sessions |
 //! | `terminal` | tools that run command lines in a sandbox, to their end or in the background |
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
+//! | `todo` | tools that keep a list of tasks in the session |
 
 // No links above: they would be broken wherever a feature is off.
 
@@ -43,8 +46,16 @@
     allow(dead_code, reason = "some helpers serve one kind")
 )]
 
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(any(
+    feature = "agent",
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql"
+))]
 mod arguments;
+#[cfg(feature = "agent")]
+pub mod clarify;
 #[cfg(feature = "command")]
 pub mod code;
 #[cfg(feature = "command")]
@@ -52,26 +63,54 @@ pub mod command;
 mod declaration;
 #[cfg(feature = "files")]
 pub mod files;
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(any(
+    feature = "agent",
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql"
+))]
 mod findings;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kind;
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(any(
+    feature = "agent",
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql"
+))]
 mod making;
+#[cfg(feature = "agent")]
+pub mod memory;
 mod source;
 #[cfg(feature = "sql")]
 pub mod sql;
 #[cfg(feature = "sql")]
 pub mod sql_explore;
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(any(
+    feature = "agent",
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql"
+))]
 mod template;
 #[cfg(feature = "command")]
 pub mod terminal;
+#[cfg(feature = "agent")]
+pub mod todo;
 
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(any(
+    feature = "agent",
+    feature = "command",
+    feature = "files",
+    feature = "http",
+    feature = "sql"
+))]
 pub use self::findings::{FieldError, ToolErrors};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},

@@ -35,7 +35,7 @@ use crate::{
     models::Models,
     options::{RunOptions, Settings},
     outcome::{RunEnd, RunError, RunOutcome, Stopped},
-    session::{InterruptedTurn, Session},
+    session::{InterruptedCall, InterruptedTurn, Session},
 };
 
 /// The shared parts of all runs of an agent.
@@ -166,6 +166,7 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
         options;
     let owner = SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() };
     let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
+    let opened = session.clone();
     let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
     let Beginning { mut recording, messages, message, interrupted } = match beginning {
         Ok(beginning) => beginning,
@@ -175,6 +176,10 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
     let skills = turn.skills.clone();
     turn.revealed = agent.engine.revealed_in(&messages);
+    let calls = interrupted.iter().flat_map(|interrupted| &interrupted.calls);
+    turn.tainted |= opened.as_ref().is_some_and(Session::is_tainted)
+        || messages.iter().any(Message::is_untrusted)
+        || calls.into_iter().any(InterruptedCall::is_untrusted);
     let mut turn = match agent.engine.turn(turn) {
         Ok(turn) => turn,
         Err(error) => return never_began(RunError::from(&error), messages, began),
@@ -252,6 +257,9 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
     };
     if time_is_up && end.stopped == Stopped::Cancelled {
         end = RunEnd::timed_out(allowed);
+    }
+    if let Some(session) = opened.filter(|_| running.turn.is_tainted()) {
+        session.taint();
     }
     running.record_end(&mut end).await;
     running.settle(end)

@@ -3,7 +3,10 @@
 mod lease;
 mod recovery;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::{
     sync::{Mutex, OnceCell, OwnedMutexGuard},
@@ -11,7 +14,7 @@ use tokio::{
 };
 use toolcrib_core::{
     FirstSent, Message, NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore,
-    SessionStoreError,
+    SessionStoreError, StoredSession,
 };
 
 use self::lease::KeptLease;
@@ -60,6 +63,8 @@ struct Shared {
     first_sent: OnceCell<Arc<FirstSent>>,
     /// The ids of calls whose messages are left out of requests: no other call may have them.
     left_out: Arc<parking_lot::Mutex<Vec<Arc<str>>>>,
+    /// Whether a message of it, also one that is left out, has content of an unknown author.
+    tainted: Arc<AtomicBool>,
     /// Locked during a run.
     history: Arc<Mutex<History>>,
 }
@@ -110,8 +115,8 @@ impl Session {
         history: History,
     ) -> Self {
         let (first_sent, left_out) = (OnceCell::new(), Arc::default());
-        let history = Arc::new(Mutex::new(history));
-        Self(Arc::new(Shared { store, lease, info, first_sent, left_out, history }))
+        let (tainted, history) = (Arc::default(), Arc::new(Mutex::new(history)));
+        Self(Arc::new(Shared { store, lease, info, first_sent, left_out, tainted, history }))
     }
 
     /// The id.
@@ -166,7 +171,7 @@ impl Session {
     pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
         let lease = self.0.lease.get().clone();
-        let left_out = Arc::clone(&self.0.left_out);
+        let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let messages = with(&self.0.store, move |store| {
             let stored = store.read(&owner, &id)?;
             let end = recovery::end_of_interrupted(&stored);
@@ -174,6 +179,7 @@ impl Session {
                 store.write(&lease, &end)?;
             }
             *left_out.lock() = recovery::left_out_ids(&stored);
+            note_taint(&tainted, &stored);
             let stored = stored.messages.into_iter().filter(|stored| !stored.left_out);
             let stored = stored.map(|stored| stored.message);
             let added = end.into_iter().filter_map(|record| match record {
@@ -190,11 +196,12 @@ impl Session {
         &self,
     ) -> Result<Option<(Vec<Message>, InterruptedTurn)>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
-        let left_out = Arc::clone(&self.0.left_out);
+        let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let found = with(&self.0.store, move |store| {
             let stored = store.read(&owner, &id)?;
             let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
             *left_out.lock() = recovery::left_out_ids(&stored);
+            note_taint(&tainted, &stored);
             let messages = stored.messages.into_iter().filter(|stored| !stored.left_out);
             let messages = messages.map(|stored| stored.message).collect();
             Ok(Some((messages, turn)))
@@ -210,6 +217,17 @@ impl Session {
             Ok(Arc::new(FirstSent::new(sent)))
         };
         self.0.first_sent.get_or_try_init(read).await.map(Arc::clone)
+    }
+
+    /// Whether a message of it, also one that is left out, has content of an unknown author. Known
+    /// once its history is loaded.
+    pub(crate) fn is_tainted(&self) -> bool {
+        self.0.tainted.load(Ordering::Acquire)
+    }
+
+    /// Notes that a run has read such content.
+    pub(crate) fn taint(&self) {
+        self.0.tainted.store(true, Ordering::Release);
     }
 
     /// The ids of calls whose messages are left out of requests.
@@ -237,6 +255,12 @@ impl Session {
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Session").field(self.id()).finish()
+    }
+}
+
+fn note_taint(tainted: &AtomicBool, stored: &StoredSession) {
+    if stored.messages.iter().any(|stored| stored.message.is_untrusted()) {
+        tainted.store(true, Ordering::Release);
     }
 }
 

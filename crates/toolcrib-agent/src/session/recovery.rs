@@ -38,6 +38,13 @@ pub(crate) struct InterruptedCall {
     pub(crate) state: CallState,
 }
 
+impl InterruptedCall {
+    /// Whether its result has content of an unknown author.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        matches!(&self.state, CallState::Ended(result) if result.is_untrusted())
+    }
+}
+
 /// The store's records of such a call, which decide what becomes of it.
 pub(crate) enum CallState {
     /// It ended, and this is its result.

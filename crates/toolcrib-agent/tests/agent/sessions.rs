@@ -11,9 +11,9 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::{RunError, RunOptions, Session, Stopped};
 use toolcrib_core::{
-    CallOutcome, ErrorCode, Message, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
-    ToolContext, TracedEvent, TurnState,
+    CallOutcome, ErrorCode, FoundMessage, Message, NewSession, SentPart, SessionInfo, SessionLease,
+    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
+    StoredRun, StoredSession, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
 use toolcrib_store::MemoryStore;
@@ -175,6 +175,14 @@ impl SessionStore for Full {
         limit: usize,
     ) -> Result<Vec<StoredRun>, SessionStoreError> {
         self.store.runs(owner, limit)
+    }
+
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError> {
+        self.store.search(owner, search)
     }
 
     fn events(

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
 use toolcrib_approvals::{ApprovalError, ApprovalKeys, Approvals};
 use toolcrib_core::{
-    Digest, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
-    Tool, ToolContext, TracedEvent, TurnState,
+    Digest, FoundMessage, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease,
+    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
+    StoredRun, StoredSession, Tool, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Engine, Redactor};
 use toolcrib_store::SqliteStore;
@@ -277,6 +277,14 @@ impl SessionStore for Observed {
         limit: usize,
     ) -> Result<Vec<StoredRun>, SessionStoreError> {
         self.store.runs(owner, limit)
+    }
+
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError> {
+        self.store.search(owner, search)
     }
 
     fn events(

@@ -8,10 +8,14 @@ use std::{any::Any, collections::HashSet, fmt, io, io::IsTerminal as _, sync::Ar
 
 use parking_lot::Mutex;
 use tokio::sync;
-use toolcrib_core::{Approval, ApprovalRequest, Approver, BoxFuture, Digest};
+use toolcrib_core::{
+    Approval, ApprovalRequest, Approver, BoxFuture, Clarification, Clarified, Digest,
+};
 
 pub use self::fields::shown_arguments;
 use crate::binding::scope_of;
+
+const NO_TERMINAL: &str = "standard input and standard error are not a terminal";
 
 /// A guard that ends the pause of other output when it is dropped.
 type Pause = Box<dyn Any + Send>;
@@ -120,6 +124,32 @@ impl Approver for TerminalApprover {
             self.decision(&request, answer)
         })
     }
+
+    /// Prints the question and reads one line: an answer, or the number of a suggested one. An empty
+    /// line declines.
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+        Box::pin(async move {
+            if !Self::is_available() {
+                return Clarified::NoPerson(NO_TERMINAL.into());
+            }
+            let _one = self.0.asking.lock().await;
+            let _quiet = self.0.pause.as_ref().map(|pause| pause());
+            match input::ask(prompt::question(question)).await {
+                Ok(line) => answer(question, line.unwrap_or_default().trim()),
+                Err(error) => Clarified::NoPerson(format!("the terminal failed: {error}").into()),
+            }
+        })
+    }
+}
+
+/// The answer that a line means.
+fn answer(question: &Clarification, line: &str) -> Clarified {
+    if line.is_empty() {
+        return Clarified::Declined;
+    }
+    let position = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let option = position.and_then(|position| question.options.get(position));
+    Clarified::Answered(option.map_or_else(|| line.into(), Arc::clone))
 }
 
 impl TerminalApprover {
@@ -138,12 +168,28 @@ impl TerminalApprover {
             )),
             (Ok(TerminalAnswer::NoTerminal), _) => Approval::Failed {
                 message: format!("calling `{tool}` needs approval, and no person can be asked"),
-                cause: "standard input and standard error are not a terminal".to_owned(),
+                cause: NO_TERMINAL.to_owned(),
             },
             (Err(error), _) => Approval::Failed {
                 message: format!("calling `{tool}` needs approval, and no person could be asked"),
                 cause: format!("the terminal failed: {error}"),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_answer_a_number_or_nothing() {
+        let question = Clarification::new("Which?").options(["red", "blue"]);
+        let answered = |line| answer(&question, line);
+        assert_eq!(answered("2"), Clarified::Answered("blue".into()));
+        assert_eq!(answered("3"), Clarified::Answered("3".into()));
+        assert_eq!(answered("0"), Clarified::Answered("0".into()));
+        assert_eq!(answered("green"), Clarified::Answered("green".into()));
+        assert_eq!(answered(""), Clarified::Declined);
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io};
 
 use anstyle::{AnsiColor, Style};
 use rustix::termios::tcgetwinsize;
-use toolcrib_core::{ApprovalRequest, StoredArguments, Tool};
+use toolcrib_core::{ApprovalRequest, Clarification, StoredArguments, Tool};
 
 use super::shown_arguments;
 
@@ -45,6 +45,24 @@ fn text(request: &ApprovalRequest<'_>, arguments: &StoredArguments, width: usize
     let _ = writeln!(text, "  {STRONG}r{STRONG:#}  run it, {again}");
     let _ = writeln!(text, "  {STRONG}n{STRONG:#}  do not run it {DIM}(default){DIM:#}");
     let _ = write!(text, "Run {STRONG}{name}{STRONG:#}? [y/r/N] ");
+    text
+}
+
+/// A question of a model.
+pub(super) fn question(question: &Clarification) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{ASK}question{ASK:#}");
+    for line in question.question.lines() {
+        let _ = writeln!(text, "  {}", harmless(line));
+    }
+    for (at, option) in question.options.iter().enumerate() {
+        let _ = writeln!(text, "  {STRONG}{}{STRONG:#}  {}", at + 1, harmless(option));
+    }
+    let how = match question.options.as_slice() {
+        [] => "your answer",
+        _ => "a number, or your answer",
+    };
+    let _ = write!(text, "{how} {DIM}(empty: none){DIM:#}: ");
     text
 }
 

@@ -169,17 +169,27 @@ pub(super) struct Floor {
     fixed: Vec<Vec<String>>,
     /// Files and folders that are protected for reading and writing.
     closed: Vec<Vec<String>>,
+    /// A folder of the program's own state: the rules apply to the names below it.
+    own: Option<Vec<String>>,
 }
 
 impl Floor {
     pub(super) fn new(fixed: &[PathBuf], closed: &[PathBuf]) -> Self {
         let all = |paths: &[PathBuf]| paths.iter().map(|path| folded_names(path)).collect();
-        Self { fixed: all(fixed), closed: all(closed) }
+        Self { fixed: all(fixed), closed: all(closed), own: None }
+    }
+
+    /// The rules within a folder of the program's own state.
+    pub(super) fn of_own(self, folder: &Path) -> Self {
+        Self { own: Some(folded_names(folder)), ..self }
     }
 
     /// Why a resolved, absolute path is protected, if it is.
     pub(super) fn objection(&self, path: &Path, access: Access) -> Option<&'static str> {
-        let names = folded_names(path);
+        let mut names = folded_names(path);
+        if let Some(own) = self.own.as_ref().filter(|own| names.starts_with(own)) {
+            names.drain(..own.len());
+        }
         let begins = |begin: &Vec<String>| names.starts_with(begin);
         if self.closed.iter().any(begins) {
             return Some("it is the state of this program");

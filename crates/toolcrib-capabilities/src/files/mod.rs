@@ -4,6 +4,7 @@
 //! - [`Files::read_only`] and [`Files::writable`] return the [`FilesHandle`]s for bodies. A handle
 //!   cannot be widened.
 //! - [`FileFolders`] is the handle of a Rust tool that declares folders among its capabilities.
+//! - [`Storage`] is the handle of one that declares the agent's own area.
 //!
 //! # Containment
 //! Paths are relative, with `/` between names. Each folder on the way is opened from the one before
@@ -41,6 +42,7 @@ mod read;
 mod remove;
 mod rename;
 mod search;
+mod storage;
 mod write;
 
 use std::{
@@ -55,6 +57,8 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{ToolContext, ToolError};
 
+#[doc(hidden)]
+pub use self::storage::folder_of;
 pub use self::{
     edit::{EditProblem, Replacement},
     error::{FileError, OpenFilesError},
@@ -62,6 +66,7 @@ pub use self::{
     list::{Entry, EntryKind, Listing},
     read::{FileContent, FileLines, FilePart},
     search::{Found, Match, Search},
+    storage::{Storage, StorageArea},
     write::{Edited, Written},
 };
 use self::{
@@ -117,6 +122,9 @@ pub struct FilesSpec {
     pub fixed: Vec<PathBuf>,
     /// The same for reading and writing: the host's state.
     pub closed: Vec<PathBuf>,
+    /// Whether the folder is a part of the host's state that is meant for a tool: the floor then applies
+    /// to the names below it. Default: no.
+    pub of_state: bool,
 }
 
 impl FilesSpec {
@@ -130,6 +138,7 @@ impl FilesSpec {
             trash: None,
             fixed: Vec::new(),
             closed: Vec::new(),
+            of_state: false,
         }
     }
 
@@ -144,6 +153,13 @@ impl FilesSpec {
     #[must_use]
     pub fn trash(mut self, folder: impl Into<PathBuf>) -> Self {
         self.trash = Some(folder.into());
+        self
+    }
+
+    /// Opens a part of the host's own state.
+    #[must_use]
+    pub fn of_state(mut self) -> Self {
+        self.of_state = true;
         self
     }
 
@@ -177,7 +193,7 @@ impl Files {
     /// # Errors
     /// [`OpenFilesError`].
     pub fn open(spec: FilesSpec) -> Result<Self, OpenFilesError> {
-        let FilesSpec { name, folder, write, limits, trash, fixed, closed } = spec;
+        let FilesSpec { name, folder, write, limits, trash, fixed, closed, of_state } = spec;
         let failed = |source| OpenFilesError::Io { folder: folder.clone(), source };
         let path = std::path::absolute(&folder).map_err(failed)?;
         let path = path.canonicalize().map_err(failed)?;
@@ -185,6 +201,7 @@ impl Files {
             return Err(OpenFilesError::NotAFolder { folder });
         }
         let floor = Floor::new(&fixed, &closed);
+        let floor = if of_state { floor.of_own(&path) } else { floor };
         if let Some(reason) = floor.objection(&path, Access::Read) {
             return Err(OpenFilesError::Protected { folder, reason });
         }

@@ -14,7 +14,11 @@ pub use self::{
         StoredApproval,
     },
 };
-use crate::{policy::Rule, ports::PendingCall};
+use crate::{
+    clarification::{Clarification, Clarified},
+    policy::Rule,
+    ports::PendingCall,
+};
 
 /// A call that a rule with the effect `ask` wants approved. It derefs to the [call](PendingCall).
 #[derive(Debug, Clone)]
@@ -89,6 +93,12 @@ pub trait Approver: Send + Sync + 'static {
     fn denied<'a>(&'a self, call_id: &'a Arc<str>) -> BoxFuture<'a, Option<String>> {
         let _ = call_id;
         Box::pin(ready(None))
+    }
+
+    /// Asks the person who decides a question of a model. Default: no person can be asked.
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+        let _ = question;
+        Box::pin(ready(Clarified::NoPerson("the approver asks no questions".into())))
     }
 }
 

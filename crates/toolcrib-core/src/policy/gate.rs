@@ -41,7 +41,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`NotAGateError`] if a rule depends on the personality, on the tools listed by active
-    /// skills, or on a role granted by claims: providers receive none of these, and a rule that
+    /// skills, on whether the conversation is tainted, or on a role granted by claims: providers receive none of these, and a rule that
     /// denies must not be lost.
     pub fn as_gate(
         &self,
@@ -56,6 +56,7 @@ impl Policy {
             // Every fact is named here, so that a new one cannot be lost.
             let missing = |fact: &Fact| match fact {
                 Fact::Personality => Some("the personality"),
+                Fact::Tainted => Some("whether the conversation is tainted"),
                 Fact::ListedByActiveSkill => Some("the tools that skills list"),
                 Fact::Roles if rule.when.roles.iter().any(by_claims) => {
                     Some("the claims that give a role")
@@ -122,5 +123,10 @@ impl PolicyFacts for ProviderFacts<'_> {
 
     fn iteration(&self) -> u32 {
         self.cx.iteration()
+    }
+
+    /// No gate has a rule that depends on it.
+    fn is_tainted(&self) -> bool {
+        true
     }
 }

@@ -23,6 +23,8 @@ pub trait PolicyFacts {
     fn personality(&self) -> &str;
     /// The iteration of the turn, from 1.
     fn iteration(&self) -> u32;
+    /// Whether the conversation has read content of unknown authors.
+    fn is_tainted(&self) -> bool;
 }
 
 /// The result of evaluating a policy.
@@ -172,6 +174,7 @@ impl RuleConditions {
             principals,
             personalities,
             iteration,
+            tainted,
             arguments: _,
         } = self;
         (skills.is_empty() || skills.iter().any(|id| facts.active_skills().contains(id)))
@@ -180,6 +183,7 @@ impl RuleConditions {
             && one_of(principals, facts.principal())
             && one_of(personalities, Some(facts.personality()))
             && iteration.is_none_or(|range| range.contains(facts.iteration()))
+            && tainted.is_none_or(|wanted| wanted == facts.is_tainted())
     }
 
     /// Whether the condition that depends on the tool is true.

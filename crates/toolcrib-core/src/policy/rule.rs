@@ -272,6 +272,8 @@ pub struct RuleConditions {
     pub personalities: Vec<Arc<str>>,
     /// The iteration of the turn is in this range.
     pub iteration: Option<IterationRange>,
+    /// Whether the conversation has read content of unknown authors.
+    pub tainted: Option<bool>,
     /// The arguments match all of these.
     pub arguments: Vec<ArgumentMatch>,
 }
@@ -319,6 +321,13 @@ impl RuleConditions {
         self
     }
 
+    /// Matches while the conversation has read content of unknown authors, or while it has not.
+    #[must_use]
+    pub fn tainted(mut self, tainted: bool) -> Self {
+        self.tainted = Some(tainted);
+        self
+    }
+
     /// Matches from this iteration of the turn on, counted from 1.
     #[must_use]
     pub fn from_iteration(mut self, first: u32) -> Self {
@@ -343,6 +352,7 @@ impl RuleConditions {
             Fact::Principal => !self.principals.is_empty(),
             Fact::Personality => !self.personalities.is_empty(),
             Fact::Iteration => self.iteration.is_some(),
+            Fact::Tainted => self.tainted.is_some(),
             Fact::Arguments => !self.arguments.is_empty(),
         }
     }
@@ -383,12 +393,14 @@ pub enum Fact {
     Personality,
     /// The iteration of the turn.
     Iteration,
+    /// Whether the conversation has read content of unknown authors.
+    Tainted,
     /// The arguments of a call.
     Arguments,
 }
 
 impl Fact {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Skills,
         Self::ListedByActiveSkill,
         Self::Roles,
@@ -396,6 +408,7 @@ impl Fact {
         Self::Principal,
         Self::Personality,
         Self::Iteration,
+        Self::Tainted,
         Self::Arguments,
     ];
 }

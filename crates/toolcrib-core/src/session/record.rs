@@ -167,6 +167,23 @@ impl StoredRun {
     }
 }
 
+/// A message that a search has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundMessage {
+    /// The session's id.
+    pub session: Arc<str>,
+    /// The session's name, if it has one.
+    pub name: Option<Arc<str>>,
+    /// The number of the turn.
+    pub turn: u32,
+    /// The beginning of the turn, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The author: `user` or `assistant`.
+    pub role: Arc<str>,
+    /// The part of the text around the found words.
+    pub excerpt: Arc<str>,
+}
+
 /// The state of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use super::{SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent, TurnState};
+use super::{
+    FoundMessage, SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent,
+    TurnState,
+};
 use crate::{first_sent::SentPart, identity::Identity};
 
 /// The maximum length of a session's name, in characters.
@@ -92,6 +95,16 @@ pub trait SessionStore: Send + Sync + 'static {
     /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
     fn sent(&self, owner: &SessionOwner, id: &str) -> Result<Vec<SentPart>, SessionStoreError>;
 
+    /// Searches what users and models have written in the owner's sessions; the best match first.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError>;
+
     /// Leases the owner's session of an id for a time. Fails while another lease has not expired.
     ///
     /// # Errors
@@ -168,6 +181,17 @@ pub struct NewSession {
     pub name: Option<Arc<str>>,
     /// The id of the personality. All turns of a session have the same.
     pub personality: Arc<str>,
+}
+
+/// A search in the messages of an owner's sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionSearch {
+    /// Words of letters and digits, all of which a message must contain. None find nothing.
+    pub words: Vec<Arc<str>>,
+    /// The id or name of a session that is left out.
+    pub without: Option<Arc<str>>,
+    /// The most messages to return.
+    pub limit: usize,
 }
 
 /// A session without its contents.

@@ -36,6 +36,7 @@ pub struct ToolBuilder {
     timeout: Option<Duration>,
     max_result_chars: Option<usize>,
     untrusted: bool,
+    asks_when_tainted: bool,
     always_include: bool,
     deferred: Option<bool>,
     on_collision: OnCollision,
@@ -66,6 +67,7 @@ impl ToolBuilder {
             timeout: None,
             max_result_chars: None,
             untrusted: false,
+            asks_when_tainted: false,
             always_include: false,
             deferred: None,
             on_collision: OnCollision::default(),
@@ -159,6 +161,14 @@ impl ToolBuilder {
     /// Marks results as content of an untrusted author.
     pub fn untrusted(mut self) -> Self {
         self.untrusted = true;
+        self
+    }
+
+    /// Has each call approved, as a rule with the effect `ask` does, while the conversation has read
+    /// content of unknown authors. For tools that change what other conversations read. Default: only
+    /// the policy decides.
+    pub fn asks_when_tainted(mut self) -> Self {
+        self.asks_when_tainted = true;
         self
     }
 
@@ -337,6 +347,7 @@ impl ToolBuilder {
         definition.timeout = self.timeout;
         definition.max_result_chars = self.max_result_chars;
         definition.untrusted = self.untrusted;
+        definition.asks_when_tainted = self.asks_when_tainted;
         definition.always_include = self.always_include;
         definition.deferred = self.deferred;
         definition.on_collision = self.on_collision;

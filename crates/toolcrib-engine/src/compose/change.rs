@@ -449,6 +449,7 @@ impl<'a> Search<'a> {
         if let Some(range) = when.iteration {
             self.iterations(found, |iteration| range.contains(iteration));
         }
+        found.extend(when.tainted.filter(|is| *is != facts.tainted).map(FactChange::Tainted));
     }
 
     /// The changes that may make a true rule false.
@@ -474,6 +475,7 @@ impl<'a> Search<'a> {
         if let Some(range) = when.iteration {
             self.iterations(found, |iteration| !range.contains(iteration));
         }
+        found.extend(when.tainted.map(|is| FactChange::Tainted(!is)));
     }
 
     /// The changes that may add a role.

@@ -33,6 +33,8 @@ pub enum FactChange {
     OtherPrincipal,
     /// This iteration of a turn, counted from 1.
     Iteration(u32),
+    /// Whether the conversation has read content of unknown authors.
+    Tainted(bool),
 }
 
 impl FactChange {
@@ -47,6 +49,7 @@ impl FactChange {
             Self::Personality(_) => 5,
             Self::Principal(_) | Self::OtherPrincipal => 6,
             Self::Iteration(_) => 7,
+            Self::Tainted(_) => 8,
         }
     }
 
@@ -65,6 +68,8 @@ impl FactChange {
             Self::Principal(principal) => format!("principal `{principal}`"),
             Self::OtherPrincipal => "no principal, or one that no rule names".to_owned(),
             Self::Iteration(iteration) => format!("iteration {iteration}"),
+            Self::Tainted(true) => "a conversation that has read untrusted content".to_owned(),
+            Self::Tainted(false) => "a conversation that has read no untrusted content".to_owned(),
         }
     }
 
@@ -72,7 +77,7 @@ impl FactChange {
     pub(super) fn contradicts(&self, other: &Self) -> bool {
         use FactChange::{
             ActivateSkill, DeactivateSkill, GainRole, Iteration, LoseRole, OtherPrincipal,
-            OtherTenant, Personality, Principal, Tenant,
+            OtherTenant, Personality, Principal, Tainted, Tenant,
         };
         match (self, other) {
             (
@@ -83,7 +88,8 @@ impl FactChange {
             (Tenant(_) | OtherTenant, Tenant(_) | OtherTenant)
             | (Principal(_) | OtherPrincipal, Principal(_) | OtherPrincipal)
             | (Personality(_), Personality(_))
-            | (Iteration(_), Iteration(_)) => true,
+            | (Iteration(_), Iteration(_))
+            | (Tainted(_), Tainted(_)) => true,
             _ => false,
         }
     }
@@ -157,6 +163,7 @@ impl<'a> Supposed<'a> {
                     }
                 }
                 FactChange::Iteration(iteration) => facts.iteration = *iteration,
+                FactChange::Tainted(tainted) => facts.tainted = *tainted,
             }
         }
         let all = &visibility.policy.roles;

@@ -15,8 +15,8 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegisteredError, Catalog, Menu, OnCollision, Policy, RuleMatch, SkillId, Tool, ToolName,
-    WithheldByProvider,
+    AlreadyRegisteredError, Catalog, Fact, Menu, OnCollision, Policy, RuleMatch, SkillId, Tool,
+    ToolName, WithheldByProvider,
 };
 
 pub(crate) use self::recent::Recent;
@@ -67,7 +67,7 @@ impl Visibility {
 }
 
 /// The situation of an iteration, as shared data. Two are equal if rules decide the same in both, as
-/// far as it does not depend on the iteration.
+/// far as it does not depend on the iteration and on taint.
 #[derive(Debug, Clone)]
 pub(crate) struct Situation {
     pub(crate) active_skills: Arc<[SkillId]>,
@@ -79,6 +79,8 @@ pub(crate) struct Situation {
     pub(crate) personality: Arc<Personality>,
     pub(crate) reveal: Reveal,
     pub(crate) iteration: u32,
+    /// Whether the conversation had read content of unknown authors when the iteration began.
+    pub(crate) tainted: bool,
 }
 
 impl Situation {
@@ -92,6 +94,7 @@ impl Situation {
             principal: self.principal.as_deref(),
             personality: &self.personality,
             iteration: self.iteration,
+            tainted: self.tainted,
         }
     }
 }
@@ -109,6 +112,7 @@ impl PartialEq for Situation {
             personality,
             reveal,
             iteration: _,
+            tainted: _,
         } = self;
         *active_skills == other.active_skills
             && *steps == other.steps
@@ -180,7 +184,7 @@ impl Composed {
     }
 
     /// Whether composing this list in this situation would give the same result. The iteration
-    /// counts only as far as some rule depends on it.
+    /// and taint count only as far as some rule depends on them.
     pub(crate) fn holds_for(
         &self,
         visibility: &Arc<Visibility>,
@@ -192,6 +196,7 @@ impl Composed {
         Arc::ptr_eq(self.withheld.visibility(), visibility)
             && before == situation
             && visibility.policy.same_iteration(before.iteration, situation.iteration)
+            && (before.tainted == situation.tainted || !visibility.policy.reads(Fact::Tainted))
             && self.withheld.notices() == notices
             && self.catalog.same(catalog)
             && self.availability.iter().all(Checked::holds)

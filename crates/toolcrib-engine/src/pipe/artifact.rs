@@ -61,9 +61,9 @@ pub(super) async fn artifact_store(
     let (of_body, not_kept) = taken(call);
     // A body that makes artifacts has fulfilled the tool's policy.
     let asks = tool.artifact_policy() == ArtifactPolicy::Always && of_body.is_empty();
-    let keeping =
-        keep_what_is_cut(batch, of_call(batch, tool, call), artifact_port, ended, cap, asks);
-    let mut kept = keeping.await;
+    let untrusted = tool.untrusted() || ended.fenced_tool().is_some();
+    let of_call = ArtifactCall { untrusted, ..of_call(batch, tool, call) };
+    let mut kept = keep_what_is_cut(batch, of_call, artifact_port, ended, cap, asks).await;
     if !of_body.is_empty() {
         kept.stands_for_chars = Some(of_body.iter().map(|entry| entry.note.chars).sum());
         kept.artifacts.splice(0..0, of_body);

@@ -163,7 +163,11 @@ impl Ended {
     /// The tool, if its text is untrusted.
     pub(super) fn fenced_tool(&self) -> Option<&Tool> {
         let by_tool = self.outcome.as_ref().err().is_none_or(|failure| failure.by_tool);
-        self.tool.as_ref().filter(|tool| by_tool && tool.untrusted())
+        let is_untrusted = |tool: &&Tool| match &self.outcome {
+            Ok(output) => output.untrusted || tool.untrusted(),
+            Err(_) => tool.untrusted(),
+        };
+        self.tool.as_ref().filter(|_| by_tool).filter(is_untrusted)
     }
 
     /// The room that the text needs, fence included.

@@ -46,7 +46,7 @@ impl ClientWait {
         waited.before + waited.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
-    fn begin(self: &Arc<Self>) -> Waiting {
+    pub(crate) fn begin(self: &Arc<Self>) -> Waiting {
         let mut waited = self.0.lock();
         waited.waiting += 1;
         waited.since.get_or_insert_with(Instant::now);
@@ -54,7 +54,8 @@ impl ClientWait {
     }
 }
 
-struct Waiting(Arc<ClientWait>);
+/// A wait, until it is dropped.
+pub(crate) struct Waiting(Arc<ClientWait>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {

@@ -11,6 +11,11 @@ pub(super) fn grant(
     call: PendingCall<'_>,
     context: ToolContext,
 ) -> Result<ToolContext, Failure> {
+    if batch.engine.kv.is_none() && !call.tool.capabilities().kv.is_empty() {
+        let cause = "the tool keeps keys and values, and the engine has no store of them";
+        let told = format!("the tool `{}` has no store here, so it was not run", call.tool.name());
+        return Err(Failure::refused(ErrorCode::NotAvailable, told).caused_by(cause));
+    }
     if call.tool.has_own_handles() {
         return Ok(context);
     }

@@ -51,8 +51,8 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
-    ClientHandle, ErrorCode, PendingCall, Tool, ToolCall, ToolContext, ToolContextParts,
-    ToolOutput, ToolResult, args_digest,
+    Clarifier, ClientHandle, ErrorCode, KvArea, KvScope, PendingCall, SessionOwner, Tool, ToolCall,
+    ToolContext, ToolContextParts, ToolOutput, ToolResult, args_digest,
 };
 
 pub use self::structured::is_data_note;
@@ -67,6 +67,7 @@ use self::{
     sizes::Sizes,
 };
 use crate::{
+    clarify::CallClarifier,
     deferral::{SEARCH_TOOLS, Search},
     secrets::DeclaredSecrets,
 };
@@ -339,9 +340,58 @@ impl Batch<'_> {
             progress: Some(sink),
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
+            tainted: self.situation.tainted,
+            kv: self.engine.kv.clone().filter(|_| tool.capabilities().all_kv().next().is_some()),
+            kv_areas: self.kv_areas(tool),
+            clarifier: self.clarifier(tool, call, wait),
             handles: self.handles(tool, call, wait),
         };
         (parts.into(), progress)
+    }
+
+    /// The keys of the scopes that a tool declares.
+    fn kv_areas(&self, tool: &Tool) -> Vec<(KvScope, KvArea)> {
+        let identity = self.events.identity();
+        let owner = || SessionOwner::from(&**identity);
+        let area = |scope| match scope {
+            KvScope::Tool => {
+                let name = tool.name();
+                let tool = match tool.plugin() {
+                    Some(plugin) => format!("{plugin}/{name}"),
+                    None => name.to_string(),
+                };
+                Some(KvArea::Tool { tenant: identity.tenant.clone(), tool: tool.into() })
+            }
+            KvScope::Session => {
+                let conversation = Arc::clone(&identity.conversation);
+                Some(KvArea::Session { owner: owner(), conversation })
+            }
+            KvScope::Principal => Some(KvArea::Principal { owner: owner() }),
+            _ => None,
+        };
+        let scopes = tool.capabilities().all_kv();
+        scopes.filter_map(|scope| Some((scope, area(scope)?))).collect()
+    }
+
+    /// Asks the person of the turn for a tool that declares it.
+    fn clarifier(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        wait: &Arc<ClientWait>,
+    ) -> Option<Arc<dyn Clarifier>> {
+        tool.capabilities().person.then(|| {
+            Arc::new(CallClarifier {
+                approver: self.approver.or(self.engine.approver.as_ref()).cloned(),
+                questions: self.questions.cloned(),
+                events: Arc::clone(self.events),
+                redactor: self.engine.redactor.clone(),
+                iteration: self.iteration,
+                cancellation: self.cancellation.clone(),
+                wait: Arc::clone(wait),
+                call_id: Arc::clone(&call.id),
+            }) as _
+        })
     }
 
     /// The handles that the engine gives to a body, beside the granter's.

@@ -1,7 +1,7 @@
 //! The rule list, applied again at the call: before validation for rules that need no arguments,
 //! and as a whole after it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use toolcrib_core::{Effect, ErrorCode, PolicyStage, Rule, RuleMatch, Tool};
 
@@ -18,6 +18,13 @@ pub(super) enum Ruled<'a> {
     /// It needs approval; with the rule that requires it.
     Ask(&'a Rule),
 }
+
+/// The rule for tools that [ask while the conversation is tainted](Tool::asks_when_tainted).
+static ASK_WHEN_TAINTED: LazyLock<Rule> = LazyLock::new(|| {
+    Rule::ask("taint").reason(
+        "the conversation has read untrusted content, and others read what this call writes",
+    )
+});
 
 /// Decides without arguments: a call that is denied here, or halted at, is never validated, and so
 /// reveals nothing about the tool's schema.
@@ -42,6 +49,11 @@ pub(super) fn by_arguments<'a>(
     let visibility = &batch.engine.visibility;
     let ruling = visibility.judge_call(tool, batch.situation.facts(), args);
     match (ruling.effect(), ruling.rule()) {
+        (Effect::Allow, _) if batch.situation.tainted && tool.asks_when_tainted() => {
+            let asks = RuleMatch::Rule(&ASK_WHEN_TAINTED);
+            record::checked(batch, call, &asks, PolicyStage::Arguments);
+            Ok(Ruled::Ask(&ASK_WHEN_TAINTED))
+        }
         (Effect::Allow, _) => {
             record::checked(batch, call, &ruling, PolicyStage::Arguments);
             Ok(Ruled::Allow)

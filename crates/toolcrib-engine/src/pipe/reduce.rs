@@ -16,14 +16,15 @@ pub(super) fn reduce(
     let Some(reducer) = batch.engine.reducers.get(tool.name().as_str()) else {
         return output;
     };
-    let cost_usd = output.cost_usd;
+    let (cost_usd, untrusted) = (output.cost_usd, output.untrusted);
     match catch_unwind(AssertUnwindSafe(|| reducer.item.reduce(output.clone(), args))) {
-        // A reducer cannot remove the cost.
+        // A reducer can remove neither the cost nor the mark of an unknown author.
         Ok(reduced) => {
             // Parts that a reducer removed are not stored either.
             let is_same = reduced.value == output.value;
             let original = reduced.original.filter(|_| is_same);
-            ToolOutput { original, cost_usd, ..reduced }
+            let untrusted = untrusted || reduced.untrusted;
+            ToolOutput { original, cost_usd, untrusted, ..reduced }
         }
         Err(_) => output,
     }

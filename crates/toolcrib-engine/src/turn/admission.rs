@@ -53,6 +53,7 @@ impl Admitted {
                 principal: identity.principal.as_deref(),
                 personality: &personality,
                 iteration: 1,
+                tainted: options.tainted,
             };
             may_activate(engine, &skills, facts, skill)?;
         }

@@ -214,6 +214,7 @@ impl Iteration {
         self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
         self.turn.report_skills(self.number);
         self.turn.settle_revealed(self.number, &results);
+        self.turn.settle_taint(&results);
         results
     }
 
@@ -257,7 +258,9 @@ impl Iteration {
         let mut batch = self.batch();
         batch.menu = &menu;
         batch.client = client.or(batch.client);
-        batch.execute(vec![call]).await.into_iter().next()
+        let results = batch.execute(vec![call]).await;
+        self.turn.settle_taint(&results);
+        results.into_iter().next()
     }
 
     /// The data that its calls share.

@@ -183,6 +183,7 @@ impl Turn {
             signals: TurnSignals::new(),
             made: CallsMade::default(),
             revealed: Mutex::new(RevealedMenu::new(options.revealed)),
+            tainted: options.tainted.into(),
             reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),
             offered: Mutex::default(),
             questions: options.questions,
@@ -230,6 +231,11 @@ impl Turn {
 
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.state.engine.redactor
+    }
+
+    /// Whether the conversation has read content of unknown authors.
+    pub fn is_tainted(&self) -> bool {
+        self.state.is_tainted()
     }
 
     /// Cancels everything that the turn does.

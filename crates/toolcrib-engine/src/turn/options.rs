@@ -64,6 +64,10 @@ pub struct TurnOptions {
     /// The deferred tools that the conversation has found; see
     /// [`Engine::revealed_in`](crate::Engine::revealed_in). Default: none.
     pub revealed: Revealed,
+    /// Whether the conversation has read content of unknown authors, as
+    /// [`Message::is_untrusted`](toolcrib_core::Message::is_untrusted) tells of its messages. Each
+    /// untrusted result sets it for the rest of the turn. Rules may depend on it. Default: no.
+    pub tainted: bool,
     /// How the model calls found tools. Default: the engine's.
     pub reveal: Option<Reveal>,
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
@@ -168,6 +172,13 @@ impl TurnOptions {
     #[must_use]
     pub fn revealed(mut self, revealed: Revealed) -> Self {
         self.revealed = revealed;
+        self
+    }
+
+    /// Marks the conversation as one that has read content of unknown authors.
+    #[must_use]
+    pub fn tainted(mut self, tainted: bool) -> Self {
+        self.tainted = tainted;
         self
     }
 

@@ -1,6 +1,9 @@
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -44,6 +47,8 @@ pub(super) struct TurnState {
     pub(super) revealed: Mutex<RevealedMenu>,
     /// How the model calls them.
     pub(super) reveal: Reveal,
+    /// Whether the conversation has read content of unknown authors.
+    pub(super) tainted: AtomicBool,
     /// The fingerprint of the last offered menu.
     pub(super) offered: Mutex<Option<Digest>>,
     /// `None` if the turn has no questions.
@@ -112,6 +117,17 @@ impl TurnState {
                 evicted: new.evicted,
                 total,
             });
+        }
+    }
+
+    pub(super) fn is_tainted(&self) -> bool {
+        self.tainted.load(Ordering::Acquire)
+    }
+
+    /// Notes whether a model reads content of unknown authors in these results.
+    pub(super) fn settle_taint(&self, results: &[ToolResult]) {
+        if results.iter().any(|result| result.untrusted) {
+            self.tainted.store(true, Ordering::Release);
         }
     }
 
@@ -189,6 +205,7 @@ impl TurnState {
             personality: Arc::clone(&self.personality),
             reveal: self.reveal,
             iteration,
+            tainted: self.is_tainted(),
         }
     }
 

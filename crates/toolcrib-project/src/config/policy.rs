@@ -45,6 +45,7 @@ pub(crate) struct RuleSection {
     pub(crate) principals: Vec<Arc<str>>,
     pub(crate) personalities: Vec<Located<Arc<str>>>,
     pub(crate) iteration: Option<IterationRange>,
+    pub(crate) tainted: Option<bool>,
     pub(crate) arguments: Vec<ArgumentSection>,
 }
 
@@ -117,6 +118,7 @@ impl RuleSection {
             principals: values(table.texts("principal")),
             personalities: table.texts("personality"),
             iteration: table.value("iteration").and_then(|value| iterations(&value)),
+            tainted: table.boolean("tainted"),
             arguments: ArgumentSection::read_all(table),
         }
     }

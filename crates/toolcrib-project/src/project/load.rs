@@ -7,7 +7,7 @@ use std::{
 };
 
 use toolcrib_config::{Diagnostic, Document, Problems, Spot};
-use toolcrib_core::{CancellationToken, Model};
+use toolcrib_core::{CancellationToken, Effect, Model};
 use toolcrib_engine::{Limits, Redactor, Skill, Skills};
 
 use super::{Project, of};
@@ -18,11 +18,12 @@ use crate::{
     error::LoadError,
     lock::{Lock, LockMode},
     mcp::McpServer,
+    own_store::OwnStore,
     plugin::FolderPlugin,
     private,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
-        ModelSources, NamedModel, Names, Part, PersonalitySources, Prices, Reliability,
+        ModelSources, NamedModel, Names, Own, Part, PersonalitySources, Prices, Reliability,
         SandboxDefaults, build_artifacts, build_models, build_policy, build_reliability,
         build_secrets, build_serving, build_skills, build_tokens, build_tools, check_alternatives,
         check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets, read_schemas,
@@ -238,8 +239,10 @@ impl Project {
         let artifacts = artifacts.map(|section| build_artifacts(section, &state));
         let writes_files = folders.has_writable();
         let folders = folders.open(mode, &held, (root, &parts, &state), &problems);
+        let sessions = Sessions::new(&file.sessions, &state);
+        let own = Own::open(mode, &parts, &state, OwnStore::new(&sessions), &problems);
         let tools_over = |databases: &Databases, problems: &Problems| {
-            let over = (databases, &folders);
+            let over = (databases, &folders, &own);
             let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
@@ -274,13 +277,14 @@ impl Project {
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
         let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
-        let sessions = Sessions::new(&file.sessions, &state);
         let approvals = {
             let declared = folders.paths();
             let weak = names.sandboxes.weak_programs();
             let reach = (weak.as_slice(), declared.as_slice());
             let (section, rules) = (&file.approvals, &file.policy);
-            ProjectApprovals::new(section, rules, &policy, &sessions, root.path(), reach, &problems)
+            let asks = policy.rules.iter().any(|rule| rule.effect == Effect::Ask)
+                || tools.iter().any(|tool| tool.asks_when_tainted());
+            ProjectApprovals::new(section, rules, asks, &sessions, root.path(), reach, &problems)
         };
         root.reads().close();
         if problems.has_errors() {
@@ -328,6 +332,7 @@ impl Project {
             hubs,
             artifacts,
             sessions,
+            own: own.store,
             approvals,
             lock,
             keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),

@@ -25,6 +25,7 @@ use crate::{
     approvals::ProjectApprovals,
     lock::Lock,
     mcp::McpServer,
+    own_store::OwnStore,
     plugin::FolderPlugin,
     resolve::{
         DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability, WithAlternatives,
@@ -72,6 +73,7 @@ pub struct Project {
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
     sessions: Sessions,
+    own: OwnStore,
     approvals: ProjectApprovals,
     lock: Lock,
     keeps_artifacts: bool,
@@ -358,6 +360,7 @@ impl Project {
             .tools(of(&self.tools, |tool| tool.plugin().is_none()))
             .policy(self.policy.clone())
             .defer(self.deferral.clone())
+            .kv(self.own.clone())
             .secrets(self.secrets.clone())
             .redactor(redactor)
             .limits(self.limits);

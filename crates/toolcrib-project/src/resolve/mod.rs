@@ -14,6 +14,7 @@ mod mcp;
 mod model;
 mod models;
 mod names;
+mod own;
 mod part;
 mod part_names;
 mod personality;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
+    own::Own,
     part::Part,
     part_names::{check_plugins, report_captured_names, report_false_origins, report_taken_names},
     personality::{

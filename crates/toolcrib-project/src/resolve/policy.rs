@@ -104,6 +104,7 @@ fn build_rule(
             principals: section.principals.clone(),
             personalities: values(&section.personalities),
             iteration: section.iteration,
+            tainted: section.tainted,
             arguments: section.arguments.iter().map(|one| one.condition.clone()).collect(),
         },
     })

@@ -61,6 +61,15 @@ kind = "terminal"
 [[tool]]
 kind = "code"
 0 = 0
+[[tool]]
+kind = "todo"
+0 = 0
+[[tool]]
+kind = "memory"
+0 = 0
+[[tool]]
+kind = "clarify"
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }
@@ -81,7 +90,18 @@ tls = { 0 = 0 }
 
 /// The name of a probed table, as an author writes it.
 fn title(found: &str, position: usize) -> String {
-    let kinds = ["sql", "sql_explore", "command", "files", "http", "terminal", "code"];
+    let kinds = [
+        "sql",
+        "sql_explore",
+        "command",
+        "files",
+        "http",
+        "terminal",
+        "code",
+        "todo",
+        "memory",
+        "clarify",
+    ];
     match found {
         "this file" => "The top of the file".to_owned(),
         "secret `A`" => "`[secrets] NAME`".to_owned(),
@@ -158,7 +178,7 @@ fn the_reference_of_keys_is_current() {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md), [terminal](terminal.md),\n[MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md), [terminal](terminal.md),\n[memory](memory.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

@@ -6,8 +6,10 @@
 )]
 
 mod approvals;
+mod kv;
 mod open;
 mod read;
+mod search;
 mod unsigned;
 mod usage;
 mod write;
@@ -25,14 +27,15 @@ use rusqlite::{
 };
 use serde_json::json;
 use toolcrib_core::{
-    __internal::millis, NewSession, SentPart, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredRun, StoredSession,
-    TracedEvent,
+    __internal::millis, FoundMessage, NewSession, SentPart, SessionInfo, SessionLease,
+    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
+    StoredRun, StoredSession, TracedEvent,
 };
 
 use self::{unsigned::Unsigned, write::Sync};
 use crate::{
     frozen::FrozenError,
+    memory_kv::HeldKv,
     session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
 };
 
@@ -48,6 +51,8 @@ pub struct SqliteStore(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     connection: Mutex<Synced>,
+    /// The keys of conversations that are not sessions.
+    unsaved: Mutex<HeldKv>,
 }
 
 /// The connection, with its mode of syncing.
@@ -66,7 +71,8 @@ impl SqliteStore {
         let path = path.into();
         let connection = open::create(&path)?;
         let connection = Mutex::new(Synced { connection, sync: Sync::Process });
-        Ok(Self(Arc::new(Inner { path, connection })))
+        let unsaved = Mutex::default();
+        Ok(Self(Arc::new(Inner { path, connection, unsaved })))
     }
 
     /// Opens the file; `None` if it is missing. Blocks.
@@ -283,6 +289,14 @@ impl SessionStore for SqliteStore {
         self.reading(|transaction| read::sent(transaction, owner, id))
     }
 
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError> {
+        self.reading(|transaction| search::found(transaction, owner, search))
+    }
+
     fn acquire(
         &self,
         owner: &SessionOwner,
@@ -353,6 +367,7 @@ impl SessionStore for SqliteStore {
             let now = now_ms();
             let since = |time| Unsigned(now.saturating_sub(millis(time)));
             let ages = params![Unsigned(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
+            transaction.execute("DELETE FROM kv WHERE expires_ms <= ?1", [Unsigned(now)])?;
             let expired = transaction.execute(expired, ages)?;
             let sizes = params![Unsigned(now), Unsigned(retention.max_bytes)];
             usage::prune(transaction)?;

@@ -23,7 +23,7 @@ const BUSY_STEP: Duration = Duration::from_millis(10);
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -164,6 +164,49 @@ const MIGRATIONS: [&str; 7] = [
         result_chars INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (day, owner, session, kind, name)
     ) STRICT, WITHOUT ROWID;
+",
+    // Keys and values, and an index of what users and models have written.
+    "
+    CREATE TABLE kv (
+        area TEXT NOT NULL,
+        key TEXT NOT NULL,
+        session TEXT REFERENCES sessions (id) ON DELETE CASCADE,
+        value TEXT NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        PRIMARY KEY (area, key)
+    ) STRICT;
+    CREATE INDEX kv_by_session ON kv (session);
+    CREATE INDEX kv_by_end ON kv (expires_ms);
+    CREATE TABLE texts (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        turn INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX texts_by_session ON texts (session);
+    CREATE VIRTUAL TABLE texts_index USING fts5 (
+        text, content = 'texts', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+    );
+    INSERT INTO texts_index (texts_index, rank) VALUES ('secure-delete', 1);
+    CREATE TRIGGER texts_added AFTER INSERT ON texts BEGIN
+        INSERT INTO texts_index (rowid, text) VALUES (new.id, new.text);
+    END;
+    CREATE TRIGGER texts_removed AFTER DELETE ON texts BEGIN
+        INSERT INTO texts_index (texts_index, rowid, text) VALUES ('delete', old.id, old.text);
+    END;
+    CREATE TRIGGER messages_added AFTER INSERT ON messages
+    WHEN json_extract(new.body, '$.role') IN ('user', 'assistant')
+        AND json_extract(new.body, '$.text') <> ''
+    BEGIN
+        INSERT INTO texts (session, turn, role, text) VALUES (new.session, new.turn,
+            json_extract(new.body, '$.role'), substr(json_extract(new.body, '$.text'), 1, 20000));
+    END;
+    INSERT INTO texts (session, turn, role, text)
+        SELECT session, turn, json_extract(body, '$.role'),
+            substr(json_extract(body, '$.text'), 1, 20000)
+        FROM messages WHERE json_extract(body, '$.role') IN ('user', 'assistant')
+            AND json_extract(body, '$.text') <> '' ORDER BY session, position;
 ",
 ];
 

@@ -1,12 +1,13 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    NewSession, SentPart, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention,
-    SessionStore, SessionStoreError, StoredRun, StoredSession, TracedEvent,
+    FoundMessage, KvArea, KvError, KvStore, KvWrite, NewSession, SentPart, SessionInfo,
+    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
+    SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::{
     MemoryStore, SqliteStore,
-    conformance::{check_approval_store, check_session_store, check_usage_store},
+    conformance::{check_approval_store, check_kv_store, check_session_store, check_usage_store},
 };
 
 #[test]
@@ -19,6 +20,8 @@ fn both_stores_obey_the_contract() {
     check_approval_store(&MemoryStore::new()).unwrap();
     check_usage_store(&file).unwrap();
     check_usage_store(&MemoryStore::new()).unwrap();
+    check_kv_store(&file).unwrap();
+    check_kv_store(&MemoryStore::new()).unwrap();
 }
 
 /// A store with one fault.
@@ -35,6 +38,8 @@ enum Fault {
     NoEvents,
     NoSent,
     KeepsAll,
+    FindsNothing,
+    NoCompare,
 }
 
 impl Faulty {
@@ -77,6 +82,15 @@ impl SessionStore for Faulty {
         limit: usize,
     ) -> Result<Vec<StoredRun>, SessionStoreError> {
         self.store.runs(&self.owner(owner), limit)
+    }
+
+    fn search(
+        &self,
+        owner: &SessionOwner,
+        search: &SessionSearch,
+    ) -> Result<Vec<FoundMessage>, SessionStoreError> {
+        let found = self.store.search(&self.owner(owner), search)?;
+        Ok(if self.fault == Fault::FindsNothing { Vec::new() } else { found })
     }
 
     fn events(
@@ -132,6 +146,47 @@ impl SessionStore for Faulty {
     }
 }
 
+impl KvStore for Faulty {
+    fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
+        self.store.value(&self.area(area), key)
+    }
+
+    fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
+        self.store.keys(&self.area(area), prefix)
+    }
+
+    fn put(&self, area: &KvArea, write: KvWrite<'_>) -> Result<(), KvError> {
+        let write = match self.fault {
+            Fault::KeepsAll => KvWrite { lives_for: Duration::from_hours(1), ..write },
+            Fault::NoCompare => KvWrite { expected: None, ..write },
+            _ => write,
+        };
+        self.store.put(&self.area(area), write)
+    }
+}
+
+impl Faulty {
+    fn area(&self, area: &KvArea) -> KvArea {
+        match self.fault {
+            Fault::OneOwner => KvArea::Tool { tenant: None, tool: "all".into() },
+            _ => area.clone(),
+        }
+    }
+}
+
+#[test]
+fn the_suite_of_keys_finds_each_fault() {
+    for (fault, clause) in [
+        (Fault::OneOwner, "keys must be unknown to"),
+        (Fault::KeepsAll, "an expired value does not exist"),
+        (Fault::NoCompare, "a write that expects another value must be refused"),
+    ] {
+        let faulty = Faulty { store: MemoryStore::new(), fault };
+        let broken = check_kv_store(&faulty).unwrap_err();
+        assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
+    }
+}
+
 #[test]
 fn the_suite_finds_each_fault() {
     for (fault, clause) in [
@@ -140,6 +195,7 @@ fn the_suite_finds_each_fault() {
         (Fault::EmptyMessages, "messages must be read as they were written"),
         (Fault::NoEvents, "events must be read as they were written"),
         (Fault::NoSent, "parts of requests must be read as they were written"),
+        (Fault::FindsNothing, "a search must find the messages with all words"),
         (Fault::KeepsAll, "expired sessions must be removed"),
     ] {
         let faulty = Faulty { store: MemoryStore::new(), fault };

@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::json;
 use toolcrib_core::{
-    CallIntent, Message, NewSession, SessionLease, SessionOwner, SessionRecord, SessionStore as _,
-    SessionStoreError, Usage,
+    CallIntent, KvArea, KvStore as _, KvWrite, Message, NewSession, SessionLease, SessionOwner,
+    SessionRecord, SessionSearch, SessionStore as _, SessionStoreError, Usage,
 };
 use toolcrib_store::SqliteStore;
 
@@ -189,13 +189,48 @@ fn a_file_of_an_older_format_is_converted() {
     let to_first_format = "ALTER TABLE turns DROP COLUMN skills;
         ALTER TABLE calls DROP COLUMN cut_off; ALTER TABLE calls DROP COLUMN result;
         ALTER TABLE turns DROP COLUMN title; DROP TABLE events;
-        DROP TABLE approvals; DROP TABLE grants; DROP TABLE sent;
+        DROP TABLE approvals; DROP TABLE grants; DROP TABLE sent; DROP TABLE kv;
+        DROP TRIGGER messages_added; DROP TABLE texts; DROP TABLE texts_index;
         ALTER TABLE messages DROP COLUMN left_out;
         ALTER TABLE turns DROP COLUMN cache_write_tokens; DROP TABLE usage;
         PRAGMA user_version = 1";
     connection.execute_batch(to_first_format).unwrap();
     drop(connection);
-    let read = SqliteStore::open(&path).unwrap().read(&owner, &session.id).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    let words = vec!["kept".into()];
+    let search = SessionSearch { words, without: None, limit: 9 };
+    assert_eq!(store.search(&owner, &search).unwrap().len(), 1);
+    let read = store.read(&owner, &session.id).unwrap();
     assert_eq!(read.messages[0].message, Message::user("kept"));
     assert!(read.turns[0].skills.is_empty());
+}
+
+#[test]
+fn nothing_of_a_removed_session_stays_in_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let owner = SessionOwner::default();
+    let new = |name: &str| NewSession {
+        owner: owner.clone(),
+        name: Some(name.into()),
+        personality: "default".into(),
+    };
+    for (name, text) in [("gone", "zebrafinch zebrafinch"), ("stays", "a blackbird")] {
+        let session = store.create(&new(name)).unwrap();
+        let lease = store.acquire(&owner, &session.id, Duration::from_secs(9)).unwrap();
+        store.write(&lease, &[began(), SessionRecord::Message(Message::user(text))]).unwrap();
+        store.release(&lease).unwrap();
+        let area = KvArea::Session { owner: owner.clone(), conversation: name.into() };
+        let (expected, lives_for) = (None, Duration::from_secs(99));
+        store.put(&area, KvWrite { key: "todo", value: Some(text), expected, lives_for }).unwrap();
+    }
+    let gone = store.find(&owner, "gone").unwrap();
+    store.remove(&owner, &gone.id).unwrap();
+    for name in ["sessions.db", "sessions.db-wal"] {
+        let bytes = std::fs::read(folder.path().join(name)).unwrap_or_default();
+        let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+        assert!(!has(b"zebrafinch"), "{name}");
+        assert!(name.ends_with("wal") || has(b"blackbird"));
+    }
 }

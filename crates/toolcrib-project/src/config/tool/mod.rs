@@ -7,13 +7,16 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
 use toolcrib_core::{Annotations, ArtifactPolicy, ToolBuilder, ToolName};
 use toolcrib_tools::{
     Declaration, DeclaredKind, MAX_RESULT_CHARS, Source,
+    clarify::{self, DeclaredClarify},
     code::{self, DeclaredCode},
     command::{self, DeclaredCommand},
     files::{self, DeclaredFiles},
     http::{self, DeclaredHttp},
+    memory::{self, DeclaredMemory},
     sql::{self, DeclaredSql},
     sql_explore::DeclaredExplore,
     terminal::{self, DeclaredTerminal},
+    todo::DeclaredTodo,
 };
 
 use super::params::Params;
@@ -48,6 +51,9 @@ pub(crate) enum Kind {
     Http(DeclaredHttp),
     Terminal(Box<DeclaredTerminal>),
     Code(Box<DeclaredCode>),
+    Todo(DeclaredTodo),
+    Memory(DeclaredMemory),
+    Clarify(DeclaredClarify),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
@@ -78,10 +84,13 @@ enum Word {
     Http,
     Terminal,
     Code,
+    Todo,
+    Memory,
+    Clarify,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 7] = [
+    const ALL: [(&'static str, Self); 10] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
@@ -89,19 +98,23 @@ impl Word {
         ("http", Self::Http),
         ("terminal", Self::Terminal),
         ("code", Self::Code),
+        ("todo", Self::Todo),
+        ("memory", Self::Memory),
+        ("clarify", Self::Clarify),
     ];
 
     /// The keys that only this kind has.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Sql => sql::KEYS,
-            // Its keys are some of those of `sql`.
-            Self::SqlExplore => &[],
+            // Some have none, or some of those of `sql`.
+            Self::SqlExplore | Self::Todo | Self::Clarify => &[],
             Self::Command => command::KEYS,
             Self::Files => files::KEYS,
             Self::Http => http::KEYS,
             Self::Terminal => terminal::KEYS,
             Self::Code => code::KEYS,
+            Self::Memory => memory::KEYS,
         }
     }
 
@@ -141,7 +154,14 @@ impl ToolSection {
         let word = Word::read(table);
         // A toolset with usual names needs no prefix.
         let name = match word {
-            Some(Word::Files | Word::Terminal | Word::Code) => table.value("name"),
+            Some(
+                Word::Files
+                | Word::Terminal
+                | Word::Code
+                | Word::Todo
+                | Word::Memory
+                | Word::Clarify,
+            ) => table.value("name"),
             _ => table.required("name", "\"list_charges\""),
         };
         let has_name = name.is_some();
@@ -164,6 +184,9 @@ impl ToolSection {
             Some(Word::Files) => return tool.read_files(table, has_name),
             Some(Word::Terminal) => return tool.read_terminal(table, has_name),
             Some(Word::Code) => return tool.read_code(table, has_name),
+            Some(Word::Todo) => return tool.read_todo(table, has_name),
+            Some(Word::Memory) => return tool.read_memory(table, has_name),
+            Some(Word::Clarify) => return tool.read_clarify(table, has_name),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -219,11 +242,48 @@ impl ToolSection {
         DeclaredCode::read_all(table).into_iter().map(of).collect()
     }
 
+    /// The tools of a list of tasks. Without a name, they have their usual names.
+    fn read_todo(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_agent(table);
+        let of = |kind: DeclaredTodo| {
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Todo(kind.clone()), has_name, declare)
+        };
+        DeclaredTodo::all().map(of).into()
+    }
+
+    /// The tools of a memory. Without a name, they have their usual names.
+    fn read_memory(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_agent(table);
+        let of = |kind: DeclaredMemory| {
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Memory(kind.clone()), has_name, declare)
+        };
+        DeclaredMemory::read_all(table).map(of).into()
+    }
+
+    /// The tool that asks a person. Without a name, it has its usual one.
+    fn read_clarify(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_agent(table);
+        vec![self.of_toolset(table, Kind::Clarify(DeclaredClarify), has_name, clarify::declaration)]
+    }
+
+    /// The keys of a toolset for the agent itself, whose results have known authors.
+    fn read_of_agent(&mut self, table: &Table<'_>) {
+        table.explain("untrusted", "this kind marks the results that others may have written");
+        table.explain("read_only", "this kind declares it for each of its tools");
+        self.read_of_toolset_with(table, false);
+    }
+
     /// The keys of a table that declares a toolset.
     fn read_of_toolset(&mut self, table: &Table<'_>) {
+        self.read_of_toolset_with(table, true);
+    }
+
+    fn read_of_toolset_with(&mut self, table: &Table<'_>, has_trust: bool) {
         let about = table.text("description").map(|about| about.value.to_string());
         self.declaration.description = about.unwrap_or_default();
-        self.read_common(table);
+        self.read_common(table, has_trust);
     }
 
     /// One tool of a toolset. The name of the table, which some toolsets need not have, is its prefix.
@@ -272,7 +332,7 @@ impl ToolSection {
             idempotent: table.boolean("idempotent").unwrap_or_default(),
             ..Annotations::default()
         };
-        self.read_common(table);
+        self.read_common(table, true);
         self.input = read_input(table);
         self.kind = kind(table);
         self.declaration.annotations.read_only = read_only
@@ -280,9 +340,11 @@ impl ToolSection {
     }
 
     /// The optional keys of all kinds.
-    fn read_common(&mut self, table: &Table<'_>) {
+    fn read_common(&mut self, table: &Table<'_>, has_trust: bool) {
         let declaration = &mut self.declaration;
-        declaration.untrusted = table.boolean("untrusted").unwrap_or(true);
+        if has_trust {
+            declaration.untrusted = table.boolean("untrusted").unwrap_or(true);
+        }
         declaration.always_include = table.boolean("always_include").unwrap_or_default();
         declaration.deferred = table.boolean("defer");
         declaration.timeout = table.duration("timeout");
@@ -309,6 +371,9 @@ impl Kind {
             Self::Http(http) => Some(http),
             Self::Terminal(terminal) => Some(&**terminal),
             Self::Code(code) => Some(&**code),
+            Self::Todo(todo) => Some(todo),
+            Self::Memory(memory) => Some(memory),
+            Self::Clarify(clarify) => Some(clarify),
             Self::Unknown => None,
         }
     }

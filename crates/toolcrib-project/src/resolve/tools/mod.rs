@@ -12,9 +12,9 @@ use toolcrib_artifacts::{ARTIFACT_TOOLS, Artifacts};
 use toolcrib_config::{Diagnostic, Help, Problems, Spot, suggest};
 use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
-use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, sql::SqlDatabase};
+use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
 
-use super::{databases::Databases, files::Folders, names::Names, part::Part};
+use super::{databases::Databases, files::Folders, names::Names, own::Own, part::Part};
 use crate::{
     config::{Input, Kind, ToolSection},
     root::Root,
@@ -75,7 +75,7 @@ pub(crate) fn read_schemas(parts: &[Part]) {
 /// every problem is recorded.
 pub(crate) fn build_tools(
     parts: &[Part],
-    (databases, folders): (&Databases, &Folders),
+    (databases, folders, own): (&Databases, &Folders, &Own),
     artifacts: Option<&Artifacts>,
     names: &Names,
     problems: &Problems,
@@ -115,6 +115,25 @@ pub(crate) fn build_tools(
             Kind::Terminal(terminal) => terminal::build(terminal, &source(section)),
             Kind::Code(code) => code::build(code, &source(section)),
             Kind::Http(http) => http::build(http, &source(section), &mut clients),
+            Kind::Todo(todo) => {
+                let source = source(section);
+                source.built(todo.build(source.declaration.clone()))
+            }
+            Kind::Memory(memory) => {
+                let source = source(section);
+                if source.names.grant.is_some() {
+                    let message = "a plugin cannot reach the memory of the agent and its sessions";
+                    let help = "declare the tool in the project's own file";
+                    source.refuse(&section.at, message, help);
+                    return None;
+                }
+                let used = own.memory(memory.scope());
+                source.built(memory.build(source.declaration.clone(), &used))
+            }
+            Kind::Clarify(_) => {
+                let source = source(section);
+                source.built(clarify::build(source.declaration.clone()))
+            }
             Kind::Unknown => None,
         });
         match part.plugin_id() {

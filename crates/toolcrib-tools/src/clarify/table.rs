@@ -1,0 +1,21 @@
+//! `[[tool]]` of the kind `clarify`.
+
+use crate::{DeclaredKind, Reach};
+
+/// The tool as read from a table. The kind has no own keys.
+#[derive(Debug, Clone, Copy)]
+pub struct DeclaredClarify;
+
+impl DeclaredKind for DeclaredClarify {
+    fn reaches(&self) -> Vec<Reach<'_>> {
+        Vec::new()
+    }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,262 @@
+//! A toolset for what an agent remembers beyond a session: Markdown files of topics, one folder for
+//! each scope; and a search in earlier sessions.
+//!
+//! Each file keeps where its text comes from: the principal, session and turn of its last writes, and
+//! whether one of them was made by a conversation that had read content of unknown authors. Such a
+//! topic is read as untrusted content. No text and no name of a topic enters a system text or the
+//! description of a tool.
+
+mod credentials;
+mod day;
+mod run;
+mod search;
+mod table;
+mod topic;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolcrib_capabilities::files::Files;
+use toolcrib_core::{
+    Annotations, Capabilities, FoundMessage, SessionOwner, SessionSearch, SessionStoreError, Tool,
+};
+
+use self::run::Body;
+#[doc(hidden)]
+pub use self::table::{DeclaredMemory, KEYS};
+use crate::{Declaration, ToolErrors, findings::Findings};
+
+/// The names of parameters.
+const TOPIC: &str = "topic";
+const CONTENT: &str = "content";
+const ACTION: &str = "action";
+const OLD: &str = "old";
+const FIRST_LINE: &str = "first_line";
+const QUERY: &str = "query";
+const LIMIT: &str = "limit";
+
+/// The label of the toolset, unless a project gives it another one.
+pub const TOOLSET: &str = "memory";
+
+/// The longest text of one write, in characters.
+const MOST_CONTENT: usize = 16_000;
+
+/// The largest topic, in bytes, with the record of its writes.
+const MOST_TOPIC_BYTES: usize = 64 * 1024;
+
+/// The most topics of a scope.
+const MOST_TOPICS: usize = 200;
+
+/// The longest query of a search, in characters, and the most words of it that count.
+const MOST_QUERY: usize = 400;
+const MOST_WORDS: usize = 16;
+
+/// The default and the most matches of a search.
+const MATCHES: usize = 10;
+const MOST_MATCHES: usize = 20;
+
+/// The search in the sessions of an owner.
+pub type SearchSessions = Arc<
+    dyn Fn(&SessionOwner, &SessionSearch) -> Result<Vec<FoundMessage>, SessionStoreError>
+        + Send
+        + Sync,
+>;
+
+/// Who shares a memory. A turn has one memory of each scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryScope {
+    /// All turns. While a conversation is tainted, each write is approved.
+    Global,
+    /// The turns of one personality.
+    Personality,
+    /// The turns of one principal.
+    Principal,
+}
+
+impl MemoryScope {
+    /// The scopes, by their words in a project.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("global", Self::Global),
+        ("personality", Self::Personality),
+        ("principal", Self::Principal),
+    ];
+
+    /// Whether others than the principal and personality of a turn read what it writes.
+    pub fn is_shared(self) -> bool {
+        self == Self::Global
+    }
+}
+
+/// The inputs of a toolset.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Memory {
+    /// The folder of all scopes; `None` where nothing may be read or written.
+    pub files: Option<Files>,
+    /// The scope.
+    pub scope: MemoryScope,
+    /// The search in sessions.
+    pub sessions: SearchSessions,
+}
+
+impl Memory {
+    /// A memory in a folder.
+    pub fn new(files: Option<Files>, scope: MemoryScope, sessions: SearchSessions) -> Self {
+        Self { files, scope, sessions }
+    }
+}
+
+/// A tool of the toolset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryTool {
+    /// Lists the topics, or reads one.
+    Read,
+    /// Changes a topic.
+    Write,
+    /// Searches the topics.
+    Search,
+    /// Searches the principal's earlier sessions.
+    Sessions,
+}
+
+impl MemoryTool {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Search, Self::Sessions];
+
+    /// Its name, after the prefix of the toolset, if it has one: `memory_read`, `my_memory_read`.
+    pub fn name(self, prefix: Option<&str>) -> String {
+        let name = match self {
+            Self::Read => "memory_read",
+            Self::Write => "memory_write",
+            Self::Search => "memory_search",
+            Self::Sessions => "session_search",
+        };
+        match prefix {
+            Some(prefix) => format!("{prefix}_{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Its declaration: its name, description and parameters, and all else as in `base`. The
+    /// description of `base` says what the memory is for; it may be empty.
+    pub fn declaration(self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        let does = self.does(prefix);
+        let about = &base.description;
+        let is_told = !about.is_empty() && self != Self::Sessions;
+        let description = if is_told { format!("{does} {about}") } else { does };
+        let (required, parameters) = self.parameters();
+        let writes = self == Self::Write;
+        Declaration {
+            name: self.name(prefix),
+            description,
+            annotations: Annotations {
+                read_only: !writes,
+                destructive: writes,
+                idempotent: !writes,
+            },
+            input_schema: json!({
+                "type": "object",
+                "required": required,
+                "properties": parameters,
+                "additionalProperties": false,
+            }),
+            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            // Results of topics are marked one by one.
+            untrusted: self == Self::Sessions,
+            ..base.clone()
+        }
+    }
+
+    fn does(self, prefix: Option<&str>) -> String {
+        match self {
+            Self::Read => {
+                "Reads a topic of your memory, or lists all topics. Your memory outlives \
+                this session."
+                    .to_owned()
+            }
+            Self::Write => format!(
+                "Changes a topic of your memory: adds a paragraph, replaces text, or removes it. Keep \
+                 what later sessions need, in short sentences; {} shows what there is. Never a \
+                 password or key.",
+                Self::Read.name(prefix)
+            ),
+            Self::Search => {
+                "Finds the paragraphs of your memory with the words of a query.".to_owned()
+            }
+            Self::Sessions => {
+                "Finds what the user and you have written in earlier sessions, by the \
+                words of a query. A match has all of them."
+                    .to_owned()
+            }
+        }
+    }
+
+    /// The required parameters, and all of them.
+    fn parameters(self) -> (&'static [&'static str], Map<String, Value>) {
+        let text = |most: usize, about: &str| json!({ "type": "string", "minLength": 1, "maxLength": most, "description": about });
+        let topic = |about: &str| (TOPIC, text(topic::MOST_NAME, about));
+        let query = || (QUERY, text(MOST_QUERY, "The words to look for."));
+        let limit = || {
+            let limit = json!({
+                "type": "integer", "minimum": 1, "maximum": MOST_MATCHES, "default": MATCHES,
+                "description": "The most matches.",
+            });
+            (LIMIT, limit)
+        };
+        let (required, all): (&[_], Vec<(_, Value)>) = match self {
+            Self::Read => {
+                let first = json!({
+                    "type": "integer", "minimum": 1, "default": 1,
+                    "description": "The first line to read.",
+                });
+                let about = "The topic; without it, the topics are listed.";
+                (&[], vec![topic(about), (FIRST_LINE, first)])
+            }
+            Self::Write => {
+                let action = json!({
+                    "enum": ["add", "replace", "remove"], "default": "add",
+                    "description": "`add` appends `content`; `replace` puts it in place of `old`, or of \
+                        the whole topic; `remove` removes `old`, or the whole topic.",
+                });
+                let old = text(
+                    MOST_CONTENT,
+                    "The exact text that is replaced or removed; it must occur once.",
+                );
+                let all = vec![
+                    topic("A short name of letters, digits and -, such as deployment."),
+                    (ACTION, action),
+                    (CONTENT, text(MOST_CONTENT, "The new text, in Markdown.")),
+                    (OLD, old),
+                ];
+                (&[TOPIC], all)
+            }
+            Self::Search | Self::Sessions => (&[QUERY], vec![query(), limit()]),
+        };
+        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+    }
+
+    /// Makes the tool, of its [`declaration`](Self::declaration).
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn build(self, declaration: Declaration, memory: &Memory) -> Result<Tool, ToolErrors> {
+        let found = Findings::of(&declaration).finish();
+        let name = declaration.name.clone();
+        let writes = self == Self::Write;
+        let files = memory.files.as_ref();
+        let files = files.map(|files| if writes { files.writable() } else { files.read_only() });
+        let sessions = Arc::clone(&memory.sessions);
+        let body = Body { tool: self, scope: memory.scope, files, sessions };
+        let mut builder = declaration.into_builder().capabilities(Capabilities::none());
+        if writes {
+            // Two writes of one message would both read the topic first.
+            builder = builder.sequential();
+            if memory.scope.is_shared() {
+                builder = builder.asks_when_tainted();
+            }
+        }
+        let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
+        found.or_tool(name, made)
+    }
+}

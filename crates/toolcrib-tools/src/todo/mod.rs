@@ -1,0 +1,159 @@
+//! A toolset for a list of tasks, which is kept in the session: a model plans, and finds its plan again
+//! after a resume.
+
+mod list;
+mod run;
+mod table;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::{Annotations, Capabilities, KvScope, Tool};
+
+#[doc(hidden)]
+pub use self::table::DeclaredTodo;
+use self::{
+    list::{MOST_CHARS, MOST_NOTES, MOST_TASKS, Status},
+    run::Body,
+};
+use crate::{Declaration, ToolErrors, findings::Findings};
+
+/// The names of parameters.
+const TASKS: &str = "tasks";
+const CONTENT: &str = "content";
+const NOTES: &str = "notes";
+const STATUS: &str = "status";
+const FIRST: &str = "first";
+const ID: &str = "id";
+const DONE: &str = "done";
+
+/// The label of the toolset, unless a project gives it another one.
+pub const TOOLSET: &str = "todo";
+
+/// A tool of the toolset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TodoTool {
+    /// Replaces the list.
+    Set,
+    /// Adds a task.
+    Add,
+    /// Changes a task.
+    Update,
+    /// Shows the list.
+    List,
+    /// Empties the list.
+    Clear,
+}
+
+impl TodoTool {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Set, Self::Add, Self::Update, Self::List, Self::Clear];
+
+    /// Its name, after the prefix of the toolset, if it has one: `todo_add`, `plan_todo_add`.
+    pub fn name(self, prefix: Option<&str>) -> String {
+        let name = match self {
+            Self::Set => "todo_set",
+            Self::Add => "todo_add",
+            Self::Update => "todo_update",
+            Self::List => "todo_list",
+            Self::Clear => "todo_clear",
+        };
+        match prefix {
+            Some(prefix) => format!("{prefix}_{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Its declaration: its name, description and parameters, and all else as in `base`.
+    pub fn declaration(self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        let does = match self {
+            Self::Set => {
+                "Replaces your list of tasks for this session. Use it to plan work of several steps."
+            }
+            Self::Add => "Adds a task to your list.",
+            Self::Update => {
+                "Changes a task: its status, its text or its notes. At most one task is in progress."
+            }
+            Self::List => "Shows your list of tasks.",
+            Self::Clear => "Removes all tasks from your list.",
+        };
+        let about = &base.description;
+        let description =
+            if about.is_empty() { does.to_owned() } else { format!("{does} {about}") };
+        let (required, parameters) = self.parameters();
+        Declaration {
+            name: self.name(prefix),
+            description,
+            annotations: Annotations {
+                read_only: self == Self::List,
+                destructive: false,
+                idempotent: self != Self::Add,
+            },
+            input_schema: json!({
+                "type": "object",
+                "required": required,
+                "properties": parameters,
+                "additionalProperties": false,
+            }),
+            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            untrusted: false,
+            ..base.clone()
+        }
+    }
+
+    fn parameters(self) -> (&'static [&'static str], Map<String, Value>) {
+        let content = || {
+            let about = "What is to be done.";
+            json!({ "type": "string", "minLength": 1, "maxLength": MOST_CHARS, "description": about })
+        };
+        let notes = || {
+            let about = "What to remember about it.";
+            json!({ "type": "string", "maxLength": MOST_NOTES, "description": about })
+        };
+        let status = || json!({ "enum": Status::ALL.map(Status::as_str) });
+        let (required, all): (&[_], Vec<(_, Value)>) = match self {
+            Self::Set => {
+                let task = json!({
+                    "type": "object",
+                    "required": [CONTENT],
+                    "properties": { CONTENT: content(), NOTES: notes(), STATUS: status() },
+                    "additionalProperties": false,
+                });
+                let tasks = json!({ "type": "array", "maxItems": MOST_TASKS, "items": task });
+                (&[TASKS], vec![(TASKS, tasks)])
+            }
+            Self::Add => {
+                let about = "Whether it becomes the first task; else the last.";
+                let first = json!({ "type": "boolean", "default": false, "description": about });
+                let all = vec![(CONTENT, content()), (NOTES, notes()), (FIRST, first)];
+                (&[CONTENT], all)
+            }
+            Self::Update => {
+                let id = json!({ "type": "string", "description": "The task, such as t2." });
+                let all =
+                    vec![(ID, id), (STATUS, status()), (CONTENT, content()), (NOTES, notes())];
+                (&[ID], all)
+            }
+            Self::List => {
+                let about = "Whether tasks that are done are shown too.";
+                let done = json!({ "type": "boolean", "default": true, "description": about });
+                (&[], vec![(DONE, done)])
+            }
+            Self::Clear => (&[], Vec::new()),
+        };
+        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+    }
+
+    /// Makes the tool, of its [`declaration`](Self::declaration) for the same prefix, which also names
+    /// the list.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn build(self, declaration: Declaration, prefix: Option<&str>) -> Result<Tool, ToolErrors> {
+        let found = Findings::of(&declaration).finish();
+        let name = declaration.name.clone();
+        let body = Body { tool: self, key: list::key(prefix).into() };
+        let capabilities = Capabilities::none().kv([KvScope::Session]);
+        let builder = declaration.into_builder().capabilities(capabilities);
+        let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
+        found.or_tool(name, made)
+    }
+}
