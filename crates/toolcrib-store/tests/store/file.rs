@@ -87,7 +87,7 @@ fn a_newer_format_is_refused_and_unchanged() {
     connection.pragma_update(None, "user_version", 9).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 7, .. }), "{error}");
+    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 8, .. }), "{error}");
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
 }
 
