@@ -139,7 +139,7 @@ mod tests {
         let intake = Arc::new(Intake::new(Arc::new(Unheard), "test"));
         let wiring = Wiring { intake, ending: Arc::default() };
         let http = HttpClient::builder().build();
-        let client = Client::new(http, "http://localhost/".into(), HeaderMap::new(), wiring, None);
+        let client = Client::new(http, "http://localhost/".into(), HeaderMap::new(), None, wiring);
         let mut last = Last::default();
         read_events(stream::iter(pieces), &Arc::new(client), None, &mut last).await;
         last
