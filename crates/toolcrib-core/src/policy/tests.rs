@@ -28,6 +28,7 @@ struct TestFacts {
     principal: Option<&'static str>,
     personality: &'static str,
     iteration: u32,
+    tainted: bool,
 }
 
 impl PolicyFacts for TestFacts {
@@ -51,6 +52,9 @@ impl PolicyFacts for TestFacts {
     }
     fn iteration(&self) -> u32 {
         self.iteration
+    }
+    fn is_tainted(&self) -> bool {
+        self.tainted
     }
 }
 
@@ -98,6 +102,8 @@ fn each_condition_on_the_situation_holds_for_what_it_names_alone() {
             TestFacts { iteration: 2, ..here() },
             TestFacts { iteration: 3, ..here() },
         ),
+        (when().tainted(true), Fact::Tainted, TestFacts { tainted: true, ..here() }, here()),
+        (when().tainted(false), Fact::Tainted, here(), TestFacts { tainted: true, ..here() }),
         (listed, Fact::ListedByActiveSkill, TestFacts { listed: true, ..here() }, here()),
     ] {
         let policy = Policy::of([Rule::deny("rule").when(when.clone())]);
@@ -113,6 +119,7 @@ fn each_condition_on_the_situation_holds_for_what_it_names_alone() {
             Fact::Principal,
             Fact::Personality,
             Fact::Iteration,
+            Fact::Tainted,
             Fact::Arguments,
         ] {
             assert_eq!(policy.reads(other), other == fact, "{other:?} of {when:?}");
