@@ -31,11 +31,12 @@ fn documented_servers_load_in_order_and_are_not_started() {
         [
             ("git", &*at("git"), OnFailure::Stale),
             ("docs", &*at("docs"), OnFailure::Omit),
+            ("tracker", &*at("tracker"), OnFailure::Stale),
             ("time", ".mcp.json:1", OnFailure::Fail),
         ]
     );
     let trusted: Vec<_> = project.mcp_servers().iter().map(McpServer::is_trusted).collect();
-    assert_eq!(trusted, [true, false, false]);
+    assert_eq!(trusted, [true, false, false, false]);
     for server in project.mcp_servers() {
         assert_eq!(server.client().unwrap().status().state.as_str(), "idle");
     }

@@ -132,7 +132,8 @@ write = true
 
 async fn run(project: &Project, session: &Session, message: &str) -> RunOutcome {
     let agent = project.agent_builder().build().unwrap();
-    agent.run(message, RunOptions::default().session(session)).await
+    let turn = TurnOptions::default().principal("ann");
+    agent.run(message, RunOptions::from(turn).session(session)).await
 }
 
 fn result(outcome: &RunOutcome, tool: &str) -> Option<(String, bool)> {
