@@ -42,7 +42,7 @@ pub struct Access {
     /// Whether texts that a third party may have written are fenced.
     pub fence: Fence,
     /// The longest tool name that the client can use, in characters; longer names are cut and end in
-    /// digits of a digest. For clients that add a prefix of their own. At least
+    /// digits of a digest. For clients that add a prefix. At least
     /// [`Access::MIN_NAME_CHARS`]. Default: no limit beyond the 64 of model APIs.
     pub max_name_chars: Option<usize>,
     /// The limits of its calls over HTTP.

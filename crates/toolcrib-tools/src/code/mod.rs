@@ -3,7 +3,7 @@
 //!
 //! A call runs the usual program of the folder's language in a sandbox: see [`terminal`](crate::terminal).
 //! The language is that of the folder's files: `Cargo.toml`, `package.json`, `go.mod`, and for Python
-//! `pyproject.toml` and others. What a program reports is parsed; failed tests are a result and not an
+//! `pyproject.toml` and others. The output of the program is parsed; failed tests are a result and not an
 //! error.
 
 mod cargo;
@@ -136,7 +136,7 @@ impl CodeTool {
     }
 }
 
-/// What a program reported.
+/// The parsed output of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Report {
     problems: Vec<Problem>,
