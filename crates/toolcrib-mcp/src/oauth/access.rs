@@ -95,7 +95,7 @@ impl Access {
         }
     }
 
-    /// What a person runs to log in.
+    /// The command by which a person logs in.
     fn command(&self, challenge: &Challenge) -> String {
         let mut command = format!("toolcrib mcp login {}", self.authority.server);
         let mut option = |name: &str, value: &str| {

@@ -26,7 +26,7 @@ use crate::McpClient;
 const LOCK_WITHIN: Duration = Duration::from_secs(60);
 const LOCK_EVERY: Duration = Duration::from_millis(50);
 
-/// What a server's client needs for tokens, of all identities.
+/// Everything that a server's client needs for tokens, of all identities.
 pub(crate) struct Authority {
     pub(super) server: Arc<str>,
     pub(super) url: Url,

@@ -55,7 +55,7 @@ fn check(store: &dyn UsageStore, broken: &mut Violations) -> Result<(), SessionS
     let found = of(&ann, true);
     broken.unless(
         found.len() == 2 && found.contains(&twice) && found.contains(&tool),
-        "entries of one source, session and day must be added up, and models are no tools",
+        "entries of one source, session and day must be added up, and models must not count as tools",
     );
     broken
         .unless(of(&ann, false) == [model().used(&usage)], "usage without a session must be apart");
