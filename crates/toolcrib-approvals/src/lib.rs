@@ -25,5 +25,5 @@ pub use self::{
     grant::{GrantScope, InvalidConditionError},
     key::{ApprovalKey, ApprovalKeys, KeyError},
     parking::ParkingApprover,
-    terminal::{TerminalAnswer, TerminalApprover, shown_arguments},
+    terminal::{TerminalAnswer, TerminalApprover, TerminalPrompts, shown_arguments},
 };

@@ -681,7 +681,7 @@ pub(crate) struct CallArgs {
     /// other word is a usage error
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
-    /// Answer forms of the MCP server with their default values; without it, the server cannot ask
+    /// Answer forms of the MCP server with their default values [default: ask at the terminal]
     #[arg(long)]
     pub(crate) accept_defaults: bool,
     #[command(flatten)]
@@ -704,10 +704,13 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib mcp test git -p my-agent
-  toolcrib mcp test git --import .mcp.json")]
+  toolcrib mcp test git --import .mcp.json
+  toolcrib mcp test docs --as ana")]
     Test {
         /// The server's name
         server: String,
+        #[command(flatten)]
+        whom: Whom,
     },
     /// Show what a server has written to stderr, also while another command uses it
     #[command(after_help = "\

@@ -65,6 +65,11 @@ pub trait ClientPort: Send + Sync + 'static {
         None
     }
 
+    /// The limit of requests of a server during one call; it refuses further ones. Default: none.
+    fn most_requests(&self) -> usize {
+        usize::MAX
+    }
+
     /// Answers requests of a server, by the server's keys: each is an object with `method`
     /// (`elicitation/create`, `sampling/createMessage` or `roots/list`) and `params`. The results
     /// have the same keys.

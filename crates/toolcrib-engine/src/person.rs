@@ -19,8 +19,12 @@ use crate::{
     redactor::Redactor,
 };
 
-/// The limit of questions of servers in one turn.
+/// The limits of questions of servers in one turn and in one call.
 const MOST_QUESTIONS: usize = 20;
+const MOST_PER_CALL: usize = 5;
+
+/// The limit of the length of a URL, which a person has to read.
+const LONGEST_URL: usize = 2_048;
 
 /// How long a person may take.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -65,6 +69,10 @@ impl ClientPort for Person {
 
     fn key(&self) -> usize {
         Arc::as_ptr(&self.events).addr()
+    }
+
+    fn most_requests(&self) -> usize {
+        MOST_PER_CALL
     }
 
     /// Rules must name the servers that learn the roots.
@@ -196,6 +204,9 @@ fn secret_field(schema: &Value) -> Option<&str> {
 /// A URL as a person must see it: https, or of this machine, with its host in ASCII (punycode).
 fn shown_url(url: &str) -> Result<String, ClientRefusal> {
     let refused = |message: &str| ClientRefusal { code: -32_602, message: message.to_owned() };
+    if url.len() > LONGEST_URL {
+        return Err(refused("the URL is too long"));
+    }
     let url = url::Url::parse(url).map_err(|_| refused("the URL is not valid"))?;
     let is_local = match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

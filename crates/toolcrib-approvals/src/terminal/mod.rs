@@ -41,6 +41,30 @@ struct Shared {
     permitted: Mutex<HashSet<Digest>>,
 }
 
+/// The terminal for other questions than approvals, from [`TerminalApprover::prompts`]. Other output
+/// and approvals wait until it is dropped.
+pub struct TerminalPrompts<'a> {
+    _quiet: Option<Pause>,
+    _one: sync::MutexGuard<'a, ()>,
+}
+
+impl TerminalPrompts<'_> {
+    /// Prints a question, and reads one line; `None` at the end of the input. Foreign text in the
+    /// question must not control the terminal. Dropping the future ends the question.
+    ///
+    /// # Errors
+    /// The system's error if the terminal cannot be read or written.
+    pub async fn line(&mut self, question: String) -> io::Result<Option<String>> {
+        input::ask(question).await
+    }
+}
+
+impl fmt::Debug for TerminalPrompts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TerminalPrompts")
+    }
+}
+
 /// The answer of the person at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -75,6 +99,16 @@ impl TerminalApprover {
     /// Whether a person can be asked: standard input and standard error are a terminal.
     pub fn is_available() -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// The terminal for other questions; `None` without a terminal.
+    pub async fn prompts(&self) -> Option<TerminalPrompts<'_>> {
+        if !Self::is_available() {
+            return None;
+        }
+        let one = self.0.asking.lock().await;
+        let quiet = self.0.pause.as_ref().map(|pause| pause());
+        Some(TerminalPrompts { _quiet: quiet, _one: one })
     }
 
     /// Asks. Dropping the future ends the question.

@@ -11,13 +11,18 @@ use toolcrib_project::Project;
 use super::{Problem, approvals::on_approvals, sessions::on_store};
 use crate::output;
 
+/// The terminal of this process. Its clones ask one question at a time.
+pub(super) fn terminal() -> TerminalApprover {
+    TerminalApprover::pausing(output::pause)
+}
+
 /// The approver of a run. A new message closes what waited for the last turn of its session.
 pub(super) async fn of_run(
     project: &Project,
+    terminal: TerminalApprover,
     session: Option<&Session>,
     is_resumed: bool,
 ) -> Result<Arc<dyn Approver>, Problem> {
-    let terminal = TerminalApprover::pausing(output::pause);
     let Some(session) = session else { return Ok(Arc::new(terminal)) };
     let Some(approvals) = existing(project).await? else { return Ok(Arc::new(terminal)) };
     let id = Arc::clone(session.id());
@@ -30,7 +35,7 @@ pub(super) async fn of_run(
 
 /// The approver of calls without a session, made by a person at the terminal.
 pub(super) async fn of_call(project: &Project) -> Result<Arc<dyn Approver>, Problem> {
-    let terminal = TerminalApprover::pausing(output::pause);
+    let terminal = terminal();
     Ok(match of_calls(project).await? {
         Some(approvals) => Arc::new(approvals.approver(None).asking(terminal)),
         None => Arc::new(terminal),

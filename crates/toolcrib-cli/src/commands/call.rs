@@ -26,7 +26,7 @@ use super::{
     default_answers::DefaultAnswers,
     engine,
     explain::withheld_name,
-    fresh, project_flags, turn_options, with_project,
+    fresh, project_flags, questions, turn_options, with_project,
 };
 use crate::{
     args::{CallArgs, Global, Situation},
@@ -90,10 +90,12 @@ async fn attempt(
     cancellation: CancellationToken,
 ) -> Result<Made, Problem> {
     let mut options = turn_options(project, &args.situation, cancellation)?;
-    options.approver = approver;
     if args.accept_defaults {
         options = options.client(Arc::new(DefaultAnswers));
+    } else if approver.is_some() {
+        questions::ask_at(&approver::terminal(), &mut options)?;
     }
+    options.approver = approver;
     let mut turn = engine.turn(options)?;
     // Starts only servers that may have the tool.
     let mut iteration = turn.iteration_for(&args.tool).await?;

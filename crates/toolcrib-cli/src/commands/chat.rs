@@ -18,7 +18,7 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, run,
+    ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, questions, run,
     run_session::ChosenSession, skills, turn_options, usage, with_project,
 };
 use crate::{
@@ -214,7 +214,9 @@ impl<'a> Chat<'a> {
             Conversation::Stored(session) => Some(session),
             _ => None,
         };
-        turn.approver = Some(approver::of_run(self.project, session, false).await?);
+        let terminal = approver::terminal();
+        questions::ask_at(&terminal, &mut turn)?;
+        turn.approver = Some(approver::of_run(self.project, terminal, session, false).await?);
         if session.is_some() {
             turn.conversation = None;
         }

@@ -18,9 +18,9 @@ use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::{McpServer, Project};
 
-use super::{ChosenModel, Problem, Purpose, call, with_project};
+use super::{ChosenModel, Problem, Purpose, call, catalog::identity, with_project};
 use crate::{
-    args::{CallArgs, Global, Look, McpCommand},
+    args::{CallArgs, Global, Look, McpCommand, Whom},
     exit::{self, Exit},
     output::{self, QueriedServer, ServerJson, ServerOffer, ServersJson},
 };
@@ -32,7 +32,7 @@ pub(super) async fn mcp(
 ) -> Result<Exit, Problem> {
     match command {
         McpCommand::List(look) => list(global, look, cancellation).await,
-        McpCommand::Test { server } => test(global, &server, cancellation).await,
+        McpCommand::Test { server, whom } => test(global, &server, &whom, cancellation).await,
         McpCommand::Logs { server, follow, lines } => {
             logs(global, &server, lines, follow, cancellation).await
         }
@@ -72,11 +72,13 @@ async fn list(
 async fn test(
     global: &Global,
     name: &str,
+    whom: &Whom,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Purpose::Ask, ChosenModel::default(), &cancellation, async |project| {
+        let identity = identity(whom);
         let asked =
-            unless_cancelled(ask(project, find(project, name)?, &nobody()), &cancellation).await?;
+            unless_cancelled(ask(project, find(project, name)?, &identity), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
             output::json(&ServerJson::with_tools(&asked, project, &redactor));

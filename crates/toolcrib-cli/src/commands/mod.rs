@@ -21,6 +21,7 @@ mod mcp;
 mod menu;
 mod models;
 mod problem;
+mod questions;
 mod recording;
 mod replay;
 mod run;

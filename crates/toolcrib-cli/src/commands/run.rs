@@ -19,7 +19,7 @@ use super::{
     catalog::identity,
     fresh, json_lines, menu,
     models::first_configured,
-    project_flags,
+    project_flags, questions,
     recording::Recording,
     run_session::ChosenSession,
     turn_options, usage, with_project_told,
@@ -143,7 +143,10 @@ async fn follow(
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
         None => None,
     };
-    turn.approver = Some(approver::of_run(project, session.as_ref(), message.is_none()).await?);
+    let terminal = approver::terminal();
+    questions::ask_at(&terminal, &mut turn)?;
+    let of_run = approver::of_run(project, terminal, session.as_ref(), message.is_none());
+    turn.approver = Some(of_run.await?);
     if session.is_some() {
         // It has the conversation.
         turn.conversation = None;

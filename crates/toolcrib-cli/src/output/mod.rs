@@ -13,6 +13,7 @@ mod login;
 mod mcp;
 mod models;
 mod narrator;
+mod questions;
 mod replay;
 mod serve;
 mod sessions;
@@ -55,6 +56,7 @@ pub(crate) use self::{
     },
     models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
     narrator::Narrator,
+    questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
         Served, asked, at, how_to_start, not_reloaded, reloaded, request, served, served_later,

@@ -10,6 +10,7 @@
 
 mod approvals;
 mod artifacts;
+mod callers;
 mod cancel;
 mod chat;
 mod check;

@@ -13,12 +13,12 @@ use super::{
     McpClient, McpError,
     name::ServerName,
     sessions::Sessions,
-    shared::{Listener, Shared},
+    shared::{AccessOf, Listener, Shared},
     status::{StateChange, UnmatchedPattern},
 };
 use crate::{
     connection::{self, Redaction},
-    server::Transport,
+    server::{CallerAccess, Transport},
 };
 
 /// Starts the client of one MCP server. The operator chooses its name, which is part of its tools'
@@ -126,6 +126,7 @@ pub struct McpClientBuilder {
     reach: Reach,
     settings: Settings,
     listeners: Vec<Listener>,
+    access: Option<AccessOf>,
 }
 
 impl McpClientBuilder {
@@ -152,6 +153,7 @@ impl McpClientBuilder {
                 max_sessions: McpClientBuilder::MAX_SESSIONS,
             },
             listeners: Vec::new(),
+            access: None,
         }
     }
 
@@ -236,6 +238,21 @@ impl McpClientBuilder {
         self
     }
 
+    /// Gives each caller separate credentials: a function of tenant and principal that returns the
+    /// additions to the transport, or the reason why this caller cannot use the server. It runs at
+    /// each use of a session and should return quickly; changed additions apply to new connections.
+    /// Fails the build for [`SessionScope::Shared`]. Default: all callers have the same.
+    pub fn per_caller(
+        mut self,
+        access: impl Fn(Option<&str>, Option<&str>) -> Result<CallerAccess, String>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.access = Some(Box::new(access));
+        self
+    }
+
     /// The limit of concurrent sessions, at least one. Beyond it the least recently used (LRU) one
     /// is evicted, with its state on the server; while all are in use, further identities get an
     /// error. At most four connect at the same time. Default: [`MAX_SESSIONS`](Self::MAX_SESSIONS).
@@ -269,6 +286,13 @@ impl McpClientBuilder {
                 ),
             });
         }
+        if self.access.is_some() && self.settings.session == SessionScope::Shared {
+            let problem = "its callers share a session, so they cannot have separate credentials";
+            return Err(McpError::Declared {
+                server: name.as_str().into(),
+                problem: problem.to_owned(),
+            });
+        }
         let connect = match self.reach {
             Reach::Transport(Transport::Stdio(stdio)) => {
                 (connection::stdio(name.as_str(), &stdio)?, None)
@@ -277,7 +301,13 @@ impl McpClientBuilder {
             #[cfg(feature = "mock")]
             Reach::Connect(connect) => (connect, None),
         };
-        Ok(McpClient::new(Sessions::new(Shared::new(name, connect, self.settings, self.listeners))))
+        Ok(McpClient::new(Sessions::new(Shared::new(
+            name,
+            connect,
+            self.settings,
+            self.listeners,
+            self.access,
+        ))))
     }
 }
 

@@ -239,7 +239,12 @@ fn is_unknown(code: i32, message: &str) -> bool {
 
 /// An error before anything was sent.
 pub(super) fn not_available(error: McpError) -> ToolError {
-    ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
+    // A caller without access is no evidence about the server.
+    let code = match &error {
+        McpError::NoAccess { .. } => ErrorCode::Denied,
+        _ => ErrorCode::NotAvailable,
+    };
+    ToolError::new(code, error.for_model()).caused_by(error)
 }
 
 /// Whether a server reports an unknown tool. Most report it as invalid parameters, like the

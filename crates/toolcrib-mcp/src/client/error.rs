@@ -48,6 +48,14 @@ pub enum McpError {
         /// The time until the next attempt.
         next_try_in: Duration,
     },
+    /// It has no credentials, or no place, for this caller.
+    #[error("MCP server `{server}` cannot be used by this caller: {reason}")]
+    NoAccess {
+        /// The server.
+        server: Arc<str>,
+        /// The reason.
+        reason: Arc<str>,
+    },
     /// All its sessions are in use by other identities.
     #[error(
         "MCP server `{server}` has {sessions} sessions, the maximum, and all are in use; raise \
@@ -78,6 +86,9 @@ impl McpError {
             }
             Self::Busy { server, .. } => {
                 format!("MCP server `{server}` serves as many users as it may; try again later")
+            }
+            Self::NoAccess { server, .. } => {
+                format!("MCP server `{server}` has no credentials for this user; do not call it")
             }
             // These texts quote only the operator's names and declarations.
             other => other.to_string(),

@@ -69,6 +69,9 @@ impl Drop for Owner {
     }
 }
 
+/// The code of sources that need another identity.
+const IDENTITY_MISSING: &str = "identity_missing";
+
 impl McpClient {
     fn new(sessions: Arc<Sessions>) -> Self {
         Self { owner: Arc::new(Owner(sessions)), whose: IdentityScope::default() }
@@ -189,7 +192,7 @@ impl ToolProvider for McpClient {
         let can = cx.client_abilities(self.name().as_str());
         let session = match self.sessions().of(&self.sessions().whose(cx.identity(), can)) {
             Ok(session) => session,
-            Err(error) => return Listing::failed(DiscoveryError::source_failed(error)),
+            Err(error) => return Listing::failed(not_listed(error)),
         };
         match session.known() {
             Known::Fresh(list) => Listing::now(list.catalog().clone()),
@@ -216,4 +219,11 @@ impl ToolProvider for McpClient {
             }
         }
     }
+}
+
+/// A caller without access is no evidence about the server: breakers must not count it.
+fn not_listed(error: McpError) -> DiscoveryError {
+    let is_of_caller = matches!(error, McpError::NoAccess { .. });
+    let error = DiscoveryError::source_failed(error);
+    if is_of_caller { error.with_code(IDENTITY_MISSING) } else { error }
 }

@@ -14,7 +14,7 @@ use toolcrib_core::{ClientAbilities, Identity};
 use super::{
     McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
 };
-use crate::oauth::Owner;
+use crate::{oauth::Owner, server::CallerAccess};
 
 /// Sessions that are not needed any more are looked for after so many uses.
 const CHECKED_AFTER: u64 = 64;
@@ -96,6 +96,7 @@ impl Sessions {
     /// The session of an identity. A new one connects when it is needed; at the limit, it replaces
     /// the least recently used one.
     pub(super) fn of(&self, whose: &IdentityScope) -> Result<InSession, McpError> {
+        let access = self.access(whose)?;
         let most = self.shared.settings.max_sessions;
         let mut open = self.open();
         open.uses += 1;
@@ -119,7 +120,7 @@ impl Sessions {
                 };
                 evicted = open.by_whose.remove(&oldest);
             }
-            let slot = Slot { supervisor: self.supervisor(whose), used: now };
+            let slot = Slot { supervisor: self.supervisor(whose, access), used: now };
             open.by_whose.insert(whose.clone(), slot);
         }
         let slot = open.by_whose.get_mut(whose).map(|slot| {
@@ -135,11 +136,20 @@ impl Sessions {
         slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
     }
 
+    /// The access of an identity. It is evaluated at each use: no session of an identity without
+    /// access is used further.
+    fn access(&self, whose: &IdentityScope) -> Result<CallerAccess, McpError> {
+        let Some(access) = &self.shared.access else { return Ok(CallerAccess::default()) };
+        access(whose.tenant.as_deref(), whose.principal.as_deref()).map_err(|reason| {
+            McpError::NoAccess { server: Arc::clone(&self.shared.server), reason: reason.into() }
+        })
+    }
+
     /// A session that is not connected.
-    fn supervisor(&self, whose: &IdentityScope) -> Arc<Supervisor> {
+    fn supervisor(&self, whose: &IdentityScope, access: CallerAccess) -> Arc<Supervisor> {
         let shutdown = self.shutdown.child_token();
         let (shared, me) = (Arc::clone(&self.shared), Weak::clone(&self.me));
-        Supervisor::new(shared, me, whose.clone(), shutdown)
+        Supervisor::new(shared, me, whose.clone(), access, shutdown)
     }
 
     /// The session of an identity for its status; if there is none, the most recently used one.
@@ -150,7 +160,8 @@ impl Sessions {
         let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
         drop(open);
         supervisor.unwrap_or_else(|| {
-            let supervisor = self.supervisor(whose);
+            // It is only looked at, and never connects.
+            let supervisor = self.supervisor(whose, CallerAccess::default());
             if self.shutdown.is_cancelled() {
                 // Not `end`: listeners need no event of a session that never existed.
                 supervisor.state().phase = Phase::Closed;

@@ -9,6 +9,7 @@ use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status
 use crate::{
     connection::{Connector, ServerNotice},
     oauth::Authority,
+    server::CallerAccess,
 };
 
 /// The limit of sessions of one server that connect at the same time: each may start a program.
@@ -19,6 +20,10 @@ const MOST_NOTICES: usize = 256;
 
 /// Called at each change of state.
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
+
+/// The access of a caller, by tenant and principal; else the reason why there is none.
+pub(super) type AccessOf =
+    Box<dyn Fn(Option<&str>, Option<&str>) -> Result<CallerAccess, String> + Send + Sync>;
 
 /// A server's declaration, and the state shared by its sessions.
 pub(super) struct Shared {
@@ -34,6 +39,8 @@ pub(super) struct Shared {
     pub(super) authority: Option<Arc<Authority>>,
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
+    /// `None`: all callers have the same.
+    pub(super) access: Option<AccessOf>,
     pub(super) changes: watch::Sender<u64>,
     /// Announcements of all sessions.
     pub(super) notices: broadcast::Sender<(IdentityScope, ServerNotice)>,
@@ -49,6 +56,7 @@ impl Shared {
         (connect, authority): (Arc<Connector>, Option<Arc<Authority>>),
         settings: Settings,
         listeners: Vec<Listener>,
+        access: Option<AccessOf>,
     ) -> Self {
         Self {
             server: name.as_str().into(),
@@ -60,6 +68,7 @@ impl Shared {
             authority,
             settings,
             listeners,
+            access,
             changes: watch::Sender::new(0),
             notices: broadcast::Sender::new(MOST_NOTICES),
             tasks: TaskTracker::new(),

@@ -30,7 +30,10 @@ use super::{
     state::{Connected, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
-use crate::connection::{Connection, Redaction, ServerNotice, Signals};
+use crate::{
+    connection::{Connection, Redaction, ServerNotice, Signals, Whose},
+    server::CallerAccess,
+};
 
 /// A connection that lasts this long counts as stable.
 const STABLE: Duration = Duration::from_secs(10);
@@ -47,6 +50,8 @@ pub(super) struct Supervisor {
     shared: Arc<Shared>,
     /// Whose session it is.
     whose: IdentityScope,
+    /// The access of its identity.
+    access: CallerAccess,
     /// The sessions of the server, including this one.
     sessions: Weak<Sessions>,
     /// The number of calls and listings that use it now: while it is not 0, it is not evicted.
@@ -69,6 +74,7 @@ impl Supervisor {
         shared: Arc<Shared>,
         sessions: Weak<Sessions>,
         whose: IdentityScope,
+        access: CallerAccess,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -76,6 +82,7 @@ impl Supervisor {
             shared,
             sessions,
             whose,
+            access,
             users: AtomicUsize::new(0),
             had_call: AtomicBool::new(false),
             shutdown,
@@ -292,8 +299,9 @@ impl Supervisor {
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
-            let whose = (self.whose.abilities, &self.whose.owner());
-            self.shared.connect.connect(Arc::new(signals), whose).await
+            let owner = &self.whose.owner();
+            let whose = Whose { owner, access: &self.access };
+            self.shared.connect.connect(Arc::new(signals), self.whose.abilities, whose).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {

@@ -1,6 +1,13 @@
 //! The client that a request to a server is made for: the server may ask it while the request runs.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    future::ready,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{BoxFuture, CancellationToken, ClientPort, ClientRefusal};
@@ -14,6 +21,8 @@ pub(crate) struct Caller {
     /// The metadata that is passed on.
     meta: Option<Arc<Map<String, Value>>>,
     log_level: Option<&'static str>,
+    /// The number of requests that the server has made of the client.
+    requests: Arc<AtomicUsize>,
     /// Fires when the request is over: what the server asked then is not answered any more.
     over: CancellationToken,
 }
@@ -27,7 +36,7 @@ impl Caller {
     ) -> Self {
         let meta = client.meta().map(passed_on).filter(|meta| !meta.is_empty()).map(Arc::new);
         let log_level = client.log_level();
-        Self { client, server, meta, log_level, over }
+        Self { client, server, meta, log_level, requests: Arc::default(), over }
     }
 
     /// The metadata for the server.
@@ -59,6 +68,12 @@ impl Caller {
         &self,
         requests: Map<String, Value>,
     ) -> BoxFuture<'static, Result<Map<String, Value>, ClientRefusal>> {
+        let made = requests.len();
+        let before = self.requests.fetch_add(made, Ordering::Relaxed);
+        if before.saturating_add(made) > self.client.most_requests() {
+            let problem = "this call has asked its client often enough";
+            return Box::pin(ready(Err(ClientRefusal::not_supported(problem))));
+        }
         self.client.request(Arc::clone(&self.server), requests)
     }
 

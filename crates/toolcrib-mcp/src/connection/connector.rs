@@ -15,9 +15,8 @@ use super::{
     intake::Intake,
     open::Connection,
     peer::Peer,
-    transport::{Dial, Wiring},
+    transport::{Dial, Whose, Wiring},
 };
-use crate::oauth::Owner;
 
 /// Opens connections to one server. Each is independent of earlier ones.
 ///
@@ -41,20 +40,21 @@ impl Connector {
         self.dial.target()
     }
 
-    /// Starts or dials the server and negotiates a version, for clients with these abilities and this identity. Dropping the future undoes it, without
-    /// waiting: a process is killed.
+    /// Starts or dials the server for a caller, and negotiates a version, for clients with these
+    /// abilities. Dropping the future undoes it, without waiting: a process is killed.
     pub(crate) async fn connect(
         &self,
         signals: Arc<dyn Signals>,
-        (can, owner): (ClientAbilities, &Owner),
+        can: ClientAbilities,
+        whose: Whose<'_>,
     ) -> Result<Arc<Connection>, ConnectError> {
         let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
-        let connection = match self.attempt(greeting, &signals, (can, owner)).await {
+        let connection = match self.attempt(greeting, &signals, can, whose).await {
             Err(Failed { may_be_greeting: true, .. }) => {
-                self.attempt(other, &signals, (can, owner)).await
+                self.attempt(other, &signals, can, whose).await
             }
             first => first,
         };
@@ -67,7 +67,8 @@ impl Connector {
         &self,
         greeting: Greeting,
         signals: &Arc<dyn Signals>,
-        (can, owner): (ClientAbilities, &Owner),
+        can: ClientAbilities,
+        whose: Whose<'_>,
     ) -> Result<Connection, Failed> {
         let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
         let ending = Arc::<Ending>::default();
@@ -77,7 +78,7 @@ impl Connector {
             error
         };
         let wiring = Wiring { intake: Arc::clone(&intake), ending };
-        let dialed = self.dial.dial(wiring.clone(), owner).await;
+        let dialed = self.dial.dial(wiring.clone(), whose).await;
         let dialed = dialed.map_err(|error| Failed::for_good(shown(error)))?;
         let serving = AbortOnDropHandle::new(tokio::spawn(dialed.serving));
         let peer = Peer::new(dialed.transport, wiring, can);

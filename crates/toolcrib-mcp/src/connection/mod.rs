@@ -42,10 +42,11 @@ pub(crate) use self::{
 };
 pub(crate) use self::{
     connector::Connector,
-    http::http,
+    http::{check_http, http},
     open::Connection,
     program::stdio,
     text::{Redaction, bounded},
+    transport::Whose,
 };
 
 /// Unrequested signals of a connection. Called from its own tasks; should return quickly.

@@ -8,9 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, split};
 use super::{
     ConnectError, Connector,
     lines::dialed,
-    transport::{Dial, Dialed, Wiring},
+    transport::{Dial, Dialed, Whose, Wiring},
 };
-use crate::oauth::Owner;
 
 /// Connections to a server in this process: each is a result of `open`.
 pub(crate) fn pipe<S>(
@@ -37,7 +36,11 @@ where
         &self.target
     }
 
-    fn dial(&self, wiring: Wiring, _: &Owner) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+    fn dial(
+        &self,
+        wiring: Wiring,
+        _: Whose<'_>,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| ConnectError {

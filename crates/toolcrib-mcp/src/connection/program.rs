@@ -10,12 +10,9 @@ use toolcrib_capabilities::process::{
 use super::{
     ConnectError, Connector,
     lines::dialed,
-    transport::{Dial, Dialed, Wiring},
+    transport::{Dial, Dialed, Whose, Wiring},
 };
-use crate::{
-    oauth::Owner,
-    server::{InvalidServerError, StderrLog, Stdio},
-};
+use crate::server::{InvalidServerError, StderrLog, Stdio};
 
 /// The host's environment variables that a server gets in addition to declared ones: those that
 /// programs need to find their files and to use the user's language.
@@ -42,8 +39,12 @@ impl Dial for Program {
         &self.target
     }
 
-    fn dial(&self, wiring: Wiring, _: &Owner) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
-        let stdio = self.stdio.clone();
+    fn dial(
+        &self,
+        wiring: Wiring,
+        whose: Whose<'_>,
+    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+        let stdio = self.stdio.for_caller(whose.access);
         Box::pin(async move {
             let log = stdio.stderr.clone();
             let (process, pipes) = start(stdio).await?;

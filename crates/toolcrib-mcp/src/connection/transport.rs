@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
 use super::{ConnectError, RemoteTool, ending::Ending, exchange::Exchange, intake::Intake};
-use crate::oauth::Owner;
+use crate::{oauth::Owner, server::CallerAccess};
 
 /// State shared by the parts of one connection.
 #[derive(Clone)]
@@ -15,16 +15,25 @@ pub(super) struct Wiring {
     pub(super) ending: Arc<Ending>,
 }
 
+/// The caller of a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct Whose<'a> {
+    /// For its logins.
+    pub(crate) owner: &'a Owner,
+    /// Its additions to the declaration.
+    pub(crate) access: &'a CallerAccess,
+}
+
 /// A way to reach one server.
 pub(super) trait Dial: Send + Sync + 'static {
     /// The server for the operator.
     fn target(&self) -> &str;
 
-    /// Starts or dials it for an identity, without a message of the protocol.
+    /// Starts or dials it for a caller, without a message of the protocol.
     fn dial(
         &self,
         wiring: Wiring,
-        owner: &Owner,
+        whose: Whose<'_>,
     ) -> BoxFuture<'static, Result<Dialed, ConnectError>>;
 }
 

@@ -1,5 +1,6 @@
 //! Declarations of a server: its address or program, and its settings.
 
+mod access;
 mod denied;
 mod file;
 mod http;
@@ -13,6 +14,7 @@ mod variables;
 use std::path::Path;
 
 pub use self::{
+    access::CallerAccess,
     file::{FileServer, ServersFile, read_servers},
     http::Http,
     invalid::InvalidServerError,

@@ -31,7 +31,19 @@ const OF_ENDPOINTS: [&str; 1] = ["headers"];
 pub(crate) struct McpSection {
     pub(crate) name: Located<Arc<str>>,
     pub(crate) reach: Reach,
+    /// The callers with their own credentials.
+    pub(crate) callers: Vec<CallerSection>,
     pub(crate) settings: McpSettings,
+}
+
+/// `[[mcp.NAME.caller]]`: the credentials of one caller.
+#[derive(Debug)]
+pub(crate) struct CallerSection {
+    pub(crate) at: Spot,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) tenant: Option<Arc<str>>,
+    /// Headers or variables.
+    pub(crate) pairs: Vec<Pair>,
 }
 
 /// The transport of the server.
@@ -136,7 +148,8 @@ impl McpSection {
         value.table(&what, |table| {
             let settings = McpSettings::read(table);
             let reach = Reach::read(table);
-            Self { reach, settings, name }
+            let callers = CallerSection::read_all(table, &reach);
+            Self { reach, callers, settings, name }
         })
     }
 
@@ -147,8 +160,34 @@ impl McpSection {
             Reach::Endpoint(endpoint) => endpoint.headers.as_slice(),
             Reach::OfFile | Reach::Broken => &[],
         };
+        let of_callers = self.callers.iter().flat_map(|caller| &caller.pairs);
         let of_auth = self.settings.auth.as_ref().and_then(|auth| auth.client_secret.as_ref());
-        pairs.iter().map(|pair| &pair.value).chain(of_auth)
+        pairs.iter().chain(of_callers).map(|pair| &pair.value).chain(of_auth)
+    }
+}
+
+impl CallerSection {
+    fn read_all(table: &Table<'_>, reach: &Reach) -> Vec<Self> {
+        let Some(callers) = table.value("caller") else { return Vec::new() };
+        let (key, other): (_, (&[&'static str], _)) = match reach {
+            Reach::Program(_) => ("env", (&OF_ENDPOINTS, "`url`")),
+            Reach::Endpoint(_) => ("headers", (&["env"], "`command`")),
+            Reach::Broken => return Vec::new(),
+            Reach::OfFile => {
+                let help = "declare the server here, with `command` or `url`";
+                callers.refuse("callers of a server of a file cannot differ", help);
+                return Vec::new();
+            }
+        };
+        callers.tables("`[[mcp.NAME.caller]]`", |table| {
+            refuse_others(table, other.0, other.1);
+            Self {
+                at: table.at().clone(),
+                principal: table.text("principal").map(|text| text.value),
+                tenant: table.text("tenant").map(|text| text.value),
+                pairs: pairs(table, key).unwrap_or_default(),
+            }
+        })
     }
 }
 

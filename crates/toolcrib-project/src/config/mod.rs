@@ -33,7 +33,7 @@ pub(crate) use self::{
     database::{DatabaseSection, DatabaseSource},
     files::FilesSection,
     hub::HubSection,
-    mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
+    mcp::{CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
     personality::{NetworkSection, PersonalitySection},
     plugin::{PluginFile, PluginSection},

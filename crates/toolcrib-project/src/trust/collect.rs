@@ -70,6 +70,7 @@ impl Collector<'_> {
         let of = format!("MCP server `{}`", section.name.value);
         let addresses = addresses(&section.settings.allow_addresses);
         let mut foreign = Vec::new();
+        let of_callers = || section.callers.iter().flat_map(|caller| texts_of(&caller.pairs));
         let (action, texts, pairs): (_, Vec<&Text>, &[Pair]) = match &section.reach {
             Reach::Program(program) => {
                 let words = || std::iter::once(&program.command).chain(&program.args);
@@ -84,7 +85,7 @@ impl Collector<'_> {
                     unpinned: unpinned(&command),
                     command,
                     working_dir: program.cwd.as_ref().map(|cwd| cwd.value.to_string()),
-                    sets: shown(texts_of(&program.env)),
+                    sets: shown(texts_of(&program.env).chain(of_callers())),
                 };
                 (action, words().chain(&program.cwd).collect(), &program.env)
             }
@@ -94,11 +95,9 @@ impl Collector<'_> {
             }
             Reach::OfFile | Reach::Broken => return None,
         };
-        let texts = texts.into_iter().chain(pairs.iter().map(|pair| &pair.value));
-        Some(Power {
-            foreign,
-            ..power(&section.name.at, of, action, self.read_by(texts.map(|text| &*text.value)))
-        })
+        let texts = texts.into_iter().map(|text| &*text.value);
+        let texts = texts.chain(texts_of(pairs).chain(of_callers()).map(|(_, value)| value));
+        Some(Power { foreign, ..power(&section.name.at, of, action, self.read_by(texts)) })
     }
 
     fn of_file(

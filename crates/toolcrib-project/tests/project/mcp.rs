@@ -346,3 +346,55 @@ fn the_token_is_made_once_and_kept_from_others() {
     assert!(pipe.success());
     assert!(project.token_file().unwrap_err().to_string().contains("contains no token"));
 }
+
+#[test]
+fn what_differs_between_callers_is_checked_when_the_project_is_loaded() {
+    let folder = Folder::with(
+        r#"
+[mcp.host]
+url = "https://{tenant}.example/mcp"
+[mcp.query]
+url = "https://a.example/mcp?user={principal}"
+[mcp.both]
+url = "https://a.example/{principal}/mcp#{principal}"
+[mcp.words]
+command = "true"
+args = ["--user={principal}"]
+[mcp.shared]
+url = "https://a.example/mcp"
+session = "shared"
+[[mcp.shared.caller]]
+principal = "ana"
+headers = { Authorization = "Bearer {secret:KEY}" }
+[mcp.clear]
+url = "http://far.example/{principal}"
+[[mcp.clear.caller]]
+principal = "ana"
+headers = { Authorization = "Bearer {secret:KEY}" }
+[mcp.callers]
+url = "https://a.example/{principal}/mcp"
+[[mcp.callers.caller]]
+principal = "ana"
+headers = { "a b" = "x" }
+[[mcp.callers.caller]]
+principal = "ana"
+env = { A = "x" }
+[[mcp.callers.caller]]
+principal = ".."
+[[mcp.callers.caller]]
+tenant = "acme"
+[mcp.times]
+[[mcp.times.caller]]
+principal = "ana"
+[secrets]
+KEY = { env = "PATH" }
+"#,
+    );
+    insta::assert_snapshot!(folder.problems());
+    let folder = Folder::with(
+        "[mcp.ok]\nurl = 'https://a.example/of-{principal}/{tenant}/mcp?v=1'\n\
+         headers = { Authorization = 'Bearer {principal}' }\n[mcp.alike]\n\
+         url = 'https://a.example/mcp'\nheaders = { X-A = '{x}' }\n",
+    );
+    assert!(folder.load().warnings().is_empty());
+}

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolcrib_capabilities::http::{
     AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
-    header, is_set_by_client, parse_url,
+    Url, header, is_set_by_client, parse_url,
 };
 
 use self::client::Client;
 use super::{
     ConnectError, Connector,
-    transport::{Dial, Dialed, Wiring},
+    transport::{Dial, Dialed, Whose, Wiring},
 };
 use crate::{
-    oauth::{Authority, OAuth, Owner},
-    server::{Http, InvalidServerError, local_addresses},
+    oauth::{Authority, OAuth},
+    server::{CallerAccess, Http, InvalidServerError, local_addresses},
 };
 
 /// Headers of the protocol; another value of one would be ambiguous.
@@ -43,25 +43,21 @@ pub(crate) fn http(
     server: &str,
     http: &Http,
 ) -> Result<(Arc<Connector>, Option<Arc<Authority>>), InvalidServerError> {
+    let (url, headers) = checked(server, http)?;
     let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
-    let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
-    let host = url.host_str().unwrap_or_default().to_owned();
+    let host = url.host_str().unwrap_or_default();
     let pattern: HostPattern =
         host.parse().map_err(|_| invalid("its host is not a valid name".into()))?;
-    let is_local = !local_addresses(&url).is_empty();
-    if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
-        return Err(InvalidServerError::HeadersInTheClear { server: server.to_owned(), host });
-    }
-    let headers = headers(server, &http.headers)?;
     let mut builder = match &http.client {
         Some(builder) => HttpClientBuilder::clone(builder),
         None => HttpClient::builder(),
     };
-    if is_local {
+    if !local_addresses(&url).is_empty() {
         // The declaration of the server names this machine, and the client requests no other host.
         builder = builder.allow_addresses(loopback());
     }
     let client = builder.build();
+    let is_local = !local_addresses(&url).is_empty();
     let is_encrypted = url.scheme() == "https" || is_local;
     let settings = http.oauth.clone().filter(|_| !headers.contains_key(header::AUTHORIZATION));
     if let Some(problem) = settings.as_ref().and_then(OAuth::problem) {
@@ -71,23 +67,61 @@ pub(crate) fn http(
     let authority = settings
         .filter(|_| is_encrypted)
         .map(|settings| Authority::new(server, url.clone(), settings, client.clone(), is_local));
-    let target = format!("{}{}", url.origin().ascii_serialization(), url.path());
+    let path = url.path().replace("%7B", "{").replace("%7D", "}");
     let server = Server {
-        target,
-        url: Arc::from(url.as_str()),
+        name: server.to_owned(),
+        target: format!("{}{path}", url.origin().ascii_serialization()),
+        url,
+        http: http.clone(),
         client: client.only([pattern]),
-        headers,
         authority: authority.clone(),
     };
     Ok((Connector::new(server), authority))
 }
 
+/// Checks a declaration, without a client for it.
+pub(crate) fn check_http(server: &str, http: &Http) -> Result<(), InvalidServerError> {
+    checked(server, http).map(drop)
+}
+
+/// The URL and the headers of a declaration.
+fn checked(server: &str, http: &Http) -> Result<(Url, HeaderMap), InvalidServerError> {
+    let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
+    let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
+    let is_local = !local_addresses(&url).is_empty();
+    if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        return Err(InvalidServerError::HeadersInTheClear { server: server.to_owned(), host });
+    }
+    let headers = headers(server, &http.headers)?;
+    Ok((url, headers))
+}
+
 struct Server {
+    name: String,
     target: String,
-    url: Arc<str>,
+    /// As declared.
+    url: Url,
+    http: Http,
     client: HttpClient,
-    headers: HeaderMap,
     authority: Option<Arc<Authority>>,
+}
+
+impl Server {
+    /// The URL and the headers of a caller.
+    fn of_caller(&self, access: &CallerAccess) -> Result<(Url, HeaderMap), InvalidServerError> {
+        let (url, headers) = checked(&self.name, &self.http.for_caller(access))?;
+        let depth = |url: &Url| url.path_segments().map(Iterator::count);
+        // Whatever formed the URL, credentials reach no other place.
+        let is_same = url.origin() == self.url.origin()
+            && (url.query(), url.fragment()) == (self.url.query(), self.url.fragment())
+            && depth(&url) == depth(&self.url);
+        if !is_same {
+            let problem = "the URL of this caller leaves its place in the path".to_owned();
+            return Err(InvalidServerError::Url { server: self.name.clone(), problem });
+        }
+        Ok((url, headers))
+    }
 }
 
 impl Dial for Server {
@@ -98,13 +132,28 @@ impl Dial for Server {
     fn dial(
         &self,
         wiring: Wiring,
-        owner: &Owner,
+        whose: Whose<'_>,
     ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
-        let (http, url) = (self.client.clone(), Arc::clone(&self.url));
-        let access = self.authority.as_ref().map(|authority| authority.access(owner));
-        let transport = Arc::new(Client::new(http, url, self.headers.clone(), access, wiring));
-        let serving = Box::pin(Arc::clone(&transport).serve());
-        Box::pin(async move { Ok(Dialed { transport, serving }) })
+        let (http, of_caller) = (self.client.clone(), self.of_caller(whose.access));
+        // A login is one at the declared URL, and a caller's own header needs none.
+        let login = |headers: &HeaderMap| {
+            let authority = self.authority.as_ref()?;
+            let is_own = whose.access.url.is_some() || headers.contains_key(header::AUTHORIZATION);
+            (!is_own).then(|| authority.access(whose.owner))
+        };
+        let dialed = of_caller.map(|(url, headers)| {
+            let login = login(&headers);
+            let client = Client::new(http, url.as_str().into(), headers, login, wiring);
+            let transport = Arc::new(client);
+            let serving = Box::pin(Arc::clone(&transport).serve());
+            Dialed { transport, serving }
+        });
+        Box::pin(async move {
+            dialed.map_err(|error| ConnectError {
+                problem: error.to_string(),
+                source: Some(error.into()),
+            })
+        })
     }
 }
 

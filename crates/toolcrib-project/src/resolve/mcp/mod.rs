@@ -1,5 +1,6 @@
 //! Builds clients of MCP servers from sections and files. Starts and connects nothing.
 
+mod callers;
 pub(super) mod files;
 mod value;
 
@@ -19,8 +20,9 @@ use toolcrib_mcp::{
 };
 
 use self::{
+    callers::{DeclaredCaller, PerCaller},
     files::{McpFiles, softened},
-    value::{Values, WrittenSecret},
+    value::{Template, Values, WrittenSecret},
 };
 use super::{
     grant::allowed_addresses, lint::definition_check, located::values, names::Names,
@@ -28,8 +30,8 @@ use super::{
 };
 use crate::{
     config::{
-        EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
-        Text,
+        CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection,
+        REMOTE_ON_FAILURE, Reach, Text,
     },
     lock::Lock,
     mcp::McpServer,
@@ -65,6 +67,7 @@ struct Plan<'a> {
     at: &'a Spot,
     /// Its transport, else why it cannot be used.
     transport: Result<Transport, Arc<str>>,
+    per_caller: PerCaller,
     secrets: Vec<String>,
     settings: Option<&'a McpSettings>,
     /// The restrictions of the file that declares it.
@@ -110,6 +113,7 @@ impl McpSources<'_> {
                 name: &server.name,
                 at: &server.at,
                 transport,
+                per_caller: PerCaller::default(),
                 secrets: server.secrets.clone(),
                 settings: section.map(|section| &section.settings),
                 tools: Some(&server.tools),
@@ -155,16 +159,28 @@ impl McpSources<'_> {
 
     fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
         let mut values = Values::new(self.secrets, self.names, self.problems);
-        let transport = match &section.reach {
-            Reach::Program(program) => self.program(program, &mut values)?.into(),
+        let mut per_caller = PerCaller::default();
+        let (transport, is_secret): (Transport, fn(&str) -> bool) = match &section.reach {
+            Reach::Program(program) => {
+                let stdio = self.program(program, &mut per_caller, &mut values)?;
+                (stdio.into(), toolcrib_mcp::server::is_secret_variable)
+            }
             Reach::Endpoint(endpoint) => {
-                let http = endpoint_of(endpoint, &mut values)?;
+                let http = endpoint_of(endpoint, &mut per_caller, &mut values)?;
                 self.check_local(&endpoint.url, &http);
-                http.into()
+                (http.into(), toolcrib_mcp::server::is_secret_header)
             }
             Reach::OfFile | Reach::Broken => return None,
         };
-        let Values { learned, missing, .. } = values;
+        let Values { mut learned, missing, .. } = values;
+        for caller in &section.callers {
+            let (declared, secrets) = self.caller(section, caller, is_secret)?;
+            per_caller.declared.push(declared);
+            learned.extend(secrets);
+        }
+        if !per_caller.is_empty() && !per_caller.check(section, &transport, self.problems) {
+            return None;
+        }
         let transport = match missing {
             None => Ok(transport),
             Some(WrittenSecret { reason, at }) => {
@@ -180,6 +196,7 @@ impl McpSources<'_> {
             name: &section.name.value,
             at: &section.name.at,
             transport,
+            per_caller,
             secrets: learned,
             settings: Some(&section.settings),
             tools: None,
@@ -187,7 +204,43 @@ impl McpSources<'_> {
         })
     }
 
-    fn program(&self, program: &ProgramSection, values: &mut Values<'_>) -> Option<Stdio> {
+    /// A declared caller, and the secrets of its texts.
+    fn caller(
+        &self,
+        section: &McpSection,
+        caller: &CallerSection,
+        is_secret: fn(&str) -> bool,
+    ) -> Option<(DeclaredCaller, Vec<String>)> {
+        let mut values = Values::new(self.secrets, self.names, self.problems);
+        let own = pairs(&caller.pairs, &mut values, is_secret)?;
+        let Values { learned, missing, .. } = values;
+        let own = match missing {
+            None => Ok(own),
+            Some(WrittenSecret { reason, at }) => {
+                let name = &section.name.value;
+                let help = format!(
+                    "until this is changed, this caller cannot use the MCP server `{name}`"
+                );
+                self.problems.push(Diagnostic::warning(&at, &*reason).help(help));
+                Err(reason)
+            }
+        };
+        let CallerSection { at, principal, tenant, .. } = caller;
+        let declared = DeclaredCaller {
+            at: at.clone(),
+            tenant: tenant.clone(),
+            principal: principal.clone(),
+            pairs: own,
+        };
+        Some((declared, learned))
+    }
+
+    fn program(
+        &self,
+        program: &ProgramSection,
+        per_caller: &mut PerCaller,
+        values: &mut Values<'_>,
+    ) -> Option<Stdio> {
         let command = values.plain(&program.command);
         let args: Vec<_> = program.args.iter().map(|arg| values.plain(arg)).collect();
         let env = pairs(&program.env, values, toolcrib_mcp::server::is_secret_variable);
@@ -204,7 +257,10 @@ impl McpSources<'_> {
         let args: Option<Vec<_>> = args.into_iter().collect();
         let mut stdio = Stdio::new(command?).args(args?).working_dir(dir?);
         for (name, value) in env? {
-            stdio = stdio.env(name, value);
+            match value.plain() {
+                Some(value) => stdio = stdio.env(name, value),
+                None => per_caller.pairs.push((name, value)),
+            }
         }
         Some(stdio)
     }
@@ -331,6 +387,11 @@ impl McpSources<'_> {
         if let Some(check) = check {
             client = client.definition_check(check);
         }
+        if !plan.per_caller.is_empty() {
+            let per_caller = plan.per_caller.clone();
+            client =
+                client.per_caller(move |tenant, principal| per_caller.access(tenant, principal));
+        }
         let built = client.build();
         built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
     }
@@ -449,12 +510,21 @@ impl McpSources<'_> {
     }
 }
 
-fn endpoint_of(endpoint: &EndpointSection, values: &mut Values<'_>) -> Option<Http> {
-    let url = values.plain(&endpoint.url);
+fn endpoint_of(
+    endpoint: &EndpointSection,
+    per_caller: &mut PerCaller,
+    values: &mut Values<'_>,
+) -> Option<Http> {
+    let url = values.without_secrets(&endpoint.url);
     let headers = pairs(&endpoint.headers, values, toolcrib_mcp::server::is_secret_header);
-    let mut http = Http::new(url?);
+    let url = url?;
+    let mut http = Http::new(url.written());
+    per_caller.url = url.plain().is_none().then_some(url);
     for (name, value) in headers? {
-        http = http.header(name, value);
+        match value.plain() {
+            Some(value) => http = http.header(name, value),
+            None => per_caller.pairs.push((name, value)),
+        }
     }
     Some(http)
 }
@@ -464,13 +534,14 @@ fn pairs(
     pairs: &[Pair],
     values: &mut Values<'_>,
     is_secret: impl Fn(&str) -> bool,
-) -> Option<Vec<(String, String)>> {
+) -> Option<Vec<(String, Template)>> {
     let pairs: Vec<_> = pairs
         .iter()
         .map(|pair| {
-            let value = values.with_secrets(&pair.value)?;
-            if is_secret(&pair.name.value) {
-                values.learned.extend(toolcrib_mcp::server::secrets_in(&value));
+            let value = values.template(&pair.value)?;
+            // A name of a caller is not a secret.
+            if let Some(plain) = value.plain().filter(|_| is_secret(&pair.name.value)) {
+                values.learned.extend(toolcrib_mcp::server::secrets_in(&plain));
             }
             Some((pair.name.value.to_string(), value))
         })
