@@ -18,6 +18,7 @@ pub(crate) struct Project {
 }
 
 /// The result of a run of the program.
+#[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

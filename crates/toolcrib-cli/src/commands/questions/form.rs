@@ -182,35 +182,27 @@ fn chosen(choices: &[Choice], line: &str) -> Option<Value> {
 
 /// The choices of a schema, with or without titles; `None` if it has none.
 fn choices(schema: &Value) -> Result<Option<Vec<Choice>>, &'static str> {
+    let choice = |value: &Value, title: Option<&str>| {
+        let value = value.as_str()?;
+        Some(Choice { title: asked_text(title.unwrap_or(value)), value: value.to_owned() })
+    };
     let titled = ["oneOf", "anyOf"].into_iter().find_map(|key| schema.get(key)?.as_array());
-    let all: Option<Vec<_>> = match (titled, schema.get("enum").and_then(Value::as_array)) {
-        (Some(titled), _) => {
-            let choice = |one: &Value| {
-                let value = one.get("const")?.as_str()?;
-                Some((value.to_owned(), one.get("title").and_then(Value::as_str)))
-            };
-            titled.iter().map(choice).collect()
-        }
-        (None, Some(values)) => {
-            let titles = schema.get("enumNames").and_then(Value::as_array);
-            let choice = |(index, value): (usize, &Value)| {
-                let title = titles.and_then(|titles| titles.get(index)?.as_str());
-                Some((value.as_str()?.to_owned(), title))
-            };
-            // Titles borrow from the schema.
-            values.iter().enumerate().map(choice).collect()
-        }
-        (None, None) => return Ok(None),
+    let all: Option<Vec<_>> = if let Some(titled) = titled {
+        let title =
+            |one: &Value| choice(one.get("const")?, one.get("title").and_then(Value::as_str));
+        titled.iter().map(title).collect()
+    } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let titles = schema.get("enumNames").and_then(Value::as_array);
+        let title = |index: usize| titles.and_then(|titles| titles.get(index)?.as_str());
+        values.iter().enumerate().map(|(index, value)| choice(value, title(index))).collect()
+    } else {
+        return Ok(None);
     };
     let all = all.ok_or("a choice is not a text")?;
     if all.len() > MOST_CHOICES {
         return Err("a field has too many choices");
     }
-    let choice = |(value, title): (String, Option<&str>)| Choice {
-        title: asked_text(title.unwrap_or(&value)),
-        value,
-    };
-    Ok(Some(all.into_iter().map(choice).collect()))
+    Ok(Some(all))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::output;
 const ATTEMPTS: usize = 3;
 
 /// Lets the servers of a turn ask the person at the terminal. Without a terminal, servers learn that
-/// nobody can be asked.
+/// there is no person to ask.
 pub(super) fn ask_at(terminal: &TerminalApprover, turn: &mut TurnOptions) -> Result<(), Problem> {
     if !TerminalApprover::is_available() {
         return Ok(());

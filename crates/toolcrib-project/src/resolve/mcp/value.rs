@@ -106,6 +106,16 @@ impl<'a> Values<'a> {
     /// A text with variables. Problems are recorded.
     pub(super) fn plain(&mut self, text: &Text) -> Option<String> {
         let template = self.without_secrets(text)?;
+        self.without_places(text, &template)
+    }
+
+    /// A text with variables and secrets, as in [`template`](Self::template).
+    pub(super) fn with_secrets(&mut self, text: &Text) -> Option<String> {
+        let template = self.template(text)?;
+        self.without_places(text, &template)
+    }
+
+    fn without_places(&self, text: &Text, template: &Template) -> Option<String> {
         let plain = template.plain();
         if plain.is_none() {
             let at = pieces(&text.value)
