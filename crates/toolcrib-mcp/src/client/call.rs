@@ -239,7 +239,7 @@ fn is_unknown(code: i32, message: &str) -> bool {
 
 /// An error before anything was sent.
 pub(super) fn not_available(error: McpError) -> ToolError {
-    // A caller without access is no evidence about the server.
+    // A caller without access says nothing about the server.
     let code = match &error {
         McpError::NoAccess { .. } => ErrorCode::Denied,
         _ => ErrorCode::NotAvailable,

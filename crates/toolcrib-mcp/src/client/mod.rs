@@ -221,7 +221,7 @@ impl ToolProvider for McpClient {
     }
 }
 
-/// A caller without access is no evidence about the server: breakers must not count it.
+/// Breakers must not count a caller without access: it says nothing about the server.
 fn not_listed(error: McpError) -> DiscoveryError {
     let is_of_caller = matches!(error, McpError::NoAccess { .. });
     let error = DiscoveryError::source_failed(error);

@@ -355,8 +355,6 @@ fn what_differs_between_callers_is_checked_when_the_project_is_loaded() {
 url = "https://{tenant}.example/mcp"
 [mcp.query]
 url = "https://a.example/mcp?user={principal}"
-[mcp.both]
-url = "https://a.example/{principal}/mcp#{principal}"
 [mcp.words]
 command = "true"
 args = ["--user={principal}"]
@@ -390,7 +388,30 @@ principal = "ana"
 KEY = { env = "PATH" }
 "#,
     );
-    insta::assert_snapshot!(folder.problems());
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:2:6: the `url` of `[mcp.host]` has a placeholder outside its path
+        help: write it in a header, or between two `/`
+    toolcrib.toml:4:6: the `url` of `[mcp.query]` has a placeholder outside its path
+        help: write it in a header, or between two `/`
+    toolcrib.toml:8:18: no placeholder of the caller is allowed here
+        help: a program's `env`, an endpoint's `headers` and the path of its `url` can contain it
+    toolcrib.toml:9:6: `[mcp.shared]` has `session = "shared"`, but its callers have separate credentials
+        help: remove `session`, or use the same credentials for all
+    toolcrib.toml:17:1: mcp server `clear`: headers would go to `far.example` unencrypted; use https, or remove them
+    toolcrib.toml:22:1: mcp server `callers`: the header `a b` has a name that cannot be sent
+    toolcrib.toml:25:1: another `caller` of `callers` is principal "ana" and no tenant
+        help: remove one of them
+    toolcrib.toml:27:7: `env` is only for a server with `command`
+        help: remove it
+    toolcrib.toml:28:1: the principal is not usable in a URL
+        help: change the `caller`, or remove the placeholder
+    toolcrib.toml:30:1: it needs a principal, and the caller has none
+        help: change the `caller`, or remove the placeholder
+    toolcrib.toml:32:6: `[mcp.times]` has no `command` and no `url`
+        help: write `command` for a program, or `url`; a section without them must name a server of a file of `mcp_files`
+    toolcrib.toml:33:1: callers of a server of a file cannot differ
+        help: declare the server here, with `command` or `url`
+    "#);
     let folder = Folder::with(
         "[mcp.ok]\nurl = 'https://a.example/of-{principal}/{tenant}/mcp?v=1'\n\
          headers = { Authorization = 'Bearer {principal}' }\n[mcp.alike]\n\

@@ -100,14 +100,15 @@ async fn replied(
     if !is_yes(terminal.line(output::form_asked(server, message, &described)).await?) {
         return Ok(Reply::Declined);
     }
+    // Notes would appear after the question: the terminal is paused.
+    let mut note = String::new();
     for _ in 0..ATTEMPTS {
-        let Some(content) = filled(&form, &mut terminal).await? else { break };
+        let Some(content) = filled(&form, &mut terminal, note).await? else { break };
         let answer = json!({ "action": "accept", "content": content });
         match questions.answer(&open.question.id, answer) {
             Err(AnswerError::Invalid { problems, .. }) => {
-                for problem in problems {
-                    output::question_note(&output::asked_text(&problem));
-                }
+                let lines = problems.iter().map(|problem| output::asked_text(problem));
+                note = lines.map(|line| format!("  {line}\n")).collect();
             }
             // Answered, or closed meanwhile.
             _ => break,
@@ -117,20 +118,25 @@ async fn replied(
     Ok(Reply::Answer(json!({ "action": "cancel" })))
 }
 
-/// The content of a form; `None` if the person ends the input.
-async fn filled(form: &Form, terminal: &mut TerminalPrompts<'_>) -> io::Result<Option<Value>> {
+/// The content of a form; `None` if the person ends the input. The note precedes the first field.
+async fn filled(
+    form: &Form,
+    terminal: &mut TerminalPrompts<'_>,
+    mut note: String,
+) -> io::Result<Option<Value>> {
     let mut content = serde_json::Map::new();
     for field in form.fields() {
         let mut attempts = 0;
         loop {
-            let Some(line) = terminal.line(field.prompt()).await? else { return Ok(None) };
+            let prompt = std::mem::take(&mut note) + &field.prompt();
+            let Some(line) = terminal.line(prompt).await? else { return Ok(None) };
             match field.parse(line.trim()) {
                 Ok(Some(value)) => {
                     content.insert(field.name().to_owned(), value);
                     break;
                 }
                 Ok(None) => break,
-                Err(problem) => output::question_note(&problem),
+                Err(problem) => note = format!("  {problem}\n"),
             }
             attempts += 1;
             if attempts == ATTEMPTS {

@@ -1,4 +1,4 @@
-//! `{principal}`, `{tenant}` and `[[mcp.NAME.caller]]`: what differs between the callers of a server.
+//! `{principal}`, `{tenant}` and `[[mcp.NAME.caller]]`: the differences between callers.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -20,12 +20,11 @@ struct Who<'a> {
     principal: Option<&'a str>,
 }
 
-/// An identity that stands for all, to check templates.
+/// Two identities to check templates.
 const ANY: Who<'static> = Who { tenant: Some("x"), principal: Some("x") };
-/// Another one.
 const OTHER: Who<'static> = Who { tenant: Some("y"), principal: Some("y") };
 
-/// What differs between the callers of a server.
+/// The differences between the callers of a server.
 #[derive(Clone, Default)]
 pub(super) struct PerCaller {
     /// The URL, if it contains a placeholder.
