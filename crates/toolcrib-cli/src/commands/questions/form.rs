@@ -211,29 +211,29 @@ mod tests {
 
     use super::*;
 
-    fn field(schema: Value, is_required: bool) -> Field {
-        Field::read("f", &schema, is_required).unwrap_or_else(|problem| panic!("{problem}"))
+    fn field(schema: &Value, is_required: bool) -> Field {
+        Field::read("f", schema, is_required).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
     #[test]
     fn lines_become_values_of_the_kind_of_the_field() {
-        let integer = field(json!({ "type": "integer" }), true);
+        let integer = field(&json!({ "type": "integer" }), true);
         assert_eq!(integer.parse("-7"), Ok(Some(json!(-7))));
         assert!(integer.parse("7.5").is_err() && integer.parse("").is_err());
-        let number = field(json!({ "type": "number", "default": 0.5 }), true);
+        let number = field(&json!({ "type": "number", "default": 0.5 }), true);
         assert_eq!(number.parse(""), Ok(Some(json!(0.5))));
         assert!(number.parse("inf").is_err() && number.prompt().contains("[0.5]"));
-        let yes = field(json!({ "type": "boolean" }), false);
+        let yes = field(&json!({ "type": "boolean" }), false);
         assert_eq!((yes.parse("Yes"), yes.parse("")), (Ok(Some(json!(true))), Ok(None)));
         let one = field(
-            json!({ "type": "string", "oneOf": [{ "const": "r", "title": "Red\u{1b}[31m" }] }),
+            &json!({ "type": "string", "oneOf": [{ "const": "r", "title": "Red\u{1b}[31m" }] }),
             true,
         );
         assert_eq!((one.parse("1"), one.parse("r")), (Ok(Some(json!("r"))), Ok(Some(json!("r")))));
         assert!(one.parse("2").is_err() && one.parse("0").is_err());
         assert!(one.prompt().contains("\\u{1b}[31m"), "{}", one.prompt());
         let several = json!({ "type": "array", "items": { "enum": ["a", "b", "c"] } });
-        assert_eq!(field(several, true).parse("3, a"), Ok(Some(json!(["c", "a"]))));
+        assert_eq!(field(&several, true).parse("3, a"), Ok(Some(json!(["c", "a"]))));
     }
 
     #[test]
