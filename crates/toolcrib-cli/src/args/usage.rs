@@ -76,6 +76,7 @@ impl FromStr for Since {
         }
         let ago = humantime::parse_duration(text).ok();
         let then = ago.and_then(|ago| SystemTime::now().checked_sub(ago));
+        let then = then.filter(|then| *then >= SystemTime::UNIX_EPOCH);
         then.map(Self::of).ok_or_else(|| {
             "write a day, such as 2026-11-01, or a time ago, such as 7d or 2weeks".to_owned()
         })

@@ -50,6 +50,8 @@ fn a_catalog_is_read_from_a_file_or_from_standard_input() {
     find  ~18 tokens
       warning[vague-description] the description of `find` only repeats its name: "Finds."
         help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
+      warning[cannot-be-found] the first sentence of `find` has only the words of its name: a search in other words does not find it
+        help: say in the first sentence what the tool does, in words that a user would use
     add  ~51 tokens
       warning[undescribed-parameter] `add` has a parameter without a description: `a`
         help: describe it: its meaning, unit or format, and where the model finds the value
@@ -61,7 +63,7 @@ fn a_catalog_is_read_from_a_file_or_from_standard_input() {
         help: use plain visible text, or remove the tool
       error[instruction-to-model] the `description` of `add` tells the model to hide something from the user: "do not tell the user"
         help: do not offer the tool before you know the author and purpose of this text; a description says what a tool does
-    2 tools, ~69 tokens, 6 findings (4 errors, 2 warnings)
+    2 tools, ~69 tokens, 7 findings (4 errors, 3 warnings)
     "#);
     assert_eq!(lint_stdin(&["-"], BAD).stdout, outcome.stdout);
     // Nothing is printed that turns the text around.

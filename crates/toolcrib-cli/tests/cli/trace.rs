@@ -70,10 +70,10 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
         none.stderr
     );
     let run = run(&project, "I was charged twice for order 1042, please refund one charge");
-    insta::assert_snapshot!(shown(&project.toolcrib(&["runs"])), @r#"
+    insta::assert_snapshot!(shown(&project.toolcrib(&["runs"])), @r"
     [id]/1  I was charged twice for order 1042, please refund one charge
-        [time], answered, script:script.toml, 4 calls, 4,021 tokens in, 62 out, $0
-    "#);
+        [time], answered, script:script.toml, 4 calls, 4,032 tokens in, 62 out, $0
+    ");
     insta::assert_snapshot!(shown(&project.toolcrib(&["trace"])), @r#"
     run [id]/1  answered  [time], [ms]
       script:script.toml, 4 iterations, 4 calls
