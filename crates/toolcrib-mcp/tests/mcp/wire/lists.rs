@@ -86,9 +86,9 @@ async fn a_tool_that_cannot_be_offered_is_withheld_and_spoils_nothing() {
     assert_eq!(names(catalog.offered()), ["mcp__raw__d_twice", "mcp__raw__e_good"]);
     let reasons = withheld_by_provider(&catalog);
     assert_eq!(reasons[0], "mcp__raw__unnamed: the server gives it no name");
-    assert!(reasons[1].contains("must be of `type: \"object\"`"), "{}", reasons[1]);
-    assert!(reasons[2].ends_with(" bytes; the limit is 65536"), "{}", reasons[2]);
-    assert_eq!(reasons[3], "mcp__raw__d_twice: another listed tool has the same name");
+    assert_eq!(reasons[1], "mcp__raw__d_twice: another listed tool has the same name");
+    assert!(reasons[2].contains("must be of `type: \"object\"`"), "{}", reasons[2]);
+    assert!(reasons[3].ends_with(" bytes; the limit is 65536"), "{}", reasons[3]);
     assert!(catalog.withheld_by_provider().iter().all(|held| &*held.gate == "mcp:raw"));
 }
 
