@@ -231,6 +231,9 @@ fn the_documented_script_confines_a_path_to_its_folder() {
 #[test]
 fn where_what_a_program_starts_could_outlive_it_that_must_be_wanted() {
     let project = project();
+    let servers = "[mcp.one]\ncommand = \"true\"\n[mcp.two]\ncommand = \"true\"\n";
+    let wanted = format!("{PROJECT}{servers}");
+    project.write("toolcrib.toml", &wanted);
     // Where no PID namespace can be had.
     let check = || -> Outcome {
         let plain = project.command(&["check", "--json"]);
@@ -247,13 +250,28 @@ fn where_what_a_program_starts_could_outlive_it_that_must_be_wanted() {
     assert_eq!(refused.code, Some(2), "{found}");
     let errors = found["errors"].as_array().unwrap();
     let lines: Vec<_> = errors.iter().map(|error| error["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [13, 22, 31], "each at its program");
+    assert_eq!(lines, [13, 41], "one for all tools, and one for all servers");
     for error in errors {
         assert!(error["message"].as_str().unwrap().contains("PID namespace"), "{error}");
-        assert!(error["help"].as_str().unwrap().contains("allow_stray_children"), "{error}");
+        assert!(error["help"].as_str().unwrap().contains("where_possible"), "{error}");
     }
-    let wanted = PROJECT.replace("description", "allow_stray_children = true\ndescription");
-    project.write("toolcrib.toml", &wanted);
-    let accepted = check();
-    assert_eq!(accepted.code, Some(0), "{}{}", accepted.stdout, accepted.stderr);
+    assert!(found.to_string().contains("`one`, `two`"), "{found}");
+    let per_program = wanted.replace("description", "allow_stray_children = true\ndescription");
+    let per_program = per_program.replace("command =", "allow_stray_children = true\ncommand =");
+    let of_project = format!("{wanted}[sandbox]\ncontain_children = \"where_possible\"\n");
+    for text in [&per_program, &of_project] {
+        project.write("toolcrib.toml", text);
+        let accepted = check();
+        assert_eq!(accepted.code, Some(0), "{}{}", accepted.stdout, accepted.stderr);
+    }
+    // One program that must not have children is still refused.
+    project.write(
+        "toolcrib.toml",
+        &of_project.replacen("command =", "allow_stray_children = false\ncommand =", 1),
+    );
+    let refused = check();
+    let found: Value = serde_json::from_str(&refused.stdout).unwrap();
+    let errors = found["errors"].as_array().unwrap();
+    assert_eq!((refused.code, errors.len()), (Some(2), 1), "{found}");
+    assert!(errors[0]["message"].as_str().unwrap().contains("of `one` could"), "{found}");
 }

@@ -177,7 +177,7 @@ impl Project {
         let mut names = Names::of(&file, &parts, &mcp_files);
         check_plugins(&file, &options.plugins, &names, &problems);
         names.plugins.extend(options.plugins.iter().cloned());
-        names.sandboxes = SandboxDefaults::new(file.sandbox.tier.as_ref(), &state);
+        names.sandboxes = SandboxDefaults::new(&file.sandbox, &state);
         let has_skills = !names.skills.is_empty();
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);
@@ -204,6 +204,7 @@ impl Project {
             (options, &lock, &state),
             &problems,
         );
+        names.sandboxes.report_uncontained(&problems);
         let models = build_models(&file.models, &secrets, &names, &problems);
         let prices = Prices::read(&file.prices, root, &problems);
         let sources = ModelSources {
@@ -246,6 +247,7 @@ impl Project {
             let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
+            names.sandboxes.report_uncontained(problems);
             tools
         };
         if mode == (Mode::Run { fresh: true }) && databases.has_seeded() {

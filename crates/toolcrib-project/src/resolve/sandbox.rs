@@ -1,7 +1,7 @@
 //! The sandboxes of a project's programs: their tier, their folders and their hosts.
 
 use std::{
-    env, io,
+    env, io, mem,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,13 +9,16 @@ use std::{
 use parking_lot::Mutex;
 use toolcrib_capabilities::{
     http::{EgressProxy, HostPattern, HttpClient},
-    process::{Sandbox, SandboxTier, sandbox_support},
+    process::{Sandbox, SandboxTier, UnsupportedError, sandbox_support},
 };
-use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_tools::command::SandboxSection;
 
 use super::grant::{Grant, allowed_addresses};
-use crate::{approvals::WeakProgram, private, state::StateFolder};
+use crate::{approvals::WeakProgram, config::SandboxDefaultSection, private, state::StateFolder};
+
+/// The programs that a problem names.
+const NAMED: usize = 5;
 
 /// The parts of every sandbox of a project.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +26,22 @@ pub(crate) struct SandboxDefaults {
     tier: SandboxTier,
     /// State and keys of Toolcrib.
     hidden: Arc<[PathBuf]>,
+    /// Whether programs start where their child processes can outlive them.
+    allow_stray_children: bool,
     /// The programs so far whose sandbox hides neither.
     weak: Arc<Mutex<Vec<WeakProgram>>>,
+    /// The programs so far that need a PID namespace, which this machine lacks.
+    uncontained: Arc<Mutex<Vec<Uncontained>>>,
+}
+
+/// A program whose child processes could outlive it on this machine.
+#[derive(Debug)]
+struct Uncontained {
+    name: String,
+    at: Spot,
+    missing: UnsupportedError,
+    /// Declared by a file of `--import`: then the project is loaded without it.
+    is_imported: bool,
 }
 
 /// A program whose sandbox is resolved.
@@ -41,13 +58,62 @@ pub(crate) struct Sandboxed<'a> {
 }
 
 impl SandboxDefaults {
-    pub(crate) fn new(tier: Option<&Located<SandboxTier>>, state: &StateFolder) -> Self {
+    pub(crate) fn new(section: &SandboxDefaultSection, state: &StateFolder) -> Self {
         let own = [Some(state.path().to_owned()), private::config_of_user()];
         let of_user = StateFolder::of_user().map(|state| state.path().to_owned());
         Self {
-            tier: tier.map(|tier| tier.value).unwrap_or_default(),
+            tier: section.tier.as_ref().map(|tier| tier.value).unwrap_or_default(),
             hidden: own.into_iter().flatten().chain(of_user).collect(),
+            allow_stray_children: section.allow_stray_children,
             weak: Arc::default(),
+            uncontained: Arc::default(),
+        }
+    }
+
+    /// The project's default of `allow_stray_children`.
+    pub(crate) fn allows_stray_children(&self) -> bool {
+        self.allow_stray_children
+    }
+
+    /// Notes a program for [`report_uncontained`](Self::report_uncontained).
+    pub(crate) fn refuse_uncontained(
+        &self,
+        name: &str,
+        at: &Spot,
+        missing: UnsupportedError,
+        is_imported: bool,
+    ) {
+        let (name, at) = (name.to_owned(), at.clone());
+        self.uncontained.lock().push(Uncontained { name, at, missing, is_imported });
+    }
+
+    /// Records the programs noted since the last call as one problem, at the first of them; those of imported files as
+    /// one warning.
+    pub(crate) fn report_uncontained(&self, problems: &Problems) {
+        let found = mem::take(&mut *self.uncontained.lock());
+        for imported in [false, true] {
+            let programs: Vec<_> = found.iter().filter(|one| one.is_imported == imported).collect();
+            let Some(first) = programs.first() else { continue };
+            let names = suggest::quoted(programs.iter().take(NAMED).map(|one| &*one.name));
+            let more = match programs.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let message = format!(
+                "on this machine, child processes of {names}{more} could outlive them: {}",
+                first.missing
+            );
+            let problem = if imported {
+                let help =
+                    "these servers cannot be used; add `--allow-stray-children` to start them";
+                Diagnostic::warning(&first.at, message).help(help)
+            } else {
+                let help = "or write contain_children = \"where_possible\" below [sandbox]: then a \
+                            process that leaves the process group of its program can outlive it; \
+                            allow_stray_children = true permits the same for one program";
+                Diagnostic::error(&first.at, message).help(help)
+            };
+            problems.push(problem);
         }
     }
 

@@ -47,6 +47,8 @@ pub struct DeclaredCommand {
     /// All but the declaration and the folders.
     spec: CommandToolSpec,
     sandbox: Box<SandboxSection>,
+    /// Whether `allow_stray_children` is written.
+    states_stray: bool,
     /// Whether a part could not be read, which makes the use of parameters unknown.
     is_partial: bool,
 }
@@ -76,6 +78,7 @@ impl DeclaredCommand {
     /// Reads the keys of every kind that runs a program.
     pub(crate) fn read_shared(table: &Table<'_>, program: String) -> Self {
         let blank = CommandToolSpec::new(Declaration::new("", ""), program, "");
+        let stray = table.boolean("allow_stray_children");
         Self {
             is_partial: false,
             spec: CommandToolSpec {
@@ -91,9 +94,10 @@ impl DeclaredCommand {
                     .and_then(|bytes| usize::try_from(bytes).ok())
                     .unwrap_or(blank.max_output_bytes),
                 limits: ProcessLimitsSection::read(table).or(blank.limits),
-                allow_stray_children: table.boolean("allow_stray_children").unwrap_or_default(),
+                allow_stray_children: stray.unwrap_or_default(),
                 ..blank
             },
+            states_stray: stray.is_some(),
             sandbox: Box::new(SandboxSection::read(table)),
         }
     }
@@ -111,6 +115,13 @@ impl DeclaredCommand {
     /// Whether the program runs even where its children could outlive it.
     pub fn allows_stray_children(&self) -> bool {
         self.spec.allow_stray_children
+    }
+
+    /// Sets `allow_stray_children` unless it is written.
+    pub fn default_stray_children(&mut self, of_project: bool) {
+        if !self.states_stray {
+            self.spec.allow_stray_children = of_project;
+        }
     }
 
     /// Its sandbox, as written.

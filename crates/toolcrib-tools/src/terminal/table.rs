@@ -79,6 +79,11 @@ impl DeclaredTerminal {
         default_tier(&mut self.command, of_project, at);
     }
 
+    /// [`DeclaredCommand::default_stray_children`] of its program.
+    pub fn default_stray_children(&mut self, of_project: bool) {
+        self.command.default_stray_children(of_project);
+    }
+
     /// Its declaration, as [`TerminalTool::declaration`].
     pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         self.tool.declaration(base, prefix)

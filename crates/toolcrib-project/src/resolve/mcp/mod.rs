@@ -415,23 +415,18 @@ impl McpSources<'_> {
             self.refuse(&auth.at, message, "pass secrets to a program in its `env`");
         }
         stdio = stdio.limits(settings.limits.or(Stdio::default_limits()));
-        let of_import = plan.is_imported && self.allow_stray_children;
-        if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
+        let default = self.names.sandboxes.allows_stray_children()
+            || (plan.is_imported && self.allow_stray_children);
+        if settings.allow_stray_children.as_ref().map_or(default, |allow| allow.value) {
             stdio = stdio.allow_stray_children();
         } else if self.names.sandboxes.tier(&settings.sandbox, plan.is_of_file())
             > SandboxTier::None
-            && let Err(unsupported) = process::support()
+            && let Err(missing) = process::support()
         {
-            let message = format!(
-                "child processes of `{name}` could outlive it on this machine: \
-                {unsupported}"
-            );
-            let help = if plan.is_imported {
-                "or add `--allow-stray-children`".to_owned()
-            } else {
-                format!("or write below [mcp.{name}]: allow_stray_children = true")
-            };
-            return Err(Unfit::error(Diagnostic::error(plan.at, message).help(help)));
+            let reason = format!("its child processes could outlive it on this machine: {missing}");
+            let sandboxes = &self.names.sandboxes;
+            sandboxes.refuse_uncontained(name.as_str(), plan.at, missing, plan.is_imported);
+            return Err(Unfit::Told(reason.into()));
         }
         let sandboxed = Sandboxed {
             section: &settings.sandbox,

@@ -36,14 +36,10 @@ pub(super) fn build(
     let tier = source.names.sandboxes.tier(command.sandbox(), false);
     if !command.allows_stray_children()
         && tier > SandboxTier::None
-        && let Err(unsupported) = process::support()
+        && let Err(missing) = process::support()
     {
-        source.refuse(
-            at,
-            format!("what this program starts could outlive it here: {unsupported}"),
-            "or write allow_stray_children = true; then what leaves the program's process group \
-             lives on after a call",
-        );
+        let name = source.declaration.name.as_str();
+        source.names.sandboxes.refuse_uncontained(name, at, missing, false);
     }
     report_unlimited_processes(&source.section.at.file, source.problems);
     let working_dir = resolved(*working_dir, source);

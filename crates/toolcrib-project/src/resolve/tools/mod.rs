@@ -107,7 +107,9 @@ pub(crate) fn build_tools(
             }
             Kind::Command(command) => {
                 let source = source(section);
-                command::build(command, &source, |folders, sandbox| {
+                let mut command = command.clone();
+                command.default_stray_children(names.sandboxes.allows_stray_children());
+                command::build(&command, &source, |folders, sandbox| {
                     let (base, working_dir) = folders;
                     command.build(source.declaration.clone(), base, working_dir, sandbox)
                 })
