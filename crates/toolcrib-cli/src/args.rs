@@ -13,6 +13,7 @@ mod usage;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use serde_json::{Map, Value};
 use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
 use toolcrib_project::LockMode;
@@ -74,6 +75,11 @@ Inspect it:
   mcp      List, test and call the MCP servers of a project
   lock     Show and accept changed definitions of servers and hubs
   doctor   Show which sandboxes this machine enforces, each proven by denied acts
+
+For shells, editors and packages:
+  completions Print the completions of a shell
+  man      Print the manual page, or write those of all commands
+  schema   Print the JSON Schema of toolcrib.toml, for editors
   help     Print this message or the help of the given subcommand(s)
 
 Options:
@@ -451,6 +457,34 @@ A child process enters each sandbox and tries what it must not do. It needs no p
 is 0 if every sandbox is enforced, and 1 if one is not: its line says what is missing and how to get \
 it. See docs/sandbox.md.")]
     Doctor,
+    /// Print the completions of a shell
+    #[command(after_help = "\
+Examples:
+  toolcrib completions bash > ~/.local/share/bash-completion/completions/toolcrib
+  toolcrib completions zsh > ~/.zfunc/_toolcrib
+  toolcrib completions fish > ~/.config/fish/completions/toolcrib.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = "\
+Examples:
+  toolcrib man | man -l -
+  toolcrib man --dir ~/.local/share/man/man1")]
+    Man {
+        /// Write the pages of all commands into this folder, which is created
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of toolcrib.toml, for editors
+    #[command(after_help = "\
+Examples:
+  toolcrib schema > toolcrib.schema.json
+
+Editors with a TOML language server complete and check the keys by it, if the first line of the file is
+  #:schema ./toolcrib.schema.json")]
+    Schema,
 }
 
 /// The principal and the tenant.

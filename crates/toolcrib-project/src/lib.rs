@@ -72,5 +72,8 @@ pub use self::{
 /// The file that makes a folder a project.
 pub const PROJECT_FILE: &str = "toolcrib.toml";
 
+/// The JSON Schema of the project file, for editors. A test generates it from the reader.
+pub const PROJECT_FILE_SCHEMA: &str = include_str!("../toolcrib.schema.json");
+
 /// The file in a plugin's folder that declares its content.
 pub const PLUGIN_FILE: &str = "plugin.toml";

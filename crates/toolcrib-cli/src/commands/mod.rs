@@ -10,6 +10,7 @@ mod check;
 mod consent;
 mod default_answers;
 mod doctor;
+mod editor;
 mod explain;
 mod find;
 mod fresh;
@@ -91,6 +92,9 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         }
         Command::Lock { command } => lock::lock(&global, command, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
+        Command::Completions { shell } => editor::completions(&global, shell),
+        Command::Man { dir } => editor::man(&global, dir.as_deref()),
+        Command::Schema => Ok(editor::schema()),
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
         Command::Trust(args) => trust::trust(&global, args, cancellation).await,

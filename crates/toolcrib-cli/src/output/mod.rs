@@ -67,7 +67,7 @@ pub(crate) use self::{
         session_markdown, session_waits, sessions,
     },
     skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
-    streams::{lost, settle},
+    streams::{lost, raw, settle},
     summary::{recorded, summary, turn_summary},
     terminal::pause,
     text::{safe_json, shell_word},

@@ -33,6 +33,11 @@ pub(super) fn print(text: &str) {
     delivered(writeln!(io::stdout(), "{text}"));
 }
 
+/// Prints the text of a file unchanged.
+pub(crate) fn raw(text: &[u8]) {
+    delivered(io::stdout().write_all(text));
+}
+
 /// Records the result of a write to standard output. A closed pipe is not a failure.
 pub(super) fn delivered(written: io::Result<()>) {
     if let Err(error) = written

@@ -17,6 +17,7 @@ mod check;
 mod claims;
 mod command;
 mod desk;
+mod editor;
 mod explain;
 mod files;
 mod find;

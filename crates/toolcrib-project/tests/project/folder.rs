@@ -8,6 +8,8 @@ use std::{
 use tempfile::TempDir;
 use toolcrib_project::{Diagnostics, LoadError, LoadOptions, Mode, PROJECT_FILE, Project};
 
+use crate::schema::assert_accepted;
+
 /// The seed of [`DATABASE`] is in each folder that is made [`with`](Folder::with) a project file.
 pub(crate) const DATABASE: &str = r#"
 [database.desk]
@@ -61,7 +63,23 @@ impl Folder {
     }
 
     pub(crate) fn load_as(&self, mode: Mode) -> Result<Project, LoadError> {
-        Project::load(self.path(), &LoadOptions { mode, ..LoadOptions::default() })
+        let loaded = Project::load(self.path(), &LoadOptions { mode, ..LoadOptions::default() });
+        if loaded.is_ok() {
+            assert_accepted(&fs::read_to_string(self.path().join(PROJECT_FILE)).unwrap());
+        }
+        loaded
+    }
+
+    /// The problems of a file from which the schema is generated.
+    pub(crate) fn probed(&self) -> Diagnostics {
+        match Project::load(
+            self.path(),
+            &LoadOptions { mode: Mode::Inspect, ..LoadOptions::default() },
+        ) {
+            Err(LoadError::Diagnostics(problems)) => problems,
+            Ok(_) => Diagnostics::default(),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A project that loads.

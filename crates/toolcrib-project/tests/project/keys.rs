@@ -168,8 +168,8 @@ fn every_event_is_on_its_page() {
     }
 }
 
-#[test]
-fn the_reference_of_keys_is_current() {
+/// The reference, as the reader of project files says it.
+pub(crate) fn reference() -> String {
     let problems = Folder::with(PROBE).problems().to_string();
     let lines: Vec<&str> = problems.lines().collect();
     let (documented, mut kinds) = (documented(), 0);
@@ -211,6 +211,12 @@ fn the_reference_of_keys_is_current() {
         }
     }
     assert!(unexplained.is_empty(), "no page explains {}", unexplained.join(", "));
+    page
+}
+
+#[test]
+fn the_reference_of_keys_is_current() {
+    let page = reference();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference-keys.md");
     if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&path, &page).unwrap();

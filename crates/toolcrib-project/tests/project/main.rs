@@ -31,6 +31,7 @@ mod plugins;
 mod policy;
 mod reliability;
 mod sandbox;
+mod schema;
 mod skills;
 mod slips;
 mod sound;

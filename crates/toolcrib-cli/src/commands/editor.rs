@@ -1,0 +1,57 @@
+//! `toolcrib completions`, `man` and `schema`: texts for shells, manuals and editors.
+
+use std::{fs, path::Path};
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::Problem;
+use crate::{
+    args::{Cli, Global},
+    exit::{self, Exit},
+    output,
+};
+
+pub(super) fn completions(global: &Global, shell: Shell) -> Result<Exit, Problem> {
+    refuse_json(global, "completions")?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "toolcrib", &mut script);
+    output::raw(&script);
+    Ok(exit::FINE)
+}
+
+pub(super) fn man(global: &Global, dir: Option<&Path>) -> Result<Exit, Problem> {
+    refuse_json(global, "man")?;
+    let Some(dir) = dir else {
+        let mut page = Vec::new();
+        Man::new(Cli::command())
+            .render(&mut page)
+            .map_err(|error| Problem::failed("internal", error.to_string()))?;
+        output::raw(&page);
+        return Ok(exit::FINE);
+    };
+    fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir)).map_err(
+        |error| {
+            let message =
+                format!("the manual pages cannot be written to {}: {error}", dir.display());
+            Problem::failed("unwritable", message)
+        },
+    )?;
+    Ok(exit::FINE)
+}
+
+/// It is JSON with `--json` and without.
+pub(super) fn schema() -> Exit {
+    output::raw(toolcrib_project::PROJECT_FILE_SCHEMA.as_bytes());
+    exit::FINE
+}
+
+fn refuse_json(global: &Global, command: &str) -> Result<(), Problem> {
+    if global.json {
+        return Err(Problem::usage(format!(
+            "the output of `{command}` is not JSON; remove `--json`"
+        )));
+    }
+    Ok(())
+}
