@@ -21,6 +21,7 @@ mod harm;
 mod links;
 mod listed;
 mod oracle;
+mod package;
 mod packages;
 mod peers;
 mod postgres;
@@ -38,8 +39,8 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, CRASH, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE,
-        SEARCH_BENCH, SEARCH_CHOOSE, TEST,
+        COUNTS, CRASH, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PACKAGE, PACKAGE_MUSL, PEERS,
+        PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -50,7 +51,9 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
   full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
-            one by one, counts, and whether all crates could be published
+            one by one, counts, `package`, and whether all crates could be published
+  package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
+            empty environment and tried there; installs zig; `package musl` for every Linux
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
@@ -102,6 +105,8 @@ fn main() -> ExitCode {
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
         ["full"] => FULL,
+        ["package"] => PACKAGE,
+        ["package", "musl"] => PACKAGE_MUSL,
         ["portable"] => PORTABLE,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, example, gateways,
-    harm, links, listed, oracle, peers, postgres,
+    harm, links, listed, oracle, package, peers, postgres,
     problem::Problem,
     prose, search_bench, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -50,6 +50,9 @@ const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
 const CRASHES: Step = Step { name: "crashes", check: crash::run };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
+const PACKAGE_TOOLS: Step = Step { name: "zig", check: package::install };
+const PACKAGES: Step = Step { name: "packages", check: package::build };
+const PACKAGES_MUSL: Step = Step { name: "packages", check: package::build_musl };
 const CRATES: Step = Step { name: "crates", check: publishable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
 const PUBLIC_API: Step = Step { name: "public API", check: api::check };
@@ -100,9 +103,21 @@ pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
+pub(crate) const PACKAGE: &[Step] = &[PACKAGE_TOOLS, PACKAGES];
+pub(crate) const PACKAGE_MUSL: &[Step] = &[PACKAGE_TOOLS, PACKAGES_MUSL];
 pub(crate) const PORTABLE: &[Step] = &[PORTABLE_BUILD];
-pub(crate) const FULL: &[Step] =
-    &[SDKS, OTHERS, POSTGRES, LONG_TESTS, PORTABLE_BUILD, ALONE, COUNTED, CRATES];
+pub(crate) const FULL: &[Step] = &[
+    SDKS,
+    OTHERS,
+    POSTGRES,
+    LONG_TESTS,
+    PORTABLE_BUILD,
+    ALONE,
+    COUNTED,
+    CRATES,
+    PACKAGE_TOOLS,
+    PACKAGES,
+];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];

@@ -1,0 +1,19 @@
+# The program in a small image: docker build -t toolcrib . && docker run --rm -v "$PWD:/work" toolcrib check
+# A container usually denies namespaces: see "Where it runs" in docs/install.md.
+FROM rust:1.95-slim-bookworm AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
+WORKDIR /source
+COPY . .
+RUN cargo build --locked --profile dist --package toolcrib-cli --bin toolcrib
+
+FROM debian:bookworm-slim
+# For servers with TLS: the machine's certificate authorities are used.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /source/target/dist/toolcrib /usr/local/bin/toolcrib
+COPY --from=build /source/LICENSE-APACHE /source/LICENSE-MIT /usr/share/doc/toolcrib/
+RUN useradd --create-home toolcrib
+USER toolcrib
+WORKDIR /work
+ENTRYPOINT ["toolcrib"]
