@@ -21,7 +21,7 @@ async fn one_tool_that_is_none_does_not_take_the_others_along() {
     let catalog = fetch(&build(spec(&server, "/"))).await.unwrap();
     assert_eq!(names(&catalog), ["dot_ted_0a1196fa", "good", "twin"]);
     assert_eq!(catalog.offered()[0].description(), "dot.ted");
-    assert_eq!(catalog.offered()[2].description(), "a", "by content, not by place");
+    assert_eq!(catalog.offered()[2].description(), "b", "by content, not by place");
     assert_eq!(catalog.offered()[1].origin(), "hub:h");
     assert_eq!(catalog.offered()[1].toolset(), Some("h"));
     assert!(catalog.offered()[1].untrusted() && catalog.offered()[1].annotations().destructive);
