@@ -77,13 +77,13 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
     insta::assert_snapshot!(shown(&project.toolcrib(&["trace"])), @r#"
     run [id]/1  answered  [time], [ms]
       script:script.toml, 4 iterations, 4 calls
-      4,021 tokens in, 62 out, $0
+      4,032 tokens in, 62 out, $0
       user      I was charged twice for order 1042, please refund one charge
 
     iteration 1  +[ms]
-      menu      16 tools offered, 10 withheld (754f7deb)
+      menu      16 tools offered, 10 withheld (2ee10254)
       withheld  refund_duplicate_charge, change_delivery_address, hold_shipment and 7 more: policy rule 2 (toolcrib.toml:31) denies it: Data is changed only under a skill that says how. (policy)
-      model     script:script.toml: 1 message and 16 tools sent, 5,896 B; 26 B back in [ms]; 1,478 tokens in, 7 out, $0
+      model     script:script.toml: 1 message and 16 tools sent, 5,940 B; 26 B back in [ms]; 1,489 tokens in, 7 out, $0
       call      read_skill {"id":"billing"}  ok in [ms] (reads)
       bytes     892 B produced
       result    Skill `billing` is active. Its tools are offered from your next step on. # Billing 1. Look up the order's charges and its refunds with `list_charges` and `list_refunds`. Both can be asked at the same time. 2. If the customer asks for money back, call `refund_duplicate_charge` once. It decides wheth…

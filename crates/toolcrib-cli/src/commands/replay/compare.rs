@@ -1,6 +1,6 @@
 //! The first difference between a run and its replay.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -68,7 +68,8 @@ pub(super) fn first_difference(
     menus: &[ReplayedMenu],
     tools: &RecordedTools,
 ) -> Option<Difference> {
-    let mut actual = outcome.tool_calls.iter();
+    // Calls of one message begin in any order: they are matched by id, with another model by place.
+    let mut actual: VecDeque<_> = outcome.tool_calls.iter().collect();
     for iteration in &trace.iterations {
         if let Some(difference) = menu(iteration, menus) {
             return Some(difference);
@@ -79,7 +80,8 @@ pub(super) fn first_difference(
                 call_id: expected.call_id.to_string(),
                 number: at + 1,
             };
-            let found = match actual.next() {
+            let same = actual.iter().position(|actual| *actual.call_id == *expected.call_id);
+            let found = match actual.remove(same.unwrap_or(0)) {
                 None => Some(("calls", shown(expected), no_call(outcome))),
                 Some(actual) => self::call(expected, actual, tools),
             };
@@ -96,7 +98,7 @@ pub(super) fn first_difference(
         expected: expected.to_owned(),
         actual: actual.to_owned(),
     };
-    if let Some(more) = actual.next() {
+    if let Some(more) = actual.front() {
         return Some(whole("calls", "no further call", &made(more)));
     }
     let stopped = outcome.stopped.as_str();
