@@ -174,6 +174,10 @@ pub(crate) enum Command {
     #[command(after_help = "\
 Examples:
   toolcrib init my-agent
+  toolcrib init shop --from shop.db
+  toolcrib init desk --from openapi.yaml
+  toolcrib init local --from http://localhost:8000/openapi.json
+  toolcrib init helper --from .mcp.json
   toolcrib run -p my-agent \"what do we know about the printer?\"")]
     Init(InitArgs),
     /// Trust the project of this folder, as it is now, to do what it declares
@@ -844,6 +848,9 @@ pub(crate) enum SkillsCommand {
 pub(crate) struct InitArgs {
     /// The folder to create
     pub(crate) dir: PathBuf,
+    /// Begin with a SQLite database, an OpenAPI document (also by its URL) or an `mcpServers` file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
     // Hides the global options: `init` refuses them, and its help need not list them.
     #[arg(short, long, value_name = "DIR", hide = true)]
     pub(crate) project: Option<PathBuf>,

@@ -6,6 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod from;
+
+pub use self::from::{init_from, init_from_url};
 use crate::{
     PROJECT_FILE,
     trust::{Foreign, TrustStore, check_owner},
@@ -41,6 +44,14 @@ pub enum InitError {
         /// The owner.
         foreign: Foreign,
     },
+    /// A project cannot begin from this file; nothing was written.
+    #[error("{} {problem}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// The problem, which ends a sentence about the file.
+        problem: String,
+    },
     /// A file or folder cannot be written. The previous ones were.
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable {
@@ -58,14 +69,24 @@ pub enum InitError {
 /// # Errors
 /// [`InitError`]. An existing file is never overwritten.
 pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
+    check_dir(dir)?;
+    write_all(dir, &TEMPLATE.map(|(name, text)| (name.to_owned(), text.to_owned())))
+}
+
+/// Whether a project may begin in a folder.
+fn check_dir(dir: &Path) -> Result<(), InitError> {
     let is_no_folder = |path: &&Path| path.metadata().is_ok_and(|found| !found.is_dir());
     if let Some(path) = dir.ancestors().find(is_no_folder) {
         return Err(InitError::NotAFolder { path: path.to_owned() });
     }
     let trusted = TrustStore::of_user();
     check_owner(dir, |path| trusted.accepted_owner(path))
-        .map_err(|foreign| InitError::Foreign { foreign })?;
-    let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
+        .map_err(|foreign| InitError::Foreign { foreign })
+}
+
+/// Writes files by relative path, if none of them exists.
+fn write_all(dir: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, InitError> {
+    let files: Vec<_> = files.iter().map(|(name, text)| (dir.join(name), text)).collect();
     // `symlink_metadata` also finds dangling symlinks.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(InitError::AlreadyThere { path: path.clone() });

@@ -56,7 +56,7 @@ pub use self::{
     approvals::ProjectApprovals,
     error::LoadError,
     find::{NoProjectError, find},
-    init::{InitError, init},
+    init::{InitError, init, init_from, init_from_url},
     lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},

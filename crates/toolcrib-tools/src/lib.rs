@@ -32,6 +32,7 @@
 //! | `files` | tools that read, search and write the files of declared folders |
 //! | `clarify` | a tool that asks the person of the turn |
 //! | `hub` | tools from a catalog that an HTTP server keeps |
+//! | `openapi` | tools from the operations of an OpenAPI document |
 //! | `code` | tools that run linters, compilers and tests, and parse what they report |
 //! | `memory` | tools that keep topics in Markdown files, and search earlier sessions |
 //! | `terminal` | tools that run command lines in a sandbox, to their end or in the background |
@@ -42,7 +43,13 @@
 // No links above: they would be broken wherever a feature is off.
 
 #![cfg_attr(
-    not(all(feature = "command", feature = "files", feature = "hub", feature = "sql")),
+    not(all(
+        feature = "command",
+        feature = "files",
+        feature = "hub",
+        feature = "openapi",
+        feature = "sql"
+    )),
     allow(dead_code, reason = "some helpers serve one kind")
 )]
 
@@ -86,6 +93,8 @@ mod kind;
 mod making;
 #[cfg(feature = "agent")]
 pub mod memory;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 mod source;
 #[cfg(feature = "sql")]
 pub mod sql;

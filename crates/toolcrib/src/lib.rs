@@ -27,6 +27,7 @@
 //! | `vendors` | models of the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `capabilities::http`, the guarded HTTP client |
 //! | `command`, `files`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `hub` | `tools::hub`: tools from a catalog that an HTTP server keeps |
+//! | `openapi` | `tools::openapi`: tools from the operations of an OpenAPI document |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |

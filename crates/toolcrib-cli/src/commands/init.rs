@@ -1,5 +1,6 @@
 //! `toolcrib init`: a small project that runs at once.
 
+use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{InitError, TrustStore};
 
@@ -10,7 +11,7 @@ use crate::{
     output::{self, InitJson},
 };
 
-pub(super) fn init(
+pub(super) async fn init(
     global: &Global,
     args: &InitArgs,
     cancellation: CancellationToken,
@@ -25,8 +26,21 @@ pub(super) fn init(
             )));
         }
     }
-    let written = toolcrib_project::init(&args.dir).map_err(|error| match error {
+    let url = args.from.as_ref().and_then(|from| from.to_str());
+    let url = url.filter(|from| from.starts_with("http://") || from.starts_with("https://"));
+    let written = match &args.from {
+        Some(from) => match url {
+            Some(url) => {
+                let (url, text) = fetched(url, &cancellation).await?;
+                toolcrib_project::init_from_url(&args.dir, &url, &text)
+            }
+            None => toolcrib_project::init_from(&args.dir, from),
+        },
+        None => toolcrib_project::init(&args.dir),
+    };
+    let written = written.map_err(|error| match error {
         InitError::AlreadyThere { .. }
+        | InitError::Unusable { .. }
         | InitError::NotAFolder { .. }
         | InitError::Foreign { .. } => Problem::usage(error.to_string()),
         error => Problem::failed("unwritable", error.to_string()),
@@ -38,7 +52,28 @@ pub(super) fn init(
     if global.json {
         output::json(&InitJson::new(&args.dir, &written));
     } else {
-        output::begun(&args.dir, &written, global.quiet);
+        output::begun(&args.dir, &written, args.from.is_some(), global.quiet);
     }
     Ok(exit::FINE)
+}
+
+/// The limit on a fetched document, in bytes.
+const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+
+/// An OpenAPI document from a URL, and the URL at which it was found. This machine is permitted: the
+/// user typed its name.
+async fn fetched(url: &str, cancellation: &CancellationToken) -> Result<(Url, String), Problem> {
+    let failed = |problem: String| Problem::failed("not_fetched", format!("{url}: {problem}"));
+    let local = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok());
+    let client = HttpClient::builder().allow_addresses(local).build();
+    let mut request = HttpRequest::get(url);
+    request.max_body_bytes = MAX_DOCUMENT;
+    let response =
+        client.send(request, cancellation).await.map_err(|error| failed(error.to_string()))?;
+    if !response.status.is_success() {
+        return Err(failed(format!("the server answered {}", response.status)));
+    }
+    let text = String::from_utf8(response.body.to_vec())
+        .map_err(|_| failed("the document is not UTF-8 text".to_owned()))?;
+    Ok((response.final_url, text))
 }

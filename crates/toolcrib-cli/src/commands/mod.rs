@@ -98,7 +98,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
         Command::Trust(args) => trust::trust(&global, args, cancellation).await,
-        Command::Init(args) => init::init(&global, &args, cancellation),
+        Command::Init(args) => init::init(&global, &args, cancellation).await,
     }
 }
 

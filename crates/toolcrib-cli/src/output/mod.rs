@@ -325,12 +325,16 @@ fn target(project: &Project, server: &McpServer) -> Option<String> {
 }
 
 /// A new project.
-pub(crate) fn begun(dir: &Path, written: &[PathBuf], quiet: bool) {
+pub(crate) fn begun(dir: &Path, written: &[PathBuf], is_from: bool, quiet: bool) {
     for path in written {
         say!("{GOOD}created{GOOD:#} {}", shown(path));
     }
     if !quiet {
         let dir = shell_word(dir);
-        note!("Try: toolcrib run -p {} \"what do we know about the printer?\"", safe(&dir));
+        let dir = safe(&dir);
+        match is_from {
+            true => note!("Try: toolcrib menu -p {dir}"),
+            false => note!("Try: toolcrib run -p {dir} \"what do we know about the printer?\""),
+        }
     }
 }

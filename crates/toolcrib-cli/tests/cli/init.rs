@@ -1,6 +1,9 @@
 //! Projects that are begun.
 
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+};
 
 use serde_json::Value;
 
@@ -68,5 +71,61 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
     for flag in ["--project", "--state"] {
         assert!(!help(&["init", "--help"]).contains(flag));
         assert!(help(&["check", "--help"]).contains(flag) && help(&["--help"]).contains(flag));
+    }
+}
+
+#[test]
+fn a_project_begins_with_a_file_or_a_url() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let document = r#"{ "openapi": "3.1.0", "servers": [{ "url": "/v1" }],
+        "paths": { "/orders": { "get": { "operationId": "listOrders" } } } }"#;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/openapi.json", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        for body in [document, r#"[{"id":7}]"#] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut line = String::new();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            reader.read_line(&mut line).unwrap();
+            let mut header = String::from("x");
+            while header.trim() != "" {
+                header.clear();
+                reader.read_line(&mut header).unwrap();
+            }
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            assert!(
+                line.contains("/openapi.json") || line.starts_with("GET /v1/orders "),
+                "{line}"
+            );
+        }
+    });
+    let begun =
+        toolcrib().args(["init", "shop", "--from", &url]).current_dir(dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&begun.stderr).into_owned();
+    assert_eq!(begun.status.code(), Some(0), "{said}");
+    assert!(said.contains("Try: toolcrib menu -p shop"), "{said}");
+    let check = toolcrib().args(["check", "-p", "shop"]).current_dir(dir.path()).output().unwrap();
+    assert_eq!(check.status.code(), Some(0), "{}", String::from_utf8_lossy(&check.stderr));
+    let called = toolcrib()
+        .args(["call", "-p", "shop", "listOrders"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let answered = String::from_utf8_lossy(&called.stdout).into_owned();
+    assert!(answered.contains(r#"[{"id":7}]"#), "{answered} {:?}", called.stderr);
+    served.join().unwrap();
+
+    fs::write(dir.path().join("notes.md"), "# Notes").unwrap();
+    for (from, expected) in [("notes.md", 2), ("missing.yaml", 2), ("http://127.0.0.1:1/a", 1)] {
+        let output = toolcrib()
+            .args(["init", "other", "--from", from])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(expected), "{said}");
+        assert!(said.contains(from.split('/').next().unwrap()), "{said}");
+        assert!(!dir.path().join("other").exists());
     }
 }

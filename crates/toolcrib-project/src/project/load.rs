@@ -26,10 +26,10 @@ use crate::{
         ModelSources, NamedModel, Names, Own, Part, PersonalitySources, Prices, Reliability,
         SandboxDefaults, build_artifacts, build_models, build_policy, build_reliability,
         build_secrets, build_serving, build_skills, build_tokens, build_tools, check_alternatives,
-        check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets, read_schemas,
-        refuse_unknown_costs, report_captured_names, report_duplicate_tools, report_false_origins,
-        report_taken_names, report_unreachable_hosts, report_unreachable_hubs,
-        warn_of_unknown_costs,
+        check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets, read_documents,
+        read_schemas, refuse_unknown_costs, report_captured_names, report_duplicate_tools,
+        report_false_origins, report_taken_names, report_unreachable_hosts,
+        report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
     secrets::EnvironmentSecrets,
@@ -174,6 +174,7 @@ impl Project {
         let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
         let mut parts = Part::all(&mut file, skills, root, &problems);
         keep_usable_tools(&mut parts, &file.files);
+        read_documents(&mut parts, &problems);
         let mut names = Names::of(&file, &parts, &mcp_files);
         check_plugins(&file, &options.plugins, &names, &problems);
         names.plugins.extend(options.plugins.iter().cloned());

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     config::{
-        HubSection, McpSection, McpSettings, ModelSection, Pair, ProjectFile, Reach, Text,
+        HubSection, Kind, McpSection, McpSettings, ModelSection, Pair, ProjectFile, Reach, Text,
         ToolSection,
     },
     resolve::{
@@ -36,7 +36,11 @@ pub(crate) fn powers(
         let of_part = &part.declared;
         powers.extend(of_part.mcp.iter().filter_map(|section| collector.mcp(section, &part.root)));
         powers.extend(of_part.hubs.iter().flat_map(|hub| collector.hub(hub, &part.root)));
-        powers.extend(of_part.tools.iter().flat_map(|tool| collector.tool(tool, &part.root)));
+        let of_tools = of_part.tools.iter().flat_map(|tool| collector.tool(tool, &part.root));
+        let mut of_tools: Vec<_> = of_tools.collect();
+        // The tools of a document do the same.
+        of_tools.dedup();
+        powers.extend(of_tools);
     }
     powers.extend(mcp_files.declared().map(|(name, at, transport)| {
         let mut sections = parts.iter().flat_map(|part| &part.declared.mcp);
@@ -166,7 +170,10 @@ impl Collector<'_> {
     /// A tool that sends no secret to the public internet has no authority of the user's.
     fn tool(&self, tool: &ToolSection, root: &Root) -> Vec<Power> {
         let name = tool.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
-        let of = format!("tool `{name}`");
+        let of = match &tool.kind {
+            Kind::Operation(operation) => format!("tools of `{}`", operation.file()),
+            _ => format!("tool `{name}`"),
+        };
         let Some(kind) = tool.kind.declared() else { return Vec::new() };
         let mut powers = self.declared(kind, &tool.at, &of, root);
         powers.retain(|power| match &power.action {

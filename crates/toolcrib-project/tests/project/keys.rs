@@ -56,6 +56,9 @@ kind = "files"
 kind = "http"
 0 = 0
 [[tool]]
+kind = "openapi"
+0 = 0
+[[tool]]
 kind = "terminal"
 0 = 0
 [[tool]]
@@ -96,6 +99,7 @@ fn title(found: &str, position: usize) -> String {
         "command",
         "files",
         "http",
+        "openapi",
         "terminal",
         "code",
         "todo",
@@ -178,7 +182,7 @@ pub(crate) fn reference() -> String {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md), [terminal](terminal.md),\n[memory](memory.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

@@ -24,6 +24,7 @@ mod install;
 mod keys;
 mod mcp;
 mod models;
+mod openapi;
 mod own;
 mod own_databases;
 mod personality;

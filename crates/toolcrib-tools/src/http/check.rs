@@ -9,6 +9,7 @@ use toolcrib_core::{Capabilities, Tool, ToolContext};
 use super::{
     HttpToolSpec,
     body::BodyTemplate,
+    exchange::Exchange,
     headers::{HeaderTemplate, fits},
     run::Body,
     url::UrlTemplate,
@@ -39,7 +40,10 @@ pub(crate) enum Names {
     /// Parameters of a tool; each has to be used.
     Parameters,
     /// The fixed names of a hub's requests.
-    #[cfg_attr(not(feature = "hub"), expect(dead_code, reason = "only hubs use it"))]
+    #[cfg_attr(
+        not(any(feature = "hub", feature = "openapi")),
+        expect(dead_code, reason = "only hubs and documents use it")
+    )]
     OfHub,
 }
 
@@ -89,17 +93,19 @@ pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Rea
     }
     let found = found.finish();
     let body = Body {
-        client: client.clone(),
+        exchange: Exchange {
+            client: client.clone(),
+            pointer,
+            max_body_bytes,
+            max_redirects,
+            read_only,
+        },
         method,
         // Where it could not be read, there is an error, and so no tool.
         url: url.unwrap_or_default(),
         headers,
         idempotency_header,
         body,
-        pointer,
-        max_body_bytes,
-        max_redirects,
-        read_only,
     };
     Read { declaration, body, used, found }
 }

@@ -13,13 +13,13 @@ use crate::{
 
 /// A header with places.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HeaderTemplate {
-    pub(super) name: HeaderName,
-    pub(super) value: Template,
+pub(crate) struct HeaderTemplate {
+    pub(crate) name: HeaderName,
+    pub(crate) value: Template,
 }
 
 /// A header that a call has, its secrets still to come.
-pub(super) struct Filled<'a> {
+pub(crate) struct Filled<'a> {
     name: &'a HeaderName,
     pieces: Vec<Piece<'a>>,
 }
@@ -30,13 +30,13 @@ enum Piece<'a> {
 }
 
 /// Whether it is a valid header value.
-pub(super) fn fits(text: &str) -> bool {
+pub(crate) fn fits(text: &str) -> bool {
     HeaderValue::from_bytes(text.as_bytes()).is_ok()
 }
 
 impl HeaderTemplate {
     /// The header of a call; none where an argument of it is absent.
-    pub(super) fn fill<'a>(&'a self, args: &'a Value) -> Result<Option<Filled<'a>>, ToolError> {
+    pub(crate) fn fill<'a>(&'a self, args: &'a Value) -> Result<Option<Filled<'a>>, ToolError> {
         let mut pieces = Vec::new();
         for part in self.value.parts() {
             pieces.push(match part {
@@ -59,7 +59,7 @@ impl HeaderTemplate {
 }
 
 /// Asks for the secrets that these headers need, each once, and puts the headers together.
-pub(super) async fn with_secrets(
+pub(crate) async fn with_secrets(
     filled: &[Filled<'_>],
     cx: &ToolContext,
 ) -> Result<HeaderMap, ToolError> {

@@ -37,10 +37,11 @@ mod answer;
 mod body;
 mod cause;
 pub(crate) mod check;
-mod headers;
+pub(crate) mod exchange;
+pub(crate) mod headers;
 pub(crate) mod run;
 pub(crate) mod table;
-mod url;
+pub(crate) mod url;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};

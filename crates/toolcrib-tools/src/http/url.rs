@@ -209,13 +209,13 @@ fn fill_value(parts: &[Part], args: &Value) -> Vec<String> {
     }
 }
 
-fn encode(into: &mut String, argument: &str) {
+pub(crate) fn encode(into: &mut String, argument: &str) {
     // Writing to a string cannot fail.
     let _ = write!(into, "{}", utf8_percent_encode(argument, ENCODED));
 }
 
 /// Whether URL parsers read a segment as the current or the parent folder.
-fn is_dot(segment: &str) -> bool {
+pub(crate) fn is_dot(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 

@@ -140,7 +140,7 @@ impl HubCatalog {
         if let Some(etag) = known.and_then(|page| page.etag.clone()) {
             request.headers.insert(header::IF_NONE_MATCH, etag);
         }
-        let response = self.body.client.send(request, cancellation).await;
+        let response = self.body.exchange.client.send(request, cancellation).await;
         let response = response.map_err(|error| unanswered(error, self.limits.bytes))?;
         match (response.status, known) {
             (StatusCode::NOT_MODIFIED, Some(known)) => Ok(Arc::clone(known)),

@@ -13,6 +13,7 @@ use toolcrib_tools::{
     files::{self, DeclaredFiles},
     http::{self, DeclaredHttp},
     memory::{self, DeclaredMemory},
+    openapi::{self, DeclaredOpenApi, DeclaredOperation},
     sql::{self, DeclaredSql},
     sql_explore::DeclaredExplore,
     terminal::{self, DeclaredTerminal},
@@ -49,6 +50,10 @@ pub(crate) enum Kind {
     Command(DeclaredCommand),
     Files(DeclaredFiles),
     Http(DeclaredHttp),
+    /// A document, before its operations are read from the file.
+    OpenApi(Box<DeclaredOpenApi>),
+    /// An operation of a document.
+    Operation(Box<DeclaredOperation>),
     Terminal(Box<DeclaredTerminal>),
     Code(Box<DeclaredCode>),
     Todo(DeclaredTodo),
@@ -82,6 +87,7 @@ enum Word {
     Command,
     Files,
     Http,
+    OpenApi,
     Terminal,
     Code,
     Todo,
@@ -90,12 +96,13 @@ enum Word {
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 10] = [
+    const ALL: [(&'static str, Self); 11] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
         ("files", Self::Files),
         ("http", Self::Http),
+        ("openapi", Self::OpenApi),
         ("terminal", Self::Terminal),
         ("code", Self::Code),
         ("todo", Self::Todo),
@@ -112,6 +119,7 @@ impl Word {
             Self::Command => command::KEYS,
             Self::Files => files::KEYS,
             Self::Http => http::KEYS,
+            Self::OpenApi => openapi::KEYS,
             Self::Terminal => terminal::KEYS,
             Self::Code => code::KEYS,
             Self::Memory => memory::KEYS,
@@ -156,6 +164,7 @@ impl ToolSection {
         let name = match word {
             Some(
                 Word::Files
+                | Word::OpenApi
                 | Word::Terminal
                 | Word::Code
                 | Word::Todo
@@ -182,6 +191,7 @@ impl ToolSection {
         match word {
             Some(Word::SqlExplore) => return tool.read_explore(table),
             Some(Word::Files) => return tool.read_files(table, has_name),
+            Some(Word::OpenApi) => return vec![tool.read_openapi(table)],
             Some(Word::Terminal) => return tool.read_terminal(table, has_name),
             Some(Word::Code) => return tool.read_code(table, has_name),
             Some(Word::Todo) => return tool.read_todo(table, has_name),
@@ -218,6 +228,28 @@ impl ToolSection {
             self.of_toolset(table, Kind::Files(kind.clone()), has_name, declare)
         };
         DeclaredFiles::read_all(table).into_iter().map(of).collect()
+    }
+
+    /// The document whose operations become tools. A name is their prefix.
+    fn read_openapi(mut self, table: &Table<'_>) -> Self {
+        self.read_common(table);
+        self.kind = Kind::OpenApi(Box::new(DeclaredOpenApi::read(table)));
+        self
+    }
+
+    /// The tools of a document, each with its name.
+    pub(crate) fn operations(
+        &self,
+        operations: Vec<(ToolName, Declaration, DeclaredOperation)>,
+    ) -> impl Iterator<Item = Self> {
+        operations.into_iter().map(|(name, declaration, operation)| Self {
+            at: self.at.clone(),
+            name: Some(Located { value: name, at: self.at.clone() }),
+            is_complete: true,
+            declaration,
+            input: Input::OfKind,
+            kind: Kind::Operation(Box::new(operation)),
+        })
     }
 
     /// The tools of a shell. Without a name, they have their usual names.
@@ -374,7 +406,8 @@ impl Kind {
             Self::Todo(todo) => Some(todo),
             Self::Memory(memory) => Some(memory),
             Self::Clarify(clarify) => Some(clarify),
-            Self::Unknown => None,
+            Self::Operation(operation) => Some(&**operation),
+            Self::OpenApi(_) | Self::Unknown => None,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::resolve::{addresses::host, grant::allowed_addresses};
 pub(super) struct Clients(Vec<(Vec<AllowedAddress>, HttpClient)>);
 
 impl Clients {
-    fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
+    pub(super) fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
         if let Some((_, client)) = self.0.iter().find(|(known, _)| *known == allowed) {
             return client.clone();
         }
@@ -42,7 +42,7 @@ pub(super) fn build(
 
 /// A host that is an address in the URL, or is this machine by its name, is known before any
 /// call. The address of another name is not.
-fn warn_of_private_host(
+pub(super) fn warn_of_private_host(
     url: &str,
     allows_none: bool,
     allowed: &[AllowedAddress],

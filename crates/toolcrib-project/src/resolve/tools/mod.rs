@@ -3,6 +3,7 @@
 mod code;
 mod command;
 mod http;
+mod openapi;
 mod schema;
 mod terminal;
 
@@ -14,6 +15,7 @@ use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
 
+pub(crate) use self::openapi::read_documents;
 use super::{databases::Databases, files::Folders, names::Names, own::Own, part::Part};
 use crate::{
     config::{Input, Kind, ToolSection},
@@ -136,7 +138,8 @@ pub(crate) fn build_tools(
                 let source = source(section);
                 source.built(clarify::build(source.declaration.clone()))
             }
-            Kind::Unknown => None,
+            Kind::Operation(one) => openapi::build(one, &source(section), &mut clients),
+            Kind::OpenApi(_) | Kind::Unknown => None,
         });
         match part.plugin_id() {
             Some(plugin) => tools.extend(built.map(|tool| tool.with_plugin(plugin))),

@@ -1,0 +1,72 @@
+//! Tools of the kind `openapi`.
+
+use toolcrib_config::{Diagnostic, Problems, Spot};
+use toolcrib_core::Tool;
+use toolcrib_tools::{
+    DeclaredKind, Reach,
+    openapi::{DeclaredOpenApi, DeclaredOperation, MAX_DOCUMENT, OpenApi},
+};
+
+use super::{Source, http};
+use crate::{
+    config::{Kind, ToolSection},
+    resolve::{grant::allowed_addresses, part::Part},
+    root::Root,
+};
+
+/// Replaces each document by the tools of its operations, so that rules can name them.
+pub(crate) fn read_documents(parts: &mut [Part], problems: &Problems) {
+    for part in parts {
+        let sections = std::mem::take(&mut part.declared.tools);
+        for section in sections {
+            match &section.kind {
+                Kind::OpenApi(document) => {
+                    let tools = operations(document, &section, &part.root, problems);
+                    part.declared.tools.extend(tools);
+                }
+                _ => part.declared.tools.push(section),
+            }
+        }
+    }
+}
+
+/// The tools of a document; none if it cannot be read, which is recorded.
+fn operations(
+    document: &DeclaredOpenApi,
+    section: &ToolSection,
+    root: &Root,
+    problems: &Problems,
+) -> Vec<ToolSection> {
+    let Some(file) = &document.file else { return Vec::new() };
+    let Some(text) = root.named_text(file, MAX_DOCUMENT, problems) else { return Vec::new() };
+    let parsed = match OpenApi::parse(&text) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let at = Spot::start_of(root.shown(&file.value));
+            problems.push(Diagnostic::error(&at, error.to_string()));
+            return Vec::new();
+        }
+    };
+    let prefix = section.name.as_ref().map(|name| name.value.as_str());
+    let base = &section.declaration;
+    let tools = document.tools(&parsed, base, prefix, (&section.at, problems));
+    section.operations(tools).collect()
+}
+
+pub(super) fn build(
+    operation: &DeclaredOperation,
+    source: &Source<'_>,
+    clients: &mut http::Clients,
+) -> Option<Tool> {
+    let reaches = operation.reaches();
+    let client = match reaches.as_slice() {
+        [Reach::Host { url, allow_addresses }] => {
+            let grant = source.names.grant.as_deref();
+            let allowed = allowed_addresses(allow_addresses, grant, source.problems);
+            http::warn_of_private_host(url, allow_addresses.is_empty(), &allowed, source);
+            clients.client(allowed)
+        }
+        _ => clients.client(Vec::new()),
+    };
+    source.built(operation.build(source.declaration.clone(), &client))
+}

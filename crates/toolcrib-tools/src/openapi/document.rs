@@ -1,0 +1,247 @@
+//! A document, and its operations before they are made.
+
+use std::collections::{HashMap, HashSet};
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+use toolcrib_capabilities::http::Method;
+use toolcrib_core::ToolName;
+
+use super::yaml;
+
+/// The largest document, in bytes.
+pub const MAX_DOCUMENT: u64 = 32 * 1024 * 1024;
+
+/// The limit of references that lead to one another.
+const LONGEST_CHAIN: usize = 32;
+
+/// The methods of a path item.
+const METHODS: [(&str, Method); 7] = [
+    ("get", Method::GET),
+    ("put", Method::PUT),
+    ("post", Method::POST),
+    ("delete", Method::DELETE),
+    ("options", Method::OPTIONS),
+    ("head", Method::HEAD),
+    ("patch", Method::PATCH),
+];
+
+/// An OpenAPI document: 3.0, 3.1, or Swagger 2.0.
+#[derive(Debug)]
+pub struct OpenApi {
+    root: Value,
+    pub(super) version: Version,
+}
+
+/// The version of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Swagger2,
+    V3_0,
+    V3_1,
+}
+
+/// A text that is not an OpenAPI document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this is not an OpenAPI document: {problem}")]
+pub struct OpenApiError {
+    problem: String,
+}
+
+/// An operation as the document outlines it.
+#[derive(Debug, Clone)]
+pub struct Outline<'d> {
+    /// Its `operationId`, if it has one.
+    pub id: Option<&'d str>,
+    /// Its method.
+    pub method: Method,
+    /// Its path, with places: `/orders/{id}`.
+    pub path: &'d str,
+    /// Its tags.
+    pub tags: Vec<&'d str>,
+    pub(super) item: &'d Map<String, Value>,
+    pub(super) operation: &'d Map<String, Value>,
+}
+
+impl OpenApi {
+    /// Parses a document, JSON or YAML.
+    ///
+    /// # Errors
+    /// [`OpenApiError`] for another text, and for versions other than 2.0, 3.0 and 3.1.
+    pub fn parse(text: &str) -> Result<Self, OpenApiError> {
+        let refuse = |problem: String| OpenApiError { problem };
+        let root: Value = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| refuse(format!("as JSON, {error}")))?
+        } else {
+            yaml::parse(text).map_err(|problem| refuse(format!("as YAML, {problem}")))?
+        };
+        let said = |key: &str| match root.get(key) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        let version = match (said("openapi"), said("swagger")) {
+            (Some(version), _) if version.starts_with("3.0") || version == "3" => Version::V3_0,
+            (Some(version), _) if version.starts_with("3.") => Version::V3_1,
+            (None, Some(version)) if version.starts_with('2') => Version::Swagger2,
+            (Some(version), _) | (None, Some(version)) => {
+                let known = "2.0, 3.0 and 3.1 are read";
+                return Err(refuse(format!(
+                    "its version is `{}`; {known}",
+                    version.escape_debug()
+                )));
+            }
+            (None, None) => {
+                return Err(refuse("it has neither a key `openapi` nor `swagger`".to_owned()));
+            }
+        };
+        Ok(Self { root, version })
+    }
+
+    pub(super) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// The text at a pointer, trimmed; `None` where there is none.
+    fn text(&self, pointer: &str) -> Option<&str> {
+        let text = self.root.pointer(pointer)?.as_str()?.trim();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Its title.
+    pub fn title(&self) -> Option<&str> {
+        self.text("/info/title")
+    }
+
+    /// Whether it has the absolute URL of a server.
+    pub fn has_server(&self) -> bool {
+        let of = |server: &Value| {
+            server.get("url").and_then(Value::as_str).is_some_and(|url| url.contains("://"))
+        };
+        match self.version {
+            Version::Swagger2 => self.text("/host").is_some(),
+            Version::V3_0 | Version::V3_1 => self.root.pointer("/servers/0").is_some_and(of),
+        }
+    }
+
+    /// The path of its server, where the document says no more than that.
+    pub fn base_path(&self) -> &str {
+        let pointer = match self.version {
+            Version::Swagger2 => "/basePath",
+            Version::V3_0 | Version::V3_1 => "/servers/0/url",
+        };
+        self.text(pointer).unwrap_or("/")
+    }
+
+    /// Whether some operation has to be called with a secret.
+    pub fn needs_secret(&self) -> bool {
+        let needs = |security: Option<&Value>| {
+            let all = security.and_then(Value::as_array);
+            let is_needed = |one: &Value| one.as_object().is_some_and(|one| !one.is_empty());
+            all.is_some_and(|all| !all.is_empty() && all.iter().all(is_needed))
+        };
+        let general = self.root.get("security");
+        self.operations().iter().any(|one| needs(one.operation.get("security").or(general)))
+    }
+
+    /// The target of a local reference: `#/components/schemas/Order`.
+    pub(super) fn target(&self, reference: &str) -> Option<&Value> {
+        let pointer = percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
+        self.root.pointer(&pointer)
+    }
+
+    /// The value itself, or the end of its chain of references.
+    ///
+    /// # Errors
+    /// The reference that leads out of the document, or nowhere.
+    pub(super) fn resolved<'d>(&'d self, value: &'d Value) -> Result<&'d Value, String> {
+        let mut value = value;
+        for _ in 0..LONGEST_CHAIN {
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+                return Ok(value);
+            };
+            value = self.target(reference).ok_or_else(|| unresolved(reference))?;
+        }
+        Err("its references lead to one another".to_owned())
+    }
+
+    /// All operations, in the order of the document.
+    pub fn operations(&self) -> Vec<Outline<'_>> {
+        let mut found = Vec::new();
+        let paths = self.root.get("paths").and_then(Value::as_object);
+        for (path, item) in paths.into_iter().flatten() {
+            let resolved = self.resolved(item).ok().and_then(Value::as_object);
+            let Some(item) = resolved.filter(|_| path.starts_with('/')) else { continue };
+            for (key, method) in METHODS {
+                let Some(operation) = item.get(key).and_then(Value::as_object) else { continue };
+                let tags = operation.get("tags").and_then(Value::as_array);
+                let id = operation.get("operationId").and_then(Value::as_str).map(str::trim);
+                found.push(Outline {
+                    id: id.filter(|id| !id.is_empty()),
+                    method,
+                    path,
+                    tags: tags.into_iter().flatten().filter_map(Value::as_str).collect(),
+                    item,
+                    operation,
+                });
+            }
+        }
+        found
+    }
+
+    /// The names of the tools of operations, each unique and valid for models. `start` is the
+    /// prefix of all. Equal names, and those that are too long, end in a digest of method and path.
+    ///
+    /// A name depends only on its operation and on the ones of the same name.
+    pub fn names(operations: &[Outline<'_>], start: &str) -> Vec<Option<ToolName>> {
+        let plain: Vec<_> = operations.iter().map(Outline::plain_name).collect();
+        let mut counts = HashMap::<_, usize>::new();
+        for name in &plain {
+            *counts.entry(name.as_str()).or_default() += 1;
+        }
+        let mut taken = HashSet::new();
+        let named = operations.iter().zip(&plain).map(|(operation, name)| {
+            let is_unique = counts.get(name.as_str()) == Some(&1);
+            let chosen = ToolName::new(format!("{start}{name}")).ok().filter(|_| is_unique);
+            let chosen = chosen.or_else(|| {
+                let Outline { method, path, .. } = operation;
+                ToolName::fitted(start, "openapi", &format!("{name} {method} {path}")).ok()
+            });
+            chosen.filter(|name| taken.insert(name.clone()))
+        });
+        named.collect()
+    }
+}
+
+impl Outline<'_> {
+    /// The name before it is made unique: the `operationId`, or method and path.
+    fn plain_name(&self) -> String {
+        let of_path = || format!("{}_{}", self.method.as_str().to_lowercase(), self.path);
+        let mut name = String::new();
+        for c in self.id.map_or_else(of_path, str::to_owned).chars() {
+            let is_plain = c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+            if is_plain && !(c == '_' && name.ends_with('_')) {
+                name.push(c);
+            } else if !name.ends_with('_') {
+                name.push('_');
+            }
+        }
+        let name = name.trim_matches('_');
+        match name {
+            "" => "operation".to_owned(),
+            name => name.to_owned(),
+        }
+    }
+}
+
+pub(super) fn unresolved(reference: &str) -> String {
+    let shown: String = reference.chars().take(120).collect();
+    if reference.starts_with('#') {
+        format!("the reference `{}` leads nowhere", shown.escape_debug())
+    } else {
+        format!(
+            "the reference `{}` leads out of the document; bundle its files into one",
+            shown.escape_debug()
+        )
+    }
+}

@@ -1,0 +1,719 @@
+//! From an operation to the request of its calls and the schema of its arguments.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_url};
+
+use super::{
+    document::{OpenApi, Outline, Version},
+    schema::{Schemas, Side, bundled, cut},
+    security::{Auth, Credential, credentials},
+    serialize::{Style, StyleKind},
+};
+
+/// The longest description of a tool, in characters.
+const LONGEST_TEXT: usize = 700;
+/// The longest description of a parameter, in characters.
+const LONGEST_PARAMETER_TEXT: usize = 300;
+/// The most parameters of an operation.
+const MOST_PARAMETERS: usize = 200;
+
+/// How operations are made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MakeOptions {
+    /// The base URL, which replaces those of the document.
+    pub(super) server: Option<String>,
+    /// The secrets.
+    pub(super) auth: Auth,
+    /// The headers that are sent with every request, which may contain credentials.
+    pub(super) headers: Vec<HeaderName>,
+}
+
+/// An operation that can be called.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) method: Method,
+    /// Without `/` at its end.
+    pub(super) server: String,
+    pub(super) path: Vec<Vec<Piece>>,
+    /// The pairs that each call has.
+    pub(super) query: Vec<String>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) body: Option<Body>,
+    pub(super) accept: String,
+    pub(super) credentials: Vec<Credential>,
+}
+
+/// A piece of a segment of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Literal(String),
+    /// A parameter, by its position.
+    Place(usize),
+}
+
+/// A parameter.
+#[derive(Debug, Clone)]
+pub(super) struct Parameter {
+    /// The argument of a call.
+    pub(super) argument: String,
+    /// The name in the request.
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) style: Style,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header(HeaderName),
+    Cookie,
+}
+
+/// A request body.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    pub(super) argument: String,
+    pub(super) content_type: String,
+    pub(super) kind: BodyKind,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum BodyKind {
+    Json,
+    Text,
+    /// `application/x-www-form-urlencoded`, with the styles of fields that have one.
+    Form(Vec<(String, Style)>),
+}
+
+/// An operation, made.
+pub(super) struct Made {
+    pub(super) plan: Plan,
+    pub(super) input_schema: Value,
+    pub(super) output_schema: Option<Value>,
+}
+
+/// A parameter as declared, and its argument.
+struct Declared<'d> {
+    parameter: Parameter,
+    required: bool,
+    schema: Option<&'d Value>,
+    /// The parameter itself, whose keys are the schema in Swagger 2.0.
+    inline: Option<&'d Map<String, Value>>,
+    description: &'d str,
+}
+
+/// What is said of a parameter.
+#[derive(Clone, Copy)]
+struct Found<'d> {
+    required: bool,
+    schema: Option<&'d Value>,
+    inline: Option<&'d Map<String, Value>>,
+    description: &'d str,
+}
+
+/// A body as declared.
+struct DeclaredBody<'d> {
+    body: Body,
+    required: bool,
+    schema: BodySchema<'d>,
+    description: &'d str,
+}
+
+enum BodySchema<'d> {
+    Of(Option<&'d Value>),
+    /// The fields of a form of Swagger 2.0, each with whether it is required.
+    Fields(Vec<(&'d str, &'d Map<String, Value>, bool)>),
+}
+
+/// The text by which a model chooses the tool.
+pub(super) fn description(operation: &Outline<'_>) -> String {
+    let said = |key: &str| {
+        operation.operation.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default()
+    };
+    let (summary, more) = (said("summary"), said("description"));
+    let mut text = match (summary, more) {
+        ("", "") => format!("{} {}", operation.method, operation.path),
+        ("", only) | (only, "") => only.to_owned(),
+        (summary, more) if more.starts_with(summary) => more.to_owned(),
+        (summary, more) => {
+            let end = if summary.ends_with(['.', '!', '?']) { "" } else { "." };
+            format!("{summary}{end} {more}")
+        }
+    };
+    if operation.operation.get("deprecated").and_then(Value::as_bool) == Some(true) {
+        text.insert_str(0, "Deprecated. ");
+    }
+    cut(&text, LONGEST_TEXT)
+}
+
+/// Makes an operation.
+///
+/// # Errors
+/// Why it cannot be made.
+pub(super) fn make(
+    document: &OpenApi,
+    operation: &Outline<'_>,
+    options: &MakeOptions,
+) -> Result<Made, String> {
+    let server = server(document, operation, options)?;
+    let credentials =
+        credentials(document, operation.operation, &options.auth, !options.headers.is_empty())?;
+    let mut declared = Reader::read(document, operation, &credentials, &options.headers)?;
+    let body = declared.body(document, operation)?;
+    let (path, query) = fixed_query(operation.path)?;
+    let path = declared.path(path)?;
+    let Reader { parameters, .. } = declared;
+    let input_schema = bundled(document, Side::Request, |schemas| {
+        input_schema(schemas, &parameters, body.as_ref())
+    })?;
+    let (accept, output) = responses(document, operation);
+    let output_schema = output
+        .and_then(|schema| bundled(document, Side::Response, |made| made.convert(schema, 0)).ok());
+    let plan = Plan {
+        method: operation.method.clone(),
+        server,
+        path,
+        query,
+        parameters: parameters.into_iter().map(|declared| declared.parameter).collect(),
+        body: body.map(|declared| declared.body),
+        accept,
+        credentials,
+    };
+    Ok(Made { plan, input_schema, output_schema })
+}
+
+/// A path, and the query that some documents write behind it: `/v1/messages?beta=true`.
+fn fixed_query(path: &str) -> Result<(&str, Vec<String>), String> {
+    let (before, query) = path.split_once('?').unwrap_or((path, ""));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%=&,:".contains(c);
+    if before.contains('#') || !query.chars().all(is_plain) {
+        return Err("its path contains `#`, or a query with places".to_owned());
+    }
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    Ok((before, pairs.map(str::to_owned).collect()))
+}
+
+/// The base URL.
+fn server(
+    document: &OpenApi,
+    operation: &Outline<'_>,
+    options: &MakeOptions,
+) -> Result<String, String> {
+    let url = match &options.server {
+        Some(server) => server.clone(),
+        None => declared_server(document, operation)
+            .ok_or("the document has no absolute URL of a server; write `server`")?,
+    };
+    let url = url.trim_end_matches('/').to_owned();
+    if url.contains(['?', '#', '{', '}']) {
+        return Err(format!("`{}` cannot be the URL of a server", url.escape_debug()));
+    }
+    match parse_url(&url) {
+        Ok(_) => Ok(url),
+        Err(error) => Err(format!("the URL of its server, `{}`: {error}", url.escape_debug())),
+    }
+}
+
+fn declared_server(document: &OpenApi, operation: &Outline<'_>) -> Option<String> {
+    let root = document.root();
+    if document.version == Version::Swagger2 {
+        let said = |key: &str| root.get(key).and_then(Value::as_str);
+        let of_operation = operation.operation.get("schemes").or_else(|| root.get("schemes"));
+        let schemes = of_operation.and_then(Value::as_array);
+        let has = |scheme: &str| schemes.is_some_and(|all| all.iter().any(|one| one == scheme));
+        let scheme = if has("http") && !has("https") { "http" } else { "https" };
+        return Some(format!(
+            "{scheme}://{}{}",
+            said("host")?,
+            said("basePath").unwrap_or_default()
+        ));
+    }
+    let of = |map: Option<&Value>| {
+        let server = map?.as_array()?.first()?;
+        let mut url = server.get("url")?.as_str()?.to_owned();
+        for (name, variable) in
+            server.get("variables").and_then(Value::as_object).into_iter().flatten()
+        {
+            let default = variable.get("default");
+            let default = default.and_then(Value::as_str).unwrap_or_default();
+            url = url.replace(&format!("{{{name}}}"), default);
+        }
+        url.contains("://").then_some(url)
+    };
+    of(operation.operation.get("servers"))
+        .or_else(|| of(operation.item.get("servers")))
+        .or_else(|| of(root.get("servers")))
+}
+
+/// The declared inputs of an operation.
+struct Reader<'d> {
+    document: &'d OpenApi,
+    parameters: Vec<Declared<'d>>,
+    arguments: HashSet<String>,
+    /// The body of Swagger 2.0.
+    body: Option<&'d Map<String, Value>>,
+    fields: Vec<&'d Map<String, Value>>,
+}
+
+impl<'d> Reader<'d> {
+    /// Reads the parameters, except those that the credentials and headers of the project are.
+    fn read(
+        document: &'d OpenApi,
+        operation: &Outline<'d>,
+        credentials: &[Credential],
+        headers: &[HeaderName],
+    ) -> Result<Self, String> {
+        let mut reader = Self {
+            document,
+            parameters: Vec::new(),
+            arguments: HashSet::new(),
+            body: None,
+            fields: Vec::new(),
+        };
+        let lists = [operation.item.get("parameters"), operation.operation.get("parameters")];
+        // Those of the operation replace those of the path.
+        let mut all: Vec<&Map<String, Value>> = Vec::new();
+        for parameter in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
+            let resolved = document.resolved(parameter)?;
+            let Some(parameter) = resolved.as_object() else { continue };
+            let key = |one: &Map<String, Value>| (one.get("name").cloned(), one.get("in").cloned());
+            match all.iter_mut().find(|other| key(other) == key(parameter)) {
+                Some(other) => *other = parameter,
+                None => all.push(parameter),
+            }
+        }
+        if all.len() > MOST_PARAMETERS {
+            return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
+        }
+        let is_sent = |parameter: &Map<String, Value>| {
+            let said = |key| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
+            let (place, name) = (said("in"), said("name"));
+            let is_header = |header: &HeaderName| header.as_str().eq_ignore_ascii_case(name);
+            match place {
+                "header" if headers.iter().any(is_header) => true,
+                _ => credentials.iter().any(|credential| credential.place.is(place, name)),
+            }
+        };
+        for parameter in all.into_iter().filter(|parameter| !is_sent(parameter)) {
+            reader.parameter(parameter)?;
+        }
+        Ok(reader)
+    }
+
+    fn parameter(&mut self, parameter: &'d Map<String, Value>) -> Result<(), String> {
+        let said = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is = |key: &str| parameter.get(key).and_then(Value::as_bool);
+        let (name, required) = (said("name"), is("required").unwrap_or_default());
+        let place = match said("in") {
+            "body" => {
+                self.body = Some(parameter);
+                return Ok(());
+            }
+            "formData" => {
+                self.fields.push(parameter);
+                return Ok(());
+            }
+            _ if name.is_empty() => return Err("a parameter has no name".to_owned()),
+            "path" => Place::Path,
+            "query" => Place::Query,
+            "cookie" => Place::Cookie,
+            "header" => {
+                // These have their own places in a document.
+                let own = ["accept", "content-type", "authorization"];
+                if own.contains(&name.to_ascii_lowercase().as_str()) {
+                    return Ok(());
+                }
+                match HeaderName::try_from(name) {
+                    Ok(name) if !is_set_by_client(&name) => Place::Header(name),
+                    _ if !required => return Ok(()),
+                    _ => {
+                        return Err(format!("the header `{}` cannot be sent", name.escape_debug()));
+                    }
+                }
+            }
+            other => return Err(format!("a parameter is in `{}`", other.escape_debug())),
+        };
+        let content = parameter.get("content").and_then(Value::as_object);
+        let content = content.and_then(|content| content.iter().next());
+        let (style, schema) = match content {
+            Some((media, of)) => {
+                let style = if is_json(media) { Style::JSON } else { Style::SIMPLE };
+                (style, of.get("schema"))
+            }
+            None if self.document.version == Version::Swagger2 => (old_style(parameter), None),
+            None => (style(said("style"), is("explode"), &place)?, parameter.get("schema")),
+        };
+        self.declare(
+            name,
+            place,
+            style,
+            Found { required, schema, inline: Some(parameter), description: said("description") },
+        );
+        Ok(())
+    }
+
+    fn declare(&mut self, name: &str, place: Place, style: Style, found: Found<'d>) {
+        let suffix = match &place {
+            Place::Path => "path",
+            Place::Query => "query",
+            Place::Header(_) => "header",
+            Place::Cookie => "cookie",
+        };
+        let argument = self.argument(name, suffix);
+        let Found { required, schema, inline, description } = found;
+        let inline = inline.filter(|_| self.document.version == Version::Swagger2);
+        self.parameters.push(Declared {
+            required: required || place == Place::Path,
+            parameter: Parameter { argument, name: name.to_owned(), place, style },
+            schema,
+            inline,
+            description,
+        });
+    }
+
+    /// A unique name of an argument that models accept.
+    fn argument(&mut self, name: &str, suffix: &str) -> String {
+        /// The limit of vendors' APIs.
+        const LONGEST: usize = 64;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        let mut plain: String =
+            name.chars().take(LONGEST - 12).map(|c| if plain(c) { c } else { '_' }).collect();
+        if plain.trim_matches('_').is_empty() {
+            plain = "parameter".to_owned();
+        } else if plain != name {
+            plain = plain.trim_matches('_').to_owned();
+        }
+        let mut argument = plain.clone();
+        let mut number = 1;
+        while !self.arguments.insert(argument.clone()) {
+            argument = match number {
+                1 => format!("{plain}_{suffix}"),
+                number => format!("{plain}_{number}"),
+            };
+            number += 1;
+        }
+        argument
+    }
+
+    /// The segments of a path. A place without a parameter becomes one.
+    fn path(&mut self, path: &str) -> Result<Vec<Vec<Piece>>, String> {
+        let mut segments = Vec::new();
+        for segment in path.split('/').skip(1) {
+            let (mut pieces, mut rest) = (Vec::new(), segment);
+            while let Some((before, after)) = rest.split_once('{') {
+                let (name, after) =
+                    after.split_once('}').ok_or("its path has a `{` without `}`")?;
+                if !before.is_empty() {
+                    pieces.push(Piece::Literal(before.to_owned()));
+                }
+                let is_place = |one: &Declared<'_>| {
+                    one.parameter.place == Place::Path && one.parameter.name == name
+                };
+                let known = self.parameters.iter().position(is_place);
+                let position = known.unwrap_or_else(|| {
+                    let found =
+                        Found { required: true, schema: None, inline: None, description: "" };
+                    self.declare(name, Place::Path, Style::SIMPLE, found);
+                    self.parameters.len() - 1
+                });
+                pieces.push(Piece::Place(position));
+                rest = after;
+            }
+            if !rest.is_empty() {
+                pieces.push(Piece::Literal(rest.to_owned()));
+            }
+            segments.push(pieces);
+        }
+        let places: HashSet<usize> = segments
+            .iter()
+            .flatten()
+            .filter_map(|piece| match piece {
+                Piece::Place(position) => Some(*position),
+                Piece::Literal(_) => None,
+            })
+            .collect();
+        // The positions in the path count all parameters, so an unused one keeps its place.
+        for (position, one) in self.parameters.iter_mut().enumerate() {
+            if one.parameter.place == Place::Path && !places.contains(&position) {
+                return Err(format!(
+                    "its path has no place for `{}`",
+                    one.parameter.name.escape_debug()
+                ));
+            }
+        }
+        Ok(segments)
+    }
+
+    /// The body.
+    fn body(
+        &mut self,
+        document: &'d OpenApi,
+        operation: &Outline<'d>,
+    ) -> Result<Option<DeclaredBody<'d>>, String> {
+        if document.version == Version::Swagger2 {
+            return self.old_body(document, operation);
+        }
+        let Some(body) = operation.operation.get("requestBody") else { return Ok(None) };
+        if matches!(operation.method, Method::GET | Method::HEAD) {
+            return Err("a GET or HEAD has a body".to_owned());
+        }
+        let body = document.resolved(body)?;
+        let content = body.get("content").and_then(Value::as_object);
+        let Some(content) = content.filter(|content| !content.is_empty()) else { return Ok(None) };
+        let chosen = content
+            .iter()
+            .find(|(media, _)| is_json(media))
+            .or_else(|| content.iter().find(|(media, _)| is_form(media)))
+            .or_else(|| content.iter().find(|(media, _)| media.as_str() == "*/*"))
+            .or_else(|| content.iter().find(|(media, _)| media.starts_with("text/")));
+        let Some((media, of)) = chosen else {
+            let media: Vec<_> =
+                content.keys().map(|media| format!("`{}`", media.escape_debug())).collect();
+            return Err(unsent(&media.join(", ")));
+        };
+        let kind = match media.as_str() {
+            media if is_form(media) => BodyKind::Form(form_styles(of)?),
+            media if media.starts_with("text/") && !is_json(media) => BodyKind::Text,
+            _ => BodyKind::Json,
+        };
+        let content_type = if media.contains('*') { "application/json" } else { media };
+        Ok(Some(DeclaredBody {
+            body: Body {
+                argument: self.argument("body", "content"),
+                content_type: content_type.to_owned(),
+                kind,
+            },
+            required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
+            schema: BodySchema::Of(of.get("schema")),
+            description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
+        }))
+    }
+
+    /// The body of Swagger 2.0.
+    fn old_body(
+        &mut self,
+        document: &'d OpenApi,
+        operation: &Outline<'d>,
+    ) -> Result<Option<DeclaredBody<'d>>, String> {
+        let consumes =
+            operation.operation.get("consumes").or_else(|| document.root().get("consumes"));
+        let consumes: Vec<&str> = consumes
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(body) = self.body {
+            let json = consumes.iter().copied().find(|media| is_json(media));
+            let is_any = consumes.is_empty() || consumes.contains(&"*/*");
+            let Some(media) = json.or(is_any.then_some("application/json")) else {
+                return Err(unsent(&consumes.join(", ")));
+            };
+            return Ok(Some(DeclaredBody {
+                body: Body {
+                    argument: self.argument("body", "content"),
+                    content_type: media.to_owned(),
+                    kind: BodyKind::Json,
+                },
+                required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
+                schema: BodySchema::Of(body.get("schema")),
+                description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
+            }));
+        }
+        if self.fields.is_empty() {
+            return Ok(None);
+        }
+        let has_file =
+            self.fields.iter().any(|field| field.get("type").is_some_and(|kind| kind == "file"));
+        let is_form = consumes.is_empty() || consumes.iter().any(|media| is_form(media));
+        if has_file || !is_form {
+            return Err(unsent("`multipart/form-data`"));
+        }
+        let mut fields = Vec::new();
+        let mut styles = Vec::new();
+        for field in std::mem::take(&mut self.fields) {
+            let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
+            let required = field.get("required").and_then(Value::as_bool).unwrap_or_default();
+            styles.push((name.to_owned(), old_style(field)));
+            fields.push((name, field, required));
+        }
+        let argument = self.argument("body", "content");
+        let content_type = "application/x-www-form-urlencoded".to_owned();
+        Ok(Some(DeclaredBody {
+            required: fields.iter().any(|(.., required)| *required),
+            body: Body { argument, content_type, kind: BodyKind::Form(styles) },
+            schema: BodySchema::Fields(fields),
+            description: "",
+        }))
+    }
+}
+
+fn unsent(media: &str) -> String {
+    format!("its body is {media}; only JSON, text and `application/x-www-form-urlencoded` are sent")
+}
+
+/// The style of a parameter.
+fn style(named: &str, explode: Option<bool>, place: &Place) -> Result<Style, String> {
+    let kind = match (named, place) {
+        ("simple" | "", Place::Path | Place::Header(_)) => StyleKind::Simple,
+        ("label", Place::Path) => StyleKind::Label,
+        ("matrix", Place::Path) => StyleKind::Matrix,
+        ("form" | "", Place::Query | Place::Cookie) => StyleKind::Form,
+        ("spaceDelimited", Place::Query) => StyleKind::Space,
+        ("pipeDelimited", Place::Query) => StyleKind::Pipe,
+        ("deepObject", Place::Query) => StyleKind::Deep,
+        (other, _) => {
+            return Err(format!(
+                "a parameter has the style `{}`, which its place cannot have",
+                other.escape_debug()
+            ));
+        }
+    };
+    let by_default = matches!(kind, StyleKind::Form | StyleKind::Deep);
+    Ok(Style { kind, explode: explode.unwrap_or(by_default) })
+}
+
+/// The style of a parameter of Swagger 2.0.
+fn old_style(parameter: &Map<String, Value>) -> Style {
+    let format = parameter.get("collectionFormat").and_then(Value::as_str).unwrap_or_default();
+    let kind = match format {
+        "ssv" => StyleKind::Space,
+        "tsv" => StyleKind::Tab,
+        "pipes" => StyleKind::Pipe,
+        _ => StyleKind::Form,
+    };
+    Style { kind, explode: format == "multi" }
+}
+
+/// The styles of the fields of a form.
+fn form_styles(media: &Value) -> Result<Vec<(String, Style)>, String> {
+    let encodings = media.get("encoding").and_then(Value::as_object);
+    let mut styles = Vec::new();
+    for (name, encoding) in encodings.into_iter().flatten() {
+        let explode = encoding.get("explode").and_then(Value::as_bool);
+        match encoding.get("style").and_then(Value::as_str) {
+            Some(named) => styles.push((name.clone(), style(named, explode, &Place::Query)?)),
+            None if explode.is_some() => {
+                styles.push((name.clone(), style("", explode, &Place::Query)?));
+            }
+            None => {}
+        }
+    }
+    Ok(styles)
+}
+
+/// Whether a media type is JSON.
+fn is_json(media: &str) -> bool {
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(media.as_str(), "application/json" | "text/json") || media.ends_with("+json")
+}
+
+fn is_form(media: &str) -> bool {
+    media.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded"
+}
+
+/// The `Accept` header, and the schema of the result, if every success has one in JSON.
+fn responses<'d>(document: &'d OpenApi, operation: &Outline<'d>) -> (String, Option<&'d Value>) {
+    let old = document.version == Version::Swagger2;
+    let responses = operation.operation.get("responses").and_then(Value::as_object);
+    let mut schemas: Vec<Option<&'d Value>> = Vec::new();
+    let mut others: Vec<&str> = Vec::new();
+    let mut has_json = false;
+    for (status, response) in responses.into_iter().flatten() {
+        if !status.starts_with('2') {
+            continue;
+        }
+        let Ok(response) = document.resolved(response) else { continue };
+        if old {
+            schemas.push(response.get("schema"));
+            has_json = true;
+            continue;
+        }
+        let content = response.get("content").and_then(Value::as_object);
+        let json = content.and_then(|content| content.iter().find(|(media, _)| is_json(media)));
+        has_json |= json.is_some();
+        schemas.push(json.and_then(|(_, of)| of.get("schema")));
+        others.extend(content.into_iter().flatten().map(|(media, _)| media.as_str()));
+    }
+    let is_safe =
+        |media: &&str| media.len() < 100 && media.is_ascii() && !media.contains(char::is_control);
+    let others: Vec<&str> = others.into_iter().filter(is_safe).take(5).collect();
+    let accept = match has_json || others.is_empty() {
+        true => "application/json, */*;q=0.5".to_owned(),
+        false => others.join(", "),
+    };
+    let schema = match schemas.as_slice() {
+        [Some(only)] => Some(*only),
+        _ => None,
+    };
+    (accept, schema.filter(|_| operation.method != Method::HEAD))
+}
+
+/// The schema of the arguments.
+fn input_schema<'d>(
+    schemas: &mut Schemas<'d>,
+    parameters: &[Declared<'d>],
+    body: Option<&DeclaredBody<'d>>,
+) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for declared in parameters {
+        let mut schema = match (declared.schema, declared.inline) {
+            (Some(schema), _) => schemas.convert(schema, 0),
+            (None, Some(inline)) => schemas.inline(inline),
+            (None, None) => json!({ "type": "string" }),
+        };
+        describe(&mut schema, declared.description);
+        if declared.required {
+            required.push(declared.parameter.argument.clone());
+        }
+        properties.insert(declared.parameter.argument.clone(), schema);
+    }
+    if let Some(declared) = body {
+        let mut schema = match &declared.schema {
+            BodySchema::Of(Some(schema)) => schemas.convert(schema, 0),
+            BodySchema::Of(None) if matches!(declared.body.kind, BodyKind::Text) => {
+                json!({ "type": "string" })
+            }
+            BodySchema::Of(None) => json!({}),
+            BodySchema::Fields(fields) => {
+                let mut of_fields = Map::new();
+                for (name, field, _) in fields {
+                    let mut schema = schemas.inline(field);
+                    let said = field.get("description").and_then(Value::as_str);
+                    describe(&mut schema, said.unwrap_or_default());
+                    of_fields.insert((*name).to_owned(), schema);
+                }
+                let required: Vec<_> = fields
+                    .iter()
+                    .filter(|(.., required)| *required)
+                    .map(|(name, ..)| *name)
+                    .collect();
+                json!({ "type": "object", "properties": of_fields, "required": required })
+            }
+        };
+        describe(&mut schema, declared.description);
+        if declared.required {
+            required.push(declared.body.argument.clone());
+        }
+        properties.insert(declared.body.argument.clone(), schema);
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// Adds what is said of a parameter, which is more specific than the text of its schema.
+fn describe(schema: &mut Value, description: &str) {
+    if let Value::Object(schema) = schema
+        && !description.trim().is_empty()
+    {
+        schema.insert("description".to_owned(), cut(description, LONGEST_PARAMETER_TEXT).into());
+    }
+}

@@ -1,0 +1,229 @@
+//! The body: one call, one request.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::Value;
+use toolcrib_capabilities::http::{HeaderMap, HeaderValue, HttpRequest, header};
+use toolcrib_core::{BoxFuture, ToolBody, ToolContext, ToolError, ToolOutput};
+
+use super::{
+    plan::{BodyKind, Parameter, Piece, Place, Plan},
+    security,
+    serialize::{Style, in_header, in_path, pairs},
+};
+use crate::{
+    arguments::{argument_text, present, refused},
+    http::{
+        exchange::Exchange,
+        headers::{self, HeaderTemplate, fits},
+        run::set_by_default,
+        url::{encode, is_dot},
+    },
+};
+
+/// The handler of a tool.
+pub(super) struct Call {
+    pub(super) exchange: Exchange,
+    pub(super) plan: Plan,
+    /// The headers of the project.
+    pub(super) headers: Vec<HeaderTemplate>,
+}
+
+impl ToolBody for Call {
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let client = self.exchange.client(&cx)?;
+            let request = self.request(&args, &cx).await?;
+            self.exchange.send(&client, request, &cx).await
+        })
+    }
+}
+
+/// The parts of a request that may contain secrets.
+struct Parts {
+    query: Vec<String>,
+    cookies: Vec<String>,
+    headers: HeaderMap,
+    has_secret_cookie: bool,
+}
+
+impl Call {
+    async fn request(&self, args: &Value, cx: &ToolContext) -> Result<HttpRequest, ToolError> {
+        let Plan { method, server, parameters, body, accept, .. } = &self.plan;
+        let path = self.path(args)?;
+        let mut parts = Parts {
+            query: self.plan.query.clone(),
+            cookies: Vec::new(),
+            headers: HeaderMap::new(),
+            has_secret_cookie: false,
+        };
+        for parameter in parameters {
+            parts.add(parameter, args)?;
+        }
+        let content = match body {
+            Some(body) => {
+                args.get(&body.argument).map(|value| content(&body.kind, &body.argument, value))
+            }
+            None => None,
+        };
+        let content = content.transpose()?;
+        // Requested last, so that no call that cannot be made asks for one.
+        let filled: Vec<_> =
+            self.headers.iter().map(|one| one.fill(args)).collect::<Result<_, _>>()?;
+        let filled: Vec<_> = filled.into_iter().flatten().collect();
+        let of_project = headers::with_secrets(&filled, cx).await?;
+        for credential in &self.plan.credentials {
+            parts.add_credential(credential, cx).await?;
+        }
+        parts.headers.extend(of_project);
+        let Parts { query, cookies, mut headers, has_secret_cookie } = parts;
+        if !cookies.is_empty()
+            && let Ok(mut value) = HeaderValue::try_from(cookies.join("; "))
+        {
+            value.set_sensitive(has_secret_cookie);
+            headers.insert(header::COOKIE, value);
+        }
+        let mut url = format!("{server}{path}");
+        if !query.is_empty() {
+            url.push('?');
+            url.push_str(&query.join("&"));
+        }
+        let mut request = HttpRequest::new(method.clone(), url);
+        request.headers = headers;
+        if let (Some(body), Some(content)) = (body, content) {
+            set_by_default(&mut request.headers, header::CONTENT_TYPE, &body.content_type);
+            request.body = Some(content.into());
+        }
+        set_by_default(&mut request.headers, header::ACCEPT, accept);
+        self.exchange.limit(&mut request);
+        Ok(request)
+    }
+
+    fn path(&self, args: &Value) -> Result<String, ToolError> {
+        let mut path = String::new();
+        for segment in &self.plan.path {
+            let (mut filled, mut place) = (String::new(), None);
+            for piece in segment {
+                match piece {
+                    Piece::Literal(text) => literal(&mut filled, text),
+                    Piece::Place(position) => {
+                        let Some(parameter) = self.plan.parameters.get(*position) else { continue };
+                        let argument = &parameter.argument;
+                        place = Some(argument);
+                        let value = present(args, argument)
+                            .ok_or_else(|| refused(argument, "must be given"))?;
+                        filled.push_str(&in_path(&parameter.name, parameter.style, value));
+                    }
+                }
+            }
+            match place {
+                // Readers of URLs remove such segments, and the path would be another one.
+                Some(name) if filled.is_empty() => return Err(refused(name, "must not be empty")),
+                Some(name) if is_dot(&filled) => {
+                    return Err(refused(name, "must not make a part of the path `.` or `..`"));
+                }
+                _ => {}
+            }
+            path.push('/');
+            path.push_str(&filled);
+        }
+        Ok(path)
+    }
+}
+
+impl Parts {
+    fn add(&mut self, parameter: &Parameter, args: &Value) -> Result<(), ToolError> {
+        let Parameter { argument, name, place, style } = parameter;
+        let Some(value) = present(args, argument) else { return Ok(()) };
+        match place {
+            Place::Path => {}
+            Place::Query => self.query.extend(pairs(name, *style, value)),
+            Place::Cookie => self.cookies.extend(pairs(name, *style, value)),
+            Place::Header(name) => {
+                let text = in_header(*style, value);
+                let value = fits(&text).then(|| HeaderValue::from_bytes(text.as_bytes()).ok());
+                let value = value.flatten().ok_or_else(|| {
+                    let problem = "contains a line end or another control character, which cannot \
+                                   be sent";
+                    refused(argument, problem)
+                })?;
+                self.headers.insert(name.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    async fn add_credential(
+        &mut self,
+        credential: &security::Credential,
+        cx: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let secret = cx.secret(&credential.secret).await?;
+        let (name, text) = match &credential.place {
+            security::Place::Bearer => {
+                (header::AUTHORIZATION, format!("Bearer {}", secret.expose()))
+            }
+            security::Place::Basic => {
+                let both = secret.expose();
+                let both = if both.contains(':') { both.to_owned() } else { format!("{both}:") };
+                (header::AUTHORIZATION, format!("Basic {}", BASE64_STANDARD.encode(both)))
+            }
+            security::Place::Header(name) => (name.clone(), secret.expose().to_owned()),
+            security::Place::Query(name) => {
+                let value = Value::from(secret.expose());
+                self.query.extend(pairs(name, Style::FORM, &value));
+                return Ok(());
+            }
+            security::Place::Cookie(name) => {
+                let value = Value::from(secret.expose());
+                self.cookies.extend(pairs(name, Style::FORM, &value));
+                self.has_secret_cookie = true;
+                return Ok(());
+            }
+        };
+        let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
+            ToolError::not_set_up("a credential").caused_by(format!(
+                "the secret `{}` contains a line end or another control character",
+                credential.secret
+            ))
+        })?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(())
+    }
+}
+
+/// The bytes of a body.
+fn content(kind: &BodyKind, argument: &str, value: &Value) -> Result<String, ToolError> {
+    match (kind, value) {
+        (BodyKind::Json, value) => Ok(value.to_string()),
+        (BodyKind::Text, value) => Ok(argument_text(value).into_owned()),
+        (BodyKind::Form(styles), Value::Object(fields)) => {
+            let style = |name: &str, value: &Value| {
+                let known = styles.iter().find(|(known, _)| known == name);
+                let by_default = if value.is_object() { Style::JSON } else { Style::FORM };
+                known.map_or(by_default, |(_, style)| *style)
+            };
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let pairs = fields.flat_map(|(name, value)| pairs(name, style(name, value), value));
+            Ok(pairs.collect::<Vec<_>>().join("&"))
+        }
+        (BodyKind::Form(_), _) => Err(refused(argument, "must be an object")),
+    }
+}
+
+/// Text of the document in a path: it may be percent-encoded already.
+fn literal(into: &mut String, text: &str) {
+    for c in text.chars() {
+        if c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '^' | '`' | '|') {
+            into.push(c);
+        } else {
+            encode(into, c.encode_utf8(&mut [0; 4]));
+        }
+    }
+}

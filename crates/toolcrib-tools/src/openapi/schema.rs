@@ -1,0 +1,368 @@
+//! JSON Schemas of schemas in OpenAPI documents.
+//!
+//! A schema keeps the keywords that a model and the engine can use. Referenced schemas become
+//! `$defs`. A schema that is too large is made anew with fewer levels; below the last one, objects
+//! and lists have any content, which the server checks.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+use super::document::{OpenApi, unresolved};
+
+/// The largest schema, in bytes: more would fill the context of a model.
+const LARGEST: usize = 48 * 1024;
+/// The largest number of subschemas.
+const MOST_SUBSCHEMAS: usize = 6_000;
+/// The numbers of levels to try.
+const LEVELS: [usize; 9] = [32, 8, 6, 5, 4, 3, 2, 1, 0];
+/// The longest description, in characters.
+const LONGEST_TEXT: usize = 300;
+
+/// The direction of the values of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Arguments of calls.
+    Request,
+    /// Results. Servers follow their documents loosely, so such a schema says only the shape: each
+    /// value may be null, and nothing is required.
+    Response,
+}
+
+/// Makes the schemas of one operation, with shared `$defs`.
+pub(super) struct Schemas<'d> {
+    document: &'d OpenApi,
+    side: Side,
+    levels: usize,
+    subschemas: usize,
+    /// The names of definitions by reference.
+    names: HashMap<&'d str, String>,
+    taken: HashSet<String>,
+    waiting: VecDeque<(&'d str, usize)>,
+    problem: Option<String>,
+}
+
+/// Makes a schema by means of [`Schemas`], with as many levels as fit.
+///
+/// # Errors
+/// A reference that cannot be resolved, or the size.
+pub(super) fn bundled<'d>(
+    document: &'d OpenApi,
+    side: Side,
+    make: impl Fn(&mut Schemas<'d>) -> Value,
+) -> Result<Value, String> {
+    let tried = match side {
+        Side::Request => LEVELS.as_slice(),
+        Side::Response => LEVELS.get(..1).unwrap_or_default(),
+    };
+    for &levels in tried {
+        let mut schemas = Schemas {
+            document,
+            side,
+            levels,
+            subschemas: 0,
+            names: HashMap::new(),
+            taken: HashSet::new(),
+            waiting: VecDeque::new(),
+            problem: None,
+        };
+        let mut made = make(&mut schemas);
+        let definitions = schemas.definitions();
+        if let Some(problem) = schemas.problem {
+            return Err(problem);
+        }
+        if schemas.subschemas > MOST_SUBSCHEMAS {
+            continue;
+        }
+        if let Value::Object(made) = &mut made
+            && !definitions.is_empty()
+        {
+            made.insert("$defs".to_owned(), definitions.into());
+        }
+        if made.to_string().len() <= LARGEST {
+            return Ok(made);
+        }
+    }
+    Err(format!("its schema has more than {} KiB", LARGEST / 1024))
+}
+
+impl<'d> Schemas<'d> {
+    /// The schemas that others refer to.
+    fn definitions(&mut self) -> Map<String, Value> {
+        let mut made = Map::new();
+        while let Some((reference, level)) = self.waiting.pop_front() {
+            if self.subschemas > MOST_SUBSCHEMAS {
+                break;
+            }
+            let Some(name) = self.names.get(reference).cloned() else { continue };
+            match self.document.target(reference) {
+                Some(schema) => {
+                    let schema = self.convert(schema, level);
+                    made.insert(name, schema);
+                }
+                None => {
+                    self.problem.get_or_insert_with(|| unresolved(reference));
+                }
+            }
+        }
+        made
+    }
+
+    /// A schema, at a level of its parts.
+    pub(super) fn convert(&mut self, schema: &'d Value, level: usize) -> Value {
+        self.subschemas += 1;
+        if self.subschemas > MOST_SUBSCHEMAS {
+            return json!({});
+        }
+        let Some(from) = schema.as_object() else {
+            return if schema.as_bool() == Some(false) { json!(false) } else { json!({}) };
+        };
+        if level > self.levels {
+            return self.outline(schema);
+        }
+        let mut to = Map::new();
+        if let Some(reference) = from.get("$ref").and_then(Value::as_str) {
+            to.insert("$ref".to_owned(), format!("#/$defs/{}", self.name(reference, level)).into());
+        } else {
+            self.keywords(from, &mut to, level);
+        }
+        if let Some(text) = from.get("description").and_then(Value::as_str) {
+            to.insert("description".to_owned(), cut(text, LONGEST_TEXT).into());
+        }
+        self.with_null(from, to)
+    }
+
+    /// The schema that a parameter of Swagger 2.0 contains among its own keys.
+    pub(super) fn inline(&mut self, parameter: &'d Map<String, Value>) -> Value {
+        let mut to = Map::new();
+        // Its `required` is a boolean, which is not the keyword.
+        self.keywords(parameter, &mut to, 0);
+        self.with_null(parameter, to)
+    }
+
+    /// The name of a definition, which is made later.
+    fn name(&mut self, reference: &'d str, level: usize) -> String {
+        if let Some(name) = self.names.get(reference) {
+            return name.clone();
+        }
+        let last = reference.rsplit('/').next().unwrap_or_default();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+        let plain: String = last.chars().take(60).map(plain).collect();
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !self.taken.insert(name.clone()) {
+            name = format!("{plain}_{number}");
+            number += 1;
+        }
+        self.names.insert(reference, name.clone());
+        self.waiting.push_back((reference, level));
+        name
+    }
+
+    /// Below the last level: only the type.
+    fn outline(&self, schema: &'d Value) -> Value {
+        let schema = self.document.resolved(schema).unwrap_or(schema);
+        let nullable = schema.get("nullable").and_then(Value::as_bool) == Some(true);
+        match schema.get("type").and_then(types) {
+            Some(_) if nullable || schema.get("enum").is_some() => json!({}),
+            Some(kind) => json!({ "type": kind }),
+            None => json!({}),
+        }
+    }
+
+    fn keywords(
+        &mut self,
+        from: &'d Map<String, Value>,
+        to: &mut Map<String, Value>,
+        level: usize,
+    ) {
+        let is_request = self.side == Side::Request;
+        if let Some(kind) = from.get("type").and_then(types) {
+            to.insert("type".to_owned(), kind);
+        }
+        for (key, value) in from {
+            let below = level + 1;
+            let made = match (key.as_str(), value) {
+                ("properties", Value::Object(all)) => self.properties(all, below).into(),
+                ("patternProperties", Value::Object(all)) if is_request => all
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), self.convert(schema, below)))
+                    .collect::<Map<_, _>>()
+                    .into(),
+                ("required", Value::Array(names)) if is_request => {
+                    let required = self.required(names, from.get("properties"));
+                    if required.is_empty() {
+                        continue;
+                    }
+                    required.into()
+                }
+                ("additionalProperties", Value::Bool(false)) if !is_request => continue,
+                ("additionalProperties" | "items", Value::Object(_) | Value::Bool(_)) => {
+                    self.convert(value, below)
+                }
+                ("propertyNames" | "contains", Value::Object(_)) if is_request => {
+                    self.convert(value, below)
+                }
+                ("not", Value::Object(_)) if is_request => self.convert(value, level),
+                ("prefixItems", Value::Array(all)) if is_request && !all.is_empty() => {
+                    all.iter().map(|one| self.convert(one, below)).collect::<Vec<_>>().into()
+                }
+                ("allOf" | "anyOf" | "oneOf", Value::Array(all)) if !all.is_empty() => {
+                    // Alternatives of documents overlap often; the server decides.
+                    let key = if key == "allOf" { "allOf" } else { "anyOf" };
+                    let all: Vec<_> = all.iter().map(|one| self.convert(one, level)).collect();
+                    if to.contains_key(key) {
+                        let more = to.entry("allOf").or_insert_with(|| json!([]));
+                        if let Some(more) = more.as_array_mut() {
+                            more.push(json!({ "anyOf": all }));
+                        }
+                    } else {
+                        to.insert(key.to_owned(), all.into());
+                    }
+                    continue;
+                }
+                ("enum", Value::Array(all)) if is_request && !all.is_empty() => value.clone(),
+                ("const", _) if is_request => value.clone(),
+                ("default", _) if is_request && is_small(value) => value.clone(),
+                ("format" | "pattern", Value::String(_)) if is_request => value.clone(),
+                ("uniqueItems", Value::Bool(_)) if is_request => value.clone(),
+                (
+                    "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum",
+                    Value::Number(_),
+                ) if is_request => {
+                    let exclusive = match key.as_str() {
+                        "minimum" => "exclusiveMinimum",
+                        "maximum" => "exclusiveMaximum",
+                        key => key,
+                    };
+                    let is_exclusive = from.get(exclusive).and_then(Value::as_bool) == Some(true);
+                    let key = if is_exclusive { exclusive } else { key };
+                    to.insert(key.to_owned(), value.clone());
+                    continue;
+                }
+                ("multipleOf", Value::Number(number))
+                    if is_request && number.as_f64().is_some_and(|number| number > 0.0) =>
+                {
+                    value.clone()
+                }
+                (
+                    "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
+                    | "minProperties",
+                    Value::Number(number),
+                ) if is_request && number.is_u64() => value.clone(),
+                _ => continue,
+            };
+            to.insert(key.clone(), made);
+        }
+    }
+
+    /// Properties, without those of the other direction.
+    fn properties(&mut self, all: &'d Map<String, Value>, level: usize) -> Map<String, Value> {
+        let mut made = Map::new();
+        for (name, schema) in all {
+            if !self.is_of_other_side(schema) {
+                let schema = self.convert(schema, level);
+                made.insert(name.clone(), schema);
+            }
+        }
+        made
+    }
+
+    fn required(&self, names: &[Value], properties: Option<&'d Value>) -> Vec<Value> {
+        let is_there = |name: &&Value| {
+            let schema = name.as_str().and_then(|name| properties?.get(name));
+            name.is_string() && !schema.is_some_and(|schema| self.is_of_other_side(schema))
+        };
+        let mut seen = HashSet::new();
+        names.iter().filter(is_there).filter(|name| seen.insert(name.as_str())).cloned().collect()
+    }
+
+    fn is_of_other_side(&self, schema: &'d Value) -> bool {
+        let key = match self.side {
+            Side::Request => "readOnly",
+            Side::Response => "writeOnly",
+        };
+        let is_set = |schema: &Value| schema.get(key).and_then(Value::as_bool) == Some(true);
+        is_set(schema) || self.document.resolved(schema).is_ok_and(is_set)
+    }
+
+    /// The schema with `null`, where it is allowed.
+    fn with_null(&self, from: &Map<String, Value>, mut to: Map<String, Value>) -> Value {
+        let nullable = ["nullable", "x-nullable"]
+            .iter()
+            .any(|key| from.get(*key).and_then(Value::as_bool) == Some(true));
+        if !nullable && self.side == Side::Request {
+            return to.into();
+        }
+        match to.get_mut("type") {
+            Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "null") => {}
+            Some(Value::Array(kinds)) => kinds.push("null".into()),
+            Some(kind) if kind != "null" => *kind = json!([kind.take(), "null"]),
+            _ => {}
+        }
+        if let Some(Value::Array(all)) = to.get_mut("enum")
+            && !all.contains(&Value::Null)
+        {
+            all.push(Value::Null);
+        }
+        let refers = ["$ref", "allOf", "anyOf"].iter().any(|key| to.contains_key(*key));
+        if !refers {
+            return to.into();
+        }
+        let description = to.remove("description");
+        let mut outer = json!({ "anyOf": [to, { "type": "null" }] });
+        if let (Some(description), Some(outer)) = (description, outer.as_object_mut()) {
+            outer.insert("description".to_owned(), description);
+        }
+        outer
+    }
+}
+
+/// The valid types.
+fn types(kind: &Value) -> Option<Value> {
+    let is_known = |kind: &&str| {
+        ["string", "number", "integer", "boolean", "array", "object", "null"].contains(kind)
+    };
+    match kind {
+        Value::String(kind) => Some(kind.as_str()).filter(is_known).map(Value::from),
+        Value::Array(kinds) => {
+            let mut kinds: Vec<_> =
+                kinds.iter().filter_map(Value::as_str).filter(is_known).collect();
+            let mut seen = HashSet::new();
+            kinds.retain(|kind| seen.insert(*kind));
+            (!kinds.is_empty()).then(|| kinds.into())
+        }
+        _ => None,
+    }
+}
+
+fn is_small(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= 200,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        _ => true,
+    }
+}
+
+/// The beginning of a text, its white space made single spaces.
+pub(super) fn cut(text: &str, chars: usize) -> String {
+    let mut short = String::new();
+    for word in text.split_whitespace() {
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+        if short.len() > chars * 4 {
+            break;
+        }
+    }
+    match short.char_indices().nth(chars) {
+        Some((end, _)) => {
+            short.truncate(end);
+            short.push('…');
+            short
+        }
+        None => short,
+    }
+}

@@ -1,0 +1,152 @@
+//! The security schemes of a document, and the secrets that satisfy them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolcrib_capabilities::http::{HeaderName, is_set_by_client};
+
+use super::document::{OpenApi, Version};
+
+/// `auth`: the secrets for security schemes.
+#[derive(Debug, Clone, Default)]
+pub struct Auth {
+    /// The secret for any scheme.
+    pub any: Option<Arc<str>>,
+    /// The secrets by the name of their scheme.
+    pub by_scheme: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// A secret, and its place in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Credential {
+    pub(super) secret: Arc<str>,
+    pub(super) place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Bearer,
+    /// The secret is `user:password`.
+    Basic,
+    Header(HeaderName),
+    Query(String),
+    Cookie(String),
+}
+
+impl Place {
+    /// Whether a parameter is this place.
+    pub(super) fn is(&self, place: &str, name: &str) -> bool {
+        match self {
+            Self::Bearer | Self::Basic => false,
+            Self::Header(header) => place == "header" && header.as_str().eq_ignore_ascii_case(name),
+            Self::Query(known) => place == "query" && known == name,
+            Self::Cookie(known) => place == "cookie" && known == name,
+        }
+    }
+}
+
+impl Auth {
+    fn is_empty(&self) -> bool {
+        self.any.is_none() && self.by_scheme.is_empty()
+    }
+
+    fn secret(&self, scheme: &str) -> Option<&Arc<str>> {
+        let named = self.by_scheme.iter().find(|(name, _)| **name == *scheme);
+        named.map(|(_, secret)| secret).or(self.any.as_ref())
+    }
+}
+
+/// The credentials of an operation.
+///
+/// # Errors
+/// Why it cannot be called with these secrets.
+pub(super) fn credentials(
+    document: &OpenApi,
+    operation: &Map<String, Value>,
+    auth: &Auth,
+    has_headers: bool,
+) -> Result<Vec<Credential>, String> {
+    let required = operation.get("security").or_else(|| document.root().get("security"));
+    let alternatives = required.and_then(Value::as_array);
+    let Some(alternatives) = alternatives else {
+        // Many documents leave out how their servers know a caller.
+        let place = Place::Bearer;
+        let secret = auth.any.as_ref().filter(|_| schemes(document).is_none_or(Map::is_empty));
+        return Ok(secret
+            .map(|secret| vec![Credential { secret: secret.clone(), place }])
+            .unwrap_or_default());
+    };
+    let mut problem = None;
+    let mut is_optional = alternatives.is_empty();
+    for alternative in alternatives.iter().filter_map(Value::as_object) {
+        if alternative.is_empty() {
+            is_optional = true;
+            continue;
+        }
+        match of_alternative(document, alternative, auth) {
+            Ok(found) => return Ok(found),
+            Err(found) => problem = problem.or(Some(found)),
+        }
+    }
+    match problem {
+        // Its author sends the credential with `headers`.
+        Some(problem) if !(is_optional || has_headers && auth.is_empty()) => Err(problem),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn of_alternative(
+    document: &OpenApi,
+    alternative: &Map<String, Value>,
+    auth: &Auth,
+) -> Result<Vec<Credential>, String> {
+    if alternative.len() > 1
+        && alternative.keys().any(|name| !auth.by_scheme.iter().any(|(one, _)| **one == **name))
+    {
+        let names: Vec<_> =
+            alternative.keys().map(|name| format!("`{}`", name.escape_debug())).collect();
+        return Err(format!(
+            "it needs the security schemes {} together; write a secret for each in `auth`",
+            names.join(" and ")
+        ));
+    }
+    let credential = |name: &String| {
+        let secret = auth.secret(name).cloned().ok_or_else(|| {
+            format!(
+                "it needs the security scheme `{0}`; write auth = {{ \"{0}\" = \"secret:NAME\" }}",
+                name.escape_debug()
+            )
+        })?;
+        Ok(Credential { secret, place: place(document, name)? })
+    };
+    alternative.keys().map(credential).collect()
+}
+
+fn schemes(document: &OpenApi) -> Option<&Map<String, Value>> {
+    let pointer = match document.version {
+        Version::Swagger2 => "/securityDefinitions",
+        Version::V3_0 | Version::V3_1 => "/components/securitySchemes",
+    };
+    document.root().pointer(pointer)?.as_object()
+}
+
+fn place(document: &OpenApi, name: &str) -> Result<Place, String> {
+    let shown = name.escape_debug();
+    let scheme = schemes(document).and_then(|schemes| schemes.get(name));
+    let scheme = scheme.ok_or_else(|| format!("the security scheme `{shown}` is not declared"))?;
+    let scheme = document.resolved(scheme)?;
+    let said = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
+    let unknown =
+        || format!("the security scheme `{shown}` is of a type that Toolcrib cannot send");
+    match (said("type"), said("scheme").to_ascii_lowercase().as_str(), said("in")) {
+        ("oauth2" | "openIdConnect", ..) | ("http", "bearer", _) => Ok(Place::Bearer),
+        ("basic", ..) | ("http", "basic", _) => Ok(Place::Basic),
+        ("apiKey", _, "header") => match HeaderName::try_from(said("name")) {
+            Ok(name) if !is_set_by_client(&name) => Ok(Place::Header(name)),
+            _ => Err(unknown()),
+        },
+        ("apiKey", _, "query") => Ok(Place::Query(said("name").to_owned())),
+        ("apiKey", _, "cookie") => Ok(Place::Cookie(said("name").to_owned())),
+        _ => Err(unknown()),
+    }
+}

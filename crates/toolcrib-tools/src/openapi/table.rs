@@ -1,0 +1,341 @@
+//! `[[tool]]` of the kind `openapi`.
+
+use std::{ops::RangeInclusive, sync::Arc};
+
+use toolcrib_capabilities::http::{
+    DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HeaderName, HttpClient, parse_url,
+};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
+use toolcrib_core::{Annotations, Capabilities, Tool, ToolName};
+
+use super::{
+    document::{OpenApi, Outline},
+    plan::{MakeOptions, Plan, description, make},
+    run::Call,
+    security::Auth,
+    select::Selector,
+};
+use crate::{
+    Declaration, DeclaredKind, Reach, ToolErrors,
+    findings::Findings,
+    http::{
+        HttpToolSpec, Method,
+        check::{Names, header_field, read},
+        exchange::Exchange,
+        table::{read_addresses, read_headers},
+    },
+    template::SECRET,
+};
+
+/// The keys that only this kind has.
+pub const KEYS: &[&str] = &["file", "include", "exclude", "server", "auth"];
+
+/// The limits on a response body, which is in memory.
+const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
+/// The limits on followed redirects.
+const REDIRECTS: RangeInclusive<usize> = 0..=20;
+
+/// The most tools of one document.
+const MOST_TOOLS: usize = 5_000;
+
+/// A document and its settings, as read from a table.
+#[derive(Debug, Clone)]
+pub struct DeclaredOpenApi {
+    /// The file of the document; `None` if it cannot be read, which is recorded.
+    pub file: Option<Located<Arc<str>>>,
+    pub(super) include: Vec<Located<Arc<str>>>,
+    pub(super) exclude: Vec<Located<Arc<str>>>,
+    pub(super) server: Option<Located<Arc<str>>>,
+    pub(super) reads_only: bool,
+    pub(super) auth: Auth,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// The settings of all tools of a document.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) allow_addresses: Vec<Located<Arc<str>>>,
+    pub(super) max_body_bytes: usize,
+    pub(super) max_redirects: usize,
+}
+
+/// A tool of a document.
+#[derive(Debug, Clone)]
+pub struct DeclaredOperation {
+    /// The file of the document.
+    file: Arc<str>,
+    plan: Result<Box<Plan>, Arc<str>>,
+    output_schema: Option<serde_json::Value>,
+    /// The secrets of its credentials as written, each with its field.
+    secrets: Vec<(String, String)>,
+    shared: Arc<Shared>,
+}
+
+impl DeclaredOpenApi {
+    /// Reads the keys of this kind; problems are recorded.
+    pub fn read(table: &Table<'_>) -> Self {
+        table.explain("url", "save the document in the project, and write `file`");
+        table.explain("description", "each tool has the description of its operation");
+        let file = table.required("file", "\"openapi.yaml\"").and_then(|file| file.text());
+        let server = table.value("server").and_then(|server| server_url(&server));
+        let headers = table.value("headers").map(|headers| read_headers(&headers).0);
+        let auth = table.value("auth").map(|auth| read_auth(&auth)).unwrap_or_default();
+        Self {
+            file,
+            include: table.texts("include"),
+            exclude: table.texts("exclude"),
+            server,
+            reads_only: table.boolean("read_only").unwrap_or_default(),
+            auth,
+            shared: Arc::new(Shared {
+                headers: headers.unwrap_or_default(),
+                allow_addresses: read_addresses(table),
+                max_body_bytes: table
+                    .size("max_body_bytes", BODY_BYTES)
+                    .and_then(|bytes| usize::try_from(bytes).ok())
+                    .unwrap_or(DEFAULT_MAX_BODY_BYTES),
+                max_redirects: table
+                    .integer("max_redirects", REDIRECTS)
+                    .unwrap_or(DEFAULT_MAX_REDIRECTS),
+            }),
+        }
+    }
+
+    /// The tools of the document, each with its name and declaration. All else is as in `base`.
+    /// `prefix` begins all names. Problems are recorded at `at`, or at the pattern.
+    pub fn tools(
+        &self,
+        document: &OpenApi,
+        base: &Declaration,
+        prefix: Option<&str>,
+        (at, problems): (&Spot, &Problems),
+    ) -> Vec<(ToolName, Declaration, DeclaredOperation)> {
+        let file = self.file.as_ref().map(|file| Arc::clone(&file.value)).unwrap_or_default();
+        let operations = document.operations();
+        let start = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
+        let names = OpenApi::names(&operations, &start);
+        let read = |patterns: &[Located<Arc<str>>]| -> Vec<Selector> {
+            patterns.iter().map(|pattern| Selector::new(&pattern.value)).collect()
+        };
+        let (include, exclude) = (read(&self.include), read(&self.exclude));
+        let patterns = self.include.iter().zip(&include).chain(self.exclude.iter().zip(&exclude));
+        for (pattern, selector) in patterns {
+            let mut all = operations.iter().zip(&names);
+            if !all.any(|(one, name)| selector.matches(one, name.as_deref().unwrap_or_default())) {
+                let message = format!("no operation of `{file}` matches `{}`", pattern.value);
+                let help = "write tag:NAME, a path such as /v1/*, a method such as GET, or an \
+                            operationId";
+                problems.push(Diagnostic::warning(&pattern.at, message).help(help));
+            }
+        }
+        let is_selected = |one: &Outline<'_>, name: &str| {
+            let is_in = |all: &[Selector]| all.iter().any(|selector| selector.matches(one, name));
+            let reads = matches!(one.method, Method::GET | Method::HEAD);
+            (include.is_empty() || is_in(&include))
+                && !is_in(&exclude)
+                && (reads || !self.reads_only)
+        };
+        let named = operations.iter().zip(names).filter_map(|(one, name)| Some((one, name?)));
+        let selected: Vec<_> = named.filter(|(one, name)| is_selected(one, name)).collect();
+        if selected.len() > MOST_TOOLS {
+            let message = format!("`{file}` has more than {MOST_TOOLS} operations");
+            problems.push(Diagnostic::error(at, message).help("choose some with `include`"));
+            return Vec::new();
+        }
+        if selected.is_empty() {
+            let message = format!("`{file}` has no operation that becomes a tool");
+            problems.push(Diagnostic::warning(at, message));
+        }
+        let options = MakeOptions {
+            server: self.server.as_ref().map(|server| server.value.to_string()),
+            auth: self.auth.clone(),
+            headers: self
+                .shared
+                .headers
+                .iter()
+                .filter_map(|(name, _)| HeaderName::try_from(name).ok())
+                .collect(),
+        };
+        let toolset = base.toolset.clone().unwrap_or_else(|| match prefix {
+            Some(prefix) => prefix.into(),
+            None => stem(&file).into(),
+        });
+        let tool = |(one, name): (&Outline<'_>, ToolName)| {
+            let made = make(document, one, &options);
+            let mut declaration = Declaration {
+                name: name.to_string(),
+                description: description(one),
+                annotations: annotations(&one.method),
+                toolset: Some(Arc::clone(&toolset)),
+                ..base.clone()
+            };
+            let (plan, output_schema) = match made {
+                Ok(made) => {
+                    declaration.input_schema = made.input_schema;
+                    (Ok(Box::new(made.plan)), made.output_schema)
+                }
+                Err(flaw) => (Err(flaw.into()), None),
+            };
+            let secrets = plan.iter().flat_map(|plan| &plan.credentials);
+            let secrets = secrets
+                .map(|credential| ("/auth".to_owned(), format!("{SECRET}{}", credential.secret)));
+            let secrets = secrets.collect();
+            let shared = Arc::clone(&self.shared);
+            let file = Arc::clone(&file);
+            let operation = DeclaredOperation { file, plan, output_schema, secrets, shared };
+            (name, declaration, operation)
+        };
+        selected.into_iter().map(tool).collect()
+    }
+}
+
+/// The effects that a method has by its definition (RFC 9110).
+fn annotations(method: &Method) -> Annotations {
+    Annotations {
+        read_only: matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
+        destructive: *method == Method::DELETE,
+        idempotent: matches!(*method, Method::PUT | Method::DELETE),
+    }
+}
+
+/// The name of a file without its folder and extensions.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    name.split('.').find(|part| !part.is_empty()).unwrap_or("openapi")
+}
+
+fn server_url(value: &Value<'_>) -> Option<Located<Arc<str>>> {
+    let url = value.text()?;
+    let problem = match parse_url(&url.value) {
+        Ok(_) if !url.value.contains(['?', '#', '{', '}']) => return Some(url),
+        Ok(_) => "it has a query, a fragment or a place".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let help = "write the base URL, such as \"https://api.example.com/v1\"";
+    value.refuse(format!("`server` cannot be used: {problem}"), help);
+    None
+}
+
+fn read_auth(value: &Value<'_>) -> Auth {
+    let secret = |value: &Value<'_>| {
+        let text = value.text()?;
+        let name = text.value.strip_prefix(SECRET).map(str::trim);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        match name.filter(|name| !name.is_empty() && name.chars().all(is_plain)) {
+            Some(name) => Some(Arc::<str>::from(name)),
+            None => {
+                let help = "write \"secret:NAME\", and declare NAME below `[secrets]`";
+                value.refuse("this is not a reference to a secret", help);
+                None
+            }
+        }
+    };
+    if value.is_table() {
+        let entries = value.entries("`auth`");
+        let by_scheme = entries
+            .iter()
+            .flat_map(Table::rest)
+            .filter_map(|(name, value)| Some((name.value, secret(&value)?)))
+            .collect();
+        Auth { any: None, by_scheme }
+    } else {
+        Auth { any: secret(value), by_scheme: Vec::new() }
+    }
+}
+
+impl DeclaredOperation {
+    /// The file of the document, as written.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The reason why the operation cannot be called.
+    pub fn withheld(&self) -> Option<&str> {
+        self.plan.as_ref().err().map(|flaw| &**flaw)
+    }
+
+    /// Makes the tool. An operation that cannot be called becomes a tool that is never offered, with
+    /// the reason.
+    ///
+    /// # Errors
+    /// All that is wrong with the headers.
+    pub fn build(&self, declaration: Declaration, client: &HttpClient) -> Result<Tool, ToolErrors> {
+        let placeholder = |flaw: Arc<str>| {
+            let found = Findings::of(&declaration).finish();
+            let name = declaration.name.clone();
+            let blank = Declaration {
+                input_schema: serde_json::json!({ "type": "object" }),
+                ..declaration.clone()
+            };
+            let made = blank
+                .into_builder()
+                .open_world()
+                .available_if(move || Err::<(), _>(Arc::clone(&flaw)))
+                .handler(|_: serde_json::Value, _| async { "not available" });
+            found.or_tool(name, made)
+        };
+        let plan = match &self.plan {
+            Ok(plan) => plan,
+            Err(flaw) => return placeholder(Arc::clone(flaw)),
+        };
+        let of_headers = Declaration {
+            source: declaration.source.clone(),
+            ..Declaration::new(declaration.name.clone(), "The headers.")
+        };
+        let spec = HttpToolSpec {
+            headers: self.shared.headers.clone(),
+            ..HttpToolSpec::new(of_headers, Method::GET, &plan.server)
+        };
+        let secrets = spec.secrets().into_iter().map(|(_, name)| name);
+        let secrets: Vec<_> = secrets
+            .chain(plan.credentials.iter().map(|credential| credential.secret.to_string()))
+            .collect();
+        let headers = read(spec, client, Names::OfHub);
+        if !headers.found.errors.is_empty() {
+            return Err(ToolErrors { tool: declaration.name, errors: headers.found.errors });
+        }
+        let call = Call {
+            exchange: Exchange {
+                client: client.clone(),
+                pointer: None,
+                max_body_bytes: self.shared.max_body_bytes,
+                max_redirects: self.shared.max_redirects,
+                read_only: declaration.annotations.read_only,
+            },
+            plan: (**plan).clone(),
+            headers: headers.body.headers,
+        };
+        let mut builder = declaration
+            .clone()
+            .into_builder()
+            .capabilities(Capabilities::none().secrets(secrets))
+            .open_world();
+        if let Some(schema) = &self.output_schema {
+            builder = builder.output_schema(schema.clone());
+        }
+        match builder.body(call) {
+            Ok(tool) => Ok(tool),
+            Err(invalid) => placeholder(invalid.to_string().into()),
+        }
+    }
+}
+
+impl DeclaredKind for DeclaredOperation {
+    fn reaches(&self) -> Vec<Reach<'_>> {
+        let allow_addresses = &self.shared.allow_addresses;
+        let plan = self.plan.iter();
+        plan.map(|plan| Reach::Host { url: &plan.server, allow_addresses }).collect()
+    }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        let credentials = self.secrets.iter().map(|(field, text)| (field.clone(), text.as_str()));
+        let headers = self.shared.headers.iter();
+        let headers = headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
+        credentials.chain(headers.filter(|_| self.plan.is_ok())).collect()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.plan.as_ref().is_ok_and(|plan| matches!(plan.method, Method::GET | Method::HEAD))
+    }
+}

@@ -1,0 +1,17 @@
+//! Tools from OpenAPI documents.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod building;
+mod calling;
+mod published;
+mod sample;
+mod server;

@@ -1,0 +1,141 @@
+//! Published documents against a validating mock, by hand.
+//!
+//! ```console
+//! $ npm pack @octokit/openapi @figma/rest-api-spec @scalar/galaxy && tar xzf …
+//! $ npm install @stoplight/prism-cli
+//! $ TOOLCRIB_OPENAPI_DOCUMENTS=/tmp/documents TOOLCRIB_OPENAPI_MOCK=node_modules/.bin/prism \
+//!     cargo test --workspace --test openapi -- --ignored --nocapture published
+//! ```
+//!
+//! The folder has one document per file. The mock checks each request against the document, and
+//! answers 422, 401 or 404 to one that contradicts it. Without the two variables the test is
+//! skipped, which it says.
+
+use std::{
+    env, fs,
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use toolcrib_capabilities::http::HttpClient;
+use toolcrib_core::{ToolCall, ToolResult};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_tools::openapi::{Auth, OpenApi, OpenApiSpec};
+
+use crate::{
+    sample::sample,
+    server::{Vault, client},
+};
+
+struct Mock(Child);
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn mock(program: &str, document: &Path) -> (Mock, u16) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let child = Command::new(program)
+        .args(["mock", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()])
+        .arg(document)
+        .env("NODE_OPTIONS", "--max-old-space-size=6000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mock = Mock(child);
+    let start = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(300), "the mock does not start");
+        thread::sleep(Duration::from_millis(200));
+    }
+    (mock, port)
+}
+
+fn clear(result: &ToolResult) -> String {
+    result.value.chars().take(600).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs downloaded documents and a mock; see the top of the file"]
+async fn published_documents_load_and_their_operations_can_be_called() {
+    let folder = env::var_os("TOOLCRIB_OPENAPI_DOCUMENTS");
+    let (Some(folder), Ok(program)) = (folder, env::var("TOOLCRIB_OPENAPI_MOCK")) else {
+        eprintln!("SKIPPED: TOOLCRIB_OPENAPI_DOCUMENTS and TOOLCRIB_OPENAPI_MOCK are not set");
+        return;
+    };
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let start = Instant::now();
+        let text = fs::read_to_string(&file).unwrap();
+        let document = OpenApi::parse(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+        let parsed = start.elapsed();
+        let (_mock, port) = mock(&program, &file);
+        let spec = OpenApiSpec {
+            server: Some(format!("http://127.0.0.1:{port}")),
+            auth: Auth { any: Some("KEY".into()), by_scheme: Vec::new() },
+            ..OpenApiSpec::new()
+        };
+        let start = Instant::now();
+        let tools = spec.build(&document, &here()).unwrap();
+        let made = start.elapsed();
+        let bytes: Vec<_> =
+            tools.iter().map(|tool| tool.input_schema().to_string().len()).collect();
+        let withheld: Vec<_> = tools
+            .iter()
+            .filter_map(|tool| Some((tool.name(), tool.check_available().err()?)))
+            .collect();
+        for (name, why) in &withheld {
+            eprintln!("  withheld {name}: {why}");
+        }
+        let engine = Engine::builder()
+            .secrets(Vault::default())
+            .tools(tools.iter().cloned())
+            .build()
+            .unwrap();
+        let (mut fine, mut unanswered, mut refused) = (0, 0, 0);
+        for tool in tools.iter().filter(|tool| tool.check_available().is_ok()) {
+            let args = sample(tool.input_schema(), tool.input_schema(), 0);
+            let mut turn = engine.turn(TurnOptions::default()).unwrap();
+            let mut iteration = turn.iteration_for(tool.name()).await.unwrap();
+            let call = ToolCall::new("1", tool.name().to_string(), args.clone());
+            let results = iteration.execute(vec![call]).await;
+            match results[0].code.as_ref() {
+                None => fine += 1,
+                // The mock took the request, and could not make a response of the document.
+                Some(_) if results[0].value.contains("answered 5") => unanswered += 1,
+                Some(_) => {
+                    refused += 1;
+                    eprintln!("  {} {args}: {}", tool.name(), clear(&results[0]));
+                }
+            }
+        }
+        let all = document.operations().len();
+        eprintln!(
+            "{}: {all} operations, {} withheld, {refused} refused, {fine} answered, {unanswered} accepted without a response ({:.1} %); parsed in \
+             {parsed:?}, made in {made:?}; median schema {} bytes, largest {}",
+            file.file_name().unwrap().to_string_lossy(),
+            withheld.len(),
+            100.0 * f64::from(fine + unanswered) / all as f64,
+            median(bytes.clone()),
+            bytes.iter().max().unwrap(),
+        );
+    }
+}
+
+fn median(mut all: Vec<usize>) -> usize {
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+fn here() -> HttpClient {
+    client()
+}
