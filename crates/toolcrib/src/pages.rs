@@ -8,6 +8,8 @@ struct WhichProvider;
 struct Executors;
 #[doc = include_str!("../../../docs/files.md")]
 struct Files;
+#[doc = include_str!("../../../docs/openapi.md")]
+struct OpenApi;
 #[doc = include_str!("../../../docs/discovery.md")]
 struct Discovery;
 #[doc = include_str!("../../../docs/events.md")]

@@ -43,21 +43,20 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Vec<PathBuf>, InitError> {
         return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]);
     }
     let text = read_text(source, MAX_DOCUMENT).map_err(|error| unusable(error.to_string()))?;
+    // First: a document in JSON has `servers`, as a list.
+    let error = match OpenApi::parse(&text) {
+        Ok(document) => return write_document(dir, &shown, &text, &document, None),
+        Err(error) => error,
+    };
     let servers = read_servers(&shown, &text, dir, &|name| std::env::var(name).ok());
-    if !servers.servers.is_empty() {
-        let names: Vec<_> = servers.servers.iter().map(|server| server.name.to_string()).collect();
-        let project = of_servers(&shown, &names);
-        return write_all(
-            dir,
-            &[(PROJECT_FILE.to_owned(), project), (".mcp.json".to_owned(), text)],
-        );
-    }
-    match OpenApi::parse(&text) {
-        Ok(document) => write_document(dir, &shown, &text, &document, None),
-        Err(error) => Err(unusable(format!(
+    if servers.servers.is_empty() {
+        return Err(unusable(format!(
             "is neither a SQLite database nor an `mcpServers` file nor an OpenAPI document ({error})"
-        ))),
+        )));
     }
+    let names: Vec<_> = servers.servers.iter().map(|server| server.name.to_string()).collect();
+    let project = of_servers(&shown, &names);
+    write_all(dir, &[(PROJECT_FILE.to_owned(), project), (".mcp.json".to_owned(), text)])
 }
 
 /// Writes a project over an OpenAPI document that was fetched from a URL. A relative server of the
@@ -94,8 +93,8 @@ fn identifier(file: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = stem.chars().take(30).map(plain).collect();
     match name.trim_matches('_') {
-        "" => "data".to_owned(),
-        name => name.to_owned(),
+        name if name.starts_with(|c: char| c.is_ascii_lowercase()) => name.to_owned(),
+        name => format!("data{name}"),
     }
 }
 

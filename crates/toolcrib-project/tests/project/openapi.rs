@@ -26,7 +26,7 @@ auth = "secret:KEY"
 exclude = ["HEAD"]
 [[policy]]
 effect = "allow"
-tools = ["shop_listOrders"]
+tool = "shop_listOrders"
 "#;
 
 fn folder(project: &str) -> Folder {

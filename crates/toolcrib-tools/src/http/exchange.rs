@@ -106,7 +106,7 @@ impl Exchange {
     }
 }
 
-/// The operator reads [more](cause); a model is not told what addresses there are inside.
+/// The operator reads [more](cause); the text for a model contains no inner addresses.
 fn for_model(error: &HttpError) -> String {
     match error {
         HttpError::HostNotAllowed { host } => {

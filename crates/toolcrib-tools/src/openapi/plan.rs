@@ -105,7 +105,7 @@ struct Declared<'d> {
     description: &'d str,
 }
 
-/// What is said of a parameter.
+/// The declared properties of a parameter.
 #[derive(Clone, Copy)]
 struct Found<'d> {
     required: bool,
@@ -709,7 +709,7 @@ fn input_schema<'d>(
     })
 }
 
-/// Adds what is said of a parameter, which is more specific than the text of its schema.
+/// Adds the description of a parameter, which is more specific than the text of its schema.
 fn describe(schema: &mut Value, description: &str) {
     if let Value::Object(schema) = schema
         && !description.trim().is_empty()

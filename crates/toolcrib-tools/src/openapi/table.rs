@@ -75,7 +75,13 @@ pub struct DeclaredOperation {
 impl DeclaredOpenApi {
     /// Reads the keys of this kind; problems are recorded.
     pub fn read(table: &Table<'_>) -> Self {
-        table.explain("url", "save the document in the project, and write `file`");
+        if table.has("url")
+            && let Some(url) = table.value("url")
+        {
+            let help = "save the document in the project, and write `file`; `toolcrib init NAME \
+                        --from URL` does both";
+            url.refuse("a document is not read from a URL", help);
+        }
         table.explain("description", "each tool has the description of its operation");
         let file = table.required("file", "\"openapi.yaml\"").and_then(|file| file.text());
         let server = table.value("server").and_then(|server| server_url(&server));

@@ -24,7 +24,7 @@ pub(crate) fn sample(schema: &Value, root: &Value, level: usize) -> Value {
     for key in ["allOf", "anyOf"] {
         let parts = schema[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let chosen = if key == "anyOf" { parts.get(..1).unwrap_or_default() } else { parts };
-        all.extend(chosen.iter().map(|part| sample(part, root, level + 1)));
+        all.extend(chosen.iter().map(|part| sample(part, root, level)));
     }
     let mut merged = Map::new();
     let mut scalar = Value::Null;
@@ -72,7 +72,7 @@ fn own(schema: &Value, root: &Value, level: usize) -> Value {
 fn object(schema: &Value, root: &Value, level: usize) -> Value {
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
     let properties = schema["properties"].as_object();
-    let is_wanted = |name: &str| level < 2 || required.iter().any(|one| one == name);
+    let is_wanted = |name: &str| level < 3 || required.iter().any(|one| one == name);
     let all = properties.into_iter().flatten().filter(|(name, _)| is_wanted(name));
     all.map(|(name, schema)| (name.clone(), sample(schema, root, level + 1)))
         .collect::<Map<_, _>>()

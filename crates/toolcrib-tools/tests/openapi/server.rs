@@ -96,7 +96,7 @@ async fn answer(
     }
 }
 
-/// What contradicts the document: path, missing parameters, unknown ones, types, security, body.
+/// A contradiction to the document: path, missing parameters, unknown ones, types, security, body.
 fn problem(document: &Value, method: &Method, uri: &Uri, asked: &Asked) -> Option<String> {
     let path = uri.path().strip_prefix("/v1")?;
     let segments: Vec<&str> = path.split('/').collect();

@@ -232,7 +232,7 @@ impl ToolSection {
 
     /// The document whose operations become tools. A name is their prefix.
     fn read_openapi(mut self, table: &Table<'_>) -> Self {
-        self.read_common(table);
+        self.read_common(table, true);
         self.kind = Kind::OpenApi(Box::new(DeclaredOpenApi::read(table)));
         self
     }
