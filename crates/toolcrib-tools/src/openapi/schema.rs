@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
+use toolcrib_core::__internal::check_schema;
+
 use super::document::{OpenApi, unresolved};
 
 /// The largest schema, in bytes: more would fill the context of a model.
@@ -80,7 +82,7 @@ pub(super) fn bundled<'d>(
             made.insert("$defs".to_owned(), definitions.into());
         }
         if made.to_string().len() <= LARGEST {
-            return Ok(made);
+            return enforceable(made);
         }
     }
     Err(format!("its schema has more than {} KiB", LARGEST / 1024))
@@ -315,6 +317,29 @@ impl<'d> Schemas<'d> {
             outer.insert("description".to_owned(), description);
         }
         outer
+    }
+}
+
+/// A schema that the engine can enforce: without patterns, if one of them is in another dialect.
+fn enforceable(mut schema: Value) -> Result<Value, String> {
+    if check_schema(&schema).is_err() {
+        remove_patterns(&mut schema);
+        check_schema(&schema)
+            .map_err(|problem| format!("its schema cannot be enforced: {problem}"))?;
+    }
+    Ok(schema)
+}
+
+fn remove_patterns(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            // A property of this name has an object or a boolean.
+            map.retain(|key, value| !(key == "pattern" && value.is_string()));
+            map.remove("patternProperties");
+            map.values_mut().for_each(remove_patterns);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_patterns),
+        _ => {}
     }
 }
 

@@ -176,6 +176,7 @@ fn schemas_of_both_versions_become_the_same_json_schema() {
             json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }], "discriminator": {} }),
             json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
         ),
+        ("3.0.0", json!({ "type": "string", "pattern": "(" }), json!({ "type": "string" })),
         ("3.0.0", json!({ "type": "any", "pattern": 5, "minLength": -1 }), json!({})),
         (
             "3.0.0",
