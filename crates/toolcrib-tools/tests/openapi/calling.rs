@@ -123,7 +123,7 @@ async fn arguments_cannot_leave_their_place() {
         match called {
             Err(error) => assert_eq!(error.code, ErrorCode::InputInvalid, "{id:?}"),
             Ok(_) => {
-                assert_eq!(server.last().line.split('?').next(), Some("DELETE /v1/orders/%252e"))
+                assert_eq!(server.last().line.split('?').next(), Some("DELETE /v1/orders/%252e"));
             }
         }
     }

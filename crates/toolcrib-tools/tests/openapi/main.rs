@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
     clippy::print_stderr,
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -14,10 +14,11 @@ pub(crate) fn sample(schema: &Value, root: &Value, level: usize) -> Value {
     if let Some(all) = schema["enum"].as_array() {
         return all[0].clone();
     }
-    if let Some(default) = schema.get("default").filter(|value| !value.is_null()) {
-        if schema.get("properties").is_none() && schema.get("anyOf").is_none() {
-            return default.clone();
-        }
+    if let Some(default) = schema.get("default").filter(|value| !value.is_null())
+        && schema.get("properties").is_none()
+        && schema.get("anyOf").is_none()
+    {
+        return default.clone();
     }
     let own = own(schema, root, level);
     let mut all = vec![own];
