@@ -185,7 +185,7 @@ pub(super) fn make(
     Ok(Made { plan, input_schema, output_schema })
 }
 
-/// A path, and the query that some documents write behind it: `/v1/messages?beta=true`.
+/// A path, and the query that some documents append: `/v1/messages?beta=true`.
 fn fixed_query(path: &str) -> Result<(&str, Vec<String>), String> {
     let (before, query) = path.split_once('?').unwrap_or((path, ""));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%=&,:".contains(c);
