@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn scalars_have_the_types_of_the_core_schema() {
         let yaml = "a: 1\nb: -2.5\nc: 'no'\nd: no\ne: ~\nf: true\n200: x\ng: 1.0.0\nh: 0x1F\n\
-                    i: 2024-01-01\nj: |\n  two\n  lines\nk: .5\nl: 18446744073709551615\nm: -\n";
+                    i: 2024-01-01\nj: |\n  two\n  lines\nk: .5\nl: 18446744073709551615\nm:\n-\n";
         let expected = json!({
             "a": 1, "b": -2.5, "c": "no", "d": "no", "e": null, "f": true, "200": "x",
             "g": "1.0.0", "h": 31, "i": "2024-01-01", "j": "two\nlines\n", "k": 0.5,
