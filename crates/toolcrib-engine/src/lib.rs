@@ -67,5 +67,5 @@ pub use self::{
 /// any version.
 #[doc(hidden)]
 pub mod __internal {
-    pub use crate::pipe::is_data_note;
+    pub use crate::pipe::{JudgedOnly, is_data_note};
 }

@@ -34,28 +34,33 @@ pub(super) async fn call(
     recheck: &mut Option<Recheck>,
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
-    let call: Call = serde_json::from_value(params).map_err(|_| {
-        let message = "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
-        ErrorData::invalid_params(message, None)
-    })?;
     let gateway = &exchange.serving.gateway;
     let mut entry = {
         let mut entry = AccessEntry::new("tools/call", Some(&exchange.caller));
         entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
         entry.protocol = Some(exchange.era.version().to_string());
-        entry.tool = Some(Arc::clone(&call.name));
         entry
     };
-    if gateway.audit.is_some() {
-        let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
-        entry.arguments = Some(args_digest(&call.name, &arguments));
-    }
-    let answer = answer(exchange, call, recheck, &mut entry).await;
+    let answer = match serde_json::from_value::<Call>(params) {
+        Ok(call) => {
+            entry.tool = Some(Arc::clone(&call.name));
+            if gateway.audit.is_some() {
+                let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
+                entry.arguments = Some(args_digest(&call.name, &arguments));
+            }
+            answer(exchange, call, recheck, &mut entry).await
+        }
+        Err(_) => {
+            let message =
+                "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
+            Err(ErrorData::invalid_params(message, None))
+        }
+    };
     if let (Err(error), None, None) = (&answer, &entry.error, entry.code) {
         entry.error = Some(error.message.as_ref().into());
     }
     entry.duration_ms = millis(began.elapsed());
-    gateway.log(|| entry);
+    gateway.log(entry);
     answer
 }
 
@@ -117,7 +122,8 @@ async fn answer(
 
     entry.code = result.code;
     entry.error = result.cause.clone();
-    if gateway_logs(exchange) {
+    let gateway = &exchange.serving.gateway;
+    if gateway.log.is_some() {
         entry.chars = Some(result.text.chars().count());
     }
     if result.is_ok()
@@ -126,7 +132,6 @@ async fn answer(
     {
         *recheck = Some(Recheck(Arc::clone(&session.recheck)));
     }
-    let gateway = &exchange.serving.gateway;
     if let Some(server) = server {
         gateway.links.note(exchange, server, &result.blocks);
         if let Some(error) = result::protocol_error(&result) {
@@ -149,10 +154,6 @@ async fn answer(
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
         )),
     }
-}
-
-fn gateway_logs(exchange: &Asked<'_>) -> bool {
-    exchange.serving.gateway.log.is_some()
 }
 
 /// Runs one call, and forwards its progress for an audience if the client requested it.

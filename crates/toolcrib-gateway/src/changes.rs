@@ -219,7 +219,7 @@ pub(super) async fn listen(
             .iter()
             .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
         heard.notices = SelectAll::from_iter(notices);
-        offered = Offered::by(&servers).await;
+        offered = Offered::of(&servers.all).await;
         let uris = filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS);
         for uri in uris {
             // One that cannot be subscribed to is not acknowledged.

@@ -1,6 +1,5 @@
 //! Completion of arguments of prompts and of resource templates.
 
-use futures_util::future::join_all;
 use rmcp::{
     ErrorData,
     model::{CustomResult, ServerResult},
@@ -13,7 +12,7 @@ use super::{
     message::no_method,
     prompts,
     resources::{self, request},
-    servers::{Body, tool},
+    servers::{Body, Offered, tool},
 };
 
 /// `completion/complete`.
@@ -32,23 +31,21 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
         of.get(name).and_then(Value::as_str).map(str::to_owned)
     };
     let servers = asked.servers().await?;
-    let offers = join_all(servers.all.iter().map(|server| server.client.offers())).await;
-    if !offers.iter().flatten().any(|offers| offers.capabilities.completions.is_some()) {
+    if !Offered::of(&servers.all).await.completions {
         return Err(no_method("completion/complete"));
     }
-    let (server, name, toolset) = match text(&of, "type").as_deref() {
+    let (server, prompt) = match text(&of, "type").as_deref() {
         Some("ref/prompt") => {
             let name = text(&of, "name").ok_or_else(wrong)?;
-            let (server, own) =
-                prompts::find(&servers, &asked.serving.gateway.names, &name).await?;
-            of.insert("name".to_owned(), (*own).into());
-            (server, Some(name), "mcp.prompts")
+            let found = prompts::find(&servers, &asked.serving.gateway.names, &name).await?;
+            of.insert("name".to_owned(), (*found.own).into());
+            (found.server, Some(found.known))
         }
         Some("ref/resource") => {
             let uri = text(&of, "uri").ok_or_else(wrong)?;
             let found = resources::find(asked, &servers, &uri).await?;
             of.insert("uri".to_owned(), (*found.uri).into());
-            (found.server, None, "mcp.resources")
+            (found.server, None)
         }
         _ => return Err(wrong()),
     };
@@ -65,9 +62,9 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
             Ok(ToolOutput::json(answer.remove("completion").unwrap_or_default()))
         }
     });
-    let tool = match &name {
-        Some(name) => prompts::prompt(server, name, body),
-        None => tool(&server.name, "resources", toolset, body),
+    let tool = match &prompt {
+        Some(known) => prompts::prompt(server, known, body),
+        None => tool(&server.name, "resources", resources::TOOLSET, body),
     };
     let absent = || ErrorData::invalid_params("there is nothing to complete by this name", None);
     // Rules on arguments judge a template like a resource.

@@ -1,4 +1,4 @@
-//! The client of a request, as MCP servers see it: what they ask it, and what they log for it.
+//! The client of a request, as MCP servers see it: their requests and log messages to it.
 
 use std::sync::{Arc, atomic::AtomicU8, atomic::Ordering};
 

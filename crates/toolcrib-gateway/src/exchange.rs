@@ -95,7 +95,7 @@ impl Exchange {
         let id = self.id.clone();
         // A subscription does not end by itself.
         let is_waited_for = request.method != "subscriptions/listen";
-        let _counted = is_waited_for.then(|| self.serving.counted());
+        let counted = is_waited_for.then(|| self.serving.counted());
         let round = match self.era {
             Era::Session(_) => Ok(None),
             Era::Stateless(_) => Round::take(&mut request, &self.caller.access),
@@ -112,12 +112,18 @@ impl Exchange {
                 let outcome = self.finished(request, can, &mut recheck).await;
                 Answer { recheck, ..Answer::new(id, outcome) }
             }
-            Some(round) => Answer::new(id, self.in_rounds(request, can, round).await),
+            Some(round) => Answer::new(id, self.in_rounds(request, can, round, counted).await),
         }
     }
 
     /// Answers a request that may need its client's input before it has a result.
-    async fn in_rounds(mut self, request: Request, can: ClientAbilities, round: Round) -> Outcome {
+    async fn in_rounds(
+        mut self,
+        request: Request,
+        can: ClientAbilities,
+        round: Round,
+        counted: Option<impl Send + 'static>,
+    ) -> Outcome {
         let (sender, asks) = mpsc::channel(1);
         self.asks = Some(sender);
         let (serving, connection) = (self.serving.clone(), self.connection.clone());
@@ -126,7 +132,6 @@ impl Exchange {
         let (method, params) = (request.method.clone(), request.params.clone());
         let caller = self.caller.clone();
         let bound = move || rounds::bound(&method, &params, &caller.access);
-        let counted = self.serving.counted();
         let call = async move {
             let outcome = self.finished(request, can, &mut None).await;
             drop((self.limit, counted));
@@ -235,7 +240,7 @@ impl Exchange {
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
         let offered = match gateway.servers.is_empty() {
             true => Offered::default(),
-            false => Offered::by(&asked.servers().await?).await,
+            false => Offered::of(&asked.servers().await?.all).await,
         };
         let instructions = gateway.instructions(access, false, &offered);
         let config = offered.config().with_instructions(instructions);

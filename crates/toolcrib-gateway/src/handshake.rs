@@ -47,16 +47,14 @@ pub(super) async fn initialize(
         Ok(result)
     };
     let outcome: Result<_, ErrorData> = outcome.await;
-    serving.gateway.log(|| {
-        let mut entry = AccessEntry::new(INITIALIZE, Some(caller));
-        entry.session = connection.session().map(|session| Arc::clone(&session.id));
-        match &outcome {
-            Ok(result) => entry.protocol = Some(result.protocol_version.to_string()),
-            Err(error) => entry.error = Some(cause.unwrap_or_else(|| (*error.message).into())),
-        }
-        entry.duration_ms = millis(began.elapsed());
-        entry
-    });
+    let mut entry = AccessEntry::new(INITIALIZE, Some(caller));
+    entry.session = connection.session().map(|session| Arc::clone(&session.id));
+    match &outcome {
+        Ok(result) => entry.protocol = Some(result.protocol_version.to_string()),
+        Err(error) => entry.error = Some(cause.unwrap_or_else(|| (*error.message).into())),
+    }
+    entry.duration_ms = millis(began.elapsed());
+    serving.gateway.log(entry);
     Answer::new(request.id, outcome.map(Into::into))
 }
 

@@ -230,8 +230,7 @@ impl Shared {
     }
 
     /// Counts a request, and writes a line of the access log.
-    fn log(&self, entry: impl FnOnce() -> AccessEntry) {
-        let entry = entry();
+    fn log(&self, entry: AccessEntry) {
         self.metrics.count(&entry);
         let is_audited = self.audit.is_some() && entry.method == "tools/call";
         if self.log.is_none() && !is_audited {

@@ -1,6 +1,6 @@
 //! `tools/list`: the menu of an iteration, in the protocol's format.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use rmcp::{
     ErrorData,
@@ -37,14 +37,12 @@ pub(super) async fn list(
         Some(_) => return wrong("these are not the parameters of `tools/list`"),
     }
     let log = |describe: &dyn Fn(&mut AccessEntry)| {
-        exchange.serving.gateway.log(|| {
-            let mut entry = AccessEntry::new("tools/list", Some(&exchange.caller));
-            entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
-            entry.protocol = Some(exchange.era.version().to_string());
-            entry.duration_ms = millis(began.elapsed());
-            describe(&mut entry);
-            entry
-        });
+        let mut entry = AccessEntry::new("tools/list", Some(&exchange.caller));
+        entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
+        entry.protocol = Some(exchange.era.version().to_string());
+        entry.duration_ms = millis(began.elapsed());
+        describe(&mut entry);
+        exchange.serving.gateway.log(entry);
     };
     let _place = exchange.place().inspect_err(|refused| {
         log(&|entry| entry.error = Some(refused.message.as_ref().into()));
@@ -68,7 +66,9 @@ pub(super) async fn list(
     let names = gateway.names.of(menu, exchange.caller.access.max_name_chars);
     let tools = menu.tools().iter().zip(names).map(|(tool, name)| {
         let mut tool = wire::tool(tool, output_schema(tool));
-        tool.name = name.into_owned().into();
+        if let Cow::Owned(name) = name {
+            tool.name = name.into();
+        }
         tool
     });
     let mut answer = ListToolsResult::with_all_items(tools.collect());

@@ -25,7 +25,7 @@ pub(super) async fn set_level(asked: &Asked<'_>, params: &Map<String, Value>) ->
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = asked.servers().await?;
-    if !super::servers::Offered::by(&servers).await.logging {
+    if !super::servers::Offered::of(&servers.all).await.logging {
         return Err(no_method("logging/setLevel"));
     }
     session.client.log.set(level);

@@ -2,6 +2,7 @@
 //! the entries of the access log, so that both agree.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     fmt::Write as _,
     sync::{
@@ -11,7 +12,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use toolcrib_core::ErrorCode;
 use toolcrib_mcp::McpClient;
 
 use super::{access_log::AccessEntry, readiness::state_of};
@@ -31,12 +31,15 @@ pub(super) struct Metrics {
     reloads: [AtomicU64; 2],
 }
 
+/// Nearly always a constant.
+type Outcome = Cow<'static, str>;
+
 #[derive(Default)]
 struct Counts {
     /// By method and outcome.
-    requests: BTreeMap<(&'static str, Arc<str>), u64>,
+    requests: BTreeMap<(&'static str, Outcome), u64>,
     /// By source and outcome.
-    calls: BTreeMap<(Arc<str>, Arc<str>), u64>,
+    calls: BTreeMap<(Arc<str>, Outcome), u64>,
     durations: BTreeMap<Arc<str>, Histogram>,
 }
 
@@ -52,7 +55,7 @@ impl Metrics {
     pub(super) fn count(&self, entry: &AccessEntry) {
         let outcome = outcome(entry);
         let mut counts = self.counts.lock();
-        *counts.requests.entry((entry.method, Arc::clone(&outcome))).or_default() += 1;
+        *counts.requests.entry((entry.method, outcome.clone())).or_default() += 1;
         if entry.method != "tools/call" {
             return;
         }
@@ -148,18 +151,13 @@ fn seconds(ms: u64) -> String {
 }
 
 /// `ok`, the code of a failed call, the status of a refusal, or `error`.
-fn outcome(entry: &AccessEntry) -> Arc<str> {
+fn outcome(entry: &AccessEntry) -> Outcome {
     match (entry.code, entry.status, &entry.error) {
-        (Some(code), ..) => word(code),
+        (Some(code), ..) => code.as_str().into(),
         (None, Some(status), _) => status.to_string().into(),
         (None, None, Some(_)) => "error".into(),
         (None, None, None) => "ok".into(),
     }
-}
-
-fn word(code: ErrorCode) -> Arc<str> {
-    let word = serde_json::to_value(code).ok();
-    word.as_ref().and_then(|word| word.as_str()).unwrap_or("error").into()
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {
@@ -179,6 +177,8 @@ fn sample(text: &mut String, name: &str, labels: &[(&str, &str)], value: impl st
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_core::ErrorCode;
+
     use super::*;
 
     #[test]

@@ -85,14 +85,15 @@ pub(super) async fn find(asked: &Asked<'_>, name: Arc<str>) -> Result<(Step, Arc
     if is_known(&step, &name) {
         return Ok((step, name));
     }
-    for candidate in names.candidates(&name) {
+    let longest = asked.caller.access.max_name_chars;
+    let may_be_cut = longest == Some(name.len()) && looks_cut(&name);
+    for candidate in names.candidates(&name).filter(|_| !may_be_cut) {
         let step = asked.step(Purpose::Call(&candidate)).await?;
         if is_known(&step, &candidate) {
             return Ok((step, candidate));
         }
     }
-    let longest = asked.caller.access.max_name_chars;
-    if longest == Some(name.len()) {
+    if may_be_cut {
         let all = asked.step(Purpose::Look).await?;
         let menu = all.iteration.menu();
         let position = names.of(menu, longest).iter().position(|shown| **shown == *name);
@@ -102,6 +103,13 @@ pub(super) async fn find(asked: &Asked<'_>, name: Arc<str>) -> Result<(Step, Arc
         }
     }
     Ok((step, name))
+}
+
+/// Whether a name ends like those that were cut.
+fn looks_cut(name: &str) -> bool {
+    name.rsplit_once('_').is_some_and(|(_, end)| {
+        end.len() == DIGITS && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// The prefix of the known names of a server's tools.

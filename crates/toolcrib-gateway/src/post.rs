@@ -33,6 +33,7 @@ use super::{
     message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
     params::ParamHeaders,
     reply::{self, Refusal},
+    rounds,
     sessions::{HttpSession, Sessions},
 };
 
@@ -128,7 +129,11 @@ impl Post<'_> {
         let declares_version = request.meta.protocol_version().is_some();
         let is_independent = request.declares_stateless()
             || (declares_version && !self.headers.contains_key(SESSION));
-        let limit = self.limiter.admit(&request.method, &request.id)?;
+        // A further round belongs to a call that was admitted, and still has its place.
+        let limit = match is_independent && rounds::continues(&request) {
+            true => None,
+            false => self.limiter.admit(&request.method, &request.id)?,
+        };
         let session = if is_independent { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());

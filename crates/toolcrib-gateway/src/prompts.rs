@@ -1,6 +1,6 @@
 //! Prompts of the servers, under the names that their tools would have.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use rmcp::{
     ErrorData,
@@ -17,7 +17,7 @@ use super::{
     names::ShownNames,
     quoted::shortened,
     resources::{listed, lists, one_page, request},
-    servers::{Body, Never, Server, Servers, named},
+    servers::{Body, JudgedOnly, Server, Servers, named},
 };
 
 /// The toolset by which rules name prompts.
@@ -37,19 +37,21 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
     }
     let redactor = asked.serving.gateway.engine.redactor();
     let names = &asked.serving.gateway.names;
-    let mut items = Vec::new();
+    let (mut items, mut taken) = (Vec::new(), HashSet::new());
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         for item in list.iter() {
             let Some(own) = item.get("name").and_then(Value::as_str) else { continue };
             let known = server.client.exposed_name(own);
-            let judged = prompt(server, &known, Never);
+            // As `find`: the first of two equal names, whether it is permitted or not.
+            let shown = names.of_server(&server.name, &known).into_owned();
+            let shown = if taken.insert(shown.clone()) { shown } else { known.clone() };
+            let judged = prompt(server, &known, JudgedOnly);
             if !judged.is_some_and(|judged| servers.step.iteration.admits(&judged, None)) {
                 continue;
             }
             let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
             if let Some(fields) = item.as_object_mut() {
-                let name = names.of_server(&server.name, &known).into_owned();
-                fields.insert("name".to_owned(), name.into());
+                fields.insert("name".to_owned(), shown.into());
             }
             items.push(item);
         }
@@ -65,7 +67,7 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = asked.servers().await?;
-    let (server, own) = find(&servers, &asked.serving.gateway.names, &name).await?;
+    let Found { server, own, known } = find(&servers, &asked.serving.gateway.names, &name).await?;
     let arguments = match params.remove("arguments") {
         Some(Value::Object(arguments)) => arguments,
         _ => Map::new(),
@@ -92,7 +94,7 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         }
     });
     let absent = || no_prompt(&name);
-    let tool = prompt(server, &name, body).ok_or_else(absent)?;
+    let tool = prompt(server, &known, body).ok_or_else(absent)?;
     let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let gateway = &asked.serving.gateway;
     gateway.links.note(asked, &server.name, &result.blocks);
@@ -134,24 +136,31 @@ fn block(server: &str, message: Value) -> Result<ContentBlock, ToolError> {
     wire::content_block(server, content)
 }
 
-/// The server of a prompt, and the prompt's own name.
+/// A prompt of a server.
+pub(super) struct Found<'a> {
+    pub(super) server: &'a Server,
+    /// The server's own name.
+    pub(super) own: Arc<str>,
+    /// The whole name, by which rules judge, whatever name a client uses.
+    pub(super) known: String,
+}
+
+/// The prompt that a client means by a name.
 pub(super) async fn find<'a>(
     servers: &'a Servers,
     shown: &ShownNames,
     name: &str,
-) -> Result<(&'a Server, Arc<str>), ErrorData> {
+) -> Result<Found<'a>, ErrorData> {
     let lists = lists(servers, AssetKind::Prompts).await;
     if lists.is_none_offered {
         return Err(no_method("prompts/get"));
     }
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
-        let mut names = list.iter().filter_map(|item| item.get("name").and_then(Value::as_str));
-        let is_named = |own: &&str| {
+        for own in list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)) {
             let known = server.client.exposed_name(own);
-            known == name || shown.of_server(&server.name, &known) == name
-        };
-        if let Some(own) = names.find(is_named) {
-            return Ok((server, own.into()));
+            if known == name || shown.of_server(&server.name, &known) == name {
+                return Ok(Found { server, own: own.into(), known });
+            }
         }
     }
     Err(no_prompt(name))

@@ -17,7 +17,9 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
-use toolcrib_core::{ContentBlock, Progress, ProgressCount, ToolContext, ToolError, ToolOutput};
+use toolcrib_core::{
+    ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError, ToolOutput,
+};
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
 use super::{
@@ -26,11 +28,11 @@ use super::{
     exchange::{Asked, Era, Outcome},
     message::no_method,
     quoted::shortened,
-    servers::{Body, Never, Server, Servers, tool},
+    servers::{Body, JudgedOnly, Server, Servers, tool},
 };
 
 /// The toolset by which rules name resources.
-const TOOLSET: &str = "mcp.resources";
+pub(super) const TOOLSET: &str = "mcp.resources";
 
 /// The limit of subscriptions of a client.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
@@ -107,12 +109,15 @@ pub(super) async fn list(
     let redactor = asked.serving.gateway.engine.redactor();
     let (mut items, mut seen) = (Vec::new(), HashSet::new());
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
+        let Some(judged) = judged(server) else { continue };
         for item in list.iter() {
             let Some(uri) = item.get(key).and_then(Value::as_str) else { continue };
-            if !permits(&servers, server, uri) {
+            // As `find`: the first server of a URI has it, whether it is permitted or not.
+            let is_first = seen.insert(uri.to_owned());
+            if !permits(&servers, &judged, uri) {
                 continue;
             }
-            let shown = match seen.insert(uri.to_owned()) {
+            let shown = match is_first {
                 true => uri.to_owned(),
                 false => qualified(&server.name, uri),
             };
@@ -228,7 +233,7 @@ pub(super) async fn subscribed(
     requested: &str,
 ) -> Result<Subscription, ErrorData> {
     let Found { server, uri } = find(asked, servers, requested).await?;
-    if !permits(servers, server, &uri) {
+    if !judged(server).is_some_and(|judged| permits(servers, &judged, &uri)) {
         return Err(not_found(asked, requested));
     }
     let upstream = server.client.subscribe(Arc::clone(&uri)).await.map_err(|error| match error
@@ -290,11 +295,14 @@ pub(super) async fn find<'a>(
     }
 }
 
-/// Whether personality, skills and policy permit a resource.
-fn permits(servers: &Servers, server: &Server, uri: &str) -> bool {
-    let judged = tool(&server.name, "resources", TOOLSET, Never);
-    judged
-        .is_some_and(|judged| servers.step.iteration.admits(&judged, Some(&json!({ "uri": uri }))))
+/// The resources of a server in the form that rules judge.
+fn judged(server: &Server) -> Option<Tool> {
+    tool(&server.name, "resources", TOOLSET, JudgedOnly)
+}
+
+/// Whether personality, skills and policy permit a resource of a server.
+fn permits(servers: &Servers, judged: &Tool, uri: &str) -> bool {
+    servers.step.iteration.admits(judged, Some(&json!({ "uri": uri })))
 }
 
 /// The lists of all servers.

@@ -76,6 +76,11 @@ impl Round {
     }
 }
 
+/// Whether a request without a session continues an earlier one.
+pub(super) fn continues(request: &Request) -> bool {
+    METHODS.contains(&request.method.as_str()) && request.params.contains_key(STATE)
+}
+
 /// The caller and the request that a state is valid for.
 pub(super) fn bound(method: &str, params: &Map<String, Value>, access: &Access) -> Digest {
     let Access { tenant, principal, personality, .. } = access;

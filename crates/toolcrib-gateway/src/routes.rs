@@ -256,13 +256,11 @@ impl Routes {
 
     /// Logs and writes a refusal.
     fn refuse(&self, refusal: Refusal, caller: &Caller, began: Instant) -> Response<Body> {
-        self.serving.current.shared().log(|| {
-            let mut entry = AccessEntry::new("http", Some(caller));
-            entry.status = Some(refusal.status().as_u16());
-            entry.error = Some(refusal.for_operator().into());
-            entry.duration_ms = millis(began.elapsed());
-            entry
-        });
+        let mut entry = AccessEntry::new("http", Some(caller));
+        entry.status = Some(refusal.status().as_u16());
+        entry.error = Some(refusal.for_operator().into());
+        entry.duration_ms = millis(began.elapsed());
+        self.serving.current.shared().log(entry);
         refusal.response()
     }
 }

@@ -17,6 +17,7 @@ use toolcrib_core::{
     Annotations, BoxFuture, ErrorCode, Tool, ToolBody, ToolCall, ToolContext, ToolError,
     ToolOutput, ToolResult,
 };
+pub(super) use toolcrib_engine::__internal::JudgedOnly;
 use toolcrib_engine::Iteration;
 use toolcrib_mcp::{
     __internal::{self as wire, ServerOffers},
@@ -27,6 +28,7 @@ use super::{
     SOURCES_WITHIN,
     exchange::Asked,
     list::refusal,
+    resources,
     session::{Purpose, Step},
 };
 
@@ -66,7 +68,7 @@ pub(super) fn reached(
 ) -> Vec<Server> {
     let server = |client: &McpClient| {
         let name = client.name().as_str();
-        let asks = tool(name, "resources", "mcp.resources", Never)?;
+        let asks = tool(name, "resources", resources::TOOLSET, JudgedOnly)?;
         // Rules may permit some resources, or prompts: only the personality decides here.
         iteration.reaches(&asks).then(|| Server {
             name: name.into(),
@@ -91,10 +93,6 @@ pub(super) struct Offered {
 impl Offered {
     /// Asks each server, for as long as a list waits. One that is still starting may offer
     /// everything; one that cannot be reached offers nothing.
-    pub(super) async fn by(servers: &Servers) -> Self {
-        Self::of(&servers.all).await
-    }
-
     pub(super) async fn of(servers: &[Server]) -> Self {
         let asked = servers.iter().map(|server| timeout(SOURCES_WITHIN, server.client.offers()));
         let mut all = Self::default();
@@ -176,19 +174,6 @@ pub(super) fn named(
         .annotations(Annotations { read_only: true, idempotent: true, ..Annotations::default() })
         .body(body)
         .ok()
-}
-
-/// The body of a tool that is only judged.
-pub(super) struct Never;
-
-impl ToolBody for Never {
-    fn call(
-        self: Arc<Self>,
-        _: Value,
-        _: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        Box::pin(async { Err(ToolError::failed("this is not a tool")) })
-    }
 }
 
 /// A body that is a function.

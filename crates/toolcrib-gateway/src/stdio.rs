@@ -169,15 +169,13 @@ impl Client {
     }
 
     fn refuse(&self, invalid: InvalidMessage, place: mpsc::OwnedPermit<Bytes>) {
-        self.serving.gateway.log(|| {
-            let mut entry = AccessEntry::new("stdio", Some(&self.caller));
-            if let Some(session) = self.connection.session() {
-                entry.session = Some(Arc::clone(&session.id));
-                entry.protocol = Some(session.protocol.to_string());
-            }
-            entry.error = Some(invalid.error.message.as_ref().into());
-            entry
-        });
+        let mut entry = AccessEntry::new("stdio", Some(&self.caller));
+        if let Some(session) = self.connection.session() {
+            entry.session = Some(Arc::clone(&session.id));
+            entry.protocol = Some(session.protocol.to_string());
+        }
+        entry.error = Some(invalid.error.message.as_ref().into());
+        self.serving.gateway.log(entry);
         place.send(json(&invalid.response()));
     }
 }

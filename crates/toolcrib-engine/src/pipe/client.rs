@@ -193,14 +193,14 @@ fn request_tool(server: &str, toolset: &'static str) -> Option<Tool> {
         .origin(format!("mcp:{server}"))
         .mcp_server(server)
         .annotations(Annotations { read_only: true, ..Annotations::default() })
-        .body(Never)
+        .body(JudgedOnly)
         .ok()
 }
 
 /// The body of a tool that is only judged.
-struct Never;
+pub struct JudgedOnly;
 
-impl ToolBody for Never {
+impl ToolBody for JudgedOnly {
     fn call(
         self: Arc<Self>,
         _: Value,

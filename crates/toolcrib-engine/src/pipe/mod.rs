@@ -55,7 +55,6 @@ use toolcrib_core::{
     ToolContext, ToolContextParts, ToolOutput, ToolResult, args_digest,
 };
 
-pub use self::structured::is_data_note;
 pub(crate) use self::{
     call::Batch,
     client::{ClientWait, RuledClient},
@@ -66,6 +65,7 @@ use self::{
     indirect::Directed,
     sizes::Sizes,
 };
+pub use self::{client::JudgedOnly, structured::is_data_note};
 use crate::{
     clarify::CallClarifier,
     deferral::{SEARCH_TOOLS, Search},

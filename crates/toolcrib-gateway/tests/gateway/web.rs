@@ -146,7 +146,10 @@ pub(crate) fn stateless(
 ) -> Request<Full<Bytes>> {
     let meta = &mut params["_meta"];
     meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    let capabilities = &mut meta["io.modelcontextprotocol/clientCapabilities"];
+    if capabilities.is_null() {
+        *capabilities = json!({});
+    }
     let name = params["name"].as_str().map(str::to_owned);
     let mut post = post(path, token, None, &request(method, &params));
     let headers = post.headers_mut();

@@ -1,17 +1,20 @@
 //! What passes beside plain tools, between all pairs of versions: clients and servers are raw JSON,
 //! so that each field of the protocol is seen.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, num::NonZeroU32, sync::Arc};
 
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 use toolcrib_core::{CancellationToken, Policy, Rule, unfence};
-use toolcrib_gateway::{Access, Fence, Gateway};
+use toolcrib_gateway::{Access, CallLimits, Fence, Gateway, GatewayBuilder, HttpAccess};
 use toolcrib_mcp::{McpClient, pipe_mcp_client};
 
-use super::support::{ERAS, Era, engine};
+use super::{
+    support::{ERAS, Era, engine},
+    web::{ANA, Web, stateless},
+};
 
 const VERSION: &str = "2026-07-28";
 
@@ -144,13 +147,18 @@ fn server(name: &str, era: Era) -> McpClient {
 /// A gateway to servers of one era, one of whose resources is denied.
 fn gateway(names: &[&str], era: Era) -> Gateway {
     let args = toolcrib_core::ArgumentMatch::at("/uri").unwrap().starts_with("test://closed");
-    let policy = Policy::of([Rule::deny("closed").toolsets(["mcp.resources"]).arguments([args])]);
+    let closed = Rule::deny("closed").toolsets(["mcp.resources"]).arguments([args]);
+    gateway_under(closed, names, era).build()
+}
+
+/// A gateway to servers of one era, under a rule.
+fn gateway_under(rule: Rule, names: &[&str], era: Era) -> GatewayBuilder {
     let servers: Vec<_> = names.iter().map(|name| server(name, era)).collect();
-    let engine = servers
-        .iter()
-        .fold(engine().policy(policy), |engine, server| engine.provider(Arc::new(server.clone())));
+    let engine = engine().policy(Policy::of([rule]));
+    let engine =
+        servers.iter().fold(engine, |engine, server| engine.provider(Arc::new(server.clone())));
     let gateway = Gateway::builder(engine.build().unwrap());
-    servers.iter().fold(gateway, toolcrib_gateway::GatewayBuilder::watch).build()
+    servers.iter().fold(gateway, GatewayBuilder::watch)
 }
 
 /// A client that reads and writes lines.
@@ -324,6 +332,82 @@ async fn resources_and_prompts_pass_under_the_policy() {
         // No server has it.
         let level = client.ask("logging/setLevel", json!({ "level": "info" })).await;
         assert_eq!(level["code"], -32601);
+    }
+}
+
+/// A rule names a prompt by its whole name. It decided only about clients that used that name.
+#[tokio::test]
+async fn a_rule_on_a_prompt_decides_by_whatever_name_a_client_asks() {
+    for (era, of_server) in pairs() {
+        let denied = Rule::deny("no greetings").tools(["mcp__s__greet"]);
+        let gateway = gateway_under(denied, &["s", "t"], of_server);
+        let gateway = gateway.prefix("s", "").prefix("t", "").build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let prompts = client.ask("prompts/list", json!({})).await;
+        let names = prompts["prompts"].as_array().unwrap().iter();
+        let names: Vec<_> = names.map(|prompt| prompt["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["mcp__t__greet"], "the name without a prefix is the first server's");
+        for (name, is_permitted) in
+            [("greet", false), ("mcp__s__greet", false), ("mcp__t__greet", true)]
+        {
+            let got = client.ask("prompts/get", json!({ "name": name })).await;
+            assert_eq!(got["messages"].is_array(), is_permitted, "{name}: {got}");
+            let of = json!({ "type": "ref/prompt", "name": name });
+            let argument = json!({ "name": "a", "value": "r" });
+            let completed =
+                client.ask("completion/complete", json!({ "ref": of, "argument": argument })).await;
+            assert_eq!(completed["completion"].is_object(), is_permitted, "{name}: {completed}");
+        }
+    }
+}
+
+/// The list took a URI from the second server of it, and a read asked the first.
+#[tokio::test]
+async fn a_listed_resource_can_be_read_where_another_server_of_its_uri_is_denied() {
+    for (era, of_server) in pairs() {
+        let denied = Rule::deny("not of s").tools(["mcp__s__resources"]);
+        let gateway = gateway_under(denied, &["s", "t"], of_server).build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let listed = client.ask("resources/list", json!({})).await;
+        let uris = listed["resources"].as_array().unwrap().iter();
+        let uris: Vec<_> = uris.map(|each| each["uri"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(uris, ["mcp:t/test://open", "mcp:t/test://closed"], "{era:?} {of_server:?}");
+        for uri in uris {
+            let read = client.ask("resources/read", json!({ "uri": uri })).await;
+            assert_eq!(read["contents"][0]["uri"], uri, "{read}");
+        }
+        let refused = client.ask("resources/read", json!({ "uri": "test://open" })).await;
+        assert!(refused["code"].is_i64(), "{refused}");
+    }
+}
+
+/// The waiting call had the only place of its token, which refused the round that continues it.
+#[tokio::test]
+async fn a_round_that_continues_a_call_is_not_another_call() {
+    for of_server in ERAS {
+        let limits = CallLimits::new().concurrent(NonZeroU32::MIN).per_minute(NonZeroU32::MIN);
+        let access = HttpAccess::new().token(ANA, Access::new().limits(limits));
+        let web = Web::of(&gateway(&["s"], of_server), access).await;
+        let call = |more: Value| {
+            let mut params = json!({
+                "name": "mcp__s__ask", "arguments": {},
+                "_meta": { "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } },
+            });
+            params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            web.reply(stateless("/mcp", ANA, "tools/call", params))
+        };
+        let first = call(json!({})).await.message()["result"].clone();
+        assert_eq!(first["resultType"], "input_required", "{first}");
+        assert_eq!(call(json!({})).await.status, 429, "another call has no place");
+        let key = first["inputRequests"].as_object().unwrap().keys().next().unwrap();
+        let response = json!({ "action": "accept", "content": { "name": "Ana" } });
+        let more = json!({
+            "requestState": first["requestState"], "inputResponses": { key.as_str(): response },
+        });
+        let done = call(more).await;
+        assert_eq!(done.status, 200, "{done:?}");
+        assert!(done.body.contains("Ana"), "{done:?}");
+        web.end().await;
     }
 }
 
