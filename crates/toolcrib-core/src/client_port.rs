@@ -1,4 +1,4 @@
-//! The client of a run: what remote servers may ask of it during a call.
+//! The client of a run: the requests that remote servers may send it during a call.
 
 use std::{fmt, sync::Arc};
 

@@ -1,6 +1,12 @@
 //! The parts of requests, as they were first sent.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 
@@ -21,20 +27,39 @@ pub struct SentPart {
 ///
 /// A message or tool that has changed, for example because a secret in it became known, has another
 /// key, and is written anew.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FirstSent(Mutex<Parts>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Parts {
     known: HashMap<Digest, Arc<str>>,
     new: Vec<SentPart>,
+    version: u64,
+}
+
+/// A number that no other parts of this process have.
+fn next_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Default for FirstSent {
+    fn default() -> Self {
+        Self::new([])
+    }
 }
 
 impl FirstSent {
     /// The parts of earlier requests.
     pub fn new(parts: impl IntoIterator<Item = SentPart>) -> Self {
         let known = parts.into_iter().map(|part| (part.key, part.json)).collect();
-        Self(Mutex::new(Parts { known, new: Vec::new() }))
+        Self(Mutex::new(Parts { known, new: Vec::new(), version: next_version() }))
+    }
+
+    /// A number that changes when known parts are forgotten, and differs between sessions. Text that
+    /// was made of known parts stays valid while it is the same.
+    pub fn version(&self) -> u64 {
+        self.0.lock().version
     }
 
     /// The JSON of a part.
@@ -57,7 +82,11 @@ impl FirstSent {
     /// Forgets the parts of which a condition is false.
     pub fn retain(&self, is_kept: impl Fn(&str) -> bool) {
         let mut parts = self.0.lock();
+        let before = parts.known.len();
         parts.known.retain(|_, json| is_kept(json));
         parts.new.retain(|part| is_kept(&part.json));
+        if parts.known.len() < before {
+            parts.version = next_version();
+        }
     }
 }

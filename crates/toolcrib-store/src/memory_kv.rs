@@ -54,6 +54,10 @@ impl HeldKv {
         }
         let now = now_ms();
         if self.0.get(area).is_none() {
+            // A place for an area can cost another area its keys.
+            if value.is_none() {
+                return Ok(());
+            }
             self.0.insert(area.clone(), BTreeMap::new());
         }
         let Some(keys) = self.0.get(area) else { return Ok(()) };

@@ -105,7 +105,7 @@ fn is_pinned(message: &Message) -> bool {
     message.calls().iter().any(is_pinned)
 }
 
-/// The size of a message, with the vendor's content and the encoded bytes of images.
+/// The size of a message, with the vendor's content and the bytes of media.
 fn bytes(message: &Message) -> u64 {
     let of_call = |call: &ToolCall| match &call.arguments {
         Arguments::Text(text) => text.len(),

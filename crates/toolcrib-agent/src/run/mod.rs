@@ -341,7 +341,7 @@ impl RunState<'_> {
         self.turn.end();
         let transcript = &mut self.model_loop.transcript;
         transcript.report.iterations = self.turn.iterations();
-        if let Err(error) = transcript.report.spending.write().await {
+        if let Err(error) = transcript.report.spending.finish().await {
             end.stopped = Stopped::Failed;
             end.error.get_or_insert(error);
         }

@@ -109,7 +109,7 @@ impl Prefix {
         if same_menu && !tool_choice_changed && !system && messages_from.is_none() {
             return;
         }
-        if !same_menu {
+        if !same_menu || system {
             self.store(menu);
         }
         report.emit(|| {

@@ -1,4 +1,4 @@
-//! The usage of a run: what it adds to the sums of all runs, and the limits and budgets on tokens
+//! The usage of a run: its share of the sums of all runs, and the limits and budgets on tokens
 //! and money.
 
 use std::{mem, sync::Arc};
@@ -31,13 +31,16 @@ pub(super) struct Spending {
     spent: Spent,
     /// The usage that the store lacks.
     pending: Vec<UsageEntry>,
+    /// The last menu, and the number of requests with it: its definitions are counted once the menu
+    /// changes, or at the end.
+    offered: Option<(Arc<Menu>, u64)>,
 }
 
 /// The end of a request, for its usage.
 pub(super) struct Requested<'a> {
     pub(super) model: &'a str,
     pub(super) price: Option<Price>,
-    pub(super) menu: &'a Menu,
+    pub(super) menu: &'a Arc<Menu>,
     pub(super) usage: Usage,
     /// The sizes of the request and of the response so far, in bytes.
     pub(super) bytes: (u64, u64),
@@ -54,8 +57,8 @@ impl Spending {
         limits: &TurnLimits,
     ) -> Self {
         let (budget, limits) = (budget.clone(), limits.clone());
-        let (spent, pending) = (Spent::default(), Vec::new());
-        Self { store, owner, session, budget, limits, spent, pending }
+        let (spent, pending, offered) = (Spent::default(), Vec::new(), None);
+        Self { store, owner, session, budget, limits, spent, pending, offered }
     }
 
     /// Refuses limits and budgets that cannot be kept.
@@ -82,7 +85,10 @@ impl Spending {
 
     /// Continues the usage of an interrupted turn, which the store has.
     pub(super) fn resumed(&mut self, usage: &Usage) {
-        let earlier = UsageEntry::new(UsageSource::Model(Arc::default())).used(usage);
+        let mut earlier = UsageEntry::new(UsageSource::Model(Arc::default())).used(usage);
+        // The session keeps no estimates of requests that were cut off. A response without a price
+        // has ended its run.
+        earlier.assumed_costs = earlier.unknown_costs;
         self.spent = self.spent.with(&earlier);
     }
 
@@ -103,13 +109,26 @@ impl Spending {
             }
         }
         self.add(entry);
-        if self.store.is_some() {
-            self.pending.extend(menu.tools().iter().map(|tool| {
-                let mut entry = UsageEntry::new(UsageSource::Tool(tool.name().as_str().into()));
-                entry.definition_bytes = tool.rendering().len() as u64;
-                entry
-            }));
+        if self.store.is_none() {
+            return;
         }
+        match &mut self.offered {
+            Some((known, times)) if known.fingerprint() == menu.fingerprint() => *times += 1,
+            _ => {
+                self.count_definitions();
+                self.offered = Some((Arc::clone(menu), 1));
+            }
+        }
+    }
+
+    /// Counts the definitions of the last menu.
+    fn count_definitions(&mut self) {
+        let Some((menu, times)) = self.offered.take() else { return };
+        self.pending.extend(menu.tools().iter().map(|tool| {
+            let mut entry = UsageEntry::new(UsageSource::Tool(tool.name().as_str().into()));
+            entry.definition_bytes = tool.rendering().len() as u64 * times;
+            entry
+        }));
     }
 
     /// Counts the results of calls.
@@ -184,8 +203,14 @@ impl Spending {
         blocking(checked).await
     }
 
+    /// Writes the rest at the end of a run.
+    pub(super) async fn finish(&mut self) -> Result<(), RunError> {
+        self.count_definitions();
+        self.write().await
+    }
+
     /// Writes what the store lacks.
-    pub(super) async fn write(&mut self) -> Result<(), RunError> {
+    async fn write(&mut self) -> Result<(), RunError> {
         let Some(store) = self.store.clone().filter(|_| !self.pending.is_empty()) else {
             return Ok(());
         };

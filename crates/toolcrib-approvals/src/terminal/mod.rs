@@ -163,12 +163,10 @@ impl Approver for TerminalApprover {
     /// line declines.
     fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
         Box::pin(async move {
-            if !Self::is_available() {
+            let Some(mut prompts) = self.prompts().await else {
                 return Clarified::NoPerson(NO_TERMINAL.into());
-            }
-            let _one = self.0.asking.lock().await;
-            let _quiet = self.0.pause.as_ref().map(|pause| pause());
-            match input::ask(prompt::question(question)).await {
+            };
+            match prompts.line(prompt::question(question)).await {
                 Ok(line) => answer(question, line.unwrap_or_default().trim()),
                 Err(error) => Clarified::NoPerson(format!("the terminal failed: {error}").into()),
             }

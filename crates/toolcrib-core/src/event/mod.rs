@@ -106,7 +106,7 @@ pub enum EventKind {
         left_out: usize,
         /// The number of messages that remain.
         remaining: usize,
-        /// The size of the messages before, in bytes of text.
+        /// The size of the messages before, in bytes, with the vendor's content and media.
         bytes_before: u64,
         /// Their size after.
         bytes_after: u64,
@@ -569,7 +569,7 @@ pub enum EventKind {
         /// The call's id.
         call_id: Arc<str>,
         /// The decision: `granted`, `denied`, `waiting`, `expired` for a call that waits anew because
-        /// the time of its decision was over, or `failed`.
+        /// the time of its approval, or for one, was over, `cancelled` with the turn, or `failed`.
         decision: Arc<str>,
     },
     /// A question to a person was asked; the run waits for the answer.

@@ -97,7 +97,12 @@ impl Open<'_> {
                     fail(span, (!ok).then(|| cause.as_deref().unwrap_or(code)));
                 })
             }
-            _ => (self.open(event), None),
+            EventKind::TurnStart { .. }
+            | EventKind::IterationStart
+            | EventKind::DiscoveryStarted { .. }
+            | EventKind::ModelStart { .. }
+            | EventKind::ToolStart { .. } => (self.open(event), None),
+            _ => (None, None),
         }
     }
 

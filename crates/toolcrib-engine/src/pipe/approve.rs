@@ -70,9 +70,13 @@ pub(super) async fn approve(
     tokio::select! {
         biased;
         () = batch.cancellation.cancelled() => {
+            settled("cancelled");
             Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"))
         }
-        _ = batch.halting.halted() => Err(batch.not_begun()),
+        _ = batch.halting.halted() => {
+            settled("cancelled");
+            Err(batch.not_begun())
+        }
         decision = decision => {
             settled(word(decision.as_ref().ok()));
             match decision {

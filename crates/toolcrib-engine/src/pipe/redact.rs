@@ -54,7 +54,10 @@ fn bytes_of(ended: &Ended) -> usize {
 fn bytes_of_parts(output: &ToolOutput) -> usize {
     let data = output.structured.as_ref().filter(|data| !nests_too_deep(data));
     let blocks = output.blocks.iter().map(ContentBlock::chars);
-    blocks.sum::<usize>() + data.map_or(0, text_bytes)
+    let meta = output.meta.iter().flat_map(|meta| meta.iter());
+    let meta = meta.filter(|(_, value)| !nests_too_deep(value));
+    let meta = meta.map(|(key, value)| key.len() + text_bytes(value));
+    blocks.sum::<usize>() + meta.sum::<usize>() + data.map_or(0, text_bytes)
 }
 
 fn without_known(

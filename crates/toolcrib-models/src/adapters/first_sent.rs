@@ -44,9 +44,10 @@ impl SentForm {
         Self { sent: sent.map(Arc::clone), form }
     }
 
-    /// Whether there is no session with earlier requests.
-    pub(super) fn is_none(&self) -> bool {
-        self.sent.is_none()
+    /// The state that a text of known parts depends on, beside its source; `None` without a session.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        let version = self.sent.as_ref()?.version();
+        Some(Digest::of_all([&self.form, &Digest::of(version.to_le_bytes())]))
     }
 
     /// The parts of a message, which depend on nothing but the form, the message and these words.

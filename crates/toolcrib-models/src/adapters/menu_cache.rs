@@ -23,18 +23,18 @@ impl Default for MenuCache {
 }
 
 impl MenuCache {
-    /// The menu's tool block, created on a miss. One with definitions that were sent before belongs
-    /// to their session, and is not shared.
+    /// The menu's tool block, created on a miss. One with definitions that were sent before is shared
+    /// with no other session.
     pub(super) fn get(
         &self,
         offer: Offer<'_>,
         first: &SentForm,
         make: impl FnOnce(Offer<'_>) -> String,
     ) -> Result<Arc<RawValue>, serde_json::Error> {
-        if !first.is_none() {
-            return Ok(RawValue::from_string(make(offer))?.into());
-        }
-        let key = offer.digest();
+        let key = match first.digest() {
+            Some(first) => Digest::of_all([&offer.digest(), &first]),
+            None => offer.digest(),
+        };
         let mut known = self.0.lock();
         if let Some(block) = known.get(&key) {
             return Ok(Arc::clone(block));

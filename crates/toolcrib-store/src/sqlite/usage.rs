@@ -44,13 +44,17 @@ impl UsageStore for SqliteStore {
     }
 
     fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError> {
-        let spent = "SELECT coalesce(sum(input_tokens + output_tokens + assumed_tokens), 0),
+        // A condition on an owner that may be absent would not use the key.
+        let whose = if owner.is_some() { "AND owner = ?2" } else { "AND ?2 IS NULL" };
+        let spent = format!(
+            "SELECT coalesce(sum(input_tokens + output_tokens + assumed_tokens), 0),
             coalesce(sum(known_cost_usd + assumed_cost_usd), 0.0),
             coalesce(sum(unknown_costs - assumed_costs), 0)
-            FROM usage WHERE day = ?1 AND (?2 IS NULL OR owner = ?2)";
+            FROM usage WHERE day = ?1 {whose}"
+        );
         self.reading(|transaction| {
             let today = params![Unsigned(today()), owner.map(owner_key)];
-            Ok(transaction.prepare_cached(spent)?.query_row(today, |row| {
+            Ok(transaction.prepare_cached(&spent)?.query_row(today, |row| {
                 Ok(Spent {
                     tokens: unsigned(row, 0)?,
                     usd: row.get(1)?,

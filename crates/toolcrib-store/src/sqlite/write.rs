@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 use toolcrib_core::{CallIntent, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage};
 
 use super::{Failure, unsigned::Unsigned};
@@ -167,10 +167,16 @@ impl Writer<'_> {
     }
 
     fn sent(&mut self, part: &SentPart) -> Result<(), Failure> {
-        self.bytes += part.json.len() as u64;
+        // A part that replaces another is counted as far as it is longer.
+        let key = part.key.to_string();
+        let known = "SELECT octet_length(json) FROM sent WHERE session = ?1 AND key = ?2";
+        let mut known = self.transaction.prepare_cached(known)?;
+        let known = known.query_row(params![self.session, key], |row| row.get(0)).optional()?;
+        let known = usize::try_from(known.unwrap_or(0_i64)).unwrap_or_default();
+        self.bytes += part.json.len().saturating_sub(known) as u64;
         self.transaction
             .prepare_cached("INSERT OR REPLACE INTO sent (session, key, json) VALUES (?1, ?2, ?3)")?
-            .execute(params![self.session, part.key.to_string(), part.json])?;
+            .execute(params![self.session, key, part.json])?;
         Ok(())
     }
 
