@@ -36,14 +36,18 @@ impl Problems {
     /// is one more problem.
     pub fn push(&self, mut problem: Diagnostic) {
         let mut found = self.found.borrow_mut();
+        cut(&mut problem.message);
+        problem.help.as_mut().map(cut);
+        // Each operation of a document repeats the problems of its declaration.
+        if found.last() == Some(&problem) {
+            return;
+        }
         if found.len() >= MOST {
             if self.dropped.get() != Some(Severity::Error) {
                 self.dropped.set(Some(problem.severity));
             }
             return;
         }
-        cut(&mut problem.message);
-        problem.help.as_mut().map(cut);
         found.push(problem);
     }
 

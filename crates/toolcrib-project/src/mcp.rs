@@ -18,6 +18,7 @@ pub struct McpServer {
     pub(crate) on_failure: OnFailure,
     pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
+    pub(crate) imported: bool,
     pub(crate) unfenced: bool,
     pub(crate) prefix: Option<Arc<str>>,
     /// Of a program.
@@ -50,6 +51,11 @@ impl McpServer {
     /// Whether its annotations about its tools' effects are trusted.
     pub fn is_trusted(&self) -> bool {
         self.trusted
+    }
+
+    /// Whether a file that the caller named declares it, not the project.
+    pub fn is_imported(&self) -> bool {
+        self.imported
     }
 
     /// Whether its texts are fenced for clients of a gateway. Default: yes.

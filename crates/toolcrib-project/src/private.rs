@@ -63,14 +63,14 @@ pub(crate) fn text(file: File, most_bytes: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Replaces a file as a whole, readable by the user alone. Its folder exists.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Replaces a file as a whole by one with these permissions. Its folder exists.
+pub(crate) fn replace(path: &Path, mode: u32, text: &str) -> io::Result<()> {
     let draft = path.with_file_name(format!(".draft-{}", Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();
     let written = options
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .open(&draft)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&draft, path));

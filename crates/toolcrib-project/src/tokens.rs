@@ -65,7 +65,7 @@ impl TokenStore for UserTokens {
     fn write(&self, key: &str, record: Option<&str>) -> io::Result<()> {
         let path = self.made(&format!("{key}.json"))?;
         let written = match record {
-            Some(record) => private::replace(&path, record),
+            Some(record) => private::replace(&path, 0o600, record),
             None => match fs::remove_file(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,

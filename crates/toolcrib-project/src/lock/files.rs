@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,10 +13,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::{Digest, PinKind};
-use uuid::Uuid;
 
 use super::{Pin, PinName, Pins};
-use crate::private::is_private;
+use crate::private;
 
 /// The file of a project with the digests of its remote definitions.
 pub const LOCK_FILE: &str = "toolcrib.lock";
@@ -160,7 +159,7 @@ impl Files {
             return Err(LockError::NoHome);
         };
         let fail = |source| LockError::Io { path: path.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
+        private::make(folder).map_err(fail)?;
         let _guard = guard(&path).map_err(fail)?;
         let mut loaded = self.load()?;
         for (place, pin) in pins {
@@ -178,11 +177,11 @@ impl Files {
             pins: loaded.own.iter().map(OwnPin::of).collect(),
         };
         let text = serde_json::to_string(&own).map_err(|error| fail(error.into()))?;
-        put(&path, 0o600, &text).map_err(fail)?;
+        private::replace(&path, 0o600, &text).map_err(fail)?;
         if let Some(path) = self.shared() {
             let fail = |source| LockError::Io { path: path.to_owned(), source };
             let text = shared_text(&loaded.shared).map_err(|error| fail(error.into()))?;
-            put(path, 0o644, &text).map_err(fail)?;
+            private::replace(path, 0o644, &text).map_err(fail)?;
         }
         loaded.stamp = self.stamp();
         Ok(loaded)
@@ -256,35 +255,26 @@ fn kind(word: &str) -> Option<PinKind> {
         .find(|kind| kind.as_str() == word)
 }
 
-/// A file's text; `None` without the file. A `private` one must be this user's alone.
-fn read(path: &Path, private: bool) -> Result<Option<String>, LockError> {
+/// A file's text; `None` without the file. One `of_user` must be this user's alone.
+fn read(path: &Path, of_user: bool) -> Result<Option<String>, LockError> {
     let fail = |source| LockError::Io { path: path.to_owned(), source };
     let invalid =
         |problem: &str| LockError::Invalid { path: path.to_owned(), problem: problem.to_owned() };
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
+    let (file, found) = match private::open(path) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(fail(source)),
     };
-    let found = file.metadata().map_err(fail)?;
     if !found.is_file() {
         return Err(invalid("it is not a file"));
     }
-    if private {
-        let is_mine = found.uid() == rustix::process::geteuid().as_raw();
-        let is_safe = is_mine && found.mode() & 0o022 == 0;
-        let folders = path.ancestors().skip(1).take(2);
-        if !is_safe || !folders.into_iter().all(is_private) {
-            return Err(invalid("another user could have written it"));
-        }
+    if of_user && !(private::is_mine(&found) && path.parent().is_some_and(private::is_safe)) {
+        return Err(invalid("another user could have written it"));
     }
     if found.len() > MOST_BYTES {
         return Err(invalid("it is too large"));
     }
-    let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(fail)?;
-    Ok(Some(text))
+    private::text(file, MOST_BYTES).map(Some).map_err(fail)
 }
 
 /// Excludes other processes from the record, as long as it exists.
@@ -298,21 +288,4 @@ fn guard(record: &Path) -> io::Result<File> {
         .open(record.with_extension("guard"))?;
     flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)
-}
-
-/// Replaces a file as a whole.
-fn put(path: &Path, mode: u32, text: &str) -> io::Result<()> {
-    let draft = path.with_file_name(format!(".draft-{}", Uuid::new_v4().simple()));
-    let mut options = OpenOptions::new();
-    let written = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&draft)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
 }

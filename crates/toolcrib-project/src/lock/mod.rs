@@ -196,7 +196,7 @@ impl Lock {
     /// Pins these definitions as they were listed. Blocking.
     ///
     /// # Errors
-    /// [`LockError`]; nothing has changed then.
+    /// [`LockError`]. If only `toolcrib.lock` cannot be written, the user's record has the pins.
     pub fn accept(&self, changes: &[PinChange]) -> Result<(), LockError> {
         let pins = changes.iter().map(|change| {
             (change.place.clone(), Pin::of(&change.after, Digest::of_json(&change.after)))
@@ -220,9 +220,9 @@ impl Lock {
     fn read(&self, state: &mut State) -> Result<(), LockError> {
         let stamp = self.0.files.stamp();
         if !state.is_read || state.stamp != stamp {
+            let loaded = self.0.files.load()?;
             // Pins that could not be written stay in memory.
             let kept = std::mem::take(&mut state.own);
-            let loaded = self.0.files.load()?;
             state.take(loaded);
             if self.0.files.folder().is_none() || state.has_reported_unsaved {
                 for (place, pin) in kept {

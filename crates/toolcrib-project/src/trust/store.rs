@@ -168,7 +168,7 @@ impl TrustStore {
         let fail = |source| TrustError::Io { path: folder.clone(), source };
         private::make(folder).map_err(fail)?;
         let text = serde_json::to_string(record).map_err(|error| fail(error.into()))?;
-        private::replace(&path, &text).map_err(fail)
+        private::replace(&path, 0o600, &text).map_err(fail)
     }
 }
 

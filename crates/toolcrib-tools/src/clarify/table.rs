@@ -14,8 +14,4 @@ impl DeclaredKind for DeclaredClarify {
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
     }
-
-    fn is_read_only(&self) -> bool {
-        true
-    }
 }

@@ -1,5 +1,7 @@
 //! The output of cargo with `--message-format short`, and of Rust's tests.
 
+use std::collections::HashSet;
+
 use super::{
     Report,
     problem::{Level, Problem, placed},
@@ -57,11 +59,10 @@ pub(super) fn read(output: &str) -> Report {
         }
     }
     // A test that failed without a panic, such as one that returned an error.
-    for test in failed {
-        if !report.problems.iter().any(|known| known.test.as_deref() == Some(&*test)) {
-            report.problems.push(Problem::of_test(None, &test, ""));
-        }
-    }
+    let known: HashSet<_> =
+        report.problems.iter().filter_map(|problem| problem.test.clone()).collect();
+    let silent = failed.iter().filter(|test| !known.contains(&***test));
+    report.problems.extend(silent.map(|test| Problem::of_test(None, test, "")));
     report.drop_repeats();
     report
 }

@@ -1,5 +1,7 @@
 //! The output of `go build`, `go vet` and `go test -v`.
 
+use std::collections::HashSet;
+
 use super::{
     Report,
     problem::{Level, Place, Problem, placed},
@@ -16,6 +18,10 @@ struct Running {
 pub(super) fn read(output: &str) -> Report {
     let mut report = Report::default();
     let mut running: Vec<Running> = Vec::new();
+    // The tests with a failed subtest. Each level of nested ones prints its own line.
+    let failed = output.lines().filter_map(|line| line.trim_start().strip_prefix("--- FAIL: "));
+    let failed = failed.filter_map(|rest| rest.split(' ').next()?.rsplit_once('/'));
+    let parents: HashSet<&str> = failed.map(|(parent, _)| parent).collect();
     for line in output.lines() {
         let trimmed = line.trim_start();
         let named = |mark: &str| {
@@ -35,7 +41,7 @@ pub(super) fn read(output: &str) -> Report {
             let at = running.iter().position(|known| known.name == name);
             let test = at.map(|at| running.remove(at)).unwrap_or_default();
             // The parent of a failed subtest has no messages of its own, in most cases.
-            let is_parent = output.contains(&format!("--- FAIL: {name}/"));
+            let is_parent = parents.contains(name);
             if test.place.is_some() || !test.message.is_empty() || !is_parent {
                 report.problems.push(Problem::of_test(test.place, name, &test.message.join(" ")));
             }

@@ -14,7 +14,7 @@ mod pytest;
 mod run;
 mod table;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Annotations, Tool};
@@ -149,13 +149,8 @@ struct Report {
 impl Report {
     /// Removes problems that were reported before, such as those of each target of a package.
     fn drop_repeats(&mut self) {
-        let mut kept: Vec<Problem> = Vec::with_capacity(self.problems.len());
-        for problem in self.problems.drain(..) {
-            if !kept.contains(&problem) {
-                kept.push(problem);
-            }
-        }
-        self.problems = kept;
+        let mut seen = HashSet::new();
+        self.problems.retain(|problem| seen.insert(problem.clone()));
     }
 }
 

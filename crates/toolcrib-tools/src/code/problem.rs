@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const MESSAGE_CHARS: usize = 600;
 
 /// How grave a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Level {
     Error,
     Warning,
@@ -35,7 +35,7 @@ impl Level {
 }
 
 /// One problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Problem {
     pub(super) place: Option<Place>,
     pub(super) level: Level,
@@ -44,7 +44,7 @@ pub(super) struct Problem {
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) file: String,
     pub(super) line: u32,
@@ -96,7 +96,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `file:line:column: rest`, or `file:line: rest`, as most compilers write it.
+/// `file:line:column: rest`, or `file:line: rest`, as most compilers write it; pyright has
+/// `file:line:column - rest`.
 pub(super) fn placed(line: &str) -> Option<(Place, &str)> {
     let line = line.trim_start();
     let mut parts = line.splitn(4, ':');
@@ -107,6 +108,12 @@ pub(super) fn placed(line: &str) -> Option<(Place, &str)> {
     let line_number = number.trim().parse().ok()?;
     let third = parts.next().unwrap_or_default();
     let place = |column| Place { file: plain(file).to_owned(), line: line_number, column };
+    if let Some((column, _)) = third.split_once(" - ")
+        && let Ok(column) = column.parse()
+    {
+        let rest = line.split_once(" - ").map(|(_, rest)| rest).unwrap_or_default();
+        return Some((place(Some(column)), rest.trim()));
+    }
     match third.trim().parse() {
         Ok(column) => Some((place(Some(column)), parts.next().unwrap_or_default().trim())),
         Err(_) => {

@@ -244,10 +244,11 @@ impl Folder<'_> {
 
     async fn write(&self, name: &str, args: &Value) -> Result<ToolOutput, ToolError> {
         let change = Change::of(args)?;
-        for text in [change.content.as_deref(), Some(name)].into_iter().flatten() {
+        for (argument, text) in [(CONTENT, change.content.as_deref()), (TOPIC, Some(name))] {
+            let Some(text) = text else { continue };
             if self.cx.redacted(text) != text || credentials::may_contain(text) {
                 return Err(refused(
-                    CONTENT,
+                    argument,
                     "looks like it contains a password, key or token, which memory does not keep; \
                      write where it is found instead",
                 ));

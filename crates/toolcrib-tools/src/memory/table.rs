@@ -52,8 +52,4 @@ impl DeclaredKind for DeclaredMemory {
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
     }
-
-    fn is_read_only(&self) -> bool {
-        self.tool != MemoryTool::Write
-    }
 }

@@ -18,6 +18,7 @@
 //! # Operations that cannot be made
 //! They become tools that are never offered, with the reason.
 
+mod body;
 mod document;
 mod plan;
 mod run;
@@ -25,6 +26,7 @@ mod schema;
 mod security;
 mod select;
 mod serialize;
+mod shapes;
 mod spec;
 mod table;
 mod yaml;

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_url};
 
 use super::{
+    body::is_json,
     document::{OpenApi, Outline, Version},
-    schema::{Schemas, Side, bundled, cut},
+    schema::{Side, bundled, cut},
     security::{Auth, Credential, credentials},
     serialize::{Style, StyleKind},
+    shapes::{input_schema, responses},
 };
 
 /// The longest description of a tool, in characters.
 const LONGEST_TEXT: usize = 700;
-/// The longest description of a parameter, in characters.
-const LONGEST_PARAMETER_TEXT: usize = 300;
 /// The most parameters of an operation.
 const MOST_PARAMETERS: usize = 200;
 
@@ -96,13 +96,13 @@ pub(super) struct Made {
 }
 
 /// A parameter as declared, and its argument.
-struct Declared<'d> {
-    parameter: Parameter,
-    required: bool,
-    schema: Option<&'d Value>,
+pub(super) struct Declared<'d> {
+    pub(super) parameter: Parameter,
+    pub(super) required: bool,
+    pub(super) schema: Option<&'d Value>,
     /// The parameter itself, whose keys are the schema in Swagger 2.0.
-    inline: Option<&'d Map<String, Value>>,
-    description: &'d str,
+    pub(super) inline: Option<&'d Map<String, Value>>,
+    pub(super) description: &'d str,
 }
 
 /// The declared properties of a parameter.
@@ -112,20 +112,6 @@ struct Found<'d> {
     schema: Option<&'d Value>,
     inline: Option<&'d Map<String, Value>>,
     description: &'d str,
-}
-
-/// A body as declared.
-struct DeclaredBody<'d> {
-    body: Body,
-    required: bool,
-    schema: BodySchema<'d>,
-    description: &'d str,
-}
-
-enum BodySchema<'d> {
-    Of(Option<&'d Value>),
-    /// The fields of a form of Swagger 2.0, each with whether it is required.
-    Fields(Vec<(&'d str, &'d Map<String, Value>, bool)>),
 }
 
 /// The text by which a model chooses the tool.
@@ -162,7 +148,7 @@ pub(super) fn make(
     let credentials =
         credentials(document, operation.operation, &options.auth, !options.headers.is_empty())?;
     let mut declared = Reader::read(document, operation, &credentials, &options.headers)?;
-    let body = declared.body(document, operation)?;
+    let body = declared.body(operation)?;
     let (path, query) = fixed_query(operation.path)?;
     let path = declared.path(path)?;
     let Reader { parameters, .. } = declared;
@@ -249,13 +235,13 @@ fn declared_server(document: &OpenApi, operation: &Outline<'_>) -> Option<String
 }
 
 /// The declared inputs of an operation.
-struct Reader<'d> {
-    document: &'d OpenApi,
+pub(super) struct Reader<'d> {
+    pub(super) document: &'d OpenApi,
     parameters: Vec<Declared<'d>>,
     arguments: HashSet<String>,
     /// The body of Swagger 2.0.
-    body: Option<&'d Map<String, Value>>,
-    fields: Vec<&'d Map<String, Value>>,
+    pub(super) body: Option<&'d Map<String, Value>>,
+    pub(super) fields: Vec<&'d Map<String, Value>>,
 }
 
 impl<'d> Reader<'d> {
@@ -279,14 +265,17 @@ impl<'d> Reader<'d> {
         for parameter in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
             let resolved = document.resolved(parameter)?;
             let Some(parameter) = resolved.as_object() else { continue };
-            let key = |one: &Map<String, Value>| (one.get("name").cloned(), one.get("in").cloned());
-            match all.iter_mut().find(|other| key(other) == key(parameter)) {
+            let key = ["name", "in"].map(|key| parameter.get(key));
+            let is_same =
+                |other: &Map<String, Value>| ["name", "in"].map(|key| other.get(key)) == key;
+            let known = all.iter().position(|other| is_same(other));
+            match known.and_then(|known| all.get_mut(known)) {
                 Some(other) => *other = parameter,
                 None => all.push(parameter),
             }
-        }
-        if all.len() > MOST_PARAMETERS {
-            return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
+            if all.len() > MOST_PARAMETERS {
+                return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
+            }
         }
         let is_sent = |parameter: &Map<String, Value>| {
             let said = |key| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -375,7 +364,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A unique name of an argument that models accept.
-    fn argument(&mut self, name: &str, suffix: &str) -> String {
+    pub(super) fn argument(&mut self, name: &str, suffix: &str) -> String {
         /// The limit of vendors' APIs.
         const LONGEST: usize = 64;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -435,8 +424,7 @@ impl<'d> Reader<'d> {
                 Piece::Literal(_) => None,
             })
             .collect();
-        // The positions in the path count all parameters, so an unused one keeps its place.
-        for (position, one) in self.parameters.iter_mut().enumerate() {
+        for (position, one) in self.parameters.iter().enumerate() {
             if one.parameter.place == Place::Path && !places.contains(&position) {
                 return Err(format!(
                     "its path has no place for `{}`",
@@ -446,117 +434,10 @@ impl<'d> Reader<'d> {
         }
         Ok(segments)
     }
-
-    /// The body.
-    fn body(
-        &mut self,
-        document: &'d OpenApi,
-        operation: &Outline<'d>,
-    ) -> Result<Option<DeclaredBody<'d>>, String> {
-        if document.version == Version::Swagger2 {
-            return self.old_body(document, operation);
-        }
-        let Some(body) = operation.operation.get("requestBody") else { return Ok(None) };
-        if matches!(operation.method, Method::GET | Method::HEAD) {
-            return Err("a GET or HEAD has a body".to_owned());
-        }
-        let body = document.resolved(body)?;
-        let content = body.get("content").and_then(Value::as_object);
-        let Some(content) = content.filter(|content| !content.is_empty()) else { return Ok(None) };
-        let chosen = content
-            .iter()
-            .find(|(media, _)| is_json(media))
-            .or_else(|| content.iter().find(|(media, _)| is_form(media)))
-            .or_else(|| content.iter().find(|(media, _)| media.as_str() == "*/*"))
-            .or_else(|| content.iter().find(|(media, _)| media.starts_with("text/")));
-        let Some((media, of)) = chosen else {
-            let media: Vec<_> =
-                content.keys().map(|media| format!("`{}`", media.escape_debug())).collect();
-            return Err(unsent(&media.join(", ")));
-        };
-        let kind = match media.as_str() {
-            media if is_form(media) => BodyKind::Form(form_styles(of)?),
-            media if media.starts_with("text/") && !is_json(media) => BodyKind::Text,
-            _ => BodyKind::Json,
-        };
-        let content_type = if media.contains('*') { "application/json" } else { media };
-        Ok(Some(DeclaredBody {
-            body: Body {
-                argument: self.argument("body", "content"),
-                content_type: content_type.to_owned(),
-                kind,
-            },
-            required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
-            schema: BodySchema::Of(of.get("schema")),
-            description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
-        }))
-    }
-
-    /// The body of Swagger 2.0.
-    fn old_body(
-        &mut self,
-        document: &'d OpenApi,
-        operation: &Outline<'d>,
-    ) -> Result<Option<DeclaredBody<'d>>, String> {
-        let consumes =
-            operation.operation.get("consumes").or_else(|| document.root().get("consumes"));
-        let consumes: Vec<&str> = consumes
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        if let Some(body) = self.body {
-            let json = consumes.iter().copied().find(|media| is_json(media));
-            let is_any = consumes.is_empty() || consumes.contains(&"*/*");
-            let Some(media) = json.or(is_any.then_some("application/json")) else {
-                return Err(unsent(&consumes.join(", ")));
-            };
-            return Ok(Some(DeclaredBody {
-                body: Body {
-                    argument: self.argument("body", "content"),
-                    content_type: media.to_owned(),
-                    kind: BodyKind::Json,
-                },
-                required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
-                schema: BodySchema::Of(body.get("schema")),
-                description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
-            }));
-        }
-        if self.fields.is_empty() {
-            return Ok(None);
-        }
-        let has_file =
-            self.fields.iter().any(|field| field.get("type").is_some_and(|kind| kind == "file"));
-        let is_form = consumes.is_empty() || consumes.iter().any(|media| is_form(media));
-        if has_file || !is_form {
-            return Err(unsent("`multipart/form-data`"));
-        }
-        let mut fields = Vec::new();
-        let mut styles = Vec::new();
-        for field in std::mem::take(&mut self.fields) {
-            let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
-            let required = field.get("required").and_then(Value::as_bool).unwrap_or_default();
-            styles.push((name.to_owned(), old_style(field)));
-            fields.push((name, field, required));
-        }
-        let argument = self.argument("body", "content");
-        let content_type = "application/x-www-form-urlencoded".to_owned();
-        Ok(Some(DeclaredBody {
-            required: fields.iter().any(|(.., required)| *required),
-            body: Body { argument, content_type, kind: BodyKind::Form(styles) },
-            schema: BodySchema::Fields(fields),
-            description: "",
-        }))
-    }
-}
-
-fn unsent(media: &str) -> String {
-    format!("its body is {media}; only JSON, text and `application/x-www-form-urlencoded` are sent")
 }
 
 /// The style of a parameter.
-fn style(named: &str, explode: Option<bool>, place: &Place) -> Result<Style, String> {
+pub(super) fn style(named: &str, explode: Option<bool>, place: &Place) -> Result<Style, String> {
     let kind = match (named, place) {
         ("simple" | "", Place::Path | Place::Header(_)) => StyleKind::Simple,
         ("label", Place::Path) => StyleKind::Label,
@@ -577,7 +458,7 @@ fn style(named: &str, explode: Option<bool>, place: &Place) -> Result<Style, Str
 }
 
 /// The style of a parameter of Swagger 2.0.
-fn old_style(parameter: &Map<String, Value>) -> Style {
+pub(super) fn old_style(parameter: &Map<String, Value>) -> Style {
     let format = parameter.get("collectionFormat").and_then(Value::as_str).unwrap_or_default();
     let kind = match format {
         "ssv" => StyleKind::Space,
@@ -586,134 +467,4 @@ fn old_style(parameter: &Map<String, Value>) -> Style {
         _ => StyleKind::Form,
     };
     Style { kind, explode: format == "multi" }
-}
-
-/// The styles of the fields of a form.
-fn form_styles(media: &Value) -> Result<Vec<(String, Style)>, String> {
-    let encodings = media.get("encoding").and_then(Value::as_object);
-    let mut styles = Vec::new();
-    for (name, encoding) in encodings.into_iter().flatten() {
-        let explode = encoding.get("explode").and_then(Value::as_bool);
-        match encoding.get("style").and_then(Value::as_str) {
-            Some(named) => styles.push((name.clone(), style(named, explode, &Place::Query)?)),
-            None if explode.is_some() => {
-                styles.push((name.clone(), style("", explode, &Place::Query)?));
-            }
-            None => {}
-        }
-    }
-    Ok(styles)
-}
-
-/// Whether a media type is JSON.
-fn is_json(media: &str) -> bool {
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    matches!(media.as_str(), "application/json" | "text/json") || media.ends_with("+json")
-}
-
-fn is_form(media: &str) -> bool {
-    media.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded"
-}
-
-/// The `Accept` header, and the schema of the result, if every success has one in JSON.
-fn responses<'d>(document: &'d OpenApi, operation: &Outline<'d>) -> (String, Option<&'d Value>) {
-    let old = document.version == Version::Swagger2;
-    let responses = operation.operation.get("responses").and_then(Value::as_object);
-    let mut schemas: Vec<Option<&'d Value>> = Vec::new();
-    let mut others: Vec<&str> = Vec::new();
-    let mut has_json = false;
-    for (status, response) in responses.into_iter().flatten() {
-        if !status.starts_with('2') {
-            continue;
-        }
-        let Ok(response) = document.resolved(response) else { continue };
-        if old {
-            schemas.push(response.get("schema"));
-            has_json = true;
-            continue;
-        }
-        let content = response.get("content").and_then(Value::as_object);
-        let json = content.and_then(|content| content.iter().find(|(media, _)| is_json(media)));
-        has_json |= json.is_some();
-        schemas.push(json.and_then(|(_, of)| of.get("schema")));
-        others.extend(content.into_iter().flatten().map(|(media, _)| media.as_str()));
-    }
-    let is_safe =
-        |media: &&str| media.len() < 100 && media.is_ascii() && !media.contains(char::is_control);
-    let others: Vec<&str> = others.into_iter().filter(is_safe).take(5).collect();
-    let accept = match has_json || others.is_empty() {
-        true => "application/json, */*;q=0.5".to_owned(),
-        false => others.join(", "),
-    };
-    let schema = match schemas.as_slice() {
-        [Some(only)] => Some(*only),
-        _ => None,
-    };
-    (accept, schema.filter(|_| operation.method != Method::HEAD))
-}
-
-/// The schema of the arguments.
-fn input_schema<'d>(
-    schemas: &mut Schemas<'d>,
-    parameters: &[Declared<'d>],
-    body: Option<&DeclaredBody<'d>>,
-) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for declared in parameters {
-        let mut schema = match (declared.schema, declared.inline) {
-            (Some(schema), _) => schemas.convert(schema, 0),
-            (None, Some(inline)) => schemas.inline(inline),
-            (None, None) => json!({ "type": "string" }),
-        };
-        describe(&mut schema, declared.description);
-        if declared.required {
-            required.push(declared.parameter.argument.clone());
-        }
-        properties.insert(declared.parameter.argument.clone(), schema);
-    }
-    if let Some(declared) = body {
-        let mut schema = match &declared.schema {
-            BodySchema::Of(Some(schema)) => schemas.convert(schema, 0),
-            BodySchema::Of(None) if matches!(declared.body.kind, BodyKind::Text) => {
-                json!({ "type": "string" })
-            }
-            BodySchema::Of(None) => json!({}),
-            BodySchema::Fields(fields) => {
-                let mut of_fields = Map::new();
-                for (name, field, _) in fields {
-                    let mut schema = schemas.inline(field);
-                    let said = field.get("description").and_then(Value::as_str);
-                    describe(&mut schema, said.unwrap_or_default());
-                    of_fields.insert((*name).to_owned(), schema);
-                }
-                let required: Vec<_> = fields
-                    .iter()
-                    .filter(|(.., required)| *required)
-                    .map(|(name, ..)| *name)
-                    .collect();
-                json!({ "type": "object", "properties": of_fields, "required": required })
-            }
-        };
-        describe(&mut schema, declared.description);
-        if declared.required {
-            required.push(declared.body.argument.clone());
-        }
-        properties.insert(declared.body.argument.clone(), schema);
-    }
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-/// Adds the description of a parameter, which is more specific than the text of its schema.
-fn describe(schema: &mut Value, description: &str) {
-    if let Value::Object(schema) = schema
-        && !description.trim().is_empty()
-    {
-        schema.insert("description".to_owned(), cut(description, LONGEST_PARAMETER_TEXT).into());
-    }
 }

@@ -40,6 +40,18 @@ impl Style {
     pub(super) const JSON: Self = Self { kind: StyleKind::Json, explode: false };
 }
 
+impl StyleKind {
+    /// The encoded character between the items of a list.
+    fn between(self) -> &'static str {
+        match self {
+            Self::Space => "%20",
+            Self::Pipe => "%7C",
+            Self::Tab => "%09",
+            _ => ",",
+        }
+    }
+}
+
 fn encoded(text: &str) -> String {
     let mut into = String::new();
     encode(&mut into, text);
@@ -69,7 +81,7 @@ pub(super) fn in_path(name: &str, style: Style, value: &Value) -> String {
         StyleKind::Label => (".".to_owned(), if style.explode { "." } else { "," }),
         StyleKind::Matrix if style.explode => (";".to_owned(), ";"),
         StyleKind::Matrix => (format!(";{key}="), ","),
-        _ => (String::new(), ","),
+        kind => (String::new(), kind.between()),
     };
     let is_repeated = style.kind == StyleKind::Matrix && style.explode;
     let parts = match value {
@@ -91,12 +103,7 @@ pub(super) fn pairs(name: &str, style: Style, value: &Value) -> Vec<String> {
     let joined = |parts: Vec<String>, between: &str| {
         if parts.is_empty() { Vec::new() } else { vec![format!("{key}={}", parts.join(between))] }
     };
-    let between = match style.kind {
-        StyleKind::Space => "%20",
-        StyleKind::Pipe => "%7C",
-        StyleKind::Tab => "%09",
-        _ => ",",
-    };
+    let between = style.kind.between();
     match (style.kind, value) {
         (StyleKind::Json, value) => vec![format!("{key}={}", encoded(&value.to_string()))],
         (StyleKind::Deep, value) => {
@@ -139,7 +146,13 @@ fn deep(name: &str, value: &Value, into: &mut Vec<String>) {
 pub(super) fn in_header(style: Style, value: &Value) -> String {
     match value {
         Value::Array(items) if style.kind != StyleKind::Json => {
-            items.iter().map(argument_text).collect::<Vec<_>>().join(",")
+            let between = match style.kind {
+                StyleKind::Space => " ",
+                StyleKind::Pipe => "|",
+                StyleKind::Tab => "\t",
+                _ => ",",
+            };
+            items.iter().map(argument_text).collect::<Vec<_>>().join(between)
         }
         Value::Object(object) if style.kind != StyleKind::Json => {
             let between = if style.explode { '=' } else { ',' };
@@ -209,6 +222,9 @@ mod tests {
     fn headers_are_not_encoded() {
         assert_eq!(in_header(Style::SIMPLE, &json!(["a b", 1])), "a b,1");
         assert_eq!(in_header(Style::SIMPLE, &json!({ "a": 1 })), "a,1");
+        let pipes = style(StyleKind::Pipe, false);
+        assert_eq!(in_header(pipes, &json!(["a", 1])), "a|1");
+        assert_eq!(in_path("p", pipes, &json!(["a", 1])), "a%7C1");
         assert_eq!(in_header(Style::JSON, &json!("a")), "\"a\"");
     }
 }

@@ -340,8 +340,4 @@ impl DeclaredKind for DeclaredOperation {
         let headers = headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
         credentials.chain(headers.filter(|_| self.plan.is_ok())).collect()
     }
-
-    fn is_read_only(&self) -> bool {
-        self.plan.as_ref().is_ok_and(|plan| matches!(plan.method, Method::GET | Method::HEAD))
-    }
 }

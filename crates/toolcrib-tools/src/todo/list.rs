@@ -48,10 +48,9 @@ pub(super) struct Task {
     pub(super) notes: String,
 }
 
-/// A list. Numbers of tasks are not used again.
+/// A list. A task keeps its number until the list is replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Tasks {
-    last: u64,
     all: Vec<Task>,
 }
 
@@ -70,7 +69,7 @@ impl Tasks {
                 })
             };
             let all = stored.get("tasks")?.as_array()?.iter().map(task).collect::<Option<_>>()?;
-            Some(Self { last: stored.get("last")?.as_u64()?, all })
+            Some(Self { all })
         };
         read().unwrap_or_default()
     }
@@ -82,8 +81,7 @@ impl Tasks {
                 "notes": task.notes,
             })
         };
-        json!({ "last": self.last, "tasks": self.all.iter().map(task).collect::<Vec<_>>() })
-            .to_string()
+        json!({ "tasks": self.all.iter().map(task).collect::<Vec<_>>() }).to_string()
     }
 
     /// Adds a task, and returns its id.
@@ -98,14 +96,17 @@ impl Tasks {
         first: bool,
     ) -> Result<String, String> {
         if self.all.len() >= MOST_TASKS {
-            return Err(format!("the list has {MOST_TASKS} tasks; remove those that are done"));
+            return Err(format!(
+                "the list has {MOST_TASKS} tasks; replace the whole list without those that are done"
+            ));
         }
-        self.last += 1;
+        // A list only grows until it is replaced.
+        let number = self.all.len() as u64 + 1;
         let (content, notes) = (content.to_owned(), notes.to_owned());
-        let task = Task { number: self.last, status, content, notes };
+        let task = Task { number, status, content, notes };
         self.all.insert(if first { 0 } else { self.all.len() }, task);
         self.check()?;
-        Ok(id(self.last))
+        Ok(id(number))
     }
 
     /// Changes a task.

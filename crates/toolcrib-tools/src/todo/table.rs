@@ -40,8 +40,4 @@ impl DeclaredKind for DeclaredTodo {
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
     }
-
-    fn is_read_only(&self) -> bool {
-        self.0 == TodoTool::List
-    }
 }

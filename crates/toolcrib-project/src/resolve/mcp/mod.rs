@@ -341,6 +341,7 @@ impl McpSources<'_> {
             },
             alternatives: values(&settings.alternatives),
             trusted: self.trusts(plan, settings),
+            imported: plan.is_imported,
             unfenced: settings.unfenced,
             prefix: settings.prefix.clone(),
             client,

@@ -1,0 +1,155 @@
+//! The request bodies of operations.
+
+use serde_json::{Map, Value};
+use toolcrib_capabilities::http::Method;
+
+use super::{
+    document::{Outline, Version},
+    plan::{Body, BodyKind, Place, Reader, old_style, style},
+    serialize::Style,
+};
+
+/// A body as declared.
+pub(super) struct DeclaredBody<'d> {
+    pub(super) body: Body,
+    pub(super) required: bool,
+    pub(super) schema: BodySchema<'d>,
+    pub(super) description: &'d str,
+}
+
+pub(super) enum BodySchema<'d> {
+    Of(Option<&'d Value>),
+    /// The fields of a form of Swagger 2.0, each with whether it is required.
+    Fields(Vec<(&'d str, &'d Map<String, Value>, bool)>),
+}
+
+impl<'d> Reader<'d> {
+    /// The body.
+    pub(super) fn body(
+        &mut self,
+        operation: &Outline<'d>,
+    ) -> Result<Option<DeclaredBody<'d>>, String> {
+        if self.document.version == Version::Swagger2 {
+            return self.old_body(operation);
+        }
+        let Some(body) = operation.operation.get("requestBody") else { return Ok(None) };
+        if matches!(operation.method, Method::GET | Method::HEAD) {
+            return Err("a GET or HEAD has a body".to_owned());
+        }
+        let body = self.document.resolved(body)?;
+        let content = body.get("content").and_then(Value::as_object);
+        let Some(content) = content.filter(|content| !content.is_empty()) else { return Ok(None) };
+        let chosen = content
+            .iter()
+            .find(|(media, _)| is_json(media))
+            .or_else(|| content.iter().find(|(media, _)| is_form(media)))
+            .or_else(|| content.iter().find(|(media, _)| media.as_str() == "*/*"))
+            .or_else(|| content.iter().find(|(media, _)| media.starts_with("text/")));
+        let Some((media, of)) = chosen else {
+            let media: Vec<_> =
+                content.keys().map(|media| format!("`{}`", media.escape_debug())).collect();
+            return Err(unsent(&media.join(", ")));
+        };
+        let kind = match media.as_str() {
+            media if is_form(media) => BodyKind::Form(form_styles(of)?),
+            media if media.starts_with("text/") && !is_json(media) => BodyKind::Text,
+            _ => BodyKind::Json,
+        };
+        let content_type = if media.contains('*') { "application/json" } else { media };
+        Ok(Some(DeclaredBody {
+            body: Body {
+                argument: self.argument("body", "content"),
+                content_type: content_type.to_owned(),
+                kind,
+            },
+            required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
+            schema: BodySchema::Of(of.get("schema")),
+            description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
+        }))
+    }
+
+    /// The body of Swagger 2.0.
+    fn old_body(&mut self, operation: &Outline<'d>) -> Result<Option<DeclaredBody<'d>>, String> {
+        let consumes =
+            operation.operation.get("consumes").or_else(|| self.document.root().get("consumes"));
+        let consumes: Vec<&str> = consumes
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(body) = self.body {
+            let json = consumes.iter().copied().find(|media| is_json(media));
+            let is_any = consumes.is_empty() || consumes.contains(&"*/*");
+            let Some(media) = json.or(is_any.then_some("application/json")) else {
+                return Err(unsent(&consumes.join(", ")));
+            };
+            return Ok(Some(DeclaredBody {
+                body: Body {
+                    argument: self.argument("body", "content"),
+                    content_type: media.to_owned(),
+                    kind: BodyKind::Json,
+                },
+                required: body.get("required").and_then(Value::as_bool).unwrap_or_default(),
+                schema: BodySchema::Of(body.get("schema")),
+                description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
+            }));
+        }
+        if self.fields.is_empty() {
+            return Ok(None);
+        }
+        let has_file =
+            self.fields.iter().any(|field| field.get("type").is_some_and(|kind| kind == "file"));
+        let is_form = consumes.is_empty() || consumes.iter().any(|media| is_form(media));
+        if has_file || !is_form {
+            return Err(unsent("`multipart/form-data`"));
+        }
+        let mut fields = Vec::new();
+        let mut styles = Vec::new();
+        for field in std::mem::take(&mut self.fields) {
+            let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
+            let required = field.get("required").and_then(Value::as_bool).unwrap_or_default();
+            styles.push((name.to_owned(), old_style(field)));
+            fields.push((name, field, required));
+        }
+        let argument = self.argument("body", "content");
+        let content_type = "application/x-www-form-urlencoded".to_owned();
+        Ok(Some(DeclaredBody {
+            required: fields.iter().any(|(.., required)| *required),
+            body: Body { argument, content_type, kind: BodyKind::Form(styles) },
+            schema: BodySchema::Fields(fields),
+            description: "",
+        }))
+    }
+}
+
+fn unsent(media: &str) -> String {
+    format!("its body is {media}; only JSON, text and `application/x-www-form-urlencoded` are sent")
+}
+
+/// The styles of the fields of a form.
+fn form_styles(media: &Value) -> Result<Vec<(String, Style)>, String> {
+    let encodings = media.get("encoding").and_then(Value::as_object);
+    let mut styles = Vec::new();
+    for (name, encoding) in encodings.into_iter().flatten() {
+        let explode = encoding.get("explode").and_then(Value::as_bool);
+        match encoding.get("style").and_then(Value::as_str) {
+            Some(named) => styles.push((name.clone(), style(named, explode, &Place::Query)?)),
+            None if explode.is_some() => {
+                styles.push((name.clone(), style("", explode, &Place::Query)?));
+            }
+            None => {}
+        }
+    }
+    Ok(styles)
+}
+
+/// Whether a media type is JSON.
+pub(super) fn is_json(media: &str) -> bool {
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(media.as_str(), "application/json" | "text/json") || media.ends_with("+json")
+}
+
+fn is_form(media: &str) -> bool {
+    media.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded"
+}
