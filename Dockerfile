@@ -1,4 +1,4 @@
-# The program in a small image: docker build -t toolcrib . && docker run --rm -v "$PWD:/work" toolcrib check
+# The program in a small image: docker build -t toolcrib . && docker run --rm -v "$PWD:/work" toolcrib check -p .
 # A container usually denies namespaces: see "Where it runs" in docs/install.md.
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev

@@ -53,7 +53,7 @@ Commands:
   full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
             one by one, counts, `package`, and whether all crates could be published
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
-            empty environment and tried there; installs zig; `package musl` for every Linux
+            empty environment and tried there; installs zig and the third-party programs of `peers`, for Node; `package musl` for every Linux
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments

@@ -2,27 +2,30 @@
 
 mod approvals;
 mod chat;
+mod identity;
 mod lint;
 mod lock;
+mod mcp;
+mod run;
 mod serve;
 mod sessions;
 mod trace;
 mod trust;
 mod usage;
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use serde_json::{Map, Value};
-use toolcrib_core::{SessionOwner, ToolChoice, ToolName};
-use toolcrib_project::LockMode;
 
 pub(crate) use self::{
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
-    chat::{ChatArgs, ModelArgs},
+    chat::ChatArgs,
+    identity::{Claim, Situation, Whom, claims},
     lint::{LintArgs, ToolsArgs},
     lock::{LockCommand, LockScope},
+    mcp::McpCommand,
+    run::{ModelArgs, ResumeArgs, RunArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trace::{ReplayArgs, TraceArgs},
@@ -94,7 +97,7 @@ Exit codes:
 SIGTERM, or its input was closed
   1  failure: the run failed, timed out or reached a limit of `[limits]` or `[budget]`, its session is in use or cannot be stored, a call was \
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
-`lock diff` has changes, `find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
+`lock diff` has changes, `lock` cannot list a source, `find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`";
@@ -138,9 +141,6 @@ pub(crate) struct Global {
     /// For CI: use no server with a definition that is not in toolcrib.lock as it is listed
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) locked: bool,
-    /// Whether the command shows or accepts changed definitions.
-    #[arg(skip)]
-    pub(crate) reviews: bool,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
@@ -153,15 +153,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// How pinned definitions are used.
-    pub(crate) fn lock_mode(&self) -> LockMode {
-        match (self.reviews, self.locked) {
-            (true, _) => LockMode::Review,
-            (false, true) => LockMode::Locked,
-            (false, false) => LockMode::Pin,
-        }
-    }
-
     /// Whether there is a project in addition to imported servers.
     pub(crate) fn has_project(&self) -> bool {
         self.project.is_some() || self.imports.is_empty()
@@ -491,190 +482,6 @@ Editors with a TOML language server complete and check the keys by it, if the fi
     Schema,
 }
 
-/// The principal and the tenant.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Whom {
-    /// Act for this principal [default: none]
-    #[arg(long = "as", value_name = "PRINCIPAL")]
-    pub(crate) principal: Option<String>,
-    /// Act within this tenant [default: none]
-    #[arg(long, value_name = "TENANT")]
-    pub(crate) tenant: Option<String>,
-}
-
-impl Whom {
-    /// The owner of its sessions.
-    pub(crate) fn owner(&self) -> SessionOwner {
-        let text = |value: &Option<String>| value.as_deref().map(Into::into);
-        SessionOwner { tenant: text(&self.tenant), principal: text(&self.principal) }
-    }
-}
-
-/// A claim, as `NAME=VALUE`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) name: String,
-    pub(crate) value: String,
-}
-
-impl FromStr for Claim {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, value) =
-            text.split_once('=').ok_or("write NAME=VALUE, such as groups=trainees")?;
-        if name.trim().is_empty() {
-            return Err("the claim has no name; write NAME=VALUE, such as groups=trainees");
-        }
-        if name.trim() != name {
-            return Err(
-                "the claim's name begins or ends with whitespace, and no role can match such a \
-                 claim",
-            );
-        }
-        if name.ends_with(':') {
-            return Err(
-                "a claim's value is text, not JSON; write NAME=VALUE, once for each value of a \
-                 list",
-            );
-        }
-        Ok(Self { name: name.to_owned(), value: value.to_owned() })
-    }
-}
-
-/// The claims as in a token: each a string, or a list of strings if its name is repeated.
-pub(crate) fn claims(given: &[Claim]) -> Map<String, Value> {
-    let mut claims = Map::new();
-    for Claim { name, value } in given {
-        let value = Value::from(value.as_str());
-        match claims.get_mut(name) {
-            None => drop(claims.insert(name.clone(), value)),
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
-        }
-    }
-    claims
-}
-
-/// The principal, its claims, and the active skills.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Situation {
-    /// Start with this skill active. May be repeated; the last counts as activated last
-    #[arg(long = "skill", value_name = "SKILL")]
-    pub(crate) skills: Vec<String>,
-    #[command(flatten)]
-    pub(crate) whom: Whom,
-    /// Add a token claim (a string), used to resolve roles. May be repeated; repeating a name makes
-    /// a list [default: no claims]
-    #[arg(long = "claim", value_name = "NAME=VALUE")]
-    pub(crate) claims: Vec<Claim>,
-    /// Act as this personality of the project [default: the one named default]
-    #[arg(long, value_name = "PERSONALITY")]
-    pub(crate) personality: Option<String>,
-    /// The session, by id or name: `run` continues or creates it; tools, policies and artifacts
-    /// see it [default: a new one]
-    #[arg(long, value_name = "SESSION", value_parser = sessions::session_word)]
-    pub(crate) session: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    /// The message to the agent, several words are joined; @FILE reads a file, `-` or nothing
-    /// standard input
-    #[arg(value_name = "MESSAGE")]
-    pub(crate) words: Vec<String>,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// Which tools the model may or must call: auto, none, required, or a tool's name. The first
-    /// value applies to the first iteration, and so on; later iterations use auto [default: auto]
-    #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
-    pub(crate) tool_choices: Vec<ToolChoice>,
-    #[command(flatten)]
-    pub(crate) situation: Situation,
-    #[command(flatten)]
-    pub(crate) session: RunSession,
-    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet. An
-    /// existing file is replaced; inside the project's and the state folder only if it is named
-    /// *.jsonl, *.ndjson or *.log
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
-    /// Record the model's responses as a script in this new file, redacted: `--model script:FILE`
-    /// replays them
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-    /// The answer must be JSON that is valid for the JSON Schema in this file. An answer that is not
-    /// is requested again, at most twice; then the run fails
-    #[arg(long, value_name = "FILE")]
-    pub(crate) schema: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) fresh: Fresh,
-    /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
-    #[arg(long, value_name = "DURATION", value_parser = timeout)]
-    pub(crate) timeout: Option<Duration>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResumeArgs {
-    /// The session, by id or name [default: the last one whose run was interrupted]
-    #[arg(value_name = "SESSION", value_parser = sessions::session_word)]
-    pub(crate) session: Option<String>,
-    #[command(flatten)]
-    whom: Whom,
-    /// Add a token claim (a string), used to resolve roles. Claims are not stored: repeat those of
-    /// the run. May be repeated; repeating a name makes a list [default: no claims]
-    #[arg(long = "claim", value_name = "NAME=VALUE")]
-    claims: Vec<Claim>,
-    /// The model, as of `run` [default: the project's, else the first configured model]
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-    /// The model's endpoint, as of `run`
-    #[arg(long, value_name = "URL", requires = "model")]
-    base_url: Option<String>,
-    /// Write every event to this file as JSON Lines, as of `run`
-    #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
-    /// Stop the run after this time from now, such as 30s or "1h 30m" [default: the project's, else
-    /// 10m]
-    #[arg(long, value_name = "DURATION", value_parser = timeout)]
-    timeout: Option<Duration>,
-}
-
-impl ResumeArgs {
-    /// The arguments of a run without a message.
-    pub(crate) fn into_run(self) -> RunArgs {
-        let Self { session, whom, claims, model, base_url, events, timeout } = self;
-        RunArgs {
-            words: Vec::new(),
-            model: ModelArgs { model, base_url },
-            tool_choices: Vec::new(),
-            situation: Situation { session, whom, claims, ..Situation::default() },
-            session: RunSession::default(),
-            events,
-            record: None,
-            schema: None,
-            fresh: Fresh::default(),
-            timeout,
-        }
-    }
-}
-
-fn tool_choice(text: &str) -> Result<ToolChoice, String> {
-    Ok(match text {
-        "auto" => ToolChoice::Auto,
-        "none" => ToolChoice::None,
-        "required" => ToolChoice::Required,
-        name => ToolChoice::Tool(ToolName::new(name).map_err(|error| error.to_string())?),
-    })
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("the timeout is zero; the run would end before it began".into()),
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct MenuArgs {
     #[command(flatten)]
@@ -726,102 +533,6 @@ pub(crate) struct CallArgs {
     pub(crate) situation: Situation,
     #[command(flatten)]
     pub(crate) fresh: Fresh,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum McpCommand {
-    /// List the tools of every server, and its connection state. The exit code is 0 even if some
-    /// servers cannot be reached
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp list -p my-agent
-  toolcrib mcp list --import .mcp.json --json")]
-    List(Look),
-    /// List the tools of one server, and say which are offered, which are withheld, and why. The
-    /// exit code is 1 if it cannot be reached
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp test git -p my-agent
-  toolcrib mcp test git --import .mcp.json
-  toolcrib mcp test docs --as ana")]
-    Test {
-        /// The server's name
-        server: String,
-        #[command(flatten)]
-        whom: Whom,
-    },
-    /// Show what a server has written to stderr, also while another command uses it
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp logs git -p my-agent
-  toolcrib mcp logs git --follow
-
-`run`, `chat`, `call` and `serve` write it to the state folder, redacted, each line with its time: at \
-most two files of 1 MiB for each server.")]
-    Logs {
-        /// The server's name
-        server: String,
-        /// Wait for further lines, until Ctrl-C
-        #[arg(short, long)]
-        follow: bool,
-        /// Show only this many of the last lines
-        #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 100)]
-        lines: usize,
-    },
-    /// Call a tool by its name on the server, through the same pipe as a model's call
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp call git git_log repo_path=. max_count=3 --import .mcp.json")]
-    Call {
-        /// The server's name
-        server: String,
-        #[command(flatten)]
-        call: CallArgs,
-    },
-    /// Log in to a server that requires authorization: opens a browser and waits for the consent
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp login github -p my-agent
-  toolcrib mcp login github --import .mcp.json --no-browser
-  toolcrib mcp login github --as ana --scope repo
-
-The browser must run on this machine: its answer arrives on the loopback address. Tokens are stored for \
-this user, and refreshed. A gateway uses those of the caller's principal (`--as`).")]
-    Login {
-        /// The server's name
-        server: String,
-        /// Print the address, and open no browser
-        #[arg(long)]
-        no_browser: bool,
-        /// Request this scope too; may be repeated
-        #[arg(long = "scope", value_name = "SCOPE")]
-        scopes: Vec<String>,
-        #[command(flatten)]
-        whom: Whom,
-    },
-    /// Log out of a server: remove its tokens here, and revoke them if its authorization server
-    /// supports that
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp logout github -p my-agent
-  toolcrib mcp logout github --as ana")]
-    Logout {
-        /// The server's name
-        server: String,
-        #[command(flatten)]
-        whom: Whom,
-    },
-    /// Show the logins to servers: scopes, and for how long. Requests nothing
-    #[command(after_help = "\
-Examples:
-  toolcrib mcp status -p my-agent
-  toolcrib mcp status github --as ana --json")]
-    Status {
-        /// The server's name [default: all servers at a URL]
-        server: Option<String>,
-        #[command(flatten)]
-        whom: Whom,
-    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -74,8 +74,8 @@ impl fmt::Debug for StorageArea {
 }
 
 /// The folder of the turn's personality, for a tool that declares
-/// [`storage`](toolcrib_core::Capabilities::storage): `cx.handle::<Storage>()?`. What one personality
-/// keeps is out of reach of the others.
+/// [`storage`](toolcrib_core::Capabilities::storage): `cx.handle::<Storage>()?`. A personality
+/// cannot reach the files of another.
 ///
 /// Operations take [`context`](Self::context) instead of the context of the call: other folders that a
 /// personality may reach do not concern this one.

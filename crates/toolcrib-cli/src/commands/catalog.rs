@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Reason, Tool,
+    CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Reason, SessionOwner, Tool,
     ToolProvider as _, Ttl,
 };
 use toolcrib_engine::OnFailure;
@@ -77,10 +77,9 @@ async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (Kno
 
 /// The identity of the command line.
 pub(super) fn identity(whom: &Whom) -> Identity {
-    let text = |value: &Option<String>| value.as_deref().map(Arc::from);
+    let SessionOwner { tenant, principal } = whom.owner();
     let mut identity = Identity::conversation("catalog");
-    identity.principal = text(&whom.principal);
-    identity.tenant = text(&whom.tenant);
+    (identity.tenant, identity.principal) = (tenant, principal);
     identity
 }
 

@@ -47,7 +47,7 @@ pub(super) fn schema() -> Exit {
     exit::FINE
 }
 
-fn refuse_json(global: &Global, command: &str) -> Result<(), Problem> {
+pub(super) fn refuse_json(global: &Global, command: &str) -> Result<(), Problem> {
     if global.json {
         return Err(Problem::usage(format!(
             "the output of `{command}` is not JSON; remove `--json`"

@@ -21,9 +21,8 @@ pub(super) async fn lock(
         LockCommand::Diff(scope) => (scope, false),
         LockCommand::Accept(scope) => (scope, true),
     };
-    let global = &Global { reviews: true, ..global.clone() };
     let model = ChosenModel::default();
-    with_project(global, Purpose::Ask, model, &cancellation, async |project| {
+    with_project(global, Purpose::Review, model, &cancellation, async |project| {
         check_scope(project, &scope)?;
         let unreachable = unless_cancelled(ask(project, &scope), &cancellation).await??;
         let lock = project.lock();

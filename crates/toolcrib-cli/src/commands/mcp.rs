@@ -18,7 +18,9 @@ use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::{McpServer, Project};
 
-use super::{ChosenModel, Problem, Purpose, call, catalog::identity, with_project};
+use super::{
+    ChosenModel, Problem, Purpose, call, catalog::identity, editor::refuse_json, with_project,
+};
 use crate::{
     args::{CallArgs, Global, Look, McpCommand, Whom},
     exit::{self, Exit},
@@ -57,7 +59,7 @@ async fn list(
 ) -> Result<Exit, Problem> {
     let purpose = Purpose::Look(look);
     with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
-        let asked = unless_cancelled(ask_all(project, &nobody()), &cancellation).await?;
+        let asked = unless_cancelled(ask_all(project, &anonymous()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
             output::json(&ServersJson::new(&asked, project, &redactor));
@@ -97,6 +99,7 @@ async fn logs(
     follow: bool,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    refuse_json(global, "mcp logs")?;
     let purpose = Purpose::Look(Look { offline: true });
     with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
         let path = project.server_log(find(project, name)?);
@@ -119,13 +122,13 @@ async fn logs(
                 () = tokio::time::sleep(FOLLOWED_EVERY) => {}
                 () = cancellation.cancelled() => break,
             }
-            // The file is replaced once it is large.
+            // The file is replaced once it is large; its last lines come first.
+            log.more().unwrap_or_default().lines().for_each(output::log_line);
             if log.is_replaced(&path)
                 && let Ok(next) = LogFile::open(&path)
             {
                 log = next;
             }
-            log.more().unwrap_or_default().lines().for_each(output::log_line);
         }
         Ok(exit::FINE)
     })
@@ -179,7 +182,7 @@ fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> 
 }
 
 /// The identity for servers if none is named.
-fn nobody() -> Identity {
+fn anonymous() -> Identity {
     Identity::conversation("servers")
 }
 

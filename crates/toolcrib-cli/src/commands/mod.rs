@@ -45,7 +45,7 @@ use std::{
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, SkillId};
 use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
-use toolcrib_project::{LoadOptions, Mode, Project, TrustStore, find};
+use toolcrib_project::{LoadOptions, LockMode, McpServer, Mode, Project, TrustStore, find};
 
 use self::consent::UserConsent;
 pub(crate) use self::{
@@ -124,6 +124,8 @@ enum Purpose {
     Check(Look),
     /// To query its servers, without calls.
     Ask,
+    /// The same, to show or accept changed definitions.
+    Review,
     /// To evaluate a call or run, with databases as they would be created. Replaces nothing.
     Judge,
     /// To run calls.
@@ -133,7 +135,7 @@ enum Purpose {
 impl Purpose {
     fn mode(self) -> Mode {
         match self {
-            Self::Look(_) | Self::Check(_) | Self::Ask => Mode::Inspect,
+            Self::Look(_) | Self::Check(_) | Self::Ask | Self::Review => Mode::Inspect,
             Self::Judge => Mode::Preview,
             Self::Run(Fresh { fresh, .. }) => Mode::Run { fresh },
         }
@@ -162,7 +164,7 @@ async fn load(
         offline: match purpose {
             Purpose::Judge => true,
             Purpose::Look(look) | Purpose::Check(look) => look.offline,
-            Purpose::Ask | Purpose::Run(_) => false,
+            Purpose::Ask | Purpose::Review | Purpose::Run(_) => false,
         },
         model: model.name,
         base_url: model.base_url,
@@ -170,7 +172,11 @@ async fn load(
         allow_stray_children: global.allow_stray_children,
         trusted: global.trusted.clone(),
         plugins: Vec::new(),
-        lock: global.lock_mode(),
+        lock: match purpose {
+            Purpose::Review => LockMode::Review,
+            _ if global.locked => LockMode::Locked,
+            _ => LockMode::Pin,
+        },
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -187,7 +193,8 @@ async fn load(
         return Err(Problem::cancelled());
     }
     let is_server = |name: &&String| {
-        project.mcp_servers().iter().any(|server| server.name().as_str() == name.as_str())
+        let is_named = |server: &McpServer| server.name().as_str() == name.as_str();
+        project.mcp_servers().iter().any(|server| server.is_imported() && is_named(server))
     };
     if let Some(unknown) = global.trusted.iter().find(|name| !is_server(name)) {
         let message = format!("`--trust {unknown}`: no file of `--import` declares this server");

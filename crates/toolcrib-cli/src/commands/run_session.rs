@@ -36,6 +36,13 @@ enum Target {
 }
 
 impl ChosenSession {
+    fn new<S>(store: S, owner: SessionOwner, target: Target) -> Self
+    where
+        S: SessionStore + UsageStore + Clone + 'static,
+    {
+        Self { usage_store: Arc::new(store.clone()), store: Arc::new(store), owner, target }
+    }
+
     /// Finds the session of the command line; `None` if the run is not stored. Creates none yet: a
     /// run that cannot begin leaves nothing.
     pub(super) async fn find(
@@ -57,12 +64,7 @@ impl ChosenSession {
         let target = target.ok_or_else(|| {
             Problem::usage("there is no session to continue; leave out `-c` to begin one")
         })?;
-        Ok(Some(Self {
-            usage_store: Arc::new(store.clone()),
-            store: Arc::new(store),
-            owner,
-            target,
-        }))
+        Ok(Some(Self::new(store, owner, target)))
     }
 
     /// Finds the interrupted session of the command line, or the last interrupted one.
@@ -93,12 +95,7 @@ impl ChosenSession {
             ))),
             (Some((store, info)), _) => {
                 let target = Target::Existing { id: info.id, personality: info.personality };
-                Ok(Self {
-                    usage_store: Arc::new(store.clone()),
-                    store: Arc::new(store),
-                    owner,
-                    target,
-                })
+                Ok(Self::new(store, owner, target))
             }
             (None, Some(session)) => Err(SessionStoreError::Unknown { session }.into()),
             (None, None) => Err(Problem::usage(

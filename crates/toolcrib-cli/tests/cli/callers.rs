@@ -115,9 +115,9 @@ fn a_program_has_the_variables_of_its_caller() {
     let call = |whom: &[&str]| run(&project, &[&["mcp", "call", "who", "who"][..], whom].concat());
     let eve = call(&["--as", "eve@a.example", "--tenant", "x;y"]);
     assert!(eve.stdout.contains("who=eve@a.example of x%3By"), "{eve:?}");
-    let nobody = call(&["--as", "eve"]);
-    assert_eq!(nobody.code, Some(1), "{nobody:?}");
-    let text = format!("{}{}", nobody.stdout, nobody.stderr);
+    let unknown = call(&["--as", "eve"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    let text = format!("{}{}", unknown.stdout, unknown.stderr);
     assert!(text.contains("it needs a tenant, and the caller has none"), "{text}");
 }
 

@@ -1,13 +1,13 @@
 //! `toolcrib mcp login`, `logout` and `status`.
 
-use toolcrib_core::{CancellationToken, Identity};
+use toolcrib_core::CancellationToken;
 use toolcrib_mcp::oauth::{Authorization, OAuthError};
 use toolcrib_project::{McpServer, Project};
 
-use super::{find, nobody};
+use super::find;
 use crate::{
     args::{Global, Whom},
-    commands::{ChosenModel, Problem, Purpose, with_project},
+    commands::{ChosenModel, Problem, Purpose, catalog, with_project},
     exit::{self, Exit},
     output::{self, LoginJson, LoginsJson},
 };
@@ -100,9 +100,7 @@ pub(super) async fn status(
 }
 
 fn authorization(server: &McpServer, whom: &Whom) -> Result<Authorization, Problem> {
-    let owner = whom.owner();
-    let mut identity: Identity = nobody();
-    (identity.tenant, identity.principal) = (owner.tenant, owner.principal);
+    let identity = catalog::identity(whom);
     let name = server.name();
     let client = server.client().map_err(|reason| {
         Problem::failed("server_unusable", format!("MCP server `{name}` cannot be used: {reason}"))
