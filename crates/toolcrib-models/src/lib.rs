@@ -15,8 +15,9 @@ pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 #[cfg(feature = "vendors")]
 pub use self::adapters::{
-    DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidBaseUrlError, InvalidModelNameError,
-    InvalidVendorModelError, ModelName, NotConfiguredError, OUTPUT_TOKENS, OpenAiApi,
-    ReasoningEffort, TEMPERATURES, UnknownVendorError, Vendor, VendorModel, VendorModelBuilder,
+    CLEAR_TOKENS, DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidBaseUrlError,
+    InvalidModelNameError, InvalidVendorModelError, ModelName, NotConfiguredError, OUTPUT_TOKENS,
+    OpenAiApi, ReasoningEffort, TEMPERATURES, UnknownVendorError, Vendor, VendorModel,
+    VendorModelBuilder,
 };
 pub use self::script::{ScriptedModel, record};

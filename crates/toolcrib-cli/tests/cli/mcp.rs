@@ -236,6 +236,21 @@ fn an_import_never_leaves_a_project_s_rules_out_by_the_way() {
 }
 
 #[test]
+fn only_an_imported_server_is_trusted_on_the_command_line() {
+    let own = project("");
+    own.write("more.json", r#"{ "mcpServers": {} }"#);
+    let file = own.path().join("more.json");
+    let args = ["menu", "--import", file.to_str().unwrap(), "--trust", "small"];
+    let own = own.toolcrib(&args);
+    assert_eq!(own.code, Some(2), "{}", own.stdout);
+    let reason = "`--trust small`: no file of `--import` declares this server";
+    assert!(own.stderr.contains(reason), "{}", own.stderr);
+    let logs = project("").toolcrib(&["mcp", "logs", "small", "--json"]);
+    assert_eq!(logs.code, Some(2), "{}", logs.stderr);
+    assert!(logs.stdout.contains("remove `--json`"), "{}", logs.stdout);
+}
+
+#[test]
 fn a_file_is_imported_with_no_project_at_all() {
     let folder = Project::of(&[(
         ".mcp.json",

@@ -69,4 +69,9 @@ fn a_night_that_is_killed_twice_and_approved_once_ends_right() {
     assert_eq!(calls.len(), 40);
     let is_ok = |call: &Value| call["outcome"] == "ok";
     assert!(calls.iter().all(is_ok), "{calls:?}");
+
+    let replay = night.toolcrib(&["replay"]);
+    assert_eq!(replay.code, Some(0), "{}{}", replay.stdout, replay.stderr);
+    assert!(replay.stdout.contains("no difference"), "{}", replay.stdout);
+    assert_eq!(closed(&night).len(), 39);
 }

@@ -188,7 +188,7 @@ fn http_request(
     let mut request = HttpRequest::new(method, model.base_url.join(path));
     request.max_redirects = 0;
     request.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-    for (name, value) in protocol.headers() {
+    for (name, value) in protocol.headers(&model.settings) {
         request.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     if let Some(key) = &model.key {

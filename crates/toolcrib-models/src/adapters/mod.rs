@@ -35,8 +35,8 @@ pub use self::{
     base_url::InvalidBaseUrlError,
     environment::NotConfiguredError,
     model::{
-        DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidVendorModelError, OUTPUT_TOKENS,
-        TEMPERATURES, VendorModel, VendorModelBuilder,
+        CLEAR_TOKENS, DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidVendorModelError,
+        OUTPUT_TOKENS, TEMPERATURES, VendorModel, VendorModelBuilder,
     },
     openai::OpenAiApi,
     settings::ReasoningEffort,

@@ -25,6 +25,10 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 /// catch mistakes.
 pub const OUTPUT_TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 
+/// Valid values of [`clear_above`](VendorModelBuilder::clear_above), in tokens: OpenAI's minimum, and
+/// a bound that catches mistakes.
+pub const CLEAR_TOKENS: RangeInclusive<u32> = 1_000..=10_000_000;
+
 /// Valid temperatures. Some vendors' end at 1.
 pub const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
 
@@ -268,6 +272,15 @@ impl VendorModelBuilder {
         self
     }
 
+    /// Sets the number of input tokens above which the vendor makes room by itself: Anthropic leaves
+    /// out the oldest tool results, OpenAI's Responses replaces the conversation so far by a summary.
+    /// The model reads less, and the cached prefix is lost each time. Within [`CLEAR_TOKENS`];
+    /// default: never. Other APIs refuse it.
+    pub fn clear_above(mut self, tokens: u32) -> Self {
+        self.settings.clear_above = Some(tokens);
+        self
+    }
+
     /// Sets the time limit without data, more than zero. Default: [`DEFAULT_IDLE_TIMEOUT`].
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
@@ -321,6 +334,13 @@ impl VendorModelBuilder {
             }
         }
         let protocol = vendor.protocol(api);
+        if let Some(tokens) = self.settings.clear_above.filter(|_| !protocol.clears()) {
+            return Err(InvalidVendorModelError::Setting {
+                setting: "clear_above",
+                expected: "absent: this API makes no room".to_owned(),
+                found: tokens.to_string(),
+            });
+        }
         let known = protocol.loads_tools(model);
         let at_vendor = base_url.as_str().trim_end_matches('/') == vendor.base_url();
         let loads_tools = match (self.settings.tool_search, known) {
@@ -355,11 +375,15 @@ impl VendorModelBuilder {
         let invalid = |setting, expected, found| {
             Err(InvalidVendorModelError::Setting { setting, expected, found })
         };
-        let Settings { max_output_tokens, temperature, .. } = &self.settings;
-        if let Some(tokens) = max_output_tokens.filter(|tokens| !OUTPUT_TOKENS.contains(tokens)) {
-            let (least, most) = OUTPUT_TOKENS.into_inner();
-            let expected = format!("from {least} to {most}");
-            return invalid("max_output_tokens", expected, tokens.to_string());
+        let Settings { max_output_tokens, temperature, clear_above, .. } = &self.settings;
+        for (setting, tokens, valid) in [
+            ("max_output_tokens", max_output_tokens, OUTPUT_TOKENS),
+            ("clear_above", clear_above, CLEAR_TOKENS),
+        ] {
+            if let Some(tokens) = tokens.filter(|tokens| !valid.contains(tokens)) {
+                let (least, most) = valid.into_inner();
+                return invalid(setting, format!("from {least} to {most}"), tokens.to_string());
+            }
         }
         if let Some(found) = temperature.filter(|found| !TEMPERATURES.contains(found)) {
             let (least, most) = TEMPERATURES.into_inner();

@@ -136,8 +136,13 @@ pub(super) trait Protocol: Send + Sync + 'static {
     fn key(&self, key: &str) -> (HeaderName, String);
 
     /// Headers beside the key's, `content-type` and `accept`.
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+    fn headers(&self, _settings: &Settings) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// Whether the vendor can make room in a conversation that becomes too long.
+    fn clears(&self) -> bool {
+        false
     }
 
     /// How the response is split into frames.

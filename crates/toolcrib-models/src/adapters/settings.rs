@@ -33,4 +33,6 @@ pub(super) struct Settings {
     pub(super) result_blocks: Option<bool>,
     /// Whether the vendor loads found tools; `None`: if the model is known to.
     pub(super) tool_search: Option<bool>,
+    /// The input tokens above which the vendor makes room.
+    pub(super) clear_above: Option<u32>,
 }

@@ -217,14 +217,16 @@ async fn a_failed_search_keeps_its_words() {
 }
 
 #[test]
-fn an_api_without_a_tool_search_refuses_the_setting() {
+fn a_vendor_s_feature_is_refused_where_the_api_lacks_it() {
     for (vendor, base_url) in [(Vendor::Gemini, None), (Vendor::OpenAi, Some("http://127.0.0.1:1"))]
     {
-        let mut builder = VendorModel::builder(vendor, "m").tool_search(true);
+        let mut builder = VendorModel::builder(vendor, "m");
         if let Some(url) = base_url {
             builder = builder.base_url(url);
         }
-        let error = builder.build().unwrap_err().to_string();
-        assert!(error.contains("`tool_search` must be false"), "{error}");
+        let searches = builder.clone().tool_search(true).build().unwrap_err().to_string();
+        assert!(searches.contains("`tool_search` must be false"), "{searches}");
+        let clears = builder.clear_above(50_000).build().unwrap_err().to_string();
+        assert!(clears.contains("`clear_above` must be absent"), "{clears}");
     }
 }

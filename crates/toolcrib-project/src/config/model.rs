@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
-use toolcrib_models::{OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES, Vendor};
+use toolcrib_models::{
+    CLEAR_TOKENS, OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES, Vendor,
+};
 
 /// A declared model.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(crate) struct ModelSection {
     pub(crate) reasoning: Option<ReasoningEffort>,
     pub(crate) result_blocks: Option<bool>,
     pub(crate) tool_search: Option<bool>,
+    pub(crate) clear_above: Option<u32>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
 }
@@ -94,6 +97,7 @@ impl ModelSection {
                 .map(|effort| effort.value),
             result_blocks: table.boolean("result_blocks"),
             tool_search: table.boolean("tool_search"),
+            clear_above: table.integer("clear_above", CLEAR_TOKENS),
             idle_timeout: table.duration("idle_timeout"),
             timeout: table.duration("timeout"),
             name,

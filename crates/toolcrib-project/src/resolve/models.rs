@@ -120,6 +120,9 @@ fn builder(section: &ModelSection, vendor: Vendor) -> VendorModelBuilder {
     if let Some(use_it) = section.tool_search {
         builder = builder.tool_search(use_it);
     }
+    if let Some(tokens) = section.clear_above {
+        builder = builder.clear_above(tokens);
+    }
     if let Some(timeout) = section.idle_timeout {
         builder = builder.idle_timeout(timeout);
     }

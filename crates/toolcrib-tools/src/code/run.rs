@@ -42,7 +42,7 @@ if [ -z "$language" ]; then
   elif [ -f go.mod ]; then language=go
   elif [ -f package.json ]; then language=node
   elif [ -f pyproject.toml ] || [ -f setup.py ] || [ -f setup.cfg ] || [ -f pytest.ini ] ||
-    ls ./*.py ./tests/*.py >/dev/null 2>&1; then language=python
+    ls ./*.py >/dev/null 2>&1 || ls ./tests/*.py >/dev/null 2>&1; then language=python
   fi
 fi
 python=python3

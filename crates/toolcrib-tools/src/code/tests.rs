@@ -74,6 +74,18 @@ fn findings_of_ruff_and_mypy_are_problems() {
 }
 
 #[test]
+fn findings_of_pyright_are_problems() {
+    let pyright = "/app/words.py\n  /app/words.py:3:14 - error: \"lower\" is not a known attribute of \
+        \"None\" (reportOptionalMemberAccess)\n1 error, 0 warnings, 0 informations\n";
+    let report = pytest::read(pyright);
+    assert_eq!(
+        shown(&report),
+        ["/app/words.py:3:14: error: \"lower\" is not a known attribute of \"None\" \
+         (reportOptionalMemberAccess)"]
+    );
+}
+
+#[test]
 fn failures_of_tests_in_node_have_their_places() {
     let report = node::read(include_str!("outputs/node.txt"));
     assert_eq!((report.passed, report.failed), (1, 2));

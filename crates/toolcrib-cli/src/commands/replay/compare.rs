@@ -74,11 +74,18 @@ pub(super) fn first_difference(
         if let Some(difference) = menu(iteration, menus) {
             return Some(difference);
         }
-        for (at, expected) in iteration.calls.iter().enumerate() {
+        // A call that was cut off and made again has two beginnings, and is one call.
+        let is_made_again = |at: usize, call: &TracedCall| {
+            let later = iteration.calls.iter().skip(at + 1);
+            call.end.is_none() && later.into_iter().any(|later| later.call_id == call.call_id)
+        };
+        let calls = iteration.calls.iter().enumerate();
+        let calls = calls.filter(|(at, call)| !is_made_again(*at, call));
+        for (number, (_, expected)) in (1..).zip(calls) {
             let call = || DifferentCall {
                 tool: expected.tool.clone(),
                 call_id: expected.call_id.to_string(),
-                number: at + 1,
+                number,
             };
             let same = actual.iter().position(|actual| *actual.call_id == *expected.call_id);
             let found = match actual.remove(same.unwrap_or(0)) {

@@ -1,5 +1,7 @@
 //! Replays of the examples.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::support::Project;
@@ -54,6 +56,17 @@ fn five_hundred_tools() {
         "Why did the nightly pipeline of shop/checkout fail? Open an issue, and tell the person on \
          call.",
     );
+}
+
+#[test]
+fn code_fixer_repairs_both_programs_and_a_replay_repairs_nothing() {
+    let project = replayed("code-fixer", "Repair both programs");
+    let read = |file: &str| fs::read_to_string(project.path().join("app").join(file)).unwrap();
+    assert!(read("rust/src/lib.rs").contains("(lower + upper) / 2.0"));
+    assert!(read("python/words.py").contains(".lower()"));
+    // Only tools that read run again, and the file that was read is repaired now.
+    let difference = difference(&project);
+    assert_eq!(difference["call"]["tool"], "read_file", "{difference}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ use super::{
     first_sent::{Part, SentForm},
     frames::Framing,
     protocol::{Asked, Offer, Protocol, Reader, Refusal},
+    settings::Settings,
 };
 
 /// Anthropic's Messages.
@@ -35,7 +36,10 @@ pub(super) struct Anthropic;
 
 /// The version that every compatible server knows. The next one, 2026-10-21, differs in one
 /// relevant way: it does not accept `temperature`, and models up to 4.6 still have one.
-const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+
+/// The beta of `context_management`.
+const CLEARS: (&str, &str) = ("anthropic-beta", "context-management-2025-06-27");
 
 impl Protocol for Anthropic {
     fn name(&self) -> &'static str {
@@ -50,8 +54,15 @@ impl Protocol for Anthropic {
         (HeaderName::from_static("x-api-key"), key.to_owned())
     }
 
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        HEADERS
+    fn headers(&self, settings: &Settings) -> &'static [(&'static str, &'static str)] {
+        match settings.clear_above {
+            Some(_) => &[VERSION, CLEARS],
+            None => &[VERSION],
+        }
+    }
+
+    fn clears(&self) -> bool {
+        true
     }
 
     fn framing(&self) -> Framing {

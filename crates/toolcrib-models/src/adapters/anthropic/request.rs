@@ -30,6 +30,8 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    context_management: Option<ContextManagement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[SystemText<'a>; 1]>,
@@ -43,6 +45,24 @@ pub(super) struct Body<'a> {
 #[derive(Serialize)]
 struct OutputConfig {
     effort: &'static str,
+}
+
+#[derive(Serialize)]
+struct ContextManagement {
+    edits: [ClearToolUses; 1],
+}
+
+/// Leaves out the oldest tool results, of which the vendor keeps the last three.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "clear_tool_uses_20250919")]
+struct ClearToolUses {
+    trigger: InputTokens,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "input_tokens")]
+struct InputTokens {
+    value: u32,
 }
 
 #[derive(Serialize)]
@@ -86,6 +106,9 @@ impl<'a> Body<'a> {
             stream: true,
             temperature: temperature(settings),
             output_config: settings.reasoning.map(output_config),
+            context_management: settings.clear_above.map(|value| ContextManagement {
+                edits: [ClearToolUses { trigger: InputTokens { value } }],
+            }),
             tools,
             system: system(request),
             messages: sent(asked, &Under::of(asked)),

@@ -51,6 +51,9 @@ trait Api: Send + Sync + 'static {
         None
     }
 
+    /// See [`Protocol::clears`].
+    const CLEARS: bool = false;
+
     fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
     fn reader(asked: &Asked<'_>) -> Box<dyn Reader>;
@@ -79,6 +82,10 @@ impl<A: Api> Protocol for A {
 
     fn loads_tools(&self, model: &str) -> Option<bool> {
         A::loads_tools(model)
+    }
+
+    fn clears(&self) -> bool {
+        A::CLEARS
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -37,6 +37,20 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
 }
 
 #[tokio::test]
+async fn room_is_made_by_the_vendor_where_it_is_asked_to() {
+    let seen = sent_by(hello(), |builder| builder.clear_above(50_000)).await;
+    assert_eq!(seen.header("anthropic-beta"), Some("context-management-2025-06-27"));
+    let trigger = json!({ "type": "input_tokens", "value": 50_000 });
+    let edit = json!({ "type": "clear_tool_uses_20250919", "trigger": trigger });
+    assert_eq!(seen.json()["context_management"], json!({ "edits": [edit] }));
+    let seen = sent_by(hello(), |builder| builder).await;
+    assert_eq!(
+        (seen.header("anthropic-beta"), seen.json().get("context_management")),
+        (None, None)
+    );
+}
+
+#[tokio::test]
 async fn settings_are_said_in_the_vendors_words() {
     type Set = fn(VendorModelBuilder) -> VendorModelBuilder;
     let forced = ToolChoice::Tool(ToolName::new("find_order").unwrap());

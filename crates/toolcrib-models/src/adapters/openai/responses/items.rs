@@ -317,7 +317,8 @@ impl Kind {
             "function_call" => Self::Call,
             // Others are executed by the vendor.
             TOOL_SEARCH if text(item, "execution") == "client" => Self::Call,
-            "reasoning" => Self::Reasoning,
+            // The vendor's summary of the conversation so far, encrypted as reasoning is.
+            "reasoning" | "compaction" => Self::Reasoning,
             _ => Self::Other,
         }
     }

@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! `reasoning` is the item itself. Of a message and of a call only the fields are kept that the
+//! `reasoning` is the item itself, and so is `compaction`. Of a message and of a call only the fields are kept that the
 //! conversation's message lacks; `bytes` is the length of its text in that item.
 
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ use super::super::{super::protocol::Asked, VENDOR};
 
 /// One item of an answer, at its place.
 pub(super) enum Kept<'a> {
-    /// Reasoning, unchanged.
+    /// Reasoning or a compaction, unchanged.
     Reasoning(&'a Value),
     /// The next `bytes` bytes of the text.
     Message { id: Option<&'a str>, phase: Option<&'a str>, bytes: usize },
@@ -40,7 +40,7 @@ impl<'a> Kept<'a> {
     fn of(item: &'a Value) -> Option<Self> {
         let text = |key: &str| item.get(key)?.as_str();
         Some(match text("type")? {
-            "reasoning" => Self::Reasoning(item),
+            "reasoning" | "compaction" => Self::Reasoning(item),
             "message" => Self::Message {
                 id: text("id"),
                 phase: text("phase"),

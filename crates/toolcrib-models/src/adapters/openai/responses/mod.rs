@@ -41,6 +41,8 @@ impl Api for Responses {
 
     const PATH: &'static str = "/responses";
 
+    const CLEARS: bool = true;
+
     fn tools(offer: Offer<'_>, first: &SentForm) -> String {
         schema::flat(offer, first)
     }

@@ -34,6 +34,8 @@ pub(super) struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_management: Option<[Compaction; 1]>,
     prompt_cache_key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
@@ -49,6 +51,14 @@ pub(super) struct Body<'a> {
 #[derive(Serialize)]
 struct Reasoning {
     effort: &'static str,
+}
+
+/// Replaces the conversation so far by an item that only the vendor can read, which goes back like
+/// reasoning.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "compaction")]
+struct Compaction {
+    compact_threshold: u32,
 }
 
 #[derive(Serialize)]
@@ -69,6 +79,9 @@ impl<'a> Body<'a> {
             max_output_tokens: settings.max_output_tokens,
             temperature: settings.temperature,
             reasoning: settings.reasoning.map(|effort| Reasoning { effort: effort.as_str() }),
+            context_management: settings
+                .clear_above
+                .map(|compact_threshold| [Compaction { compact_threshold }]),
             prompt_cache_key: cache_key(request),
             tools,
             instructions: &request.system,

@@ -62,8 +62,15 @@ async fn the_order_of_items_and_their_phases_are_kept() {
     says["phase"] = json!("commentary");
     let mut ends = message("msg_4", "Then.");
     ends["phase"] = json!("final_answer");
-    let items =
-        [thought("rs_0"), says, call("fc_2", "call_1", "{\"id\":1}"), thought("rs_3"), ends];
+    let compaction = json!({ "type": "compaction", "id": "cmp_5", "encrypted_content": "gBBB" });
+    let items = [
+        thought("rs_0"),
+        says,
+        call("fc_2", "call_1", "{\"id\":1}"),
+        thought("rs_3"),
+        compaction,
+        ends,
+    ];
     let each: String = (0..).zip(&items).map(|(index, item)| done(index, item)).collect();
     let stream = format!("{}{each}{}", created(), completed(&json!([])));
     assert_eq!(there_and_back(stream).await, items);

@@ -37,7 +37,7 @@ async fn settings_are_said_in_the_vendors_words() {
     type Set = fn(VendorModelBuilder) -> VendorModelBuilder;
     let include = json!(["reasoning.encrypted_content"]);
     let find_order = ToolChoice::Tool(ToolName::new("find_order").unwrap());
-    let cases: [(&str, Set, ToolChoice, Value); 6] = [
+    let cases: [(&str, Set, ToolChoice, Value); 7] = [
         ("gpt-6.2-sol", |b| b, ToolChoice::Auto, json!({ "include": include })),
         (
             "gpt-6.2-sol",
@@ -57,6 +57,13 @@ async fn settings_are_said_in_the_vendors_words() {
             find_order,
             json!({ "include": include, "reasoning": { "effort": "high" },
                 "tool_choice": { "type": "function", "name": "find_order" } }),
+        ),
+        (
+            "m",
+            |b| b.clear_above(50_000),
+            ToolChoice::Auto,
+            json!({ "include": include,
+                "context_management": [{ "type": "compaction", "compact_threshold": 50_000 }] }),
         ),
         // Tools and reasoning go together here.
         ("gpt-6-luna", |b| b, ToolChoice::Auto, json!({ "include": include })),
