@@ -7,7 +7,7 @@
 // here ends with this program, which itself ends at the latest with its standard input.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -93,16 +93,43 @@ async function serve(server, eras) {
   }
   const servers = join(scratch, `${server}-${eras}.json`);
   writeFileSync(servers, JSON.stringify({ mcpServers: { fixture: { url: upstream } } }));
-  const gateway = start(toolcrib, ["serve", "--no-project", "--import", servers, "--http", "0", "--show-token"]);
-  const url = new URL(await says(gateway, /serving (\S+)\s/));
-  const token = await says(gateway, /token (\S{32,})\n/);
-  const front = await relay(url, token, "mcp__fixture__");
+  const [url, stop] = await gateway(["--no-project", "--import", servers], "mcp__fixture__");
+  return [url, () => [stop(), end(fixture)]];
+}
+
+/** The URL of a gateway of these servers or this project, and what ends it. */
+async function gateway(args, prefix) {
+  const program = start(toolcrib, ["serve", ...args, "--http", "0", "--show-token"]);
+  const url = new URL(await says(program, /serving (\S+)\s/));
+  const token = await says(program, /token (\S{32,})\n/);
+  const front = await relay(url, token, prefix);
   const stop = () => {
     front.close();
     front.closeAllConnections();
-    [gateway, fixture].forEach(end);
+    end(program);
   };
   return [`http://127.0.0.1:${front.address().port}${url.pathname}`, stop];
+}
+
+/** The server scenarios of SEP-2640, which no requirement set has, on a project with a skill. */
+async function skills() {
+  const project = mkdtempSync(join(scratch, "skills-"));
+  const folder = join(project, "skills", "pdf-forms");
+  mkdirSync(join(folder, "references", "forms"), { recursive: true });
+  writeFileSync(join(project, "toolcrib.toml"), 'name = "skills"\n[skills]\nfolder = "skills"\n');
+  writeFileSync(join(folder, "SKILL.md"), "---\nname: pdf-forms\ndescription: Fills PDF forms.\n---\nFill them.\n");
+  writeFileSync(join(folder, "references", "forms", "tax.md"), "# Tax\n");
+  const [url, stop] = await gateway(["-p", project], "");
+  const verdicts = [];
+  for (const scenario of ["enumeration", "manifest", "directory"].map((name) => `sep-2640-skills-${name}`)) {
+    const output = await suite(["server", "--url", url, "--scenario", scenario]);
+    const [, passed, failed] = /^Passed: (\d+)\/\d+, (\d+) failed/mu.exec(output) ?? [];
+    if (!passed) throw new Error(`the suite has no verdict on ${scenario}:\n${output}`);
+    const ok = Number(passed) > 0 && Number(failed) === 0;
+    verdicts.push({ scenario, scored: false, ok, passed: Number(passed), failed: Number(failed) });
+  }
+  stop();
+  return verdicts;
 }
 
 /** The output of the suite for one requirement set. */
@@ -145,6 +172,7 @@ async function run(column) {
     const output = await suite([leg, ...target, "--requirements", set]);
     stop();
     const scenarios = results(set, leg, output);
+    if (column === "gateway/both" && set === "2026-07-28") scenarios.push(...(await skills()));
     const scored = scenarios.filter((each) => each.scored);
     const seconds = ((Date.now() - began) / 1000).toFixed(1);
     console.error(`${set} ${column}: ${scored.filter((each) => each.ok).length}/${scored.length} (${seconds} s)`);

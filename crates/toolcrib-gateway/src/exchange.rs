@@ -32,6 +32,7 @@ use super::{
     rounds::{self, Round},
     servers::Offered,
     session::Session,
+    skills,
 };
 
 /// The metadata with a client's capabilities, in the stateless era.
@@ -49,6 +50,9 @@ const OF_SERVERS: [&str; 9] = [
     "completion/complete",
     "logging/setLevel",
 ];
+
+/// Those of them that skills offer too.
+const OF_SKILLS: [&str; 3] = ["resources/list", "resources/templates/list", "resources/read"];
 
 /// The result of a request.
 pub(super) type Outcome = Result<ServerResult, ErrorData>;
@@ -207,10 +211,20 @@ impl Exchange {
         let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
         let asked = Asked { exchange: self, port: &port };
         let has_servers = !self.serving.gateway.servers.is_empty();
+        let has_skills = self.serving.gateway.has_skills(&self.caller.access);
         match method.as_str() {
             "tools/call" => call::call(&asked, params.into(), recheck).await.map(Into::into),
             "tools/list" => list::list(&asked, &params).await.map(Into::into),
-            method if !has_servers && OF_SERVERS.contains(&method) => Err(no_method(method)),
+            "skills/list" if has_skills => skills::list(&asked, &params).await,
+            "skills/get" if has_skills => skills::get(&asked, &params).await,
+            "resources/directory/read" if has_skills => skills::directory(&asked, &params).await,
+            method
+                if !has_servers
+                    && OF_SERVERS.contains(&method)
+                    && !(has_skills && OF_SKILLS.contains(&method)) =>
+            {
+                Err(no_method(method))
+            }
             "resources/list" => resources::list(&asked, &params, AssetKind::Resources).await,
             "resources/templates/list" => {
                 resources::list(&asked, &params, AssetKind::Templates).await
@@ -238,10 +252,11 @@ impl Exchange {
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
-        let offered = match gateway.servers.is_empty() {
+        let mut offered = match gateway.servers.is_empty() {
             true => Offered::default(),
             false => Offered::of(&asked.servers().await?.all).await,
         };
+        offered.skills = gateway.has_skills(access);
         let instructions = gateway.instructions(access, false, &offered);
         let config = offered.config().with_instructions(instructions);
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), config))

@@ -94,7 +94,8 @@ async fn begin(
     let servers = servers.unwrap_or_default();
     let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
     let notices = notices.collect();
-    let offered = Offered::of(&servers).await;
+    let mut offered = Offered::of(&servers).await;
+    offered.skills = serving.gateway.has_skills(&caller.access);
     changes::pass_on(serving, &session, ended.clone(), notices, &offered, client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(offered)

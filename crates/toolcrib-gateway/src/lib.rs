@@ -52,6 +52,7 @@ mod routes;
 mod servers;
 mod session;
 mod sessions;
+mod skills;
 mod stdio;
 mod tls;
 
@@ -222,6 +223,11 @@ impl Shared {
     /// skills.
     fn check(&self, access: &Access) -> Result<(), TurnError> {
         self.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
+    }
+
+    /// Whether the engine has skills for this access; policy may still withhold all of them.
+    fn has_skills(&self, access: &Access) -> bool {
+        !self.engine.skills_of(access.personality.as_deref()).is_empty()
     }
 
     /// Whether texts of a server are fenced for this access.

@@ -13,7 +13,15 @@ use tokio::{
 use super::reply::Refusal;
 
 /// The methods that count: those that reach a tool or a server.
-const CALLS: [&str; 4] = ["tools/call", "prompts/get", "resources/read", "completion/complete"];
+const CALLS: [&str; 7] = [
+    "tools/call",
+    "prompts/get",
+    "resources/read",
+    "resources/directory/read",
+    "skills/list",
+    "skills/get",
+    "completion/complete",
+];
 
 /// The limits of the calls of one token over HTTP. A call beyond them is refused with 429 and
 /// `Retry-After`, before anything of it runs. Default: no limits.

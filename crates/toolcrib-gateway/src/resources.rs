@@ -29,6 +29,7 @@ use super::{
     message::no_method,
     quoted::shortened,
     servers::{Body, JudgedOnly, Server, Servers, tool},
+    skills,
 };
 
 /// The toolset by which rules name resources.
@@ -99,7 +100,11 @@ pub(super) async fn list(
     let _place = asked.place()?;
     let servers = asked.servers().await?;
     let lists = lists(&servers, kind).await;
-    if lists.is_none_offered {
+    let own = match kind {
+        AssetKind::Resources => skills::listed(asked),
+        _ => Vec::new(),
+    };
+    if lists.is_none_offered && !asked.serving.gateway.has_skills(&asked.caller.access) {
         return Err(no_method(match kind {
             AssetKind::Templates => "resources/templates/list",
             _ => "resources/list",
@@ -107,7 +112,9 @@ pub(super) async fn list(
     }
     let key = if kind == AssetKind::Templates { "uriTemplate" } else { "uri" };
     let redactor = asked.serving.gateway.engine.redactor();
-    let (mut items, mut seen) = (Vec::new(), HashSet::new());
+    let mut seen: HashSet<_> = own.iter().map(|resource| resource.uri.clone()).collect();
+    let own = own.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+    let mut items = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         let Some(judged) = judged(server) else { continue };
         for item in list.iter() {
@@ -135,6 +142,9 @@ pub(super) async fn list(
 pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outcome {
     let _place = asked.place()?;
     let requested = uri_of(&params)?;
+    if let Some(own) = skills::read(asked, &requested).await? {
+        return own;
+    }
     let servers = asked.servers().await?;
     let Found { server, uri } = find(asked, &servers, &requested).await?;
     let absent = || not_found(asked, &requested);
@@ -265,7 +275,7 @@ pub(super) async fn find<'a>(
         return found(server, uri);
     }
     let resources = lists(servers, AssetKind::Resources).await;
-    if resources.is_none_offered {
+    if resources.is_none_offered && !asked.serving.gateway.has_skills(&asked.caller.access) {
         return Err(no_method("resources/read"));
     }
     let has = |key: &str, items: &[Map<String, Value>], fits: &dyn Fn(&str) -> bool| {
@@ -381,7 +391,7 @@ pub(super) fn request(
     }
 }
 
-fn uri_of(params: &Map<String, Value>) -> Result<Arc<str>, ErrorData> {
+pub(super) fn uri_of(params: &Map<String, Value>) -> Result<Arc<str>, ErrorData> {
     match params.get("uri") {
         Some(Value::String(uri)) => Ok(uri.as_str().into()),
         _ => Err(ErrorData::invalid_params("the parameters need `uri`, a string", None)),

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use rmcp::{
     ErrorData,
     model::{
-        Implementation, JsonObject, PromptsCapability, ResourcesCapability, ServerCapabilities,
-        ServerConfig, ToolsCapability,
+        ExtensionCapabilities, Implementation, JsonObject, PromptsCapability, ResourcesCapability,
+        SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig, ToolsCapability,
     },
 };
 use serde_json::{Map, Value};
@@ -86,6 +86,8 @@ pub(super) struct Offered {
     pub(super) subscribe: bool,
     pub(super) completions: bool,
     pub(super) logging: bool,
+    /// Whether the engine has skills, which are resources too.
+    pub(super) skills: bool,
     /// The instructions of each server.
     pub(super) instructions: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -139,6 +141,12 @@ impl Offered {
             resources.list_changed = Some(true);
             resources.subscribe = self.subscribe.then_some(true);
             capabilities.resources = Some(resources);
+        }
+        if self.skills {
+            capabilities.resources.get_or_insert_default();
+            let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
+            let skills = (SKILLS_EXTENSION_ID.to_owned(), settings);
+            capabilities.extensions = Some(ExtensionCapabilities::from_iter([skills]));
         }
         capabilities.completions = self.completions.then(JsonObject::new);
         capabilities.logging = self.logging.then(JsonObject::new);

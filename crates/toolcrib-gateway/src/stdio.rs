@@ -1,6 +1,6 @@
 //! One client on a pair of pipes, such as standard input and output: a message per line.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, panic, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use tokio::{
@@ -8,7 +8,7 @@ use tokio::{
     sync::mpsc,
     time::timeout,
 };
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolcrib_capabilities::__internal::{Line, LineDecoder};
 use toolcrib_core::CancellationToken;
 use uuid::Uuid;
@@ -38,6 +38,9 @@ const MAX_UNSENT: usize = 2 * MAX_REQUESTS as usize;
 
 /// How long a client may send requests without reading responses, once [`MAX_UNSENT`] is reached.
 const MAKES_ROOM_WITHIN: Duration = Duration::from_secs(5);
+
+/// The bytes of messages that are collected before they are written.
+const MAX_WRITE: usize = 64 * 1024;
 
 impl Gateway {
     /// Serves the one client at the other end of these pipes, as this access, until its input ends
@@ -74,9 +77,18 @@ impl Gateway {
             has_begun: false,
         };
         let lines = Lines { input: stdin, lines: LineDecoder::new(MAX_MESSAGE), too_long: None };
-        let (outcome, ()) = tokio::join!(client.serve(lines), write(messages, stdout, gone));
+        // Tasks, because a future that the runtime's caller polls is woken on another thread, several
+        // times per call.
+        let writing = AbortOnDropHandle::new(tokio::spawn(write(messages, stdout, gone)));
+        let served = AbortOnDropHandle::new(tokio::spawn(client.serve(lines))).await;
+        let _ = writing.await;
         serving.end().await;
-        outcome
+        match served {
+            Ok(outcome) => outcome,
+            Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
+            // The runtime ends.
+            Err(_) => Ok(()),
+        }
     }
 }
 
@@ -230,11 +242,16 @@ async fn write(
     gone: CancellationToken,
 ) {
     let writing = async {
+        // One write for all that wait: each is a task of its own on the pool for blocking work.
+        let mut lines = Vec::new();
         while let Some(message) = messages.recv().await {
-            output.write_all(&message).await?;
-            output.write_all(b"\n").await?;
-            if messages.is_empty() {
+            lines.extend_from_slice(&message);
+            lines.push(b'\n');
+            if messages.is_empty() || lines.len() >= MAX_WRITE {
+                output.write_all(&lines).await?;
                 output.flush().await?;
+                lines.clear();
+                lines.shrink_to(MAX_WRITE);
             }
         }
         output.shutdown().await

@@ -49,7 +49,12 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
 
 /// The text of an open file, of at most `limit` bytes, without a byte order mark, which some
 /// editors write.
-pub(crate) fn text_of(file: File, limit: u64) -> Result<String, FileError> {
+fn text_of(file: File, limit: u64) -> Result<String, FileError> {
+    decoded(bytes_of(file, limit)?)
+}
+
+/// The content of an open file, of at most `limit` bytes.
+pub(crate) fn bytes_of(file: File, limit: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => FileError::Folder,
@@ -58,7 +63,7 @@ pub(crate) fn text_of(file: File, limit: u64) -> Result<String, FileError> {
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });
     }
-    decoded(bytes)
+    Ok(bytes)
 }
 
 /// Bytes as text, without a byte order mark.

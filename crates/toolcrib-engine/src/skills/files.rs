@@ -6,8 +6,8 @@ use std::fmt;
 /// that a model reads.
 pub const MAX_SKILL_FILE: u64 = 1024 * 1024;
 
-/// Access to the files of one skill. Only `read_skill` reads them, and only while the skill is
-/// active; their text is as trusted as the skill's body.
+/// Access to the files of one skill. A model reads them with `read_skill`, while the skill is active,
+/// and a client of a gateway as resources; their text is as trusted as the skill's body.
 ///
 /// Both methods may block: they are called on the blocking pool. The implementation must stay
 /// within the skill: a path comes from a model.
@@ -19,11 +19,11 @@ pub trait SkillFiles: Send + Sync + fmt::Debug {
     /// [`SkillFileError::Unreadable`].
     fn list(&self) -> Result<Vec<String>, SkillFileError>;
 
-    /// The text of a file, of at most [`MAX_SKILL_FILE`] bytes.
+    /// The content of a file, of at most [`MAX_SKILL_FILE`] bytes. A model reads it if it is text.
     ///
     /// # Errors
     /// [`SkillFileError`] with the reason.
-    fn read(&self, path: &str) -> Result<String, SkillFileError>;
+    fn read(&self, path: &str) -> Result<Vec<u8>, SkillFileError>;
 }
 
 /// Why a file of a skill cannot be read. The text ends a sentence about it that a model reads.

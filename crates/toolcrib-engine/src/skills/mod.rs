@@ -194,13 +194,19 @@ impl Skill {
         self.steps.as_ref().map(|steps| steps.on_skip)
     }
 
-    /// The full text that a model reads of an active skill: the body, the steps with their notes,
-    /// and how to read its files.
-    pub fn instructions(&self) -> String {
+    /// The body, and the steps with their notes.
+    pub fn guide(&self) -> String {
         let mut text = self.body.to_string();
         if let Some(steps) = &self.steps {
             let _ = write!(text, "\n\n{}", steps.in_words());
         }
+        text
+    }
+
+    /// The full text that a model reads of an active skill: its [guide](Self::guide), and how to
+    /// read its files.
+    pub fn instructions(&self) -> String {
+        let mut text = self.guide();
         if self.files.is_some() {
             let _ = write!(
                 text,

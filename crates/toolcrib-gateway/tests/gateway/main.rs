@@ -17,6 +17,7 @@ mod http;
 mod lists;
 mod log;
 mod posts;
+mod skills;
 mod support;
 mod unreadable;
 mod upstream;

@@ -11,7 +11,7 @@ use toolcrib_engine::{MAX_SKILL_FILE, SkillFileError, SkillFiles};
 use super::SKILL_FILE;
 use crate::{
     open::{entries, open_file},
-    text_file::{FileError, text_of},
+    text_file::{FileError, bytes_of},
     trust::check_below,
 };
 
@@ -60,7 +60,7 @@ impl SkillFiles for FolderFiles {
         Ok(listed)
     }
 
-    fn read(&self, path: &str) -> Result<String, SkillFileError> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, SkillFileError> {
         let is_plain = |component: Component<'_>| match component {
             Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
             _ => false,
@@ -73,15 +73,14 @@ impl SkillFiles for FolderFiles {
         if !real.starts_with(&self.folder) {
             return Err(SkillFileError::NotThere);
         }
-        let text = open_file(&real).and_then(|file| {
+        let content = open_file(&real).and_then(|file| {
             let found = file.metadata().map_err(FileError::Unreadable)?;
             // It is read long after the project was trusted.
             check_below(&self.folder, &real, &found)
                 .map_err(|foreign| FileError::Unreadable(io::Error::other(foreign)))?;
-            text_of(file, MAX_SKILL_FILE)
+            bytes_of(file, MAX_SKILL_FILE)
         });
-        text.map_err(|error| match error {
-            FileError::NotText => SkillFileError::NotText,
+        content.map_err(|error| match error {
             FileError::TooLarge { .. } => SkillFileError::TooLarge,
             FileError::Unreadable(error) => SkillFileError::Unreadable(error),
             _ => SkillFileError::NotThere,

@@ -20,10 +20,13 @@ fn refused(folder: &Folder, model: &str, base_url: Option<&str>) -> String {
 
 #[test]
 fn a_declared_model_is_what_its_section_says() {
-    let declared = block("## Models").replace("LOCAL_MODEL_KEY", "PATH");
+    let key = "vendor = \"anthropic\"\nkey = \"secret:LOCAL_KEY\"";
+    let declared = block("## Models").replace("vendor = \"anthropic\"", key);
+    let declared = declared.replace("LOCAL_MODEL_KEY", "PATH");
     // PATH is always there, and has no character that a key could not have.
     let project = Folder::with(&format!("[agent]\nmodel = \"local\"\n{declared}")).load();
-    let [local] = project.models() else { panic!("{:?}", project.models()) };
+    let [local, long] = project.models() else { panic!("{:?}", project.models()) };
+    assert_eq!((&*long.name, long.model.vendor()), ("long", Vendor::Anthropic));
     assert_eq!((&*local.name, &*local.origin), ("local", "toolcrib.toml:3"));
     assert_eq!(local.model.vendor(), Vendor::OpenAi);
     assert_eq!((local.model.name(), local.model.model()), ("openai:qwen3", "qwen3"));

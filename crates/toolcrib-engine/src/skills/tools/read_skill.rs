@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{InvalidToolError, SkillId, Tool, ToolBuilder, ToolContext, ToolError};
 
 use super::{closed, framework_tool, ids};
-use crate::skills::{ActiveSkills, Skill, SkillFiles, active::Request};
+use crate::skills::{ActiveSkills, Skill, SkillFileError, SkillFiles, active::Request};
 
 /// The name of the tool that activates a skill, and reads the files of one that is active.
 pub const READ_SKILL: &str = "read_skill";
@@ -120,7 +120,7 @@ async fn read(active: &ActiveSkills, skill: &Skill, path: String) -> Result<Stri
     };
     let files = Arc::clone(files);
     blocking(move || {
-        let read = files.read(&path);
+        let read = files.read(&path).and_then(text_of);
         read.map_err(|error| {
             let shown: String = path.chars().take(100).collect();
             let text = format!("`{}` {error}. {}", shown.escape_debug(), all(&*files));
@@ -128,6 +128,12 @@ async fn read(active: &ActiveSkills, skill: &Skill, path: String) -> Result<Stri
         })
     })
     .await?
+}
+
+/// Text without a byte order mark, which some editors write.
+fn text_of(content: Vec<u8>) -> Result<String, SkillFileError> {
+    let text = String::from_utf8(content).map_err(|_| SkillFileError::NotText)?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// The names of the files, as a sentence.

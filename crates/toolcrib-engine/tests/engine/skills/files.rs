@@ -19,10 +19,10 @@ impl SkillFiles for Shelf {
         Ok(self.0.iter().map(|(path, _)| (*path).to_owned()).collect())
     }
 
-    fn read(&self, path: &str) -> Result<String, SkillFileError> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, SkillFileError> {
         match self.0.iter().find(|(there, _)| *there == path) {
-            Some((_, text)) if text == "binary" => Err(SkillFileError::NotText),
-            Some((_, text)) => Ok(text.clone()),
+            Some((_, text)) if text == "binary" => Ok(vec![0xff, 0xfe]),
+            Some((_, text)) => Ok(text.clone().into_bytes()),
             None => Err(SkillFileError::NotThere),
         }
     }
@@ -36,7 +36,7 @@ impl SkillFiles for Broken {
         Err(SkillFileError::Unreadable(io::Error::other("/srv/disk is gone")))
     }
 
-    fn read(&self, _: &str) -> Result<String, SkillFileError> {
+    fn read(&self, _: &str) -> Result<Vec<u8>, SkillFileError> {
         Err(SkillFileError::Unreadable(io::Error::other("/srv/disk is gone")))
     }
 }

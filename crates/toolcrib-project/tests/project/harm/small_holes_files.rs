@@ -31,7 +31,7 @@ fn read_during(folder: &Folder, path: &str, swap: impl Fn() + Sync) -> usize {
         let mut read = 0;
         for _ in 0..READS {
             if let Ok(text) = files.read(path) {
-                assert_eq!(text, "inside", "after {read} reads");
+                assert_eq!(text, b"inside", "after {read} reads");
                 read += 1;
             }
             // Names outside are none of its either.
@@ -109,7 +109,7 @@ fn a_link_that_stays_inside_is_still_read() {
     let project = folder.load();
     let files = project.skills().get("billing").unwrap().files.clone().unwrap();
     for path in ["relative.md", "absolute.md"] {
-        assert_eq!(files.read(path).unwrap(), "inside", "{path}");
+        assert_eq!(files.read(path).unwrap(), b"inside", "{path}");
     }
 }
 

@@ -1,0 +1,258 @@
+//! The engine's skills, for clients with the extension `io.modelcontextprotocol/skills` (SEP-2640):
+//! each is a folder of resources, `skill://NAME/SKILL.md` and its files, with sizes and digests.
+//!
+//! A client sees the skills that it may activate. Reading activates nothing: the tools of a skill are
+//! offered after a call of `read_skill`, or at the path of the skill.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use rmcp::{
+    ErrorData,
+    model::{
+        DIRECTORY_MIME_TYPE, GetSkillResult, ListResourcesResult, ListSkillsResult,
+        ReadResourceResult, Resource, ResourceContents, SKILL_MD, Skill as Entry, SkillFrontmatter,
+        SkillResource, SkillResources,
+    },
+};
+use serde_json::{Map, Value};
+use toolcrib_engine::{READ_SKILL, Skill};
+
+use super::{
+    exchange::{Asked, Outcome},
+    quoted::shortened,
+    resources::{one_page, uri_of},
+};
+
+const SCHEME: &str = "skill://";
+
+/// The limits of SEP-2640 for one skill; a larger one is not served.
+const MOST_FILES: usize = 512;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The limit of a description in the format of skills, in characters.
+const MOST_DESCRIPTION: usize = 1024;
+
+/// A skill as clients read it.
+struct Served {
+    frontmatter: SkillFrontmatter,
+    /// The contents by path, `SKILL.md` among them.
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// `skills/list`.
+pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    one_page(params)?;
+    let _place = asked.place()?;
+    let mut entries = Vec::new();
+    for skill in permitted(asked) {
+        entries.extend(served(asked, &skill).await?.map(|served| served.entry()));
+    }
+    Ok(ListSkillsResult::with_all_items(entries).into())
+}
+
+/// `skills/get`.
+pub(super) async fn get(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    let _place = asked.place()?;
+    let uri = uri_of(params)?;
+    let found = find(asked, &uri).await?.filter(|(_, path)| path == SKILL_MD);
+    let (served, _) = found.ok_or_else(|| absent("skill", &uri))?;
+    Ok(GetSkillResult::new(served.entry()).into())
+}
+
+/// `resources/directory/read`.
+pub(super) async fn directory(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+    one_page(params)?;
+    let _place = asked.place()?;
+    let uri = uri_of(params)?;
+    let found = find(asked, &uri).await?;
+    let children = found.and_then(|(served, path)| served.children(&path));
+    let children = children.ok_or_else(|| absent("directory", &uri))?;
+    Ok(ListResourcesResult::with_all_items(children).into())
+}
+
+/// The content of a skill's file; `None` if it is not one of a skill that the caller may read.
+pub(super) async fn read(asked: &Asked<'_>, uri: &str) -> Result<Option<Outcome>, ErrorData> {
+    let Some((served, path)) = find(asked, uri).await? else { return Ok(None) };
+    let Some(content) = served.files.get(&path) else { return Ok(None) };
+    let contents = match std::str::from_utf8(content) {
+        Ok(text) => ResourceContents::text(text, uri),
+        Err(_) => ResourceContents::blob(BASE64_STANDARD.encode(content), uri),
+    };
+    let contents = contents.with_mime_type(media_type(&path, content));
+    Ok(Some(Ok(ReadResourceResult::new(vec![contents]).into())))
+}
+
+/// The `SKILL.md` of each skill, for `resources/list`.
+pub(super) fn listed(asked: &Asked<'_>) -> Vec<Resource> {
+    let resource = |skill: &Skill| {
+        let frontmatter = frontmatter(asked, skill)?;
+        let resource = Resource::new(uri(&frontmatter.name, SKILL_MD), frontmatter.name);
+        Some(resource.with_description(frontmatter.description).with_mime_type("text/markdown"))
+    };
+    permitted(asked).iter().filter_map(|skill| resource(skill)).collect()
+}
+
+/// The skills that the caller may activate.
+fn permitted(asked: &Asked<'_>) -> Vec<Arc<Skill>> {
+    let (gateway, access) = (&asked.serving.gateway, &asked.caller.access);
+    let skills = gateway.engine.skills_of(access.personality.as_deref());
+    let may_activate = |skill: &&Arc<Skill>| {
+        let access = access.as_ref().clone().skill(skill.id.clone());
+        gateway.check(&access).is_ok()
+    };
+    skills.iter_shared().filter(may_activate).cloned().collect()
+}
+
+/// The skill of a URI and the path within it, which need not exist; empty for its folder.
+async fn find(asked: &Asked<'_>, uri: &str) -> Result<Option<(Served, String)>, ErrorData> {
+    let Some(rest) = uri.strip_prefix(SCHEME) else { return Ok(None) };
+    let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_it = |skill: &&Arc<Skill>| skill.id.as_str() == name;
+    let Some(skill) = permitted(asked).iter().find(is_it).cloned() else { return Ok(None) };
+    Ok(served(asked, &skill).await?.map(|served| (served, path.to_owned())))
+}
+
+/// Reads a skill; `None` if its name is not one of the format, or it is larger than the format
+/// permits.
+async fn served(asked: &Asked<'_>, skill: &Arc<Skill>) -> Result<Option<Served>, ErrorData> {
+    let Some(frontmatter) = frontmatter(asked, skill) else { return Ok(None) };
+    let redactor = asked.serving.gateway.engine.redactor();
+    let body =
+        redactor.text(&manifest(&frontmatter, skill, asked.era.session().is_some())).into_owned();
+    let mut files = BTreeMap::from([(SKILL_MD.to_owned(), body.into_bytes())]);
+    if let Some(source) = skill.files.clone() {
+        let read = move || {
+            let mut bytes = 0;
+            let mut contents = Vec::new();
+            for path in source.list().ok()?.into_iter().filter(|path| path != SKILL_MD) {
+                let content = source.read(&path).ok()?;
+                bytes += content.len();
+                if contents.len() + 1 >= MOST_FILES || bytes > MOST_BYTES {
+                    return None;
+                }
+                contents.push((path, content));
+            }
+            Some(contents)
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let read = read.map_err(|_| ErrorData::internal_error("the skill cannot be read", None))?;
+        let Some(contents) = read else { return Ok(None) };
+        files.extend(contents.into_iter().map(|(path, content)| {
+            match String::from_utf8(content) {
+                Ok(text) => (path, redactor.text(&text).into_owned().into_bytes()),
+                Err(binary) => (path, binary.into_bytes()),
+            }
+        }));
+    }
+    Ok(Some(Served { frontmatter, files }))
+}
+
+/// The name and description; `None` if the id is not a name of the format.
+fn frontmatter(asked: &Asked<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
+    let name = skill.id.as_str();
+    let description = asked.serving.gateway.engine.redactor().text(&skill.description);
+    let description: String = description.chars().take(MOST_DESCRIPTION).collect();
+    is_name(name).then(|| SkillFrontmatter::new(name, description))
+}
+
+/// The text of `SKILL.md`, for clients that are offered `read_skill` or not. Keys of a project's own file are for this program, and not repeated.
+fn manifest(
+    SkillFrontmatter { name, description, .. }: &SkillFrontmatter,
+    skill: &Skill,
+    has_read_skill: bool,
+) -> String {
+    // A JSON string is one of YAML.
+    let description = Value::from(description.as_str());
+    let mut text = format!("---\nname: {name}\ndescription: {description}\n---\n\n");
+    text.push_str(&skill.guide());
+    if has_read_skill && !skill.tools.is_empty() {
+        text.push_str(&format!(
+            "\n\nCall `{READ_SKILL}` with the id `{name}` first: it offers the tools of this skill."
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+impl Served {
+    fn entry(&self) -> Entry {
+        let name = &self.frontmatter.name;
+        let file = |(path, content): (&String, &Vec<u8>)| {
+            SkillResource::from_bytes(uri(name, path), content)
+        };
+        let files = self.files.iter().map(file).collect();
+        Entry::new(uri(name, SKILL_MD), self.frontmatter.clone(), SkillResources::Files(files))
+    }
+
+    /// The files and folders of a folder; `None` if there is no such folder.
+    fn children(&self, folder: &str) -> Option<Vec<Resource>> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let mut children = BTreeMap::new();
+        for (path, content) in &self.files {
+            let Some(below) = path.strip_prefix(&prefix) else { continue };
+            let (child, is_folder) = match below.split_once('/') {
+                Some((child, _)) => (child, true),
+                None => (below, false),
+            };
+            let resource =
+                Resource::new(uri(&self.frontmatter.name, &format!("{prefix}{child}")), child);
+            let media_type =
+                if is_folder { DIRECTORY_MIME_TYPE } else { media_type(path, content) };
+            children.insert(child, resource.with_mime_type(media_type));
+        }
+        (!children.is_empty()).then(|| children.into_values().collect())
+    }
+}
+
+fn uri(name: &str, path: &str) -> String {
+    format!("{SCHEME}{name}/{path}")
+}
+
+fn media_type(path: &str, content: &[u8]) -> &'static str {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending {
+        "md" => "text/markdown",
+        "json" => "application/json",
+        "png" => "image/png",
+        "pdf" => "application/pdf",
+        _ if std::str::from_utf8(content).is_ok() => "text/plain",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Whether an id is a name by the specification of skills: up to 64 lower-case letters, digits and
+/// single hyphens between them.
+fn is_name(id: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    id.len() <= 64 && id.split('-').all(is_word)
+}
+
+fn absent(kind: &str, uri: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("there is no {kind} `{}`", shortened(uri)), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn names_are_those_of_the_format() {
+        for (id, is) in [
+            ("billing", true),
+            ("git-workflow-2", true),
+            ("Billing", false),
+            ("a--b", false),
+            ("-a", false),
+            ("a b", false),
+            ("a/b", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name(id), is, "{id}");
+        }
+        assert!(is_name(&"a".repeat(64)) && !is_name(&"a".repeat(65)));
+    }
+}
