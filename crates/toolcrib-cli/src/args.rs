@@ -23,7 +23,7 @@ pub(crate) use self::{
     chat::ChatArgs,
     identity::{Claim, Situation, Whom, claims},
     lint::{LintArgs, ToolsArgs},
-    lock::{LockCommand, LockScope},
+    lock::{AcceptArgs, LockCommand, LockScope},
     mcp::McpCommand,
     run::{ModelArgs, ResumeArgs, RunArgs},
     serve::{HttpAddress, ServeArgs},

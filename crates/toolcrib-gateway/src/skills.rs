@@ -16,7 +16,7 @@ use rmcp::{
     },
 };
 use serde_json::{Map, Value};
-use toolcrib_engine::{READ_SKILL, Skill};
+use toolcrib_engine::{READ_SKILL, Redactor, Skill, SkillFiles};
 
 use super::{
     exchange::{Asked, Outcome},
@@ -26,7 +26,7 @@ use super::{
 
 const SCHEME: &str = "skill://";
 
-/// The limits of SEP-2640 for one skill; a larger one is not served.
+/// The limits of SEP-2640 for one skill, `SKILL.md` included; a larger one is not served.
 const MOST_FILES: usize = 512;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
@@ -46,7 +46,7 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
     let _place = asked.place()?;
     let mut entries = Vec::new();
     for skill in permitted(asked) {
-        entries.extend(served(asked, &skill).await?.map(|served| served.entry()));
+        entries.extend(served(asked, &skill, None).await?.map(|served| served.entry()));
     }
     Ok(ListSkillsResult::with_all_items(entries).into())
 }
@@ -55,8 +55,9 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
 pub(super) async fn get(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
     let _place = asked.place()?;
     let uri = uri_of(params)?;
-    let found = find(asked, &uri).await?.filter(|(_, path)| path == SKILL_MD);
-    let (served, _) = found.ok_or_else(|| absent("skill", &uri))?;
+    let found = find(asked, &uri).filter(|(_, path)| *path == SKILL_MD);
+    let (skill, _) = found.ok_or_else(|| absent("skill", &uri))?;
+    let served = served(asked, &skill, None).await?.ok_or_else(|| absent("skill", &uri))?;
     Ok(GetSkillResult::new(served.entry()).into())
 }
 
@@ -65,21 +66,23 @@ pub(super) async fn directory(asked: &Asked<'_>, params: &Map<String, Value>) ->
     one_page(params)?;
     let _place = asked.place()?;
     let uri = uri_of(params)?;
-    let found = find(asked, &uri).await?;
-    let children = found.and_then(|(served, path)| served.children(&path));
+    let (skill, path) = find(asked, &uri).ok_or_else(|| absent("directory", &uri))?;
+    let served = served(asked, &skill, None).await?;
+    let children = served.and_then(|served| served.children(path));
     let children = children.ok_or_else(|| absent("directory", &uri))?;
     Ok(ListResourcesResult::with_all_items(children).into())
 }
 
 /// The content of a skill's file; `None` if it is not one of a skill that the caller may read.
 pub(super) async fn read(asked: &Asked<'_>, uri: &str) -> Result<Option<Outcome>, ErrorData> {
-    let Some((served, path)) = find(asked, uri).await? else { return Ok(None) };
-    let Some(content) = served.files.get(&path) else { return Ok(None) };
+    let Some((skill, path)) = find(asked, uri) else { return Ok(None) };
+    let Some(served) = served(asked, &skill, Some(path)).await? else { return Ok(None) };
+    let Some(content) = served.files.get(path) else { return Ok(None) };
     let contents = match std::str::from_utf8(content) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(_) => ResourceContents::blob(BASE64_STANDARD.encode(content), uri),
     };
-    let contents = contents.with_mime_type(media_type(&path, content));
+    let contents = contents.with_mime_type(media_type(path, content));
     Ok(Some(Ok(ReadResourceResult::new(vec![contents]).into())))
 }
 
@@ -105,47 +108,61 @@ fn permitted(asked: &Asked<'_>) -> Vec<Arc<Skill>> {
 }
 
 /// The skill of a URI and the path within it, which need not exist; empty for its folder.
-async fn find(asked: &Asked<'_>, uri: &str) -> Result<Option<(Served, String)>, ErrorData> {
-    let Some(rest) = uri.strip_prefix(SCHEME) else { return Ok(None) };
+fn find<'a>(asked: &Asked<'_>, uri: &'a str) -> Option<(Arc<Skill>, &'a str)> {
+    let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_it = |skill: &&Arc<Skill>| skill.id.as_str() == name;
-    let Some(skill) = permitted(asked).iter().find(is_it).cloned() else { return Ok(None) };
-    Ok(served(asked, &skill).await?.map(|served| (served, path.to_owned())))
+    let is_it = |skill: &Arc<Skill>| skill.id.as_str() == name;
+    Some((permitted(asked).into_iter().find(is_it)?, path))
 }
 
-/// Reads a skill; `None` if its name is not one of the format, or it is larger than the format
-/// permits.
-async fn served(asked: &Asked<'_>, skill: &Arc<Skill>) -> Result<Option<Served>, ErrorData> {
+/// Reads a skill with all of its files, or with this one; `None` if its name is not one of the
+/// format, if it is larger than the format permits, or if a file cannot be read.
+async fn served(
+    asked: &Asked<'_>,
+    skill: &Skill,
+    only: Option<&str>,
+) -> Result<Option<Served>, ErrorData> {
     let Some(frontmatter) = frontmatter(asked, skill) else { return Ok(None) };
-    let redactor = asked.serving.gateway.engine.redactor();
-    let body =
-        redactor.text(&manifest(&frontmatter, skill, asked.era.session().is_some())).into_owned();
-    let mut files = BTreeMap::from([(SKILL_MD.to_owned(), body.into_bytes())]);
+    let redactor = asked.serving.gateway.engine.redactor().clone();
+    let manifest = manifest(&frontmatter, skill, asked.era.session().is_some());
+    let manifest = redactor.text(&manifest).into_owned().into_bytes();
+    let mut files = BTreeMap::from([(SKILL_MD.to_owned(), manifest)]);
     if let Some(source) = skill.files.clone() {
-        let read = move || {
-            let mut bytes = 0;
-            let mut contents = Vec::new();
-            for path in source.list().ok()?.into_iter().filter(|path| path != SKILL_MD) {
-                let content = source.read(&path).ok()?;
-                bytes += content.len();
-                if contents.len() + 1 >= MOST_FILES || bytes > MOST_BYTES {
-                    return None;
-                }
-                contents.push((path, content));
-            }
-            Some(contents)
-        };
+        let only = only.map(str::to_owned);
+        let read = move || contents(&*source, only.as_deref(), &redactor);
         let read = tokio::task::spawn_blocking(read).await;
         let read = read.map_err(|_| ErrorData::internal_error("the skill cannot be read", None))?;
         let Some(contents) = read else { return Ok(None) };
-        files.extend(contents.into_iter().map(|(path, content)| {
-            match String::from_utf8(content) {
-                Ok(text) => (path, redactor.text(&text).into_owned().into_bytes()),
-                Err(binary) => (path, binary.into_bytes()),
-            }
-        }));
+        files.extend(contents);
     }
     Ok(Some(Served { frontmatter, files }))
+}
+
+/// The redacted files beside `SKILL.md`, or this one of them.
+fn contents(
+    source: &dyn SkillFiles,
+    only: Option<&str>,
+    redactor: &Redactor,
+) -> Option<Vec<(String, Vec<u8>)>> {
+    let mut paths = source.list().ok()?;
+    paths.retain(|path| path != SKILL_MD);
+    if paths.len() >= MOST_FILES {
+        return None;
+    }
+    paths.retain(|path| only.is_none_or(|only| path == only));
+    let (mut contents, mut bytes) = (Vec::new(), 0);
+    for path in paths {
+        let content = source.read(&path).ok()?;
+        bytes += content.len();
+        if bytes > MOST_BYTES {
+            return None;
+        }
+        contents.push(match String::from_utf8(content) {
+            Ok(text) => (path, redactor.text(&text).into_owned().into_bytes()),
+            Err(binary) => (path, binary.into_bytes()),
+        });
+    }
+    Some(contents)
 }
 
 /// The name and description; `None` if the id is not a name of the format.
@@ -156,7 +173,8 @@ fn frontmatter(asked: &Asked<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
     is_name(name).then(|| SkillFrontmatter::new(name, description))
 }
 
-/// The text of `SKILL.md`, for clients that are offered `read_skill` or not. Keys of a project's own file are for this program, and not repeated.
+/// The text of `SKILL.md`, for clients that are offered `read_skill` or not. Keys of a project's own
+/// file are for this program, and not repeated.
 fn manifest(
     SkillFrontmatter { name, description, .. }: &SkillFrontmatter,
     skill: &Skill,

@@ -12,15 +12,24 @@ Examples:
   toolcrib lock diff git git_log
   toolcrib lock diff --json")]
     Diff(LockScope),
-    /// Accept definitions as they are listed now, and show them
+    /// Accept definitions as they are listed now: shows them, and asks at a terminal
     #[command(after_help = "\
 Examples:
   toolcrib lock accept git git_log -p my-agent
   toolcrib lock accept git
-  toolcrib lock accept
+  toolcrib lock accept --yes
 
 A running `serve` offers an accepted definition within two seconds.")]
-    Accept(LockScope),
+    Accept(AcceptArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    #[command(flatten)]
+    pub(crate) scope: LockScope,
+    /// Do not ask at the terminal after the definitions are shown
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// The definitions that a command is about.

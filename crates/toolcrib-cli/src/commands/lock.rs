@@ -5,9 +5,15 @@ use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_mcp::{__internal::AssetKind, McpClient};
 use toolcrib_project::{DeclaredHub, LockError, LockEvent, PinChange, Project};
 
-use super::{ChosenModel, Problem, Purpose, engine, mcp::unless_cancelled, with_project};
+use super::{
+    ChosenModel, Problem, Purpose,
+    consent::{ask, can_ask},
+    engine,
+    mcp::unless_cancelled,
+    with_project,
+};
 use crate::{
-    args::{Global, LockCommand, LockScope},
+    args::{AcceptArgs, Global, LockCommand, LockScope},
     exit::{self, Exit},
     output::{self, LockJson},
 };
@@ -17,14 +23,14 @@ pub(super) async fn lock(
     command: LockCommand,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let (scope, accepts) = match command {
-        LockCommand::Diff(scope) => (scope, false),
-        LockCommand::Accept(scope) => (scope, true),
+    let (scope, accepts, yes) = match command {
+        LockCommand::Diff(scope) => (scope, false, false),
+        LockCommand::Accept(AcceptArgs { scope, yes }) => (scope, true, yes),
     };
     let model = ChosenModel::default();
     with_project(global, Purpose::Review, model, &cancellation, async |project| {
         check_scope(project, &scope)?;
-        let unreachable = unless_cancelled(ask(project, &scope), &cancellation).await??;
+        let unreachable = unless_cancelled(list(project, &scope), &cancellation).await??;
         let lock = project.lock();
         let changes: Vec<_> =
             lock.changes().into_iter().filter(|change| scope.contains(change)).collect();
@@ -37,6 +43,14 @@ pub(super) async fn lock(
             );
             return Err(Problem::usage(message));
         }
+        let asks = accepts && !changes.is_empty() && !yes && !global.json && can_ask();
+        if asks {
+            output::lock_changes(&changes, false, true);
+            if !ask("Accept as listed?") {
+                let message = "not accepted; a changed definition stays withheld";
+                return Err(Problem::failed("not_accepted", message));
+            }
+        }
         if accepts && !changes.is_empty() {
             lock.accept(&changes)?;
         }
@@ -47,7 +61,10 @@ pub(super) async fn lock(
                 unreachable: &unreachable,
             });
         } else {
-            output::lock_changes(&changes, accepts, global.quiet);
+            match asks {
+                true => output::accepted(changes.len()),
+                false => output::lock_changes(&changes, accepts, global.quiet),
+            }
             unreachable.iter().for_each(|problem| output::complain(problem));
             if accepts && !global.quiet && !changes.is_empty() {
                 output::advisory(project.approvals().advisory());
@@ -85,11 +102,11 @@ fn check_scope(project: &Project, scope: &LockScope) -> Result<(), Problem> {
 }
 
 /// Lists everything that is pinned; returns the errors of sources that cannot be listed.
-async fn ask(project: &Project, scope: &LockScope) -> Result<Vec<String>, Problem> {
+async fn list(project: &Project, scope: &LockScope) -> Result<Vec<String>, Problem> {
     let mut problems = Vec::new();
     for server in project.mcp_servers().iter().filter(|server| scope.has(server.name().as_str())) {
         match server.client() {
-            Ok(client) => problems.extend(ask_server(client).await.err()),
+            Ok(client) => problems.extend(list_server(client).await.err()),
             Err(reason) => {
                 problems.push(format!("MCP server `{}` cannot be used: {reason}", server.name()));
             }
@@ -105,7 +122,7 @@ async fn ask(project: &Project, scope: &LockScope) -> Result<Vec<String>, Proble
     Ok(problems)
 }
 
-async fn ask_server(client: &McpClient) -> Result<(), String> {
+async fn list_server(client: &McpClient) -> Result<(), String> {
     let client = client.on_behalf_of(&Identity::conversation("lock"));
     client.refresh().await.map_err(|error| error.to_string())?;
     let offers = client.offers().await.map_err(|error| error.to_string())?;

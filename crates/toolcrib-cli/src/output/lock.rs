@@ -72,6 +72,11 @@ pub(crate) fn lock_changes(changes: &[PinChange], accepted: bool, quiet: bool) {
     }
 }
 
+/// After the definitions were shown, and accepted at the terminal.
+pub(crate) fn accepted(definitions: usize) {
+    say!("{GOOD}accepted{GOOD:#} {}", count(definitions, "definition"));
+}
+
 /// The texts that differ, by field; removed words in `[-…-]`, new ones in `{+…+}`.
 fn differences(change: &PinChange) -> Vec<(String, String)> {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());

@@ -48,7 +48,7 @@ pub(crate) use self::{
     find::{Expected, FindJson, Found, found},
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, parsed, withheld},
-    lock::{LockJson, lock_changes, pin_changed, pinned, pins_unsaved},
+    lock::{LockJson, accepted, lock_changes, pin_changed, pinned, pins_unsaved},
     login::{LoginJson, LoginsJson, logged_in, logged_out, login_address, logins},
     mcp::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     serve::{Piped, message},
-    support::{Project, wait_for},
+    support::{Project, at_terminal, wait_for},
 };
 
 /// A server that lists the present content of `tools.json`, and announces a change in each call.
@@ -153,6 +153,22 @@ fn instructions_of_a_server_are_pinned_too() {
     project.write("tools.json", &file.to_string());
     let diff = project.toolcrib(&["lock", "diff", "s"]);
     assert!(diff.stdout.contains("text: Be [-kind.-]{+cruel.+}"), "{}", diff.stdout);
+}
+
+#[test]
+fn at_a_terminal_the_change_is_shown_and_a_person_accepts_it() {
+    let project = project("");
+    assert_eq!(project.toolcrib(&["lock", "accept"]).code, Some(0));
+    project.write("tools.json", &definitions("Pays twice.", "Greets."));
+    let accept = || project.command(&["lock", "accept", "s", "pay"]);
+    for (answer, accepted) in [("n\n", false), ("", false), ("y\n", true)] {
+        let (code, screen) = at_terminal(&accept(), "Accept as listed? [y/N]", answer);
+        assert_eq!(code, Some(if accepted { 0 } else { 1 }), "{screen}");
+        assert!(screen.contains("{+Pays twice.+}") || screen.contains("{+twice.+}"), "{screen}");
+        assert_eq!(screen.contains("accepted 1 definition"), accepted, "{screen}");
+        let diff = project.toolcrib(&["lock", "diff", "s", "pay"]);
+        assert_eq!(diff.code, Some(i32::from(!accepted)), "{}", diff.stdout);
+    }
 }
 
 #[test]
