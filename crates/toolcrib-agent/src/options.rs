@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_core::{Message, ToolChoice, UsageStore};
 use toolcrib_engine::TurnOptions;
 
-use crate::session::Session;
+use crate::{run::Child, session::Session};
 
 /// The settings of an agent, besides its engine and its model.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,6 +143,8 @@ pub struct RunOptions {
     /// The store that sums up the usage of runs. A [`Budget`] requires one. If it cannot be written,
     /// the run fails. Default: none.
     pub usage_store: Option<Arc<dyn UsageStore>>,
+    /// Set if the run is that of a child agent.
+    pub(crate) child: Option<Child>,
 }
 
 impl From<TurnOptions> for RunOptions {

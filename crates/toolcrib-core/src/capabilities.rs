@@ -48,6 +48,9 @@ pub struct Capabilities {
     /// [`ToolContext::clarifier`](crate::ToolContext::clarifier).
     #[serde(skip_serializing_if = "is_false")]
     pub person: bool,
+    /// Whether it gives tasks to child agents; see [`DelegateHandle`](crate::DelegateHandle).
+    #[serde(skip_serializing_if = "is_false")]
+    pub agents: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
@@ -128,6 +131,13 @@ impl Capabilities {
     #[must_use]
     pub fn person(mut self) -> Self {
         self.person = true;
+        self
+    }
+
+    /// Adds tasks for child agents.
+    #[must_use]
+    pub fn agents(mut self) -> Self {
+        self.agents = true;
         self
     }
 

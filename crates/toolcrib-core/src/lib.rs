@@ -13,6 +13,7 @@
 //! | What happened? | [`Event`], [`Events`] |
 //! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`], [`KvStore`] |
 
+mod agent_task;
 mod approval;
 mod artifact;
 mod availability;
@@ -71,6 +72,7 @@ mod wide_integers;
 mod withheld_tool;
 
 pub use self::{
+    agent_task::{AgentTask, Delegate, DelegateHandle},
     approval::{
         Approval, ApprovalGrant, ApprovalRequest, ApprovalState, ApprovalStore, ApprovalStoreError,
         Approver, NotStorableError, ParkedCall, SecretReference, Settlement, StoredApproval,

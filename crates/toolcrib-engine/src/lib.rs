@@ -10,6 +10,7 @@
 
 mod asked;
 mod builder;
+mod child;
 mod clarify;
 mod compose;
 mod deferral;
@@ -37,6 +38,7 @@ mod validators;
 
 pub use self::{
     builder::{BuildError, EngineBuilder},
+    child::{ChildAgents, ParentTurn},
     compose::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld},
     deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, Revealed, SEARCH_TOOLS},
     engine::Engine,

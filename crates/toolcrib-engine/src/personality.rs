@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use toolcrib_core::{Glob, NetworkRules, ToolDefinition};
 
+use crate::child::ParentTurn;
+
 /// The id of the personality of a run that names none.
 pub const DEFAULT_PERSONALITY: &str = "default";
 
@@ -53,6 +55,8 @@ pub struct Personality {
     /// one are not offered, and every handle refuses it. It does not limit the file access that an
     /// MCP server or a program has by itself.
     pub files: Option<Arc<[Arc<str>]>>,
+    /// The turn whose limits apply too, in the turn of a child agent.
+    pub(crate) parent: Option<Arc<ParentTurn>>,
 }
 
 impl Default for Personality {
@@ -67,6 +71,7 @@ impl Default for Personality {
             plugins: None,
             network: Arc::default(),
             files: None,
+            parent: None,
         }
     }
 }
@@ -145,7 +150,8 @@ impl Personality {
 
     /// Whether `plugins` admits a plugin.
     pub(crate) fn reaches_plugin(&self, plugin: &str) -> bool {
-        lists(self.plugins.as_deref(), plugin)
+        let by_parent = |parent: &Arc<ParentTurn>| parent.personality.reaches_plugin(plugin);
+        lists(self.plugins.as_deref(), plugin) && self.parent.as_ref().is_none_or(by_parent)
     }
 
     /// The objection to a tool; `None` when it is reached.
@@ -155,6 +161,19 @@ impl Personality {
     }
 
     fn why_not<'a>(&self, tool: &'a ToolDefinition) -> Option<WhyNot<'a>> {
+        if let Some(parent) = &self.parent {
+            if tool.capabilities().agents && !parent.may_delegate {
+                return Some(WhyNot::Depth);
+            }
+            // Toolcrib's own tools depend on the child's skills and artifacts.
+            let is_offered = match tool.is_framework() {
+                true => parent.personality.reaches(tool),
+                false => parent.menu.get(tool.name()).is_some(),
+            };
+            if !is_offered {
+                return Some(WhyNot::Parent);
+            }
+        }
         let excludes = |glob: &Glob| glob.matches_tool(tool);
         if self.exclude.iter().any(excludes) {
             return Some(WhyNot::Excluded);
@@ -203,6 +222,8 @@ enum WhyNot<'a> {
     McpServer(&'a str),
     Plugin(&'a str),
     Files(&'a str),
+    Parent,
+    Depth,
     Toolset(Option<&'a str>),
 }
 
@@ -210,6 +231,8 @@ impl fmt::Display for Objection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let personality = self.personality;
         match self.why {
+            WhyNot::Parent => f.write_str("the turn that gave the task is not offered it"),
+            WhyNot::Depth => f.write_str("an agent of this depth cannot give tasks"),
             WhyNot::Excluded => write!(f, "personality `{personality}` excludes it"),
             WhyNot::McpServer(server) => write!(
                 f,

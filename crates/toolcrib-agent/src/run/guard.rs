@@ -5,6 +5,7 @@ use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 use serde_json::Value;
 use toolcrib_core::{Arguments, Digest, ErrorCode, Message, ToolCall, ToolResult, args_digest};
 
+use super::tally::Tally;
 use crate::options::TurnLimits;
 
 /// A limit or budget that a turn has reached.
@@ -35,6 +36,8 @@ impl Reached {
 /// Counts the calls and denials of a turn.
 pub(super) struct Guard {
     limits: TurnLimits,
+    /// Counts the calls, those of child agents included.
+    tally: Arc<Tally>,
     calls: u32,
     by_tool: HashMap<Arc<str>, u32>,
     /// The last call, and the length of the row of calls that are identical to it.
@@ -45,10 +48,10 @@ pub(super) struct Guard {
 
 impl Guard {
     /// A guard that has counted the calls of these messages: those of the turn so far.
-    pub(super) fn new(limits: &TurnLimits, turn: &[Message]) -> Self {
-        let limits = limits.clone();
+    pub(super) fn new(tally: &Arc<Tally>, turn: &[Message]) -> Self {
+        let (limits, tally) = (tally.limits().clone(), Arc::clone(tally));
         let (calls, by_tool, row) = (0, HashMap::new(), (None, 0));
-        let mut guard = Self { limits, calls, by_tool, row, denials: 0, reached: None };
+        let mut guard = Self { limits, tally, calls, by_tool, row, denials: 0, reached: None };
         for message in turn {
             if let Message::Assistant { calls, .. } = message {
                 calls.iter().for_each(|call| drop(guard.admit(call)));
@@ -72,7 +75,7 @@ impl Guard {
         let limits = &self.limits;
         let over = |limit: Option<u32>, count: u32| limit.filter(|limit| count > *limit);
         let name: String = call.name.chars().take(64).collect();
-        let reached = if let Some(limit) = over(limits.max_calls, self.calls + 1) {
+        let reached = if let Some(limit) = self.tally.over_calls() {
             Some(("max_calls", None, format!("{limit} calls")))
         } else if let Some(limit) = over(limits.max_calls_per_tool, of_tool) {
             let what = format!("{limit} calls of `{name}`");
@@ -90,6 +93,7 @@ impl Guard {
             return Err(format!("not made: {message}"));
         }
         self.calls += 1;
+        self.tally.called();
         self.by_tool.insert(Arc::clone(&call.name), of_tool);
         self.row = (Some(digest(call)), identical);
         Ok(())

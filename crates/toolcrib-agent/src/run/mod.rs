@@ -1,6 +1,7 @@
 //! A run: one message up to the answer. The loop is the engine's; the steps of a run are one
 //! function each: `run → drive → (step → ask)* → ask_without_calls`.
 
+mod child;
 mod compaction;
 mod guard;
 mod last_notice;
@@ -13,6 +14,7 @@ mod report;
 mod request;
 mod sanitize;
 mod spending;
+mod tally;
 mod trace;
 mod transcript;
 
@@ -26,10 +28,16 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd, TurnOptions};
 
-pub(crate) use self::prefix::Conversations;
+pub(crate) use self::{child::Child, prefix::Conversations};
 use self::{
-    model_loop::ModelLoop, prefix::Prefix, recording::Recording, report::Report,
-    spending::Spending, transcript::Transcript,
+    child::{CHILD_NOTICE, Children},
+    model_loop::ModelLoop,
+    prefix::Prefix,
+    recording::Recording,
+    report::Report,
+    spending::Spending,
+    tally::Tally,
+    transcript::Transcript,
 };
 use crate::{
     models::Models,
@@ -160,12 +168,23 @@ impl Beginning {
 }
 
 /// Runs one message to its end, or the interrupted turn of a session.
-async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions) -> RunOutcome {
+async fn run(
+    agent: &Arc<AgentParts>,
+    message: Option<Arc<str>>,
+    options: RunOptions,
+) -> RunOutcome {
     let began = Instant::now();
-    let RunOptions { mut turn, history, session, tool_choices, turn_timeout, usage_store } =
+    let RunOptions { mut turn, history, session, tool_choices, turn_timeout, usage_store, child } =
         options;
     let owner = SessionOwner { tenant: turn.tenant.clone(), principal: turn.principal.clone() };
-    let session_id = session.as_ref().map(|session| Arc::clone(session.id()));
+    let of_parent = child.as_ref().and_then(|child| child.session.as_ref());
+    let session_id = session.as_ref().map(Session::id).or(of_parent).cloned();
+    let own_limits = child.as_ref().map_or(&agent.settings.limits, |child| &child.limits);
+    let parents = child.as_ref().map(|child| Arc::clone(&child.tally));
+    let tally = Tally::new(own_limits.clone(), parents);
+    let levels = child.as_ref().map(|child| child.levels);
+    let (store, id) = (usage_store.clone(), session_id.clone());
+    turn.child_agents = Some(Arc::new(Children::of(agent, &turn, store, id, &tally, levels)));
     let opened = session.clone();
     let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
     let Beginning { mut recording, messages, message, interrupted } = match beginning {
@@ -189,13 +208,13 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
         let error = RunError::new(RunError::NO_MODEL, no_model(&personality));
         return never_began(error, messages, began);
     };
-    let (budget, limits) = (&agent.settings.budget, &agent.settings.limits);
-    let spending = Spending::new(usage_store, owner, session_id, budget, limits);
+    let budget = &agent.settings.budget;
+    let spending = Spending::new(usage_store, owner, session_id, budget, tally);
     if let Err(error) = spending.check_models(models) {
         return never_began(error, messages, began);
     }
     let system = personality.system.as_ref().unwrap_or(&agent.settings.system);
-    let system = system_text(turn.skills(), system, &skills);
+    let system = system_text(turn.skills(), system, child.is_some(), &skills);
 
     let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
     let first_sent = recording.as_ref().map(|recording| Arc::clone(recording.first_sent()));
@@ -216,7 +235,8 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
         &personality.id,
     );
     let mut model_loop = ModelLoop::new(transcript, tool_choices);
-    let mut iterations_left = agent.settings.max_iterations;
+    let of_child = child.and_then(|child| child.max_iterations);
+    let mut iterations_left = of_child.unwrap_or(agent.settings.max_iterations);
     let mut answered = None;
     if let Some(interrupted) = interrupted {
         let responses = interrupted.responses;
@@ -266,8 +286,9 @@ async fn run(agent: &AgentParts, message: Option<Arc<str>>, options: RunOptions)
 }
 
 /// The system text of a run; it does not change until the run ends.
-fn system_text(known: &Skills, system: &str, skills: &[SkillId]) -> Arc<str> {
+fn system_text(known: &Skills, system: &str, is_child: bool, skills: &[SkillId]) -> Arc<str> {
     let mut parts = vec![system.trim().to_owned(), FENCE_NOTICE.to_owned()];
+    parts.extend(is_child.then(|| CHILD_NOTICE.to_owned()));
     // A skill that is named twice is active once, at its last position.
     let last = |at: usize, id: &SkillId| !skills.iter().skip(at + 1).any(|later| later == id);
     let active = skills
@@ -340,6 +361,7 @@ impl RunState<'_> {
         // Its events belong to the trace.
         self.turn.end();
         let transcript = &mut self.model_loop.transcript;
+        transcript.report.add_children();
         transcript.report.iterations = self.turn.iterations();
         if let Err(error) = transcript.report.spending.finish().await {
             end.stopped = Stopped::Failed;

@@ -74,7 +74,7 @@ impl Executor for ModelLoop<'_> {
 
 impl<'a> ModelLoop<'a> {
     pub(super) fn new(transcript: Transcript<'a>, tool_choices: Vec<ToolChoice>) -> Self {
-        let guard = Guard::new(&transcript.agent.settings.limits, transcript.turn());
+        let guard = Guard::new(transcript.report.spending.tally(), transcript.turn());
         Self {
             guard,
             transcript,

@@ -131,7 +131,7 @@ async fn answer_by_code(
         Ok(response) => response.usage,
         Err(error) => error.usage,
     };
-    report.usage += received.usage;
+    report.used(received.usage);
     report.spending.answered_by_code(&received.usage);
     Ok(answer.and_then(|response| {
         check_answer(&request.tool_choice, &response)?;

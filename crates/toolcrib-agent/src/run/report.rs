@@ -10,6 +10,7 @@ use crate::outcome::RunEnd;
 /// end as the last event.
 pub(super) struct Report {
     events: Arc<TurnEvents>,
+    parent_turn: Option<Arc<str>>,
     pub(super) cancellation: CancellationToken,
     pub(super) began: Instant,
     pub(super) iteration: Option<u32>,
@@ -24,6 +25,7 @@ impl Report {
     pub(super) fn new(turn: &Turn, began: Instant, spending: Spending) -> Self {
         Self {
             events: Arc::clone(turn.events()),
+            parent_turn: turn.parent().map(|parent| Arc::clone(parent.turn_id())),
             cancellation: turn.cancellation().clone(),
             began,
             iteration: None,
@@ -32,6 +34,17 @@ impl Report {
             spending,
             over: None,
         }
+    }
+
+    /// Adds usage of the run.
+    pub(super) fn used(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.spending.tally().tell_parents(usage);
+    }
+
+    /// Adds the usage of child agents.
+    pub(super) fn add_children(&mut self) {
+        self.usage += self.spending.tally().take_children();
     }
 
     /// Ends the run if a limit or budget forbids another request.
@@ -64,6 +77,7 @@ impl Report {
             message: message.into(),
             model: model.into(),
             personality: Arc::clone(personality),
+            parent_turn: self.parent_turn.clone(),
         });
     }
 

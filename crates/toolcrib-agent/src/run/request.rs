@@ -76,7 +76,7 @@ pub(super) async fn ask(
         response.is_some(),
     );
     received.usage = usage;
-    report.usage += usage;
+    report.used(usage);
     report.spending.requested(&Requested {
         model: model.name(),
         price: model.price(),

@@ -9,10 +9,10 @@ use toolcrib_core::{
     UsageEntry, UsageSource, UsageStore,
 };
 
-use super::guard::Reached;
+use super::{guard::Reached, tally::Tally};
 use crate::{
     models::Models,
-    options::{Allowance, Budget, TurnLimits},
+    options::{Allowance, Budget},
     outcome::RunError,
 };
 
@@ -26,9 +26,8 @@ pub(super) struct Spending {
     owner: SessionOwner,
     session: Option<Arc<str>>,
     budget: Budget,
-    limits: TurnLimits,
-    /// The usage of the run, as limits count it.
-    spent: Spent,
+    /// The limits, and the usage that they count.
+    tally: Arc<Tally>,
     /// The usage that the store lacks.
     pending: Vec<UsageEntry>,
     /// The last menu, and the number of requests with it: its definitions are counted once the menu
@@ -54,16 +53,20 @@ impl Spending {
         owner: SessionOwner,
         session: Option<Arc<str>>,
         budget: &Budget,
-        limits: &TurnLimits,
+        tally: Arc<Tally>,
     ) -> Self {
-        let (budget, limits) = (budget.clone(), limits.clone());
-        let (spent, pending, offered) = (Spent::default(), Vec::new(), None);
-        Self { store, owner, session, budget, limits, spent, pending, offered }
+        let (budget, pending) = (budget.clone(), Vec::new());
+        Self { store, owner, session, budget, tally, pending, offered: None }
+    }
+
+    pub(super) fn tally(&self) -> &Arc<Tally> {
+        &self.tally
     }
 
     /// Refuses limits and budgets that cannot be kept.
     pub(super) fn check_models(&self, models: &Models) -> Result<(), RunError> {
-        let of_money = self.limits.max_cost_usd.or(self.budget.day.max_cost_usd);
+        let of_money = self.tally.all().find_map(|tally| tally.limits().max_cost_usd);
+        let of_money = of_money.or(self.budget.day.max_cost_usd);
         let of_money = of_money.or(self.budget.principal.max_cost_usd);
         let unpriced = models.all().find(|model| !model.reports_cost());
         if let (Some(_), Some(model)) = (of_money, unpriced) {
@@ -89,7 +92,7 @@ impl Spending {
         // The session keeps no estimates of requests that were cut off. A response without a price
         // has ended its run.
         earlier.assumed_costs = earlier.unknown_costs;
-        self.spent = self.spent.with(&earlier);
+        self.tally.resumed(&earlier);
     }
 
     /// Counts a request.
@@ -148,7 +151,7 @@ impl Spending {
     }
 
     fn add(&mut self, entry: UsageEntry) {
-        self.spent = self.spent.with(&entry);
+        self.tally.add(&entry);
         if self.store.is_some() {
             self.pending.push(entry);
         }
@@ -156,23 +159,7 @@ impl Spending {
 
     /// The limit of the run that its usage has reached.
     pub(super) fn over_limit(&self) -> Option<Reached> {
-        let (tokens, usd) = (self.spent.tokens, self.spent.usd);
-        if let Some(limit) = self.limits.max_tokens.filter(|limit| tokens >= *limit) {
-            let what = format!("{limit} tokens ({tokens} were used)");
-            return Some(Reached::of_run("max_tokens", None, &what));
-        }
-        let limit = self.limits.max_cost_usd?;
-        if self.spent.unknown_costs > 0 {
-            let what = format!(
-                "a cost of {limit} US dollars cannot be kept, because the cost of a response is \
-                 unknown: its model has no price for a part of its tokens"
-            );
-            return Some(Reached::of_run("max_cost_usd", None, &what));
-        }
-        (usd >= limit).then(|| {
-            let what = format!("a cost of {limit} US dollars ({usd:.4} were spent)");
-            Reached::of_run("max_cost_usd", None, &what)
-        })
+        self.tally.all().find_map(Tally::over_limit)
     }
 
     /// The limit or budget that forbids another request. Writes what the store lacks before.
@@ -217,6 +204,30 @@ impl Spending {
         let (owner, session, entries) =
             (self.owner.clone(), self.session.clone(), mem::take(&mut self.pending));
         blocking(move || store.add_usage(&owner, session.as_ref(), &entries)).await
+    }
+}
+
+impl Tally {
+    /// The limit that the usage has reached.
+    fn over_limit(&self) -> Option<Reached> {
+        let (spent, limits) = (self.spent(), self.limits());
+        let (tokens, usd) = (spent.tokens, spent.usd);
+        if let Some(limit) = limits.max_tokens.filter(|limit| tokens >= *limit) {
+            let what = format!("{limit} tokens ({tokens} were used)");
+            return Some(Reached::of_run("max_tokens", None, &what));
+        }
+        let limit = limits.max_cost_usd?;
+        if spent.unknown_costs > 0 {
+            let what = format!(
+                "a cost of {limit} US dollars cannot be kept, because the cost of a response is \
+                 unknown: its model has no price for a part of its tokens"
+            );
+            return Some(Reached::of_run("max_cost_usd", None, &what));
+        }
+        (usd >= limit).then(|| {
+            let what = format!("a cost of {limit} US dollars ({usd:.4} were spent)");
+            Reached::of_run("max_cost_usd", None, &what)
+        })
     }
 }
 

@@ -300,8 +300,9 @@ impl<'a> Transcript<'a> {
             recording.calls_ended(&results);
         }
         for result in &results {
-            self.report.usage += Usage::of_tool(result.cost_usd);
+            self.report.used(Usage::of_tool(result.cost_usd));
         }
+        self.report.add_children();
         self.report.spending.called(&results);
         self.tool_calls.extend(results);
     }

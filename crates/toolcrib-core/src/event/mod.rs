@@ -66,6 +66,9 @@ pub enum EventKind {
         model: Arc<str>,
         /// The id of the active personality.
         personality: Arc<str>,
+        /// The id of the turn that gave this one its task, if it is that of a child agent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_turn: Option<Arc<str>>,
     },
     /// The turn is the interrupted one of a session, and goes on. Follows `agent.turn_start`. The
     /// lists have the ids of the calls whose results the history lacks.

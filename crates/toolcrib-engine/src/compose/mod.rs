@@ -15,8 +15,8 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegisteredError, Catalog, Fact, Menu, OnCollision, Policy, RuleMatch, SkillId, Tool,
-    ToolName, WithheldByProvider,
+    AlreadyRegisteredError, Catalog, Effect, Fact, Menu, OnCollision, Policy, RuleMatch, SkillId,
+    Tool, ToolName, WithheldByProvider,
 };
 
 pub(crate) use self::recent::Recent;
@@ -53,12 +53,36 @@ pub(crate) struct Visibility {
 impl Visibility {
     /// Decides on a tool whose arguments are not known.
     pub(crate) fn judge(&self, tool: &Tool, facts: Facts<'_>) -> RuleMatch<'_> {
-        self.policy.judge(tool, &self.rule_facts(facts), None)
+        self.strictest(facts, |facts| self.policy.judge(tool, &self.rule_facts(facts), None))
     }
 
     /// Decides on a call.
     pub(crate) fn judge_call(&self, tool: &Tool, facts: Facts<'_>, args: &Value) -> RuleMatch<'_> {
-        self.policy.judge(tool, &self.rule_facts(facts), Some(args))
+        self.strictest(facts, |facts| self.policy.judge(tool, &self.rule_facts(facts), Some(args)))
+    }
+
+    /// The decision for a personality and, in the turn of a child agent, for those of the turns that
+    /// gave the task: the strictest, and of equal ones the first.
+    fn strictest<'v>(
+        &'v self,
+        mut facts: Facts<'_>,
+        judge: impl Fn(Facts<'_>) -> RuleMatch<'v>,
+    ) -> RuleMatch<'v> {
+        let strictness = |ruling: &RuleMatch<'_>| match ruling.effect() {
+            Effect::Allow => 0,
+            Effect::Ask => 1,
+            Effect::Deny => 2,
+            _ => 3,
+        };
+        let mut strictest = judge(facts);
+        while let Some(parent) = &facts.personality.parent {
+            facts.personality = &parent.personality;
+            let ruling = judge(facts);
+            if strictness(&ruling) > strictness(&strictest) {
+                strictest = ruling;
+            }
+        }
+        strictest
     }
 
     fn rule_facts<'a>(&'a self, facts: Facts<'a>) -> RuleFacts<'a> {
@@ -217,6 +241,8 @@ pub(crate) fn compose(
         situation.personality.objection(tool).is_none()
             && visibility.skills.admit(&situation.active_skills, tool)
             && rules.judge(tool).offers()
+            && (situation.personality.parent.is_none()
+                || visibility.judge(tool, situation.facts()).offers())
     };
     let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
     let mut positions: HashMap<ToolName, usize> = HashMap::with_capacity(tools.capacity());

@@ -28,6 +28,20 @@ pub(super) async fn approve(
     rule: &Rule,
 ) -> Result<(), Failure> {
     let label = &rule.label;
+    let parent = batch.situation.personality.parent.as_deref();
+    let (rule_of_task, id_of_task);
+    let (rule, pending) = match parent {
+        None => (rule, pending),
+        // An approver sees which agent asks, and cannot take its call for one of the parent.
+        Some(parent) => {
+            let agent = batch.situation.personality.id();
+            let why = rule.reason.as_deref().unwrap_or(label);
+            let reason = format!("the agent `{agent}` asks for a task of this run: {why}");
+            rule_of_task = Rule { reason: Some(reason.into()), ..rule.clone() };
+            id_of_task = Arc::<str>::from(format!("{}/{}", parent.call_id, call.id));
+            (&rule_of_task, PendingCall { call_id: &id_of_task, ..pending })
+        }
+    };
     let denied = |message: String, why: String| {
         record::denied(batch, call, Arc::clone(label), Some(why.as_str().into()));
         Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
@@ -83,6 +97,11 @@ pub(super) async fn approve(
             Ok(Approval::Approved) => Ok(()),
             Ok(Approval::Refused(message)) => denied(message, "refused".to_owned()),
             Ok(Approval::Failed { message, cause }) => denied(message, cause),
+            // The result of the task cannot wait.
+            Ok(Approval::Parked(_) | Approval::Expired(_)) if parent.is_some() => denied(
+                told(format!("calling `{}` needs approval, and no person decides now", call.name)),
+                "the call of a child agent cannot wait for approval".to_owned(),
+            ),
             Ok(Approval::Parked(message) | Approval::Expired(message)) => {
                 Err(Failure::refused(ErrorCode::AwaitingApproval, message).caused_by(&**label))
             }

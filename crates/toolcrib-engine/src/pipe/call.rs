@@ -15,6 +15,7 @@ use toolcrib_core::{
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
 use crate::{
+    child::ChildAgents,
     compose::{Situation, Withheld},
     halt::Halting,
     parts::EngineParts,
@@ -46,6 +47,7 @@ pub(crate) struct Batch<'a> {
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
     pub(crate) recovery: Option<&'a ReliabilityContext>,
+    pub(crate) child_agents: Option<&'a Arc<dyn ChildAgents>>,
 }
 
 /// One call in the pipe.

@@ -51,8 +51,8 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
-    Clarifier, ClientHandle, ErrorCode, KvArea, KvScope, PendingCall, SessionOwner, Tool, ToolCall,
-    ToolContext, ToolContextParts, ToolOutput, ToolResult, args_digest,
+    Clarifier, ClientHandle, DelegateHandle, ErrorCode, KvArea, KvScope, PendingCall, SessionOwner,
+    Tool, ToolCall, ToolContext, ToolContextParts, ToolOutput, ToolResult, args_digest,
 };
 
 pub(crate) use self::{
@@ -67,6 +67,7 @@ use self::{
 };
 pub use self::{client::JudgedOnly, structured::is_data_note};
 use crate::{
+    child::{CallDelegate, ParentTurn},
     clarify::CallClarifier,
     deferral::{SEARCH_TOOLS, Search},
     secrets::DeclaredSecrets,
@@ -410,6 +411,19 @@ impl Batch<'_> {
             })];
         }
         let mut handles = artifact::handles(self, tool, call);
+        if tool.capabilities().agents
+            && let Some(agents) = self.child_agents
+        {
+            let parent = ParentTurn {
+                turn_id: Arc::clone(self.events.turn_id()),
+                call_id: Arc::clone(&call.id),
+                personality: Arc::clone(&self.situation.personality),
+                menu: Arc::clone(self.menu),
+                may_delegate: true,
+            };
+            let delegate = CallDelegate { agents: Arc::clone(agents), parent };
+            handles.push(Arc::new(DelegateHandle(Arc::new(delegate))));
+        }
         if tool.mcp_server().is_some()
             && let Some(client) = self.client
         {

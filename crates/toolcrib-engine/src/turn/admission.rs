@@ -39,6 +39,10 @@ impl Admitted {
             let known = personalities.iter().map(|known| Arc::clone(&known.id)).collect();
             return Err(TurnError::UnknownPersonality { personality: id.into(), known });
         };
+        let personality = match options.parent.clone() {
+            Some(parent) => Arc::new(parent.narrow(&personality)),
+            None => personality,
+        };
         let all_roles = &engine.visibility.policy.roles;
         let roles = all_roles.of(identity, &options.claims)?;
         let roles_by_claims = all_roles.by_claims(&options.claims)?;

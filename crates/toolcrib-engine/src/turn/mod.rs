@@ -41,6 +41,7 @@ pub use self::{
     options::TurnOptions,
 };
 use crate::{
+    child::ParentTurn,
     compose::{Composed, Situation, compose},
     deferral::{CALL_TOOL, SEARCH_TOOLS},
     discover::{Discovered, Needs, Pending, Undiscovered, ask},
@@ -190,6 +191,7 @@ impl Turn {
             idempotency_scope,
             approver: options.approver,
             journal: options.journal,
+            child_agents: options.child_agents,
             engine,
             recovery,
         });
@@ -222,6 +224,11 @@ impl Turn {
     /// The personality: the maximum that the turn may reach.
     pub fn personality(&self) -> &Arc<Personality> {
         &self.state.personality
+    }
+
+    /// The turn that gave this one its task, if it is that of a child agent.
+    pub fn parent(&self) -> Option<&ParentTurn> {
+        self.state.personality.parent.as_deref()
     }
 
     /// The writer of this turn's events.

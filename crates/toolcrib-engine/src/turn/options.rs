@@ -6,6 +6,7 @@ use toolcrib_core::{
 };
 
 use crate::{
+    child::{ChildAgents, ParentTurn},
     deferral::{Reveal, Revealed},
     questions::Questions,
 };
@@ -73,6 +74,11 @@ pub struct TurnOptions {
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
     /// decides, as for a failed source. Default: none.
     pub source_timeout: Option<Duration>,
+    /// Runs child agents for calls of tools that [declare](toolcrib_core::Capabilities::agents) it. An
+    /// agent sets it. Default: none, and such calls fail.
+    pub child_agents: Option<Arc<dyn ChildAgents>>,
+    /// The turn that gave this one its task: the maximum that this one reaches. Default: none.
+    pub parent: Option<ParentTurn>,
 }
 
 impl TurnOptions {
