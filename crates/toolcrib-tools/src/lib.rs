@@ -35,6 +35,7 @@
 //! | `openapi` | tools from the operations of an OpenAPI document |
 //! | `code` | tools that run linters, compilers and tests, and parse what they report |
 //! | `memory` | tools that keep topics in Markdown files, and search earlier sessions |
+//! | `task` | a tool that gives tasks to child agents |
 //! | `terminal` | tools that run command lines in a sandbox, to their end or in the background |
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
@@ -100,6 +101,8 @@ mod source;
 pub mod sql;
 #[cfg(feature = "sql")]
 pub mod sql_explore;
+#[cfg(feature = "agent")]
+pub mod task;
 #[cfg(any(
     feature = "agent",
     feature = "command",

@@ -14,7 +14,7 @@ use super::{Project, of};
 use crate::{
     PLUGIN_FILE, PROJECT_FILE,
     approvals::ProjectApprovals,
-    config::{LimitsSection, ProjectFile},
+    config::{Kind, LimitsSection, ProjectFile},
     error::LoadError,
     lock::{Lock, LockMode},
     mcp::McpServer,
@@ -275,7 +275,11 @@ impl Project {
         let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
         let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
         let all_models: Vec<_> = all_models.collect();
-        let money = file.limits.cost_at.iter().chain(&file.budget.money);
+        let of_tasks = Part::tools(&parts).filter_map(|tool| match &tool.kind {
+            Kind::Task(task) => task.cost_at(),
+            _ => None,
+        });
+        let money = file.limits.cost_at.iter().chain(&file.budget.money).chain(of_tasks);
         refuse_unknown_costs(money, &all_models, &problems);
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);

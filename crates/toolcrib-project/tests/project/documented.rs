@@ -11,6 +11,7 @@ pub(crate) const PAGES: [&str; 7] = [
     include_str!("../../../../docs/openapi.md"),
     include_str!("../../../../docs/terminal.md"),
     include_str!("../../../../docs/memory.md"),
+    include_str!("../../../../docs/delegation.md"),
     include_str!("../../../../docs/mcp.md"),
     include_str!("../../../../docs/reliability.md"),
 ];

@@ -73,6 +73,9 @@ kind = "memory"
 [[tool]]
 kind = "clarify"
 0 = 0
+[[tool]]
+kind = "task"
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }
@@ -105,6 +108,7 @@ fn title(found: &str, position: usize) -> String {
         "todo",
         "memory",
         "clarify",
+        "task",
     ];
     match found {
         "this file" => "The top of the file".to_owned(),

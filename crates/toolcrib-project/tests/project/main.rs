@@ -37,6 +37,7 @@ mod skills;
 mod slips;
 mod sound;
 mod state;
+mod task;
 mod template;
 mod terminal;
 mod tool_search;

@@ -16,6 +16,7 @@ use toolcrib_tools::{
     openapi::{self, DeclaredOpenApi, DeclaredOperation},
     sql::{self, DeclaredSql},
     sql_explore::DeclaredExplore,
+    task::{self, DeclaredTask},
     terminal::{self, DeclaredTerminal},
     todo::DeclaredTodo,
 };
@@ -59,6 +60,7 @@ pub(crate) enum Kind {
     Todo(DeclaredTodo),
     Memory(DeclaredMemory),
     Clarify(DeclaredClarify),
+    Task(Box<DeclaredTask>),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
@@ -93,6 +95,7 @@ enum Word {
     Todo,
     Memory,
     Clarify,
+    Task,
 }
 
 impl Word {
@@ -108,6 +111,7 @@ impl Word {
         ("todo", Self::Todo),
         ("memory", Self::Memory),
         ("clarify", Self::Clarify),
+        ("task", Self::Task),
     ];
 
     /// The keys that only this kind has.
@@ -123,6 +127,7 @@ impl Word {
             Self::Terminal => terminal::KEYS,
             Self::Code => code::KEYS,
             Self::Memory => memory::KEYS,
+            Self::Task => task::KEYS,
         }
     }
 
@@ -169,7 +174,8 @@ impl ToolSection {
                 | Word::Code
                 | Word::Todo
                 | Word::Memory
-                | Word::Clarify,
+                | Word::Clarify
+                | Word::Task,
             ) => table.value("name"),
             _ => table.required("name", "\"list_charges\""),
         };
@@ -197,6 +203,7 @@ impl ToolSection {
             Some(Word::Todo) => return tool.read_todo(table, has_name),
             Some(Word::Memory) => return tool.read_memory(table, has_name),
             Some(Word::Clarify) => return tool.read_clarify(table, has_name),
+            Some(Word::Task) => return tool.read_task(table, has_name),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -298,6 +305,14 @@ impl ToolSection {
     fn read_clarify(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
         self.read_of_agent(table);
         vec![self.of_toolset(table, Kind::Clarify(DeclaredClarify), has_name, clarify::declaration)]
+    }
+
+    /// The tool that gives tasks to other agents. Without a name, it has its usual one.
+    fn read_task(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        self.read_of_agent(table);
+        let kind = Box::new(DeclaredTask::read(table));
+        let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+        vec![self.of_toolset(table, Kind::Task(kind.clone()), has_name, declare)]
     }
 
     /// The keys of a toolset for the agent itself, whose results have known authors.
@@ -406,6 +421,7 @@ impl Kind {
             Self::Todo(todo) => Some(todo),
             Self::Memory(memory) => Some(memory),
             Self::Clarify(clarify) => Some(clarify),
+            Self::Task(task) => Some(&**task),
             Self::Operation(operation) => Some(&**operation),
             Self::OpenApi(_) | Self::Unknown => None,
         }

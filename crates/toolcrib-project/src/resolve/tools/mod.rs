@@ -16,7 +16,9 @@ use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
 
 pub(crate) use self::openapi::read_documents;
-use super::{databases::Databases, files::Folders, names::Names, own::Own, part::Part};
+use super::{
+    databases::Databases, files::Folders, located::is_declared, names::Names, own::Own, part::Part,
+};
 use crate::{
     config::{Input, Kind, ToolSection},
     root::Root,
@@ -139,6 +141,19 @@ pub(crate) fn build_tools(
                 source.built(clarify::build(source.declaration.clone()))
             }
             Kind::Operation(one) => openapi::build(one, &source(section), &mut clients),
+            Kind::Task(task) => {
+                let source = source(section);
+                if source.names.grant.is_some() {
+                    let message = "a plugin cannot give tasks to agents of the project";
+                    let help = "declare the tool in the project's own file";
+                    source.refuse(&section.at, message, help);
+                    return None;
+                }
+                for agent in task.agents() {
+                    is_declared(agent, "personality", &source.names.personalities, problems);
+                }
+                source.built(task.build(source.declaration.clone()))
+            }
             Kind::OpenApi(_) | Kind::Unknown => None,
         });
         match part.plugin_id() {
