@@ -130,7 +130,8 @@ async fn call(
 ) -> Result<ToolOutput, ToolError> {
     let delegate = cx.handle::<DelegateHandle>().map_err(|error| {
         let told = "there are no other agents here; do the work yourself";
-        ToolError::new(ErrorCode::NotAvailable, told).caused_by(error)
+        let cause = error.cause_chain().unwrap_or(error.message);
+        ToolError::new(ErrorCode::NotAvailable, told).caused_by(cause)
     })?;
     let mut task = AgentTask::new(&*text(&args, PROMPT).unwrap_or_default());
     task.personality = text(&args, AGENT).map(|agent| (&*agent).into());
