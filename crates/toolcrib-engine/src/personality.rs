@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use toolcrib_core::{Glob, NetworkRules, ToolDefinition};
+use toolcrib_core::{Glob, NetworkRules, Tool, ToolDefinition};
 
 use crate::child::ParentTurn;
 
@@ -165,10 +165,12 @@ impl Personality {
             if tool.capabilities().agents && !parent.may_delegate {
                 return Some(WhyNot::Depth);
             }
-            // Toolcrib's own tools depend on the child's skills and artifacts.
+            // Toolcrib's own tools depend on the child's skills and artifacts. Another source's tool
+            // may have the name of one in the menu.
+            let is_same = |offered: &Tool| offered.origin() == tool.origin();
             let is_offered = match tool.is_framework() {
                 true => parent.personality.reaches(tool),
-                false => parent.menu.get(tool.name()).is_some(),
+                false => parent.menu.get(tool.name()).is_some_and(is_same),
             };
             if !is_offered {
                 return Some(WhyNot::Parent);

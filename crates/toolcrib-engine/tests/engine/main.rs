@@ -10,6 +10,7 @@
 mod availability;
 mod blocks;
 mod budget;
+mod child;
 mod compose;
 mod deferral;
 mod discovery;

@@ -5,7 +5,7 @@ use toolcrib_core::Annotations;
 use crate::folder::Folder;
 
 /// The pages that say how a project file is written.
-pub(crate) const PAGES: [&str; 7] = [
+pub(crate) const PAGES: [&str; 8] = [
     include_str!("../../../../docs/project-file.md"),
     include_str!("../../../../docs/files.md"),
     include_str!("../../../../docs/openapi.md"),

@@ -99,7 +99,7 @@ enum Word {
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 11] = [
+    const ALL: [(&'static str, Self); 12] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
