@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     counted: Mutex<Counted>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counted {
     spent: Spent,
     calls: u32,
@@ -26,7 +26,9 @@ struct Counted {
 
 impl Tally {
     pub(super) fn new(limits: TurnLimits, parent: Option<Arc<Self>>) -> Arc<Self> {
-        Arc::new(Self { limits, parent, counted: Mutex::default() })
+        let (spent, of_children) = (Spent::default(), Usage::NOTHING);
+        let counted = Mutex::new(Counted { spent, calls: 0, of_children });
+        Arc::new(Self { limits, parent, counted })
     }
 
     pub(super) fn limits(&self) -> &TurnLimits {

@@ -128,9 +128,9 @@ async fn call(
     spec: Arc<TaskSpec>,
     timeout: Duration,
 ) -> Result<ToolOutput, ToolError> {
-    let delegate = cx.handle::<DelegateHandle>().map_err(|error| {
+    let delegate = cx.handle::<DelegateHandle>().map_err(|_| {
         let told = "there are no other agents here; do the work yourself";
-        let cause = error.cause_chain().unwrap_or(error.message);
+        let cause = "only a run of an agent has child agents; this call was made without one";
         ToolError::new(ErrorCode::NotAvailable, told).caused_by(cause)
     })?;
     let mut task = AgentTask::new(&*text(&args, PROMPT).unwrap_or_default());
