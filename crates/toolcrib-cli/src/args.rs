@@ -2,10 +2,13 @@
 
 mod approvals;
 mod chat;
+mod check_server;
+mod clients;
 mod identity;
 mod lint;
 mod lock;
 mod mcp;
+mod mcp_entry;
 mod run;
 mod serve;
 mod sessions;
@@ -21,10 +24,13 @@ use clap_complete::Shell;
 pub(crate) use self::{
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     chat::ChatArgs,
+    check_server::CheckServerArgs,
+    clients::InstallArgs,
     identity::{Claim, Situation, Whom, claims},
     lint::{LintArgs, ToolsArgs},
     lock::{AcceptArgs, LockCommand, LockScope},
     mcp::McpCommand,
+    mcp_entry::McpAddArgs,
     run::{ModelArgs, ResumeArgs, RunArgs},
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
@@ -50,6 +56,7 @@ Use its tools:
   chat     Talk with the agent at the terminal
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
+  install  Add the gateway to the configuration of an MCP client, or remove it
 
 Sessions of `run` and `chat`:
   sessions List the sessions of a project, or delete some
@@ -75,8 +82,10 @@ Inspect it:
   lint     Find tools that a model may confuse or misread, or that cost too much
   skills   List the skills of a project, install or remove one
   models   List the configured models, and test whether each can be reached
-  mcp      List, test and call the MCP servers of a project
+  mcp      List, test, call, add and remove the MCP servers of a project
   lock     Show and accept changed definitions of servers and hubs
+  discover List the MCP servers that editors on this machine have configured
+  check-server Check an MCP server for its author: handshakes, definitions, cost
   doctor   Show which sandboxes this machine enforces, each proven by denied acts
 
 For shells, editors and packages:
@@ -252,6 +261,18 @@ In the configuration of an MCP client:
 It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is \
 closed: exit code 0. A second signal ends it at once: exit code 3.")]
     Serve(ServeArgs),
+    /// Add the gateway to the configuration of an MCP client, or remove it
+    #[command(after_help = "\
+Examples:
+  toolcrib install --client claude-code -p my-agent
+  toolcrib install --client cursor --scope project --import servers.json
+  toolcrib install --client vscode --dry-run
+  toolcrib install --client vscode --uninstall
+
+It shows the change first, and writes one entry: the absolute path of this program, and the arguments \
+of `serve`. Comments and layout of the file stay. No secret is written: variables of the environment \
+come from the client. See docs/clients.md.")]
+    Install(InstallArgs),
     /// List the sessions of a project, or delete some
     #[command(after_help = "\
 Examples:
@@ -431,7 +452,7 @@ Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
     Models(Look),
-    /// List, test and call the MCP servers of a project
+    /// List, test, call, add and remove the MCP servers of a project
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
@@ -441,6 +462,28 @@ Examples:
         #[command(subcommand)]
         command: LockCommand,
     },
+    /// List the MCP servers that editors on this machine have configured
+    #[command(after_help = "\
+Examples:
+  toolcrib discover
+  toolcrib discover --json
+
+It prints names and kinds of servers, no commands, URLs or other values.")]
+    Discover,
+    /// Check an MCP server for its author: handshakes, definitions, cost
+    #[command(after_help = "\
+Examples:
+  toolcrib check-server node build/index.js
+  toolcrib check-server --strict --json uvx my-server
+  toolcrib check-server --set 'Authorization=Bearer ${TOKEN}' https://docs.example/mcp
+
+It connects with the handshakes of both eras of the protocol and lists the tools; it calls none. It \
+reports definitions that clients cannot use, texts that hide something or try to manipulate a model, \
+all rules of `lint`, and the tokens that the tools cost in each request. Options come before the program.
+
+The exit code is 0 without errors, 1 with errors (with --strict also with warnings), 2 if the program \
+is not found.")]
+    CheckServer(CheckServerArgs),
     /// Show which sandboxes this machine enforces, each proven by denied acts
     #[command(after_help = "\
 Examples:

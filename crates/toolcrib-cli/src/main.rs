@@ -8,6 +8,7 @@
 )]
 
 mod args;
+mod clients;
 mod commands;
 mod exit;
 mod output;

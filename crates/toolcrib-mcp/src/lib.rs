@@ -29,13 +29,13 @@ mod wire;
 
 #[doc(hidden)]
 pub mod __internal {
-    //! Pieces that the gateway shares with the client.
+    //! Pieces that the gateway and the command line share with the client.
 
     pub use crate::{
         client::{AssetKind, McpRequest, Notices, ServerOffers, Subscribed},
         connection::ServerNotice,
         wire::{
-            abilities, block, content_block, contents, harmless_json, protocol_error,
+            abilities, block, content_block, contents, harmless_json, protocol_error, renamed,
             resource_block, tool,
         },
     };
@@ -44,8 +44,8 @@ pub mod __internal {
 #[cfg(feature = "mock")]
 pub use self::client::pipe_mcp_client;
 pub use self::client::{
-    InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName, ServerState,
-    ServerStatus, SessionScope, StateChange, UnmatchedPattern, mcp_client,
+    Handshake, InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName,
+    ServerState, ServerStatus, SessionScope, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]
 pub use self::mock::{MockMcpBuilder, MockServer, mock_mcp_client};

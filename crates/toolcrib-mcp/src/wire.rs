@@ -15,8 +15,16 @@ use crate::connection::{self, RESOURCE, RequestError};
 /// The key of a tool's metadata with the fields of its server's definition that models do not need.
 pub(crate) const FIELDS: &str = "mcp";
 
+/// The key of a tool's own name on its server, if it has another one here.
+pub(crate) const OWN_NAME: &str = "mcp_name";
+
 /// The key of a failed call's metadata with the server's protocol error.
 pub(crate) const PROTOCOL_ERROR: &str = "toolcrib/protocol-error";
+
+/// A tool's own name on its server, if it has another one here.
+pub fn renamed(tool: &Tool) -> Option<&str> {
+    tool.meta().get(OWN_NAME)?.as_str()
+}
 
 /// A tool, with the output schema to validate its results against. The annotations of a remote tool
 /// are those of its server: clients treat them as hints.

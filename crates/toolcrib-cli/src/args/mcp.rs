@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{CallArgs, Look, Whom};
+use super::{CallArgs, Look, McpAddArgs, Whom};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -25,6 +25,25 @@ Examples:
         server: String,
         #[command(flatten)]
         whom: Whom,
+    },
+    /// Add a server to the project's file
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp add git uvx mcp-server-git --repository .
+  toolcrib mcp add --set 'Authorization=Bearer ${DOCS_TOKEN}' docs https://docs.example/mcp
+
+Options come before the program. Comments of the file stay. A secret is written as `${VARIABLE}`, a \
+variable of the environment.")]
+    Add(McpAddArgs),
+    /// Remove a server from the project's file
+    Remove {
+        /// The server's name
+        server: String,
+    },
+    /// Show a server of the project's file, without values that may be secrets
+    Get {
+        /// The server's name
+        server: String,
     },
     /// Show what a server has written to stderr, also while another command uses it
     #[command(after_help = "\

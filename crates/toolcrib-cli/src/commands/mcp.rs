@@ -19,7 +19,8 @@ use toolcrib_mcp::McpClient;
 use toolcrib_project::{McpServer, Project};
 
 use super::{
-    ChosenModel, Problem, Purpose, call, catalog::identity, editor::refuse_json, with_project,
+    ChosenModel, Problem, Purpose, call, catalog::identity, editor::refuse_json, mcp_entry,
+    with_project,
 };
 use crate::{
     args::{CallArgs, Global, Look, McpCommand, Whom},
@@ -35,6 +36,9 @@ pub(super) async fn mcp(
     match command {
         McpCommand::List(look) => list(global, look, cancellation).await,
         McpCommand::Test { server, whom } => test(global, &server, &whom, cancellation).await,
+        McpCommand::Add(args) => mcp_entry::add(global, args, cancellation).await,
+        McpCommand::Remove { server } => mcp_entry::remove(global, &server, cancellation).await,
+        McpCommand::Get { server } => mcp_entry::get(global, &server, cancellation).await,
         McpCommand::Logs { server, follow, lines } => {
             logs(global, &server, lines, follow, cancellation).await
         }
@@ -172,7 +176,7 @@ async fn call_tool(
     .await
 }
 
-fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> {
+pub(super) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> {
     let servers = project.mcp_servers();
     servers.iter().find(|server| server.name().as_str() == name).ok_or_else(|| {
         let names = servers.iter().map(|server| server.name().as_str());

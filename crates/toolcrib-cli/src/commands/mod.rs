@@ -7,18 +7,22 @@ mod call_arguments;
 mod catalog;
 mod chat;
 mod check;
+mod check_server;
 mod consent;
 mod default_answers;
+mod discover;
 mod doctor;
 mod editor;
 mod explain;
 mod find;
 mod fresh;
 mod init;
+mod install;
 mod json_lines;
 mod lint;
 mod lock;
 mod mcp;
+mod mcp_entry;
 mod menu;
 mod models;
 mod problem;
@@ -91,6 +95,9 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
             skills::skills(&global, look, command, cancellation).await
         }
         Command::Lock { command } => lock::lock(&global, command, cancellation).await,
+        Command::CheckServer(args) => check_server::check_server(&global, args, cancellation).await,
+        Command::Discover => discover::discover(&global, cancellation).await,
+        Command::Install(args) => install::install(&global, args, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
         Command::Completions { shell } => editor::completions(&global, shell),
         Command::Man { dir } => editor::man(&global, dir.as_deref()),

@@ -39,7 +39,7 @@ pub(super) async fn skills(
             if global.json {
                 output::json(&InstalledJson::from(&installed));
             } else {
-                output::installed(&installed, global.quiet);
+                output::skill_installed(&installed, global.quiet);
             }
         }
         SkillsCommand::Remove { skill } => {

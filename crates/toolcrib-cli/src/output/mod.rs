@@ -3,6 +3,8 @@
 
 mod approvals;
 mod chat;
+mod check_server;
+mod clients;
 mod doctor;
 mod explain;
 mod find;
@@ -43,6 +45,11 @@ pub(crate) use self::{
         approvals, approvals_hold, revoked, settled, unanswered, waiting,
     },
     chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
+    check_server::{CheckedEra, CheckedSuite, ServerFinding, ServerReport, server_report},
+    clients::{
+        ConfiguredFile, ConfiguredServer, DiscoverJson, InstallJson, client_change, discovered,
+        installed, server_entry,
+    },
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     find::{Expected, FindJson, Found, found},
@@ -66,7 +73,10 @@ pub(crate) use self::{
         SessionsJson, exported, exported_to, session, session_deleted, session_json,
         session_markdown, session_waits, sessions,
     },
-    skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
+    skills::{
+        InstalledJson, RemovedJson, SkillsJson, installed as skill_installed, reload_failed,
+        removed, skills,
+    },
     streams::{lost, raw, settle},
     summary::{recorded, summary, turn_summary},
     terminal::pause,

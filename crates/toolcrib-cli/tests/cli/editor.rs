@@ -21,7 +21,10 @@ fn bash_completes_commands_and_options() {
             "{script}\nCOMP_WORDS=({before} {word}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
              _toolcrib toolcrib {word} \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; echo \"${{COMPREPLY[@]}}\""
         );
-        let output = Command::new("bash").args(["--norc", "-c", &asking]).output().unwrap();
+        // Longer than one argument may be.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), asking).unwrap();
+        let output = Command::new("bash").arg("--norc").arg(file.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let found = String::from_utf8(output.stdout).unwrap();
         found.split_whitespace().map(str::to_owned).collect()

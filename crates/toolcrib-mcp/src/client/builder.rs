@@ -17,7 +17,7 @@ use super::{
     status::{StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{self, Redaction},
+    connection::{self, Greeting, Redaction},
     server::{CallerAccess, Transport},
 };
 
@@ -119,6 +119,19 @@ pub enum SessionScope {
     Client,
 }
 
+/// The handshakes that a client tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Handshake {
+    /// `server/discover`, then `initialize`.
+    #[default]
+    Any,
+    /// `server/discover` only, of versions since 2026-07-28.
+    Discover,
+    /// `initialize` only, of versions before 2026-07-28.
+    Initialize,
+}
+
 /// Builds a [`McpClient`]; [`mcp_client`] starts it.
 #[must_use = "a builder makes nothing until it is built"]
 pub struct McpClientBuilder {
@@ -127,6 +140,7 @@ pub struct McpClientBuilder {
     settings: Settings,
     listeners: Vec<Listener>,
     access: Option<AccessOf>,
+    handshake: Handshake,
 }
 
 impl McpClientBuilder {
@@ -154,7 +168,14 @@ impl McpClientBuilder {
             },
             listeners: Vec::new(),
             access: None,
+            handshake: Handshake::default(),
         }
+    }
+
+    /// The handshakes that are tried, for checks of a server. Default: either.
+    pub fn handshake(mut self, handshake: Handshake) -> Self {
+        self.handshake = handshake;
+        self
     }
 
     /// Trusts the server's annotations of its tools' effects: read-only, destructive, idempotent.
@@ -301,6 +322,11 @@ impl McpClientBuilder {
             #[cfg(feature = "mock")]
             Reach::Connect(connect) => (connect, None),
         };
+        match self.handshake {
+            Handshake::Any => {}
+            Handshake::Discover => connect.0.only(Greeting::Modern),
+            Handshake::Initialize => connect.0.only(Greeting::Legacy),
+        }
         Ok(McpClient::new(Sessions::new(Shared::new(
             name,
             connect,

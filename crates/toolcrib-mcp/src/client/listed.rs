@@ -10,7 +10,7 @@ use toolcrib_core::{
 use super::{builder::Settings, name::ServerName};
 use crate::{
     connection::{Hints, RemoteTool},
-    wire::{FIELDS, harmless_json},
+    wire::{FIELDS, OWN_NAME, harmless_json},
 };
 
 /// One listing.
@@ -87,6 +87,9 @@ impl Definitions<'_> {
         }
         if !remote.fields.is_empty() {
             builder = builder.meta(FIELDS, harmless_json(remote.fields.clone().into()));
+        }
+        if !name.ends_with(raw) {
+            builder = builder.meta(OWN_NAME, raw);
         }
         if let Some(schema) = &remote.output_schema {
             builder = builder.output_schema(schema.clone());

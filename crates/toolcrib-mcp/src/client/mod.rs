@@ -29,7 +29,7 @@ use toolcrib_core::{
 pub use self::builder::pipe_mcp_client;
 pub use self::{
     assets::AssetKind,
-    builder::{McpClientBuilder, SessionScope, mcp_client},
+    builder::{Handshake, McpClientBuilder, SessionScope, mcp_client},
     error::McpError,
     name::{InvalidServerNameError, ServerName},
     request::{McpRequest, Notices, ServerOffers, Subscribed},

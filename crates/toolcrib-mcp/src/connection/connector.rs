@@ -1,7 +1,7 @@
 //! Opens connections to a server.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -27,11 +27,23 @@ use super::{
 pub(crate) struct Connector {
     dial: Box<dyn Dial>,
     is_legacy: AtomicBool,
+    /// The only kind of handshake to try.
+    only: OnceLock<Greeting>,
 }
 
 impl Connector {
     pub(super) fn new(dial: impl Dial) -> Arc<Self> {
-        Arc::new(Self { dial: Box::new(dial), is_legacy: AtomicBool::new(false) })
+        Arc::new(Self {
+            dial: Box::new(dial),
+            is_legacy: AtomicBool::new(false),
+            only: OnceLock::new(),
+        })
+    }
+
+    /// Tries this kind of handshake only.
+    pub(crate) fn only(&self, greeting: Greeting) {
+        // Set once, by the builder.
+        let _ = self.only.set(greeting);
     }
 
     /// The server for the operator: its command line, with the expanded arguments, or its URL
@@ -52,7 +64,9 @@ impl Connector {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
+        let greeting = self.only.get().copied().unwrap_or(greeting);
         let connection = match self.attempt(greeting, &signals, can, whose).await {
+            Err(failed) if self.only.get().is_some() => Err(failed),
             Err(Failed { may_be_greeting: true, .. }) => {
                 self.attempt(other, &signals, can, whose).await
             }

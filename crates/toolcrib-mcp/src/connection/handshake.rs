@@ -28,10 +28,12 @@ const OF_NEW_SERVERS: [ErrorCode; 3] = [
 
 /// The kind of handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Greeting {
+pub(crate) enum Greeting {
     /// With `server/discover`, and if that is refused or not answered for 10 s, with `initialize`
     /// on the same connection.
     Either,
+    /// With `server/discover` alone, as of 2026-07-28.
+    Modern,
     /// With `initialize`, as servers before 2026-07-28 require.
     Legacy,
 }
@@ -78,6 +80,13 @@ impl Failed {
 pub(super) async fn shake_hands(peer: &Peer, greeting: Greeting) -> Result<Greeted, Failed> {
     let discovered = match greeting {
         Greeting::Either => discover(peer).await?,
+        Greeting::Modern => match discover(peer).await? {
+            Some(greeted) => return Ok(greeted),
+            None => {
+                let problem = "it does not answer `server/discover`".to_owned();
+                return Err(Failed::for_good(ConnectError { problem, source: None }));
+            }
+        },
         Greeting::Legacy => None,
     };
     match discovered {

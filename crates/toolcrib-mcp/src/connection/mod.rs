@@ -42,6 +42,7 @@ pub(crate) use self::{
 };
 pub(crate) use self::{
     connector::Connector,
+    handshake::Greeting,
     http::{check_http, http},
     open::Connection,
     program::stdio,

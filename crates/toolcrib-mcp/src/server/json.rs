@@ -20,6 +20,7 @@ pub(super) struct Source<'a> {
 }
 
 /// A value in it, and its name in messages.
+#[derive(Clone)]
 pub(super) struct Value<'a> {
     source: &'a Source<'a>,
     what: String,
@@ -37,8 +38,12 @@ impl<'a> Source<'a> {
         Self { text, problems, last: RefCell::new((0, Spot::start_of(file))) }
     }
 
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// Parses the text. `None` if it is not valid JSON, which is recorded.
-    pub(super) fn parse(&self) -> Option<ast::Value<'_>> {
+    pub(super) fn parse(&self) -> Option<ast::Value<'a>> {
         let strict = ParseOptions {
             allow_loose_object_property_names: false,
             allow_missing_commas: false,
@@ -76,7 +81,7 @@ impl<'a> Source<'a> {
         last.1.clone()
     }
 
-    fn refuse(&self, offset: usize, message: impl Into<String>, help: impl Into<Help>) {
+    pub(super) fn refuse(&self, offset: usize, message: impl Into<String>, help: impl Into<Help>) {
         self.problems.push(Diagnostic::error(&self.spot(offset), message).help(help));
     }
 }
@@ -136,6 +141,16 @@ impl<'a> Value<'a> {
             ast::Value::NullKeyword(_) => "`null`",
         };
         self.refuse(format!("{} must be {expected}; this is {found}", self.what), None);
+    }
+
+    /// Its entries, if it is an object; duplicates are not recorded.
+    pub(super) fn object_silently(&self) -> Option<Object<'a>> {
+        let object = self.value.as_object()?;
+        Some(Object { source: self.source, properties: object.properties.iter().collect() })
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        self.value.as_array().is_some()
     }
 
     fn text_silently(&self) -> Option<&'a str> {

@@ -2,13 +2,17 @@
 
 mod access;
 mod denied;
+mod entry;
+mod env_file;
 mod file;
 mod http;
 mod invalid;
 mod json;
 mod narrow;
 mod program;
+mod registry;
 mod stdio;
+mod toml_file;
 mod variables;
 
 use std::path::Path;

@@ -198,6 +198,8 @@ impl<'a> Servers<'a> {
     pub(super) fn read(file: &Object<'a>, folder: &Path) -> Self {
         let except = off_in_projects(file, folder);
         let mut servers = Self { only: None, except, denied: Denied::read(file) };
+        // Codex configures its own tools in `tools`.
+        let is_codex = file.value("mcp_servers").is_some();
         for (key, _) in file.entries() {
             let Some(list) = file.value(key.value) else { continue };
             let plain = plain(key.value);
@@ -205,7 +207,7 @@ impl<'a> Servers<'a> {
                 servers.except.extend(texts(&list));
             } else if ONLY_SERVERS.contains(&&*plain) {
                 servers.keep_only(texts(&list));
-            } else if is_about_servers(&plain) || plain == TOOLS && !is_empty(&list) {
+            } else if is_about_servers(&plain) || plain == TOOLS && !is_codex && !is_empty(&list) {
                 let message = format!(
                     "{} may keep servers or tools from being used, and is not supported here",
                     quoted(key.value)

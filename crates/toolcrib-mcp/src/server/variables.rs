@@ -57,7 +57,8 @@ pub enum VariableErrorKind {
 /// The minimum length of a value that counts as a secret because of its name, in characters.
 const SHORTEST: usize = 8;
 
-/// Variables that editors define, in addition to all with a colon.
+/// Variables that editors define, in addition to all with a colon: they have a value only if
+/// `variables` knows them.
 const OF_EDITORS: [&str; 6] = [
     "workspaceFolder",
     "workspaceFolderBasename",
@@ -114,7 +115,12 @@ fn value<'a>(
         None => (inside, None),
     };
     let name = written.strip_prefix("env:").unwrap_or(written);
-    if OF_EDITORS.contains(&name) || (name.contains(':') && is_name(name.split(':').next())) {
+    if OF_EDITORS.contains(&name) {
+        let value = variables(name);
+        let unknown = || VariableErrorKind::OfAnEditor { name: name.to_owned() };
+        return value.map(|value| (name, value)).ok_or_else(unknown);
+    }
+    if name.contains(':') && is_name(name.split(':').next()) {
         return Err(VariableErrorKind::OfAnEditor { name: name.to_owned() });
     }
     if !is_name(Some(name)) {

@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod files;
 mod harm;
 mod oauth;
 #[cfg(not(portable))]

@@ -48,15 +48,20 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Vec<PathBuf>, InitError> {
         Ok(document) => return write_document(dir, &shown, &text, &document, None),
         Err(error) => error,
     };
-    let servers = read_servers(&shown, &text, dir, &|name| std::env::var(name).ok());
+    // Only the names are used.
+    let variables = |name: &str| std::env::var(name).ok();
+    let servers = read_servers(&shown, &text, dir, &variables, &|_| Ok(String::new()));
     if servers.servers.is_empty() {
         return Err(unusable(format!(
             "is neither a SQLite database nor an `mcpServers` file nor an OpenAPI document ({error})"
         )));
     }
     let names: Vec<_> = servers.servers.iter().map(|server| server.name.to_string()).collect();
-    let project = of_servers(&shown, &names);
-    write_all(dir, &[(PROJECT_FILE.to_owned(), project), (".mcp.json".to_owned(), text)])
+    // The end of its name says the format.
+    let is_toml = source.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+    let copy = if is_toml { ".mcp.toml" } else { ".mcp.json" };
+    let project = of_servers(&shown, copy, &names);
+    write_all(dir, &[(PROJECT_FILE.to_owned(), project), (copy.to_owned(), text)])
 }
 
 /// Writes a project over an OpenAPI document that was fetched from a URL. A relative server of the
@@ -142,10 +147,10 @@ fn of_database(name: &str, shown: &str, path: &str) -> String {
     )
 }
 
-fn of_servers(shown: &str, names: &[String]) -> String {
+fn of_servers(shown: &str, copy: &str, names: &[String]) -> String {
     let head = head(
         shown,
-        "mcp_files = [\".mcp.json\"]\n",
+        &format!("mcp_files = [\"{copy}\"]\n"),
         "You do what your user asks with the tools that you have.",
     );
     let sections: String =

@@ -14,6 +14,7 @@ use crate::{
     error::LoadError,
     root::{Root, near},
     text_file::{FileError, MAX_TEXT},
+    trust::Reads,
 };
 
 /// The servers of all files, in order.
@@ -49,7 +50,7 @@ impl McpFiles {
         let mut this = Self::default();
         for name in &file.mcp_files {
             if let Some(text) = root.named_text(name, MAX_TEXT, problems) {
-                this.take(&name.value, &text, root.path(), false, problems);
+                this.take(&name.value, &text, root.path(), root.reads(), false, problems);
             }
         }
         let refuse = |path: &Path, problem| LoadError::Import { path: path.to_owned(), problem };
@@ -74,7 +75,7 @@ impl McpFiles {
                 let help = help.map(|help| format!("; {help}")).unwrap_or_default();
                 refuse(path, format!("it {error}{help}"))
             })?;
-            this.take(&path.to_string_lossy(), &text, &here, true, problems);
+            this.take(&path.to_string_lossy(), &text, &here, root.reads(), true, problems);
         }
         Ok(this)
     }
@@ -84,17 +85,45 @@ impl McpFiles {
         file: &str,
         text: &str,
         working_dir: &Path,
+        reads: &Reads,
         is_imported: bool,
         problems: &Problems,
     ) {
-        let found = read_servers(file, text, working_dir, &|name| std::env::var(name).ok());
+        let env_file = |path: &Path| {
+            let read = path
+                .canonicalize()
+                .map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => FileError::NotFound,
+                    _ => FileError::Unreadable(error),
+                })
+                .and_then(|real| {
+                    if is_imported || real.starts_with(working_dir) {
+                        reads.text(&real, MAX_TEXT)
+                    } else {
+                        Err(FileError::Outside)
+                    }
+                });
+            read.map_err(|error| error.to_string())
+        };
+        let variables = |name: &str| std::env::var(name).ok();
+        let found = read_servers(file, text, working_dir, &variables, &env_file);
         problems.merge(found.problems);
         // In both, a variable without a value is replaced by its default.
         let placeholder = |name: &str| {
             let value = std::env::var(name).ok()?;
             Some(if value.is_empty() { value } else { format!("${{{name}}}") })
         };
-        let written = read_servers(file, text, working_dir, &placeholder).servers;
+        let env_placeholders = |path: &Path| {
+            let text = env_file(path)?;
+            let name = |line: &str| {
+                let (name, _) = line.split_once('=')?;
+                let variable = name.trim().trim_start_matches("export ").to_owned();
+                Some(format!("{name}=${{{variable}}}\n"))
+            };
+            Ok(text.lines().filter_map(name).collect())
+        };
+        let written = read_servers(file, text, working_dir, &placeholder, &env_placeholders);
+        let written = written.servers;
         let written = written.into_iter().map(|server| server.transport);
         for (server, written) in found.servers.into_iter().zip(written) {
             if let Some(other) = self.get(&server.name) {

@@ -1,0 +1,239 @@
+//! MCP clients on this machine: their configuration files, and one entry in each.
+
+mod edit;
+mod installed;
+mod place;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+pub(crate) use self::{
+    edit::{EditError, masked, with_entry, without_entry},
+    installed::{Installed, InstalledError, Records},
+    place::{NoHomeError, Place, folder_of_state},
+    write::{Present, WriteError, put, read},
+};
+
+/// An MCP client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Vscode,
+    Windsurf,
+    Cline,
+    Gemini,
+    Copilot,
+    Zed,
+    Opencode,
+    Codex,
+}
+
+/// Whose configuration a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Scope {
+    /// The user's, for all folders
+    #[default]
+    User,
+    /// That of the current folder, often in version control
+    Project,
+}
+
+/// The format of a configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// JSON, with comments and trailing commas where the file has them.
+    Json,
+    Toml,
+}
+
+/// The form of an entry.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// `command` and `args`.
+    Plain,
+    /// The same with this `type`.
+    Typed(&'static str),
+    /// The same with `source`.
+    Zed,
+    /// One list, with `enabled`.
+    Opencode,
+}
+
+/// The facts about a client.
+struct Facts {
+    id: &'static str,
+    title: &'static str,
+    user: Place,
+    /// The file below a project's folder.
+    project: Option<&'static str>,
+    /// The key of its servers.
+    key: &'static str,
+    format: Format,
+    form: Form,
+}
+
+impl Client {
+    /// All, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Cursor,
+        Self::Vscode,
+        Self::Windsurf,
+        Self::Cline,
+        Self::Gemini,
+        Self::Copilot,
+        Self::Zed,
+        Self::Opencode,
+        Self::Codex,
+    ];
+
+    const fn facts(self) -> Facts {
+        let json = Facts {
+            id: "",
+            title: "",
+            user: Place::home(&[]),
+            project: None,
+            key: "mcpServers",
+            format: Format::Json,
+            form: Form::Plain,
+        };
+        match self {
+            Self::ClaudeCode => Facts {
+                id: "claude-code",
+                title: "Claude Code",
+                user: Place::home(&[".claude.json"]).or_in("CLAUDE_CONFIG_DIR", ".claude.json"),
+                project: Some(".mcp.json"),
+                form: Form::Typed("stdio"),
+                ..json
+            },
+            Self::ClaudeDesktop => Facts {
+                id: "claude-desktop",
+                title: "Claude Desktop",
+                user: Place::application(&["Claude/claude_desktop_config.json"]),
+                ..json
+            },
+            Self::Cursor => Facts {
+                id: "cursor",
+                title: "Cursor",
+                user: Place::home(&[".cursor/mcp.json"]),
+                project: Some(".cursor/mcp.json"),
+                ..json
+            },
+            Self::Vscode => Facts {
+                id: "vscode",
+                title: "VS Code",
+                user: Place::application(&["Code/User/mcp.json"]),
+                project: Some(".vscode/mcp.json"),
+                key: "servers",
+                form: Form::Typed("stdio"),
+                ..json
+            },
+            Self::Windsurf => Facts {
+                id: "windsurf",
+                title: "Windsurf",
+                user: Place::home(&[".codeium/windsurf/mcp_config.json"]),
+                ..json
+            },
+            Self::Cline => Facts {
+                id: "cline",
+                title: "Cline",
+                user: Place::application(&[concat!(
+                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/",
+                    "cline_mcp_settings.json"
+                )]),
+                ..json
+            },
+            Self::Gemini => Facts {
+                id: "gemini",
+                title: "Gemini CLI",
+                user: Place::home(&[".gemini/settings.json"]),
+                project: Some(".gemini/settings.json"),
+                ..json
+            },
+            Self::Copilot => Facts {
+                id: "copilot",
+                title: "Copilot CLI",
+                user: Place::home(&[".copilot/mcp-config.json"])
+                    .or_in("COPILOT_HOME", "mcp-config.json"),
+                form: Form::Typed("local"),
+                ..json
+            },
+            Self::Zed => Facts {
+                id: "zed",
+                title: "Zed",
+                user: Place::config(&["zed/settings.json"]),
+                project: Some(".zed/settings.json"),
+                key: "context_servers",
+                form: Form::Zed,
+                ..json
+            },
+            Self::Opencode => Facts {
+                id: "opencode",
+                title: "opencode",
+                user: Place::config(&["opencode/opencode.json", "opencode/opencode.jsonc"]),
+                project: Some("opencode.json"),
+                key: "mcp",
+                form: Form::Opencode,
+                ..json
+            },
+            Self::Codex => Facts {
+                id: "codex",
+                title: "Codex",
+                user: Place::home(&[".codex/config.toml"]).or_in("CODEX_HOME", "config.toml"),
+                project: Some(".codex/config.toml"),
+                key: "mcp_servers",
+                format: Format::Toml,
+                ..json
+            },
+        }
+    }
+
+    /// Its name on the command line.
+    pub(crate) const fn id(self) -> &'static str {
+        self.facts().id
+    }
+
+    /// Its name for people.
+    pub(crate) const fn title(self) -> &'static str {
+        self.facts().title
+    }
+
+    /// The key of its servers.
+    pub(crate) const fn key(self) -> &'static str {
+        self.facts().key
+    }
+
+    pub(crate) const fn format(self) -> Format {
+        self.facts().format
+    }
+
+    /// Its configuration file; `None` if it has none in this scope.
+    pub(crate) fn file(self, scope: Scope, here: &Path) -> Result<Option<PathBuf>, NoHomeError> {
+        match scope {
+            Scope::User => self.facts().user.file().map(Some),
+            Scope::Project => Ok(self.facts().project.map(|file| here.join(file))),
+        }
+    }
+
+    /// The entry for a program.
+    pub(crate) fn entry(self, program: &str, args: &[String]) -> Value {
+        match self.facts().form {
+            Form::Plain => json!({ "command": program, "args": args }),
+            Form::Typed("local") => {
+                json!({ "type": "local", "command": program, "args": args, "tools": ["*"] })
+            }
+            Form::Typed(kind) => json!({ "type": kind, "command": program, "args": args }),
+            Form::Zed => json!({ "source": "custom", "command": program, "args": args }),
+            Form::Opencode => {
+                let words: Vec<_> =
+                    std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
+                json!({ "type": "local", "command": words, "enabled": true })
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `toolcrib check-server`: an MCP server as its author wants to see it. No tool is called.
+
+mod suite;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use toolcrib_config::suggest;
+use toolcrib_core::{
+    CancellationToken, Catalog, DefinitionCheck, Identity, Reason, Tool, WithheldTool,
+};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_lint::{LintTool, Linter, Rule};
+use toolcrib_mcp::{
+    __internal::renamed,
+    Handshake, McpClient, mcp_client,
+    server::{Http, Stdio, Transport, expand},
+};
+
+use super::{Problem, install::here, mcp::unless_cancelled};
+use crate::{
+    args::{CheckServerArgs, Global},
+    exit::{self, Exit},
+    output::{self, CheckedEra, CheckedSuite, ServerFinding, ServerReport},
+};
+
+/// The server's name in the names of its tools.
+const NAME: &str = "server";
+
+/// The two kinds of handshakes: the version that introduced one, and its method.
+const ERAS: [(Handshake, &str, &str); 2] = [
+    (Handshake::Discover, "since 2026-07-28", "server/discover"),
+    (Handshake::Initialize, "before 2026-07-28", "initialize"),
+];
+
+pub(super) async fn check_server(
+    global: &Global,
+    args: CheckServerArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    if global.project.is_some() || !global.imports.is_empty() {
+        return Err(Problem::usage(
+            "`check-server` checks one server by its URL or program; leave out `--project` and \
+             `--import`",
+        ));
+    }
+    let linter = linter(&args)?;
+    let transport = transport(&args)?;
+    let mut report = ServerReport::new(&args.words);
+    let mut listings = Vec::new();
+    // One after the other: a server may keep a file locked.
+    for (handshake, era, method) in ERAS {
+        let seen = Arc::<Mutex<BTreeMap<String, LintTool>>>::default();
+        let names = Arc::<Mutex<BTreeSet<String>>>::default();
+        let client =
+            client(transport.clone(), handshake, &args, Arc::clone(&seen), Arc::clone(&names))?;
+        let client = client.on_behalf_of(&Identity::conversation("check"));
+        let listed = unless_cancelled(listing(&client), &cancellation).await;
+        let status = client.status();
+        let text = |text: Option<Arc<str>>| text.map(|text| text.to_string());
+        let error = listed.as_ref().ok().and_then(|listed| listed.as_ref().err().cloned());
+        let connected = status.protocol.is_some();
+        report.eras.push(CheckedEra {
+            era,
+            method,
+            connected,
+            protocol: text(status.protocol),
+            server: text(status.server),
+            version: text(status.server_version),
+            error,
+        });
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(cancelled) => {
+                client.close().await;
+                return Err(cancelled);
+            }
+        };
+        match listed {
+            Ok(listed) => listings.push(Checked {
+                instructions: listed.instructions,
+                withheld: withheld(&client, &listed.catalog).await,
+                tools: std::mem::take(&mut *seen.lock()),
+                renamed: std::mem::take(&mut *names.lock()),
+            }),
+            Err(reason) if connected => report.findings.push(ServerFinding::error(
+                "tools-list",
+                format!("its tools cannot be listed after `{method}`: {reason}"),
+                "answer `tools/list` as the protocol's schema says",
+            )),
+            Err(_) => {}
+        }
+        client.close().await;
+    }
+    judge(&mut report, &linter, &listings);
+    let is_connected = |n: usize| report.eras.get(n).is_some_and(|era| era.connected);
+    let eras = (is_connected(0), is_connected(1));
+    report.suite = match &transport {
+        _ if eras == (false, false) => CheckedSuite::not_run("no client can connect"),
+        Transport::Stdio(_) => CheckedSuite::not_run("it needs a server at a URL"),
+        _ if !args.set.is_empty() => CheckedSuite::not_run("it cannot send the headers of `--set`"),
+        _ => {
+            let url = args.words.first().map_or("", String::as_str);
+            let suite = suite::suite(url, eras, args.timeout, &mut report.findings);
+            unless_cancelled(suite, &cancellation).await?
+        }
+    };
+    let is_fine = report.is_fine(args.strict);
+    if global.json {
+        output::json(&report);
+    } else {
+        output::server_report(&report, global.quiet);
+    }
+    Ok(if is_fine { exit::FINE } else { exit::FAILED })
+}
+
+/// A listing as the server gives it.
+struct Listing {
+    catalog: Catalog,
+    instructions: Option<Arc<str>>,
+}
+
+/// The same, checked.
+struct Checked {
+    /// The definitions before they are sanitized, by name.
+    tools: BTreeMap<String, LintTool>,
+    instructions: Option<Arc<str>>,
+    /// The names that this client had to change.
+    renamed: BTreeSet<String>,
+    /// Tools that cannot be used, with the reason.
+    withheld: Vec<(String, String)>,
+}
+
+fn client(
+    transport: Transport,
+    handshake: Handshake,
+    args: &CheckServerArgs,
+    seen: Arc<Mutex<BTreeMap<String, LintTool>>>,
+    names: Arc<Mutex<BTreeSet<String>>>,
+) -> Result<McpClient, Problem> {
+    let look = DefinitionCheck::new(move |tool: &Tool| {
+        let name = own_name(tool.name().as_str()).to_owned();
+        if let Some(own) = renamed(tool) {
+            names.lock().insert(own.to_owned());
+        }
+        let described = LintTool::from(tool.definition());
+        seen.lock().insert(name.clone(), LintTool { name, origin: None, ..described });
+        None
+    });
+    mcp_client(NAME, transport)
+        .handshake(handshake)
+        .definition_check(look)
+        .start_timeout(args.timeout)
+        .list_timeout(args.timeout)
+        .build()
+        .map_err(|error| Problem::usage(error.to_string()))
+}
+
+async fn listing(client: &McpClient) -> Result<Listing, String> {
+    let catalog = client.catalog().await.map_err(|error| error.to_string())?;
+    let offers = client.offers().await.map_err(|error| error.to_string())?;
+    Ok(Listing { catalog, instructions: offers.instructions })
+}
+
+/// The tools that an engine does not offer: an invalid definition, or a schema that cannot be
+/// enforced.
+async fn withheld(client: &McpClient, catalog: &Catalog) -> Vec<(String, String)> {
+    let by_client = catalog.withheld_by_provider().iter();
+    let mut all: Vec<(String, String)> = by_client
+        .filter(|held| !matches!(held.reason, Reason::Definition(_)) && !is_task(&held.reason))
+        .map(|held| (own_name(held.tool.name().as_str()).to_owned(), held.reason.to_string()))
+        .collect();
+    let known: Vec<_> =
+        catalog.withheld_by_provider().iter().map(|held| held.tool.name().as_str()).collect();
+    let by_engine = by_engine(client).await.unwrap_or_default();
+    let more = by_engine.into_iter().filter(|held| !known.contains(&&*held.name));
+    all.extend(more.map(|held| (own_name(&held.name).to_owned(), held.reason)));
+    all
+}
+
+/// A tool that can only run as a task is valid; it is only not supported by Toolcrib.
+fn is_task(reason: &Reason) -> bool {
+    reason.to_string().contains("only run as a task")
+}
+
+async fn by_engine(client: &McpClient) -> Option<Vec<WithheldTool>> {
+    let engine = Engine::builder().provider(Arc::new(client.clone())).build().ok()?;
+    let mut turn = engine.turn(TurnOptions::default()).ok()?;
+    let iteration = turn.iteration().await.ok()?;
+    Some(iteration.withheld().tools().collect())
+}
+
+fn judge(report: &mut ServerReport, linter: &Linter, listings: &[Checked]) {
+    if report.eras.iter().all(|era| !era.connected) {
+        let reasons: Vec<_> = report.eras.iter().filter_map(|era| era.error.clone()).collect();
+        report.findings.push(ServerFinding::error(
+            "handshake",
+            format!("no client can connect: {}", reasons.join("; ")),
+            "answer `initialize`, or `server/discover` since 2026-07-28",
+        ));
+    }
+    if let [new, old] = listings {
+        let differ = |a: &Checked, b: &Checked| {
+            let missing: Vec<_> =
+                a.tools.keys().filter(|name| !b.tools.contains_key(*name)).collect();
+            (!missing.is_empty()).then(|| suggest::quoted(missing.iter().map(|name| name.as_str())))
+        };
+        for (first, second, method) in [(new, old, "initialize"), (old, new, "server/discover")] {
+            if let Some(missing) = differ(first, second) {
+                report.findings.push(ServerFinding::warning(
+                    "versions-differ",
+                    format!("these tools are not listed after `{method}`: {missing}"),
+                    "list the same tools in all versions of the protocol",
+                ));
+            }
+        }
+    }
+    let Some(checked) = listings.iter().max_by_key(|checked| checked.tools.len()) else { return };
+    let tools: Vec<LintTool> = checked.tools.values().cloned().collect();
+    let linted = linter.lint(&tools);
+    for (tool, reason) in &checked.withheld {
+        // The linter has said it better.
+        if linted.findings.iter().any(|found| found.tool.as_ref() == Some(tool)) {
+            continue;
+        }
+        let finding = ServerFinding::error(
+            "definition",
+            reason.clone(),
+            "correct the definition; clients that check it cannot call the tool",
+        );
+        report.findings.push(finding.of(tool));
+    }
+    let unread = checked.withheld.iter().filter(|(name, _)| !checked.tools.contains_key(name));
+    report.tools = linted.totals.tools + unread.count();
+    report.tokens = linted.totals.tokens;
+    report.findings.extend(linted.findings.iter().map(ServerFinding::of_lint));
+    for name in &checked.renamed {
+        let shown = suggest::quoted([&**name]);
+        let help = "use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`";
+        let finding = if is_name_of_mcp(name) {
+            let message = format!("model APIs refuse the name {shown}, so that clients change it");
+            ServerFinding::warning("name", message, help)
+        } else {
+            ServerFinding::error("name", format!("MCP does not permit the name {shown}"), help)
+        };
+        report.findings.push(finding.of(name));
+    }
+    if let Some(instructions) = &checked.instructions {
+        // The rules for texts of tools apply to them; those about their form do not.
+        let text = LintTool {
+            name: "instructions".to_owned(),
+            description: instructions.to_string(),
+            ..LintTool::default()
+        };
+        let linted = linter.clone().errors_only().lint(&[text]);
+        let of_text = ["hidden-characters", "hidden-markup", "padded-text"];
+        let about_text =
+            linted.findings.iter().filter(|found| of_text.contains(&found.rule.as_str()));
+        report.findings.extend(about_text.map(ServerFinding::of_lint));
+    }
+}
+
+/// Whether MCP permits a name: 1 to 128 of its characters.
+fn is_name_of_mcp(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    (1..=128).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// The server's own name of a tool.
+fn own_name(name: &str) -> &str {
+    name.strip_prefix("mcp__server__").unwrap_or(name)
+}
+
+fn transport(args: &CheckServerArgs) -> Result<Transport, Problem> {
+    let mut pairs = Vec::new();
+    for pair in &args.set {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Problem::usage("`--set` needs NAME=VALUE, such as `API_KEY=${MY_KEY}`")
+        })?;
+        let value = expand(value, |name| std::env::var(name).ok())
+            .map_err(|error| Problem::usage(format!("`--set {name}`: {error}")))?;
+        pairs.push((name, value.text));
+    }
+    let (first, rest) = args.words.split_first().ok_or_else(|| {
+        Problem::usage("name a server by its URL, or by its program and arguments")
+    })?;
+    if first.starts_with("http://") || first.starts_with("https://") {
+        if !rest.is_empty() {
+            return Err(Problem::usage("a URL takes no arguments"));
+        }
+        let http = Http::new(first);
+        let http = pairs.into_iter().fold(http, |http, (name, value)| http.header(name, value));
+        return Ok(http.into());
+    }
+    if rest.is_empty() && first.contains(' ') {
+        return Err(Problem::usage("write the program and its arguments as separate words"));
+    }
+    // A person checks their own program, also where its child processes cannot be guaranteed to
+    // end with it.
+    let stdio = Stdio::new(first).args(rest).working_dir(here()?).allow_stray_children();
+    let stdio = pairs.into_iter().fold(stdio, |stdio, (name, value)| stdio.env(name, value));
+    stdio.find_program().map_err(|error| Problem::usage(format!("`{first}`: {error}")))?;
+    Ok(stdio.into())
+}
+
+fn linter(args: &CheckServerArgs) -> Result<Linter, Problem> {
+    let mut linter = Linter::new();
+    if let Some(tokens) = args.max_tokens {
+        linter = linter.max_tokens(tokens);
+    }
+    let all = linter.clone();
+    for rule in args.allow.iter().collect::<BTreeSet<_>>() {
+        linter = linter.allow(rule).map_err(|_| {
+            let help = suggest::help(rule, "rules", all.rules().iter().map(Rule::id));
+            Problem::usage(format!("unknown rule {}; {help}", suggest::quoted([&**rule])))
+        })?;
+    }
+    Ok(linter)
+}

@@ -1,0 +1,75 @@
+//! `toolcrib discover`: the servers that MCP clients on this machine have configured.
+
+use std::path::Path;
+
+use toolcrib_core::CancellationToken;
+use toolcrib_mcp::server::{FileServer, Reach, read_servers};
+
+use super::{Problem, install::here};
+use crate::{
+    args::Global,
+    clients::{Client, Scope, read},
+    exit::{self, Exit},
+    output::{self, ConfiguredFile, ConfiguredServer, DiscoverJson},
+};
+
+pub(super) async fn discover(
+    global: &Global,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    if global.project.is_some() || !global.imports.is_empty() {
+        return Err(Problem::usage(
+            "`discover` reads the files of MCP clients; leave out `--project` and `--import`",
+        ));
+    }
+    let work = move || {
+        let here = here()?;
+        let mut files = Vec::new();
+        for client in Client::ALL {
+            for scope in [Scope::User, Scope::Project] {
+                let Some(file) = client.file(scope, &here)? else { continue };
+                if cancellation.is_cancelled() {
+                    return Err(Problem::cancelled());
+                }
+                let (servers, problem) = match read(&file) {
+                    Ok(None) => continue,
+                    Ok(Some(found)) => servers(&file, &found.text, &here),
+                    Err(error) => (Vec::new(), Some(error.to_string())),
+                };
+                files.push(ConfiguredFile { client, scope, file, servers, problem });
+            }
+        }
+        Ok(files)
+    };
+    let files = tokio::task::spawn_blocking(work).await;
+    let files = files.map_err(|error| Problem::failed("internal", error.to_string()))??;
+    if global.json {
+        output::json(&DiscoverJson::new(&files));
+    } else {
+        output::discovered(&files, global.quiet);
+    }
+    Ok(exit::FINE)
+}
+
+/// The servers of a file: names, and the kind of transport. No variable is read.
+fn servers(file: &Path, text: &str, here: &Path) -> (Vec<ConfiguredServer>, Option<String>) {
+    let name = file.to_string_lossy();
+    let text = text.trim_start_matches('\u{feff}');
+    let variable = |_: &str| Some("x".to_owned());
+    let found = read_servers(&name, text, here, &variable, &|_| Ok(String::new()));
+    let problem = found.problems.errors().next();
+    let problem = problem.filter(|_| found.servers.is_empty()).map(|error| error.message.clone());
+    // A settings file of a client may well have no servers.
+    let problem = problem.filter(|message| !message.contains("is missing in this file"));
+    (found.servers.iter().map(server).collect(), problem)
+}
+
+fn server(server: &FileServer) -> ConfiguredServer {
+    let kind = match server.transport.as_ref().map(|transport| transport.reach()) {
+        Some(Reach::Program { .. }) => Some("program"),
+        Some(Reach::Endpoint { .. }) => Some("http"),
+        _ => None,
+    };
+    let problem = server.problems.errors().next().map(|error| error.message.clone());
+    ConfiguredServer { name: server.name.to_string(), kind, disabled: server.disabled, problem }
+}

@@ -1,0 +1,369 @@
+//! `toolcrib install`: one entry in the configuration of an MCP client, and its undoing.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use toolcrib_core::{CancellationToken, Digest};
+use toolcrib_mcp::ServerName;
+
+use super::{ChosenModel, Problem, Purpose, consent, personality, project_folder, with_project};
+use crate::{
+    args::{Global, InstallArgs, Look},
+    clients::{
+        EditError, Installed, InstalledError, NoHomeError, Present, Records, Scope, WriteError,
+        put, read, with_entry, without_entry,
+    },
+    exit::{self, Exit},
+    output::{self, InstallJson},
+};
+
+pub(super) async fn install(
+    global: &Global,
+    args: InstallArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    ServerName::new(&*args.name).map_err(|error| Problem::usage(format!("`--name`: {error}")))?;
+    let words = if args.uninstall {
+        if !global.imports.is_empty() {
+            return Err(Problem::usage(
+                "`--uninstall` removes the entry as it is; leave out `--import`",
+            ));
+        }
+        Vec::new()
+    } else {
+        // A client shows little of the errors of a server that does not start.
+        let look = Purpose::Look(Look { offline: true });
+        with_project(global, look, ChosenModel::default(), &cancellation, async |project| {
+            personality(project, args.personality.as_deref()).map(drop)
+        })
+        .await?;
+        serve_words(global, &args)?
+    };
+    let (json, quiet) = (global.json, global.quiet);
+    let work = move || {
+        let target = Target::of(&args)?;
+        let change = if args.uninstall { target.removal()? } else { target.entry(&words)? };
+        target.make(&change, json, quiet)
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::failed("internal", error.to_string()))?
+}
+
+/// The arguments by which the client starts `serve`, with absolute paths and without secrets.
+fn serve_words(global: &Global, args: &InstallArgs) -> Result<Vec<String>, Problem> {
+    let mut words = vec!["serve".to_owned()];
+    let mut push = |flag: &str, path: &Path| -> Result<(), Problem> {
+        let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+        let path = path.map_err(|error| Problem::usage(format!("`{flag}`: {error}")))?;
+        words.extend([flag.to_owned(), utf8(&path)?]);
+        Ok(())
+    };
+    if let Some(dir) = project_folder(global)? {
+        push("--project", &dir)?;
+    }
+    global.state.iter().try_for_each(|path| push("--state", path))?;
+    global.imports.iter().try_for_each(|path| push("--import", path))?;
+    if global.project.is_none() && !global.imports.is_empty() {
+        words.push("--no-project".to_owned());
+    }
+    let flags =
+        [("--allow-stray-children", global.allow_stray_children), ("--locked", global.locked)];
+    words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned()));
+    words.extend(global.trusted.iter().flat_map(|name| ["--trust".to_owned(), name.clone()]));
+    let identity = [
+        ("--as", &args.whom.principal),
+        ("--tenant", &args.whom.tenant),
+        ("--personality", &args.personality),
+    ];
+    for (flag, value) in identity {
+        words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
+    }
+    Ok(words)
+}
+
+/// The file of a client.
+struct Target<'a> {
+    args: &'a InstallArgs,
+    file: PathBuf,
+    records: Records,
+    now: Option<Present>,
+}
+
+impl<'a> Target<'a> {
+    fn of(args: &'a InstallArgs) -> Result<Self, Problem> {
+        let here = here()?;
+        let client = args.client;
+        let Some(file) = client.file(args.scope, &here)? else {
+            return Err(Problem::usage(format!(
+                "{} has no configuration of a project; leave out `--scope`",
+                client.title()
+            )));
+        };
+        let file = resolved(&file, &here, args)?;
+        let now = read(&file)?;
+        Ok(Self { args, file, records: Records::of_user()?, now })
+    }
+
+    fn text(&self) -> &str {
+        self.now.as_ref().map_or("", |now| &now.text)
+    }
+
+    /// The file with the entry.
+    fn entry(&self, words: &[String]) -> Result<Change, Problem> {
+        let InstallArgs { client, name, .. } = self.args;
+        let this = env::current_exe().and_then(|program| program.canonicalize());
+        let this = this.map_err(|error| {
+            Problem::failed("no_program", format!("the path of this program is not known: {error}"))
+        })?;
+        // Otherwise the gateway would start itself, without end.
+        let file = utf8(&self.file)?;
+        if words.contains(&file) {
+            return Err(Problem::usage(format!(
+                "{file} is imported and would contain Toolcrib itself; copy its servers to another \
+                 file, and import that"
+            )));
+        }
+        let entry = client.entry(&utf8(&this)?, words);
+        let edited = with_entry(client.format(), self.text(), client.key(), name, &entry);
+        let (text, known) = edited.map_err(|error| self.unfit(&error))?;
+        let record = self.records.find(&self.file, name)?;
+        let is_ours = record.as_ref().is_some_and(|record| known.as_ref() == Some(&record.entry));
+        if known.is_some() && known.as_ref() != Some(&entry) && !is_ours && !self.args.replace {
+            let error = EditError::Exists { name: name.clone() };
+            return Err(Problem::usage(format!(
+                "{file} {error}, which `install` did not write; choose another `--name`, or add \
+                 `--replace`"
+            )));
+        }
+        let kind =
+            if known.as_ref() == Some(&entry) { Kind::Present } else { Kind::Install(entry) };
+        Ok(Change { kind, text: Some(text) })
+    }
+
+    /// The file as it was, or without the entry.
+    fn removal(&self) -> Result<Change, Problem> {
+        let InstallArgs { client, name, .. } = self.args;
+        let Some(record) = self.records.find(&self.file, name)? else {
+            return Err(Problem::failed(
+                "not_installed",
+                format!("`install` has written no entry `{name}` to {}", self.file.display()),
+            ));
+        };
+        if Digest::of(self.text()) == record.written && self.now.is_some() {
+            let backup = read(&self.records.backup(&self.file, name))?;
+            return match (record.mode, backup) {
+                (Some(_), Some(backup)) => {
+                    Ok(Change { kind: Kind::Restore, text: Some(backup.text) })
+                }
+                (None, _) => Ok(Change { kind: Kind::Restore, text: None }),
+                (Some(_), None) => Err(Problem::failed(
+                    "no_backup",
+                    format!(
+                        "the backup of {} is missing; remove the entry by hand",
+                        self.file.display()
+                    ),
+                )),
+            };
+        }
+        let removed = without_entry(client.format(), self.text(), client.key(), name);
+        match removed.map_err(|error| self.unfit(&error))? {
+            None => Ok(Change { kind: Kind::Gone, text: None }),
+            Some((_, entry)) if entry != record.entry => Err(Problem::failed(
+                "entry_changed",
+                format!(
+                    "the entry `{name}` of {} was changed since `install` wrote it; remove it by \
+                     hand",
+                    self.file.display()
+                ),
+            )),
+            Some((text, _)) => Ok(Change { kind: Kind::Remove, text: Some(text) }),
+        }
+    }
+
+    /// Shows the change, asks, and makes it.
+    fn make(&self, change: &Change, json: bool, quiet: bool) -> Result<Exit, Problem> {
+        let InstallArgs { client, name, .. } = self.args;
+        let mut report = InstallJson {
+            client: client.id(),
+            file: self.file.clone(),
+            name: name.clone(),
+            outcome: change.kind.outcome(),
+            backup: None,
+        };
+        let is_change = !matches!(change.kind, Kind::Present | Kind::Gone);
+        if is_change && !json {
+            let after = change.text.as_deref();
+            output::client_change(
+                *client,
+                &self.file,
+                name,
+                self.now.as_ref().map(|now| &*now.text),
+                after,
+            );
+        }
+        if is_change && self.args.dry_run {
+            report.outcome = "not_made";
+            output::installed(&report, client.title(), json, quiet);
+            return Ok(exit::FINE);
+        }
+        if is_change && !self.args.yes {
+            if !consent::can_ask() {
+                return Err(Problem::usage(
+                    "the change was not made, because no person can be asked here; add `--yes`",
+                ));
+            }
+            if !consent::ask("Make this change?") {
+                return Err(Problem::usage("the change was not made"));
+            }
+        }
+        match &change.kind {
+            Kind::Present => {}
+            Kind::Install(entry) => report.backup = self.install(entry, change.text.as_deref())?,
+            Kind::Restore | Kind::Remove => {
+                let mode = self.now.as_ref().map_or(0o600, |now| now.mode);
+                put(&self.file, self.now.as_ref(), change.text.as_deref(), mode)?;
+                self.records.remove(&self.file, name);
+            }
+            Kind::Gone => self.records.remove(&self.file, name),
+        }
+        output::installed(&report, client.title(), json, quiet);
+        Ok(exit::FINE)
+    }
+
+    /// Writes the record, then the file. The backup of an earlier `install` is kept as long as the
+    /// file is still as that wrote it.
+    fn install(
+        &self,
+        entry: &serde_json::Value,
+        text: Option<&str>,
+    ) -> Result<Option<PathBuf>, Problem> {
+        let name = &self.args.name;
+        let text = text.unwrap_or_default();
+        let earlier = self.records.find(&self.file, name)?;
+        let earlier = earlier.filter(|earlier| Digest::of(self.text()) == earlier.written);
+        let (before, mode) = match &earlier {
+            Some(earlier) => {
+                let backup = read(&self.records.backup(&self.file, name))?;
+                (backup.map(|backup| backup.text), earlier.mode)
+            }
+            None => (
+                self.now.as_ref().map(|now| now.text.clone()),
+                self.now.as_ref().map(|now| now.mode),
+            ),
+        };
+        let record = Installed {
+            file: self.file.clone(),
+            name: name.clone(),
+            entry: entry.clone(),
+            written: Digest::of(text),
+            mode,
+        };
+        self.records.write(&record, before.as_deref())?;
+        let new = if self.args.scope == Scope::Project { 0o644 } else { 0o600 };
+        let mode = self.now.as_ref().map_or(new, |now| now.mode);
+        put(&self.file, self.now.as_ref(), Some(text), mode)?;
+        Ok(before.map(|_| self.records.backup(&self.file, name)))
+    }
+
+    fn unfit(&self, error: &EditError) -> Problem {
+        Problem::failed(
+            "file_invalid",
+            format!("{} {error}; nothing was written", self.file.display()),
+        )
+    }
+}
+
+/// A change of a file: its text afterwards; `None` without a file.
+struct Change {
+    kind: Kind,
+    text: Option<String>,
+}
+
+enum Kind {
+    /// The entry is there already.
+    Present,
+    Install(serde_json::Value),
+    /// The file as it was before.
+    Restore,
+    /// The file without the entry.
+    Remove,
+    /// The entry is not there any more.
+    Gone,
+}
+
+impl Kind {
+    fn outcome(&self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Install(_) => "installed",
+            Self::Restore => "restored",
+            Self::Remove => "removed",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// The file without symlinks: a link is followed only after a question.
+fn resolved(file: &Path, here: &Path, args: &InstallArgs) -> Result<PathBuf, Problem> {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let folder = file.parent().unwrap_or(here);
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let is_own = folder != here && Some(folder) != home.as_deref();
+    let is_linked = is_link(file) || is_own && is_link(folder);
+    if !is_linked {
+        return Ok(file.to_owned());
+    }
+    let shown = file.display();
+    let real = file.canonicalize().map_err(|error| {
+        Problem::usage(format!(
+            "{shown} is reached through a symlink, and its target is missing: {error}"
+        ))
+    })?;
+    let question = format!("{shown} is reached through a symlink; the file is {}", real.display());
+    if args.follow_link {
+        return Ok(real);
+    }
+    if !consent::can_ask() {
+        return Err(Problem::usage(format!("{question}; add `--follow-link` to change it")));
+    }
+    output::notice(&question);
+    if consent::ask("Change that file?") {
+        Ok(real)
+    } else {
+        Err(Problem::usage("the change was not made"))
+    }
+}
+
+pub(super) fn here() -> Result<PathBuf, Problem> {
+    env::current_dir()
+        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))
+}
+
+fn utf8(path: &Path) -> Result<String, Problem> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Problem::usage(format!(
+            "{} is not UTF-8, and cannot be written to the file",
+            path.display()
+        ))
+    })
+}
+
+impl From<NoHomeError> for Problem {
+    fn from(error: NoHomeError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<WriteError> for Problem {
+    fn from(error: WriteError) -> Self {
+        Self::failed("file_unusable", error.to_string())
+    }
+}
+
+impl From<InstalledError> for Problem {
+    fn from(error: InstalledError) -> Self {
+        Self::failed("record_unusable", error.to_string())
+    }
+}

@@ -1,0 +1,406 @@
+//! `install` and `discover`: configuration files of MCP clients in a temporary home.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Outcome, toolcrib};
+
+/// A home folder, and a project beside it.
+struct Home {
+    dir: TempDir,
+}
+
+/// A value that no output may contain.
+const SECRET: &str = "hush-5e1c88";
+
+impl Home {
+    fn new() -> Self {
+        let this = Self { dir: TempDir::new().unwrap() };
+        this.write("home/.keep", "");
+        this.write("work/toolcrib.toml", "policy_default = \"allow\"\n");
+        this
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = toolcrib();
+        command.args(args).current_dir(self.path("work")).env("HOME", self.path("home"));
+        for name in
+            ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"]
+        {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs it for the project beside the home, with success.
+    fn install(&self, args: &[&str]) -> Outcome {
+        let project = self.path("work");
+        let mut all = vec!["install", "--project", project.to_str().unwrap(), "--yes"];
+        all.extend(args);
+        let outcome = self.run(&all);
+        assert_eq!(outcome.code, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+        outcome
+    }
+
+    fn uninstall(&self, args: &[&str]) -> Outcome {
+        let mut all = vec!["install", "--uninstall", "--yes"];
+        all.extend(args);
+        self.run(&all)
+    }
+
+    /// Text without the folder of this test and the path of the program.
+    fn plain(&self, text: &str) -> String {
+        let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).canonicalize().unwrap();
+        text.replace(program.to_str().unwrap(), "[program]")
+            .replace(self.path("").to_str().unwrap().trim_end_matches('/'), "[dir]")
+    }
+
+    fn args(&self) -> Value {
+        json!(["serve", "--project", self.path("work")])
+    }
+}
+
+fn program() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).canonicalize().unwrap();
+    program.to_str().unwrap().to_owned()
+}
+
+/// Every client: its file below the home, before and the path of the entry.
+const FILES: [(&str, &str, &str); 11] = [
+    ("claude-code", ".claude.json", "mcpServers"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+    ("cursor", ".cursor/mcp.json", "mcpServers"),
+    ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+    (
+        "cline",
+        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "mcpServers",
+    ),
+    ("gemini", ".gemini/settings.json", "mcpServers"),
+    ("copilot", ".copilot/mcp-config.json", "mcpServers"),
+    ("zed", ".config/zed/settings.json", "context_servers"),
+    ("opencode", ".config/opencode/opencode.json", "mcp"),
+    ("codex", ".codex/config.toml", "mcp_servers"),
+];
+
+#[test]
+#[cfg(target_os = "linux")]
+fn each_client_gets_one_entry_and_the_file_comes_back_byte_for_byte() {
+    let home = Home::new();
+    for (client, file, key) in FILES {
+        let file = format!("home/{file}");
+        let is_toml = file.ends_with(".toml");
+        let before = if is_toml {
+            format!(
+                "# mine\nmodel = \"m\"   # kept\n\n[{key}.mine]\ncommand = 'x'\nenv = {{ K = \"{SECRET}\" }}\n"
+            )
+        } else {
+            format!(
+                "\u{feff}// mine\r\n{{\r\n\t\"theme\": \"x\", /* kept */\r\n\t\"{key}\": {{\r\n\t\t\"mine\": {{ \"command\": \"x\", \
+                 \"env\": {{ \"K\": \"{SECRET}\" }} }},\r\n\t}},\r\n}}\r\n"
+            )
+        };
+        home.write(&file, &before);
+        fs::set_permissions(home.path(&file), fs::Permissions::from_mode(0o640)).unwrap();
+        let outcome = home.install(&["--client", client]);
+        assert!(!outcome.stdout.contains(SECRET), "{client}: {}", outcome.stdout);
+        let after = home.read(&file);
+        assert!(after.contains("mine") && after.contains("kept"), "{client}: {after}");
+        let mode = home.path(&file).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "{client}");
+        for line in before.lines() {
+            let is_kept = after.contains(line.trim_end_matches(['\r', ',']));
+            assert!(is_kept, "{client}: {line:?} is lost in {after}");
+        }
+        // What was written can be read again, by `--import` of another command.
+        let copy = if is_toml { "copy.toml" } else { "copy.json" };
+        home.write(copy, after.trim_start_matches('\u{feff}'));
+        let copy = home.path(copy);
+        let listed = home.run(&["discover", "--json"]);
+        let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let files = listed["files"].as_array().unwrap();
+        let found = files.iter().find(|found| found["client"] == client).unwrap();
+        let names: Vec<_> = found["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|server| (&server["name"], &server["kind"]))
+            .collect();
+        let (mine, ours, kind) = (json!("mine"), json!("toolcrib"), json!("program"));
+        let mine_kind =
+            if client == "opencode" { found["servers"][0]["kind"].clone() } else { kind.clone() };
+        assert_eq!(names, [(&mine, &mine_kind), (&ours, &kind)], "{client} {}", copy.display());
+
+        let again = home.install(&["--client", client, "--json"]);
+        let again: Value = serde_json::from_str(&again.stdout).unwrap();
+        assert_eq!(again["outcome"], "present", "{client}");
+        assert_eq!(home.read(&file), after, "{client}");
+
+        let undone = home.uninstall(&["--client", client]);
+        assert_eq!(undone.code, Some(0), "{client}: {}", undone.stderr);
+        assert_eq!(home.read(&file), before, "{client}");
+        assert_eq!(home.uninstall(&["--client", client]).code, Some(1), "{client}");
+    }
+}
+
+#[test]
+fn a_new_file_has_the_entry_alone_and_is_removed_again() {
+    let home = Home::new();
+    for (client, scope, file, entry) in [
+        (
+            "claude-code",
+            "user",
+            "home/.claude.json",
+            json!({ "mcpServers": { "toolcrib": { "type": "stdio", "command": program(), "args": home.args() } } }),
+        ),
+        (
+            "vscode",
+            "project",
+            "work/.vscode/mcp.json",
+            json!({ "servers": { "toolcrib": { "type": "stdio", "command": program(), "args": home.args() } } }),
+        ),
+        (
+            "copilot",
+            "user",
+            "home/.copilot/mcp-config.json",
+            json!({ "mcpServers": { "toolcrib": { "type": "local", "command": program(), "args": home.args(), "tools": ["*"] } } }),
+        ),
+        (
+            "opencode",
+            "project",
+            "work/opencode.json",
+            json!({ "mcp": { "toolcrib": { "type": "local", "command": [program(), "serve", "--project", home.path("work")], "enabled": true } } }),
+        ),
+    ] {
+        home.install(&["--client", client, "--scope", scope]);
+        let text = home.read(file);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), entry, "{client}");
+        assert!(text.ends_with("}\n"), "{text:?}");
+        assert_eq!(home.uninstall(&["--client", client, "--scope", scope]).code, Some(0));
+        assert!(!home.path(file).exists(), "{client}");
+    }
+    home.install(&["--client", "codex", "--as", "ann"]);
+    insta::assert_snapshot!(home.plain(&home.read("home/.codex/config.toml")), @r#"
+    [mcp_servers.toolcrib]
+    command = "[program]"
+    args = ["serve", "--project", "[dir]/work", "--as", "ann"]
+    "#);
+}
+
+#[test]
+fn a_file_that_has_changed_since_loses_the_entry_only() {
+    let home = Home::new();
+    home.write("home/.cursor/mcp.json", "{ \"mcpServers\": { \"a\": { \"command\": \"x\" } } }\n");
+    home.install(&["--client", "cursor"]);
+    let later = home.read("home/.cursor/mcp.json").replace("\"a\"", "\"renamed\"");
+    home.write("home/.cursor/mcp.json", &later);
+    let outcome = home.uninstall(&["--client", "cursor"]);
+    assert!(outcome.stdout.contains("which has changed since"), "{}", outcome.stdout);
+    let left: Value = serde_json::from_str(&home.read("home/.cursor/mcp.json")).unwrap();
+    assert_eq!(left, json!({ "mcpServers": { "renamed": { "command": "x" } } }));
+
+    // An entry that a person has changed is theirs.
+    home.install(&["--client", "cursor"]);
+    let later = home.read("home/.cursor/mcp.json").replace("serve", "menu");
+    home.write("home/.cursor/mcp.json", &later);
+    let outcome = home.uninstall(&["--client", "cursor"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("remove it by hand"), "{}", outcome.stderr);
+    assert_eq!(home.read("home/.cursor/mcp.json"), later);
+
+    // So is one that was there before.
+    home.write(
+        "home/.gemini/settings.json",
+        r#"{ "mcpServers": { "toolcrib": { "command": "mine" } } }"#,
+    );
+    let project = home.path("work");
+    let args = ["install", "--client", "gemini", "--yes", "-p", project.to_str().unwrap()];
+    let outcome = home.run(&args);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("--replace"), "{}", outcome.stderr);
+}
+
+#[test]
+fn nothing_is_written_without_consent_or_through_a_link() {
+    let home = Home::new();
+    let project = home.path("work");
+    let project = project.to_str().unwrap();
+    let outcome = home.run(&["install", "--client", "windsurf", "-p", project]);
+    assert_eq!(outcome.code, Some(2));
+    insta::assert_snapshot!(home.plain(&(outcome.stdout + &outcome.stderr)), @r#"
+    [dir]/home/.codeium/windsurf/mcp_config.json (a new file)
+    + {
+    +   "mcpServers": {
+    +     "toolcrib": {
+    +       "command": "[program]",
+    +       "args": ["serve", "--project", "[dir]/work"]
+    +     }
+    +   }
+    + }
+    error: the change was not made, because no person can be asked here; add `--yes`
+    "#);
+    let outcome = home.run(&["install", "--client", "windsurf", "-p", project, "--dry-run"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(!home.path("home/.codeium").exists());
+
+    home.write("dotfiles/mcp.json", "{}");
+    fs::create_dir_all(home.path("home/.cursor")).unwrap();
+    symlink(home.path("dotfiles/mcp.json"), home.path("home/.cursor/mcp.json")).unwrap();
+    let outcome = home.run(&["install", "--client", "cursor", "-p", project, "--yes"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("--follow-link"), "{}", outcome.stderr);
+    assert_eq!(home.read("dotfiles/mcp.json"), "{}");
+    home.install(&["--client", "cursor", "--follow-link"]);
+    assert!(home.path("home/.cursor/mcp.json").symlink_metadata().unwrap().is_symlink());
+    assert!(home.read("dotfiles/mcp.json").contains("serve"));
+
+    for (text, why) in [
+        ("{ \"mcpServers\": [] }", "is not a table of servers"),
+        ("{ \"mcpServers\": ", "is not valid"),
+        ("[]", "is not valid"),
+        ("{ \"a\": 1, \"mcpServers\": {}, \"mcpServers\": { \"b\": 1 } }", "in one place only"),
+    ] {
+        home.write("home/.claude.json", text);
+        let outcome = home.run(&["install", "--client", "claude-code", "-p", project, "--yes"]);
+        assert_eq!(outcome.code, Some(1), "{text}");
+        assert!(outcome.stderr.contains(why), "{text}: {}", outcome.stderr);
+        assert_eq!(home.read("home/.claude.json"), text);
+    }
+    // The gateway would start itself.
+    home.write("home/.cursor/own.json", "{ \"mcpServers\": {} }");
+    home.write("home/.claude.json", "{ \"mcpServers\": {} }");
+    let own = home.path("home/.claude.json");
+    let args = ["install", "--client", "claude-code", "--no-project", "--yes", "--import"];
+    let outcome = home.run(&[&args[..], &[own.to_str().unwrap()]].concat());
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("Toolcrib itself"), "{}", outcome.stderr);
+    let outcome =
+        home.run(&["install", "--client", "windsurf", "--scope", "project", "-p", project, "-y"]);
+    assert!(outcome.stderr.contains("no configuration of a project"), "{}", outcome.stderr);
+}
+
+#[test]
+fn discover_names_servers_and_never_values() {
+    let home = Home::new();
+    home.write(
+        "home/.claude.json",
+        &json!({ "mcpServers": {
+            "git": { "command": SECRET, "args": [SECRET], "env": { "T": SECRET } },
+            "docs": { "type": "http", "url": format!("https://{SECRET}.example"), "headers": { "Authorization": SECRET } },
+            "sse": { "type": "sse", "url": SECRET },
+            "off": { "command": "x", "disabled": true } } })
+        .to_string(),
+    );
+    home.write(
+        "home/.codex/config.toml",
+        &format!("[mcp_servers.rs]\ncommand = \"{SECRET}\"\nbearer = \"{SECRET}\"\n"),
+    );
+    home.write("home/.config/zed/settings.json", "{ // none\n \"theme\": \"x\" }");
+    home.write(
+        "work/.vscode/mcp.json",
+        &format!(
+            "{{ \"servers\": {{ \"w\": {{ \"command\": \"{SECRET}\" }} }}, \"inputs\": [], }}"
+        ),
+    );
+    home.write("home/.cursor/mcp.json", &format!("{{ \"{SECRET}"));
+    let outcome = home.run(&["discover"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let json = home.run(&["discover", "--json"]);
+    for text in [&outcome.stdout, &outcome.stderr, &json.stdout, &json.stderr] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+    insta::assert_snapshot!(home.plain(&(outcome.stdout + &outcome.stderr)), @r"
+    Claude Code  [dir]/home/.claude.json
+      git  program
+      docs  endpoint
+      sse  not usable here: server `sse` uses HTTP+SSE (`sse`), which MCP replaced by Streamable HTTP, and which is not supported here
+      off  disabled
+    Cursor  [dir]/home/.cursor/mcp.json
+      this is not JSON: Unterminated string literal
+    VS Code, this folder  [dir]/work/.vscode/mcp.json
+      w  program
+    Zed  [dir]/home/.config/zed/settings.json
+      no servers
+    Codex  [dir]/home/.codex/config.toml
+      rs  program
+    to list the tools of a file: toolcrib mcp list --import FILE
+    ");
+}
+
+#[test]
+fn servers_of_a_project_are_added_and_removed_with_its_comments_kept() {
+    let home = Home::new();
+    let before = "policy_default = \"allow\"  # kept\n\n[mcp.old]   # mine\ncommand = 'x'\n";
+    home.write("work/toolcrib.toml", before);
+    let mcp = |args: &[&str]| {
+        let project = home.path("work");
+        let flags = ["mcp", args[0], "--project", project.to_str().unwrap()];
+        home.run(&[&flags[..], &args[1..]].concat())
+    };
+    let token = "Authorization=Bearer ${DOCS_TOKEN:-none}";
+    assert_eq!(mcp(&["add", "git", "uvx", "mcp-server-git", "--repository", "."]).code, Some(0));
+    let outcome = mcp(&["add", "--set", token, "docs", "https://docs.example/mcp"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    insta::assert_snapshot!(home.read("work/toolcrib.toml"), @r#"
+    policy_default = "allow"  # kept
+
+    [mcp.old]   # mine
+    command = 'x'
+
+    [mcp.git]
+    command = "uvx"
+    args = ["mcp-server-git", "--repository", "."]
+
+    [mcp.docs]
+    url = "https://docs.example/mcp"
+    headers = { Authorization = "Bearer ${DOCS_TOKEN:-none}" }
+    "#);
+    assert_eq!(mcp(&["add", "git", "other"]).code, Some(2));
+    let outcome = mcp(&["add", "--set", &format!("API_KEY={SECRET}"), "x", "run"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(!outcome.stderr.contains(SECRET), "{}", outcome.stderr);
+    let outcome = mcp(&["get", "docs"]);
+    insta::assert_snapshot!(home.plain(&outcome.stdout), @r#"
+    declared `[mcp.docs]` in [dir]/work/toolcrib.toml
+      url = "https://docs.example/mcp"
+      headers = {"Authorization":"Bearer ${DOCS_TOKEN:-none}"}
+    "#);
+    let present = home.read("work/toolcrib.toml");
+    // The project would not load any more.
+    assert_eq!(mcp(&["add", "bad", "http://10.0.0.1/", "more"]).code, Some(2));
+    assert_eq!(
+        mcp(&["add", "--set", "Authorization=${NOT_SET_HERE}", "bad", "https://x.example"]).code,
+        Some(2)
+    );
+    assert_eq!(home.read("work/toolcrib.toml"), present);
+    assert_eq!(mcp(&["remove", "git"]).code, Some(0));
+    assert_eq!(mcp(&["remove", "docs"]).code, Some(0));
+    assert_eq!(home.read("work/toolcrib.toml"), before);
+    assert_eq!(mcp(&["remove", "docs"]).code, Some(2));
+}
