@@ -226,6 +226,9 @@ impl Observed {
         let mut lines = String::new();
         for record in records {
             match record {
+                SessionRecord::Intent(intent) => {
+                    writeln!(lines, "intent {}", intent.call_id).unwrap();
+                }
                 SessionRecord::Outcome { call_id, outcome, result } => {
                     let result = result.is_some();
                     writeln!(lines, "outcome {call_id} {} {result}", outcome.as_str()).unwrap();

@@ -43,12 +43,19 @@ pub(crate) fn of(dir: &Path, posted: &Effects) -> Result<(), String> {
     results(&session, &effects)?;
     approved(dir, &session, &effects)?;
     let log = fs::read_to_string(dir.join("committed.txt")).unwrap_or_default();
-    // Of several outcomes of a call the first is kept.
+    // Of several outcomes of a call the first after its intent is kept: a call that was denied
+    // before has none, and another process may make it.
+    let mut intended = HashSet::new();
     let mut first = HashSet::new();
     log.lines().try_for_each(|line| {
+        if let Some(call_id) = line.strip_prefix("intent ") {
+            intended.insert(call_id);
+        }
         let call_id = line.strip_prefix("outcome ").and_then(|line| line.split(' ').next());
-        let is_first = call_id.is_none_or(|call_id| first.insert(call_id.to_owned()));
-        committed(&session, line, is_first)
+        match call_id {
+            Some(call_id) if !intended.contains(call_id) => Ok(()),
+            _ => committed(&session, line, call_id.is_none_or(|call_id| first.insert(call_id))),
+        }
     })
 }
 
