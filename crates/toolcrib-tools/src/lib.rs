@@ -40,6 +40,7 @@
 //! | `sql` | a tool from SQL statements over a declared database |
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
 //! | `todo` | tools that keep a list of tasks in the session |
+//! | `web` | tools that read pages as Markdown, and search the web |
 
 // No links above: they would be broken wherever a feature is off.
 
@@ -115,6 +116,8 @@ mod template;
 pub mod terminal;
 #[cfg(feature = "agent")]
 pub mod todo;
+#[cfg(feature = "web")]
+pub mod web;
 
 #[cfg(any(
     feature = "agent",

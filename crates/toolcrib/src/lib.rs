@@ -28,6 +28,7 @@
 //! | `command`, `files`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `hub` | `tools::hub`: tools from a catalog that an HTTP server keeps |
 //! | `openapi` | `tools::openapi`: tools from the operations of an OpenAPI document |
+//! | `web` | `tools::web`: tools that read pages as Markdown, and search the web |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |

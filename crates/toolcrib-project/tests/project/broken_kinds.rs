@@ -44,7 +44,7 @@ color = "red"
     toolcrib.toml:20:1: unknown key `max_rows` in `[[tool]]`
         help: only a tool of the kind `sql` has it
     toolcrib.toml:21:1: `kind` is missing in `[[tool]]`
-        help: write for example: kind = "sql_explore", "sql", "command", "files", "http", "openapi", "terminal", "code", "todo", "memory", "clarify" or "task"
+        help: write for example: kind = "sql_explore", "sql", "command", "files", "http", "openapi", "terminal", "code", "todo", "memory", "clarify", "task" or "web"
     "#);
 }
 

@@ -76,6 +76,9 @@ kind = "clarify"
 [[tool]]
 kind = "task"
 0 = 0
+[[tool]]
+kind = "web"
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }
@@ -109,6 +112,7 @@ fn title(found: &str, position: usize) -> String {
         "memory",
         "clarify",
         "task",
+        "web",
     ];
     match found {
         "this file" => "The top of the file".to_owned(),
@@ -186,7 +190,7 @@ pub(crate) fn reference() -> String {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [child agents](delegation.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [child agents](delegation.md), [the web](web.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

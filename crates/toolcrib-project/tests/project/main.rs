@@ -41,3 +41,4 @@ mod task;
 mod template;
 mod terminal;
 mod tool_search;
+mod web;

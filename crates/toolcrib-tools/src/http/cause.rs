@@ -21,7 +21,7 @@ pub(super) fn asked(request: &HttpRequest, cx: &ToolContext) -> String {
 
 /// The response. Where redirects led to another server, that one is named, and not the rest of
 /// a URL that others have made up.
-pub(super) fn answered(asked: &str, response: &HttpResponse) -> String {
+pub(crate) fn answered(asked: &str, response: &HttpResponse) -> String {
     let status = response.status;
     let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
     let origin = response.final_url.origin();

@@ -52,11 +52,22 @@ impl Exchange {
         request: HttpRequest,
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
+        let (asked, response) = self.response(client, request, cx).await?;
+        self.answered(&response, cx)
+            .map_err(|error| error.caused_by(cause::answered(&asked, &response)))
+    }
+
+    /// Sends a request through a client. Returns the request as operators read it, and the response
+    /// with any status.
+    pub(crate) async fn response(
+        &self,
+        client: &HttpClient,
+        request: HttpRequest,
+        cx: &ToolContext,
+    ) -> Result<(String, HttpResponse), ToolError> {
         let asked = cause::asked(&request, cx);
         match client.send(request, cx.cancellation()).await {
-            Ok(response) => self
-                .answered(&response, cx)
-                .map_err(|error| error.caused_by(cause::answered(&asked, &response))),
+            Ok(response) => Ok((asked, response)),
             Err(error) => Err(self.failed(asked, error)),
         }
     }

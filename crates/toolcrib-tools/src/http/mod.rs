@@ -35,7 +35,7 @@
 
 mod answer;
 mod body;
-mod cause;
+pub(crate) mod cause;
 pub(crate) mod check;
 pub(crate) mod exchange;
 pub(crate) mod headers;

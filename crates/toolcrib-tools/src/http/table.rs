@@ -76,7 +76,7 @@ impl DeclaredHttp {
                     .unwrap_or(blank.max_redirects),
                 ..blank
             },
-            allow_addresses: read_addresses(table),
+            allow_addresses: read_addresses(table, "allow_addresses"),
         }
     }
 
@@ -115,8 +115,8 @@ pub(crate) fn read_text(table: &Table<'_>, key: &'static str) -> Option<String> 
     table.value(key)?.any_text().map(|text| text.value.to_string())
 }
 
-pub(crate) fn read_addresses(table: &Table<'_>) -> Vec<Located<Arc<str>>> {
-    let addresses = table.value("allow_addresses").and_then(|addresses| addresses.items());
+pub(crate) fn read_addresses(table: &Table<'_>, key: &'static str) -> Vec<Located<Arc<str>>> {
+    let addresses = table.value(key).and_then(|addresses| addresses.items());
     addresses.iter().flatten().filter_map(Value::text).collect()
 }
 

@@ -84,7 +84,7 @@ impl HubTable {
         let cache = CacheTable::read(table);
         let timeout = table.duration("timeout");
         let others = others(table);
-        let allow_addresses = read_addresses(table);
+        let allow_addresses = read_addresses(table, "allow_addresses");
         let call = table.required(
             "call",
             "{ method = \"POST\", url = \"https://registry.example/run/{tool}\", body = \

@@ -96,7 +96,7 @@ impl DeclaredOpenApi {
             auth,
             shared: Arc::new(Shared {
                 headers: headers.unwrap_or_default(),
-                allow_addresses: read_addresses(table),
+                allow_addresses: read_addresses(table, "allow_addresses"),
                 max_body_bytes: table
                     .size("max_body_bytes", BODY_BYTES)
                     .and_then(|bytes| usize::try_from(bytes).ok())

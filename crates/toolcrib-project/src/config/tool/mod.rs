@@ -19,6 +19,7 @@ use toolcrib_tools::{
     task::{self, DeclaredTask},
     terminal::{self, DeclaredTerminal},
     todo::DeclaredTodo,
+    web::{self, DeclaredWeb},
 };
 
 use super::params::Params;
@@ -61,6 +62,7 @@ pub(crate) enum Kind {
     Memory(DeclaredMemory),
     Clarify(DeclaredClarify),
     Task(Box<DeclaredTask>),
+    Web(DeclaredWeb),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
@@ -96,10 +98,11 @@ enum Word {
     Memory,
     Clarify,
     Task,
+    Web,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 12] = [
+    const ALL: [(&'static str, Self); 13] = [
         ("sql_explore", Self::SqlExplore),
         ("sql", Self::Sql),
         ("command", Self::Command),
@@ -112,6 +115,7 @@ impl Word {
         ("memory", Self::Memory),
         ("clarify", Self::Clarify),
         ("task", Self::Task),
+        ("web", Self::Web),
     ];
 
     /// The keys that only this kind has.
@@ -128,6 +132,7 @@ impl Word {
             Self::Code => code::KEYS,
             Self::Memory => memory::KEYS,
             Self::Task => task::KEYS,
+            Self::Web => web::KEYS,
         }
     }
 
@@ -175,7 +180,8 @@ impl ToolSection {
                 | Word::Todo
                 | Word::Memory
                 | Word::Clarify
-                | Word::Task,
+                | Word::Task
+                | Word::Web,
             ) => table.value("name"),
             _ => table.required("name", "\"list_charges\""),
         };
@@ -204,6 +210,7 @@ impl ToolSection {
             Some(Word::Memory) => return tool.read_memory(table, has_name),
             Some(Word::Clarify) => return tool.read_clarify(table, has_name),
             Some(Word::Task) => return tool.read_task(table, has_name),
+            Some(Word::Web) => return tool.read_web(table, has_name),
             Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
             Some(Word::Command) => {
                 tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
@@ -315,6 +322,18 @@ impl ToolSection {
         vec![self.of_toolset(table, Kind::Task(kind.clone()), has_name, declare)]
     }
 
+    /// The tools for the web. Without a name, they have their usual names.
+    fn read_web(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        table.explain("untrusted", "the results of this kind always are: others write pages");
+        table.explain("read_only", "a tool of the kind `web` always is");
+        self.read_of_toolset_with(table, false);
+        let of = |kind: DeclaredWeb| {
+            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
+            self.of_toolset(table, Kind::Web(kind.clone()), has_name, declare)
+        };
+        DeclaredWeb::read_all(table).into_iter().map(of).collect()
+    }
+
     /// The keys of a toolset for the agent itself, whose results have known authors.
     fn read_of_agent(&mut self, table: &Table<'_>) {
         table.explain("untrusted", "this kind marks the results that others may have written");
@@ -422,6 +441,7 @@ impl Kind {
             Self::Memory(memory) => Some(memory),
             Self::Clarify(clarify) => Some(clarify),
             Self::Task(task) => Some(&**task),
+            Self::Web(web) => Some(web),
             Self::Operation(operation) => Some(&**operation),
             Self::OpenApi(_) | Self::Unknown => None,
         }

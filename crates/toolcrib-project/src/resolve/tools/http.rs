@@ -1,11 +1,11 @@
-//! Tools of the kind `http`.
+//! Tools of the kinds `http` and `web`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use toolcrib_capabilities::http::{AllowedAddress, HttpClient, IpNet};
 use toolcrib_config::Diagnostic;
 use toolcrib_core::Tool;
-use toolcrib_tools::{DeclaredKind, Reach, http::DeclaredHttp};
+use toolcrib_tools::{DeclaredKind, Reach, http::DeclaredHttp, web::DeclaredWeb};
 
 use super::Source;
 use crate::resolve::{addresses::host, grant::allowed_addresses};
@@ -36,7 +36,24 @@ pub(super) fn build(
         allowed_addresses(allow_addresses, source.names.grant.as_deref(), source.problems);
     let client = clients.client(allowed.clone());
     let tool = source.built(http.build(source.declaration.clone(), &client))?;
-    warn_of_private_host(url, allow_addresses.is_empty(), &allowed, source);
+    let keys = ("/url", "allow_addresses");
+    warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
+    Some(tool)
+}
+
+pub(super) fn build_web(
+    web: &DeclaredWeb,
+    source: &Source<'_>,
+    clients: &mut Clients,
+) -> Option<Tool> {
+    let reaches = web.reaches();
+    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else { return None };
+    let allowed =
+        allowed_addresses(allow_addresses, source.names.grant.as_deref(), source.problems);
+    let client = clients.client(allowed.clone());
+    let tool = source.built(web.build(source.declaration.clone(), &client))?;
+    let keys = ("/search_url", "search_addresses");
+    warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
     Some(tool)
 }
 
@@ -44,6 +61,7 @@ pub(super) fn build(
 /// call. The address of another name is not.
 pub(super) fn warn_of_private_host(
     url: &str,
+    (pointer, key): (&str, &str),
     allows_none: bool,
     allowed: &[AllowedAddress],
     source: &Source<'_>,
@@ -67,15 +85,15 @@ pub(super) fn warn_of_private_host(
         addresses.iter().map(|address| format!("\"{}\"", IpNet::from(*address))).collect();
     let nets = nets.join(", ");
     let help = if allows_none {
-        format!("if it is meant, write allow_addresses = [{nets}]")
+        format!("if it is meant, write {key} = [{nets}]")
     } else {
-        format!("if it is meant, add {nets} to `allow_addresses`")
+        format!("if it is meant, add {nets} to `{key}`")
     };
     let message = format!(
-        "`{host}` is not on the public internet, and `allow_addresses` does not allow it: every \
+        "`{host}` is not on the public internet, and `{key}` does not allow it: every \
          call will be `not_available`"
     );
-    let at = source.declaration.source.character("/url", offset);
+    let at = source.declaration.source.character(pointer, offset);
     let at = at.as_ref().unwrap_or(&source.section.at);
     source.problems.push(Diagnostic::warning(at, message).help(help));
 }

@@ -140,6 +140,7 @@ pub(crate) fn build_tools(
                 let source = source(section);
                 source.built(clarify::build(source.declaration.clone()))
             }
+            Kind::Web(web) => http::build_web(web, &source(section), &mut clients),
             Kind::Operation(one) => openapi::build(one, &source(section), &mut clients),
             Kind::Task(task) => {
                 let source = source(section);

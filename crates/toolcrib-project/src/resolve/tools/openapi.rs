@@ -63,7 +63,8 @@ pub(super) fn build(
         [Reach::Host { url, allow_addresses }] => {
             let grant = source.names.grant.as_deref();
             let allowed = allowed_addresses(allow_addresses, grant, source.problems);
-            http::warn_of_private_host(url, allow_addresses.is_empty(), &allowed, source);
+            let keys = ("/url", "allow_addresses");
+            http::warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
             clients.client(allowed)
         }
         _ => clients.client(Vec::new()),

@@ -1,0 +1,112 @@
+//! `[[tool]]` of the kind `web`.
+
+use std::{ops::RangeInclusive, sync::Arc};
+
+use toolcrib_capabilities::http::{HostPattern, HttpClient};
+use toolcrib_config::{Diagnostic, Located, Table};
+use toolcrib_core::Tool;
+
+use super::{FetchLimits, WebTool};
+use crate::{Declaration, DeclaredKind, Reach, ToolErrors, http::table::read_addresses};
+
+/// The keys that only this kind has.
+pub const KEYS: &[&str] = &["hosts", "search_url", "search_addresses"];
+
+/// The limits on a page, which is in memory.
+const PAGE_BYTES: RangeInclusive<u64> = 1024..=16 << 20;
+/// The limits on followed redirects.
+const REDIRECTS: RangeInclusive<usize> = 0..=20;
+
+/// A tool of the toolset as read from a table.
+#[derive(Debug, Clone)]
+pub struct DeclaredWeb {
+    tool: WebTool,
+    /// The only hosts that may be requested; `None` for all.
+    hosts: Option<Vec<HostPattern>>,
+    /// The addresses that may be dialed though they are not public.
+    addresses: Vec<Located<Arc<str>>>,
+}
+
+impl DeclaredWeb {
+    /// Reads the keys of this kind, for all its tools; problems are recorded. Without `search_url`
+    /// there is no tool that searches.
+    pub fn read_all(table: &Table<'_>) -> Vec<Self> {
+        let blank = FetchLimits::default();
+        let limits = FetchLimits {
+            max_body_bytes: table
+                .size("max_body_bytes", PAGE_BYTES)
+                .and_then(|bytes| usize::try_from(bytes).ok())
+                .unwrap_or(blank.max_body_bytes),
+            max_redirects: table.integer("max_redirects", REDIRECTS).unwrap_or(blank.max_redirects),
+        };
+        let hosts = hosts(table);
+        let fetch = Self {
+            tool: WebTool::Fetch(limits),
+            hosts: table.has("hosts").then_some(hosts),
+            addresses: read_addresses(table, "allow_addresses"),
+        };
+        let addresses = read_addresses(table, "search_addresses");
+        let search = table.text("search_url");
+        if let (None, Some(first)) = (&search, addresses.first())
+            && !table.has("search_url")
+        {
+            let message = "`search_addresses` has no effect without `search_url`";
+            let help = "add `search_url`, or take this out";
+            table.problems().push(Diagnostic::error(&first.at, message).help(help));
+        }
+        let search = search.map(|url| Self {
+            tool: WebTool::Search { url: url.value },
+            hosts: None,
+            addresses,
+        });
+        [fetch].into_iter().chain(search).collect()
+    }
+
+    /// Its declaration, as [`WebTool::declaration`].
+    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix)
+    }
+
+    /// As [`WebTool::build`], for the declared hosts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build(&self, declaration: Declaration, client: &HttpClient) -> Result<Tool, ToolErrors> {
+        match &self.hosts {
+            Some(hosts) => self.tool.build(declaration, &client.only(hosts.iter().cloned())),
+            None => self.tool.build(declaration, client),
+        }
+    }
+}
+
+/// The readable hosts; an error is recorded.
+fn hosts(table: &Table<'_>) -> Vec<HostPattern> {
+    let texts = table.texts("hosts");
+    let read = |text: &Located<Arc<str>>| match text.value.parse() {
+        Ok(host) => Some(host),
+        Err(error) => {
+            let error: toolcrib_capabilities::http::InvalidHostPatternError = error;
+            table.problems().push(Diagnostic::error(&text.at, error.to_string()));
+            None
+        }
+    };
+    texts.iter().filter_map(read).collect()
+}
+
+impl DeclaredKind for DeclaredWeb {
+    fn reaches(&self) -> Vec<Reach<'_>> {
+        let url = match &self.tool {
+            WebTool::Search { url } => &**url,
+            WebTool::Fetch(_) => "URLs that the model writes",
+        };
+        vec![Reach::Host { url, allow_addresses: &self.addresses }]
+    }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+}
