@@ -572,6 +572,9 @@ pub(crate) struct CallArgs {
     /// Answer forms of the MCP server with their default values [default: ask at the terminal]
     #[arg(long)]
     pub(crate) accept_defaults: bool,
+    /// Check the call without making it, and show whether it would be made or needs approval
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]

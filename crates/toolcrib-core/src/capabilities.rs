@@ -54,7 +54,7 @@ pub struct Capabilities {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 

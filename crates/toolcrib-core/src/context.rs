@@ -128,6 +128,8 @@ pub struct ToolContextParts {
     pub redact: Option<Arc<dyn Redact>>,
     /// Whether the conversation had read content of unknown authors when the call was made.
     pub tainted: bool,
+    /// Whether the call must have no effect.
+    pub dry_run: bool,
     /// The store of keys and values; if absent, there is none.
     pub kv: Option<Arc<dyn KvStore>>,
     /// The areas of the scopes that the tool declares.
@@ -161,6 +163,7 @@ impl ToolContextParts {
             secrets: None,
             redact: None,
             tainted: false,
+            dry_run: false,
             kv: None,
             kv_areas: Vec::new(),
             clarifier: None,
@@ -257,6 +260,12 @@ impl ToolContext {
     /// model writes may be what such an author wants.
     pub fn is_tainted(&self) -> bool {
         self.0.tainted
+    }
+
+    /// Whether the call must have no effect: the body returns what it would do. True only in a dry run,
+    /// and only for a tool that [declares](crate::ToolBuilder::dry_run) it.
+    pub fn dry_run(&self) -> bool {
+        self.0.dry_run
     }
 
     /// The keys and values of a scope that the tool [declares](crate::Capabilities::kv).

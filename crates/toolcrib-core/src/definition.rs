@@ -102,6 +102,7 @@ pub struct ToolDefinition {
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) untrusted: bool,
     pub(crate) asks_when_tainted: bool,
+    pub(crate) dry_run: bool,
     pub(crate) always_include: bool,
     pub(crate) deferred: Option<bool>,
     pub(crate) on_collision: OnCollision,
@@ -188,6 +189,7 @@ impl ToolDefinition {
             max_result_chars: None,
             untrusted: false,
             asks_when_tainted: false,
+            dry_run: false,
             always_include: false,
             deferred: None,
             on_collision: OnCollision::default(),
@@ -336,6 +338,12 @@ impl ToolDefinition {
     /// Whether each call is approved while the conversation has read content of unknown authors.
     pub fn asks_when_tainted(&self) -> bool {
         self.asks_when_tainted
+    }
+
+    /// Whether the body of a call runs in a dry run; see
+    /// [`ToolBuilder::dry_run`](crate::ToolBuilder::dry_run).
+    pub fn runs_in_dry_run(&self) -> bool {
+        self.dry_run || self.framework
     }
 
     /// Metadata for code such as gates and middleware. Models do not see it.

@@ -140,7 +140,7 @@ pub use self::{
         DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinnedDefinition, RemoteDefinition,
         RemoteListing,
     },
-    result::ToolResult,
+    result::{CallPlan, ToolResult},
     sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     session::{

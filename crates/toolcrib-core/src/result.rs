@@ -2,9 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{block::ContentBlock, message::Message, output::ErrorCode};
+
+/// The result of a call that a dry run did not make, after all checks before its effect.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct CallPlan {
+    /// The rule that requires approval; `None` if the call would be made at once.
+    pub approval_rule: Option<Arc<str>>,
+    /// The reason of that rule, with known secrets redacted.
+    pub approval_reason: Option<Arc<str>>,
+}
 
 /// The result of a call: the same content is stored, read by a model, and replayed.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +31,9 @@ pub struct ToolResult {
     pub args: Value,
     /// The error code; `None` is success.
     pub code: Option<ErrorCode>,
+    /// Set if the call was not made, because the turn is a [dry run](crate::ToolContext::dry_run):
+    /// what is left to do before it would be.
+    pub plan: Option<Box<CallPlan>>,
     /// The text of the result or error: redacted, within its budget, sanitized, not fenced.
     pub value: Arc<str>,
     /// The model's text: [`value`](Self::value) and the references of the [`blocks`](Self::blocks),
@@ -63,6 +77,7 @@ impl ToolResult {
             called: None,
             args: Value::Null,
             code: None,
+            plan: None,
             value: Arc::default(),
             text: Arc::default(),
             lead: None,

@@ -91,6 +91,7 @@ impl TurnRunner {
             message: "".into(),
             model: "".into(),
             personality: Arc::clone(&running.turn.personality().id),
+            dry_run: running.turn.is_dry_run(),
             parent_turn: running.turn.parent().map(|parent| Arc::clone(parent.turn_id())),
         });
         let end = running.turn.drive(&mut executor, self.max_iterations).await;

@@ -35,6 +35,9 @@ pub struct Declaration {
     /// Whether results are sanitized and fenced; `true` unless set, since others wrote their
     /// content.
     pub untrusted: bool,
+    /// Whether a dry run makes its calls: see
+    /// [`ToolBuilder::dry_run`](toolcrib_core::ToolBuilder::dry_run). Only for a read-only tool.
+    pub dry_run: bool,
     /// When a result is kept as an artifact, by an engine that keeps any.
     pub artifact_policy: ArtifactPolicy,
     /// The kind of those artifacts, by name; what they look like when absent.
@@ -59,6 +62,7 @@ impl Declaration {
             always_include: false,
             deferred: None,
             untrusted: true,
+            dry_run: false,
             artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,
             origin: None,

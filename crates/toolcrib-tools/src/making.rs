@@ -41,6 +41,9 @@ impl Declaration {
         if self.untrusted {
             builder = builder.untrusted();
         }
+        if self.dry_run && self.annotations.read_only {
+            builder = builder.dry_run();
+        }
         if let Some(kind) = self.artifact_kind {
             builder = builder.artifact_kind(kind);
         }

@@ -15,10 +15,10 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    Annotations, Args, Arguments, ArtifactPolicy, Audience, Capabilities, CapabilityGranter,
-    ContentBlock, Digest, DigestHasher, ErrorCode, IntoAvailability, IntoTool, IntoToolOutput,
-    InvalidDigestError, InvalidToolError, InvalidToolNameError, Json, Lifetime, MAX_TOOL_NAME,
-    NetworkRules, OnCollision, Progress, ProgressSink, State, Tool, ToolBody, ToolBuilder,
-    ToolCall, ToolContext, ToolContextParts, ToolDefinition, ToolError, ToolName, ToolOutput,
-    ToolResult, args_digest, err, ok,
+    Annotations, Args, Arguments, ArtifactPolicy, Audience, CallPlan, Capabilities,
+    CapabilityGranter, ContentBlock, Digest, DigestHasher, ErrorCode, IntoAvailability, IntoTool,
+    IntoToolOutput, InvalidDigestError, InvalidToolError, InvalidToolNameError, Json, Lifetime,
+    MAX_TOOL_NAME, NetworkRules, OnCollision, Progress, ProgressSink, State, Tool, ToolBody,
+    ToolBuilder, ToolCall, ToolContext, ToolContextParts, ToolDefinition, ToolError, ToolName,
+    ToolOutput, ToolResult, args_digest, err, ok,
 };

@@ -64,6 +64,7 @@ impl Children {
         of_child.client.clone_from(&turn.client);
         of_child.journal.clone_from(&turn.journal);
         of_child.reveal = turn.reveal;
+        of_child.dry_run = turn.dry_run;
         of_child.source_timeout = turn.source_timeout;
         let (agent, tally) = (Arc::clone(agent), Arc::clone(tally));
         Self { agent, turn: of_child, usage_store, session, tally, levels }

@@ -142,6 +142,10 @@ impl Beginning {
         if session.is_some() && !history.is_empty() {
             return Err(failed("a session has its own history; leave out `history`"));
         }
+        if session.is_some() && turn.dry_run {
+            // Its results would be read as those of calls that were made.
+            return Err(failed("a dry run cannot be stored; leave out the session"));
+        }
         let redactor = agent.engine.redactor().clone();
         let (recording, mut messages) = match (session, message.is_some()) {
             (Some(session), true) => {

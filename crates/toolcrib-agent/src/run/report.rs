@@ -11,6 +11,7 @@ use crate::outcome::RunEnd;
 pub(super) struct Report {
     events: Arc<TurnEvents>,
     parent_turn: Option<Arc<str>>,
+    dry_run: bool,
     pub(super) cancellation: CancellationToken,
     pub(super) began: Instant,
     pub(super) iteration: Option<u32>,
@@ -25,6 +26,7 @@ impl Report {
     pub(super) fn new(turn: &Turn, began: Instant, spending: Spending) -> Self {
         Self {
             events: Arc::clone(turn.events()),
+            dry_run: turn.is_dry_run(),
             parent_turn: turn.parent().map(|parent| Arc::clone(parent.turn_id())),
             cancellation: turn.cancellation().clone(),
             began,
@@ -77,6 +79,7 @@ impl Report {
             message: message.into(),
             model: model.into(),
             personality: Arc::clone(personality),
+            dry_run: self.dry_run,
             parent_turn: self.parent_turn.clone(),
         });
     }

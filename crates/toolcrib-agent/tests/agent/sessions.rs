@@ -69,6 +69,23 @@ async fn a_second_run_begins_with_the_messages_of_the_first() {
 }
 
 #[tokio::test]
+async fn a_dry_run_makes_no_calls_and_is_not_stored() {
+    let planned = "was not called";
+    let model = model().then(calls([call("c1", "t", json!({}))])).always(says("Done."));
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
+    let dry = || RunOptions::from(TurnOptions::default().dry_run());
+    let outcome = agent.run("Go", dry()).await;
+    assert!(outcome.tool_calls[0].plan.is_some() && outcome.tool_calls[0].text.contains(planned));
+    let store = MemoryStore::new();
+    let session = session(&store).await;
+    let outcome = agent.run("Go", dry().session(&session)).await;
+    let error = outcome.error.unwrap();
+    assert_eq!(error.code, RunError::SESSION_FAILED);
+    assert!(error.to_string().contains("a dry run cannot be stored"), "{error}");
+    assert!(stored(&store, &session).turns.is_empty());
+}
+
+#[tokio::test]
 async fn found_tools_stay_revealed_in_a_session_also_after_a_restart() {
     let deferred = |name: &str, does: &str| {
         let tool = builder(name).description(does).deferred(true);

@@ -52,6 +52,10 @@ pub(crate) struct RunArgs {
     pub(crate) schema: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fresh: Fresh,
+    /// Make no calls that have an effect, and show which would be made and which need approval.
+    /// Nothing is stored
+    #[arg(long, conflicts_with_all = ["last", "session", "fresh"])]
+    pub(crate) dry_run: bool,
     /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
@@ -97,6 +101,7 @@ impl ResumeArgs {
             record: None,
             schema: None,
             fresh: Fresh::default(),
+            dry_run: false,
             timeout,
         }
     }

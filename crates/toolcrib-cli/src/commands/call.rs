@@ -96,6 +96,7 @@ async fn attempt(
         questions::ask_at(&approver::terminal(), &mut options)?;
     }
     options.approver = approver;
+    options.dry_run = args.dry_run;
     let mut turn = engine.turn(options)?;
     // Starts only servers that may have the tool.
     let mut iteration = turn.iteration_for(&args.tool).await?;

@@ -115,6 +115,7 @@ async fn follow(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let chosen = match message {
+        Some(_) if args.dry_run => None,
         Some(_) => ChosenSession::find(project, &args.situation, &args.session).await?,
         None => Some(ChosenSession::interrupted(project, &args).await?),
     };
@@ -151,6 +152,7 @@ async fn follow(
         // It has the conversation.
         turn.conversation = None;
     }
+    turn.dry_run = args.dry_run;
     let mut options = RunOptions::from(turn);
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
@@ -191,6 +193,9 @@ async fn follow(
         }
         if tells {
             let tools = remote_tools(project, &args.situation).await;
+            if args.dry_run {
+                output::plan(&outcome.tool_calls);
+            }
             output::summary(&outcome, project, &tools);
             if let Some(play_back) = recorded {
                 output::recorded(play_back.as_deref());

@@ -13,8 +13,8 @@ use serde_json::Value;
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
-    Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
-    Usage, WithheldTool,
+    Annotations, CallPlan, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName,
+    ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, OnFailure, Personality, Why};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
@@ -124,6 +124,9 @@ pub(crate) struct CallJson<'a> {
     args: &'a Value,
     ok: bool,
     code: Option<ErrorCode>,
+    /// Present if a dry run did not make the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a CallPlan>,
     value: &'a str,
     /// The whole data; null if there is none, or if it is over the budget: see `truncated`.
     structured: Option<&'a Value>,
@@ -218,6 +221,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             args: &result.args,
             ok: result.is_ok(),
             code: result.code,
+            plan: result.plan.as_deref(),
             value: &result.value,
             structured: result.structured.as_ref().filter(|data| !is_data_note(data)),
             truncated: TruncatedJson::of(result),

@@ -78,7 +78,7 @@ pub(crate) use self::{
         removed, skills,
     },
     streams::{lost, raw, settle},
-    summary::{recorded, summary, turn_summary},
+    summary::{plan, recorded, summary, turn_summary},
     terminal::pause,
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
@@ -225,6 +225,7 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
         for block in result.blocks.iter() {
             say!("{}", safe(&block.as_read()));
         }
+        summary::needs_approval(result);
     } else {
         let code = result.code.map_or("", |code| code.as_str());
         complain(&format!("{code}: {}", result.value));

@@ -40,6 +40,30 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) 
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));
 }
 
+/// Prints the calls that a dry run did not make to standard error.
+pub(crate) fn plan(calls: &[ToolResult]) {
+    let planned: Vec<_> = calls.iter().filter(|call| call.plan.is_some()).collect();
+    note!("");
+    match planned.len() {
+        0 => note!("{DIM}plan{DIM:#}     no calls that have an effect"),
+        calls => note!("{DIM}plan{DIM:#}     {} would be made:", count(calls, "call")),
+    }
+    for call in planned {
+        note!("  {} {}", safe(&call.name), arguments(&call.args));
+        needs_approval(call);
+    }
+}
+
+/// Prints the rule that requires approval of a planned call, if there is one, to standard error.
+pub(crate) fn needs_approval(call: &ToolResult) {
+    let Some(plan) = &call.plan else { return };
+    if let Some(rule) = &plan.approval_rule {
+        let reason = plan.approval_reason.as_ref().map(|reason| format!(": {}", safe(reason)));
+        let reason = reason.unwrap_or_default();
+        note!("    {WARN}needs approval{WARN:#} by {}{reason}", safe(rule));
+    }
+}
+
 /// Prints the changes and the cost of a turn of a chat to standard error.
 pub(crate) fn turn_summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) {
     let effects = Effects::of(&outcome.tool_calls, |name| writes(name, project, remote));
@@ -77,7 +101,8 @@ struct Effects {
 impl Effects {
     fn of(calls: &[ToolResult], writes: impl Fn(&str) -> bool) -> Self {
         let mut effects = Self::default();
-        for result in calls.iter().filter(|result| writes(&result.name)) {
+        let made = calls.iter().filter(|result| result.plan.is_none());
+        for result in made.filter(|result| writes(&result.name)) {
             let call = format!("{} {}", result.name, arguments(&result.args));
             if result.is_ok() {
                 let rows =

@@ -422,3 +422,55 @@ fn an_answer_with_a_schema_is_data_or_an_error() {
     assert_eq!(broken.code, Some(2), "{}", broken.stderr);
     assert!(broken.stderr.contains("the schema of the answer cannot be enforced"));
 }
+
+#[test]
+fn a_dry_run_shows_the_calls_and_makes_none_that_have_an_effect() {
+    let desk = Project::desk();
+    let run = desk.toolcrib(&["run", "--dry-run", REFUND]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let plan = "plan     1 call would be made:\n  refund_duplicate_charge {\"order_id\":1042}\n";
+    assert!(run.stderr.contains(plan), "{}", run.stderr);
+    assert!(run.stderr.contains("changed  nothing"), "{}", run.stderr);
+    assert_eq!(desk.refunds(1042), 0);
+    let (_, sessions) = desk.json(&["sessions"]);
+    assert_eq!(sessions["sessions"], json!([]));
+
+    let (code, run) = desk.json(&["run", "--dry-run", REFUND]);
+    assert_eq!(code, Some(0));
+    let calls = run["tool_calls"].as_array().unwrap();
+    let plans: Vec<_> = calls.iter().map(|call| call.get("plan")).collect();
+    let planned = json!({ "approval_rule": null, "approval_reason": null });
+    // The others read a skill and a database.
+    assert_eq!(plans, [None, None, None, Some(&planned)]);
+    assert!(calls[1]["value"].as_str().unwrap().contains("charge_id"), "{}", calls[1]);
+
+    for with in [["-c", "-q"], ["--session", "s"], ["--fresh", "--yes"]] {
+        let refused = desk.toolcrib(&[&["run", "--dry-run"][..], &with, &["x"]].concat());
+        assert_eq!(refused.code, Some(2), "{with:?}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_call_can_be_checked_without_being_made() {
+    let desk = Project::desk();
+    let toml = desk.path().join("toolcrib.toml");
+    let rule = "\n[[policy]]\neffect = \"ask\"\ntool = \"refund_*\"\nreason = \"Money leaves.\"\n";
+    let text = fs::read_to_string(&toml).unwrap() + rule;
+    fs::write(&toml, text).unwrap();
+    let refund =
+        ["call", "--dry-run", "refund_duplicate_charge", "order_id=1042", "--skill", "billing"];
+    let call = desk.toolcrib(&refund);
+    assert_eq!(call.code, Some(0), "{}", call.stderr);
+    assert!(call.stdout.contains("the call would need approval"), "{}", call.stdout);
+    assert!(
+        call.stderr.contains("needs approval by policy rule 3 (toolcrib.toml:"),
+        "{}",
+        call.stderr
+    );
+    assert!(call.stderr.contains(": Money leaves."), "{}", call.stderr);
+    assert_eq!(desk.refunds(1042), 0);
+    let wrong =
+        ["call", "--dry-run", "refund_duplicate_charge", "order_id=x", "--skill", "billing"];
+    let (code, wrong) = desk.json(&wrong);
+    assert_eq!((code, &wrong["code"]), (Some(1), &json!("input_invalid")));
+}

@@ -16,6 +16,7 @@ pub use self::{
     recorder::{TurnEvents, millis},
 };
 use crate::{
+    capabilities::is_false,
     context::{Audience, ProgressCount},
     digest::Digest,
     identity::Identity,
@@ -66,6 +67,9 @@ pub enum EventKind {
         model: Arc<str>,
         /// The id of the active personality.
         personality: Arc<str>,
+        /// Whether the turn is a dry run, which makes no calls that have an effect.
+        #[serde(skip_serializing_if = "is_false")]
+        dry_run: bool,
         /// The id of the turn that gave this one its task, if it is that of a child agent.
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_turn: Option<Arc<str>>,

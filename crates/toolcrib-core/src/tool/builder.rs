@@ -37,6 +37,7 @@ pub struct ToolBuilder {
     max_result_chars: Option<usize>,
     untrusted: bool,
     asks_when_tainted: bool,
+    dry_run: bool,
     always_include: bool,
     deferred: Option<bool>,
     on_collision: OnCollision,
@@ -68,6 +69,7 @@ impl ToolBuilder {
             max_result_chars: None,
             untrusted: false,
             asks_when_tainted: false,
+            dry_run: false,
             always_include: false,
             deferred: None,
             on_collision: OnCollision::default(),
@@ -169,6 +171,14 @@ impl ToolBuilder {
     /// the policy decides.
     pub fn asks_when_tainted(mut self) -> Self {
         self.asks_when_tainted = true;
+        self
+    }
+
+    /// Declares that the body has no effect if [`ToolContext::dry_run`] is true: it then returns what it
+    /// would do, or what it reads. Default: a dry run does not run the body, and the result is a
+    /// [plan](crate::CallPlan).
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
         self
     }
 
@@ -348,6 +358,7 @@ impl ToolBuilder {
         definition.max_result_chars = self.max_result_chars;
         definition.untrusted = self.untrusted;
         definition.asks_when_tainted = self.asks_when_tainted;
+        definition.dry_run = self.dry_run;
         definition.always_include = self.always_include;
         definition.deferred = self.deferred;
         definition.on_collision = self.on_collision;

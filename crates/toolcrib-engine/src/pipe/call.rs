@@ -9,8 +9,8 @@ use std::{
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    Approver, CancellationToken, ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, Tool,
-    ToolError, ToolOutput, ToolResult, TurnEvents,
+    Approver, CallPlan, CancellationToken, ClientPort, ContentBlock, Digest, ErrorCode, Journal,
+    Menu, Tool, ToolError, ToolOutput, ToolResult, TurnEvents,
 };
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
@@ -47,6 +47,7 @@ pub(crate) struct Batch<'a> {
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
     pub(crate) recovery: Option<&'a ReliabilityContext>,
+    pub(crate) dry_run: bool,
     pub(crate) child_agents: Option<&'a Arc<dyn ChildAgents>>,
 }
 
@@ -64,6 +65,8 @@ pub(super) struct Call {
     /// The artifacts that the tool's body makes, if there is an artifact store.
     pub(super) kept: Option<ArtifactLog>,
     pub(super) sizes: Sizes,
+    /// Set if a dry run does not make it.
+    pub(super) plan: Option<CallPlan>,
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.

@@ -2,7 +2,7 @@
 //! the gateway. Stages, each with a file, in this order:
 //!
 //! `(call_tool) → resolve → policy(name) → available → validate → policy(arguments) → secret arguments →
-//! middleware → approve → grant → intent → run → output → reduce → redact → artifact_store → budget
+//! middleware → plan → approve → grant → intent → run → output → reduce → redact → artifact_store → budget
 //! → sanitize → fence → record`
 //!
 //! A call of `call_tool` becomes a call of its target first. A stage either passes the call on or refuses it. The text of a refusal is cleaned like a result,
@@ -27,6 +27,7 @@ mod kept;
 mod made;
 mod middleware;
 mod output;
+mod plan;
 mod policy;
 mod progress;
 mod record;
@@ -183,7 +184,9 @@ impl Batch<'_> {
             }
         };
         let outcome = self.through_the_gates(tool, call, shares).await;
-        Ended { tool: Some(tool.clone()), outcome }
+        // The text of a plan is not the tool's: it has neither its schema nor its authors.
+        let by_tool = call.plan.is_none();
+        Ended { tool: by_tool.then(|| tool.clone()), outcome }
     }
 
     async fn through_the_gates(
@@ -206,6 +209,12 @@ impl Batch<'_> {
                 middleware::Consulted::Answered(output) => return Ok(output),
             }
         };
+        if self.dry_run
+            && let Some(planned) = plan::plan(self, tool, call, &ruled)
+        {
+            self.unless_halted()?;
+            return Ok(planned);
+        }
         let mut sizes = mem::take(&mut call.sizes);
         let made = self.admitted(tool, call, ruled, shares, &mut sizes).await;
         call.sizes = sizes;
@@ -290,6 +299,7 @@ impl Batch<'_> {
             has_intent: AtomicBool::new(false),
             kept: None,
             sizes: Sizes::default(),
+            plan: None,
         };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::Consulted::Proceed) => Ok(()),
@@ -342,6 +352,7 @@ impl Batch<'_> {
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
             tainted: self.situation.tainted,
+            dry_run: self.dry_run,
             kv: self.engine.kv.clone().filter(|_| tool.capabilities().all_kv().next().is_some()),
             kv_areas: self.kv_areas(tool),
             clarifier: self.clarifier(tool, call, wait),

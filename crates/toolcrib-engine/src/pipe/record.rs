@@ -49,6 +49,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: Directed) -> Call {
         has_intent: AtomicBool::new(false),
         kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
         sizes: Sizes::of(batch),
+        plan: None,
     };
     let shown = match redact::is_large(&call.args) {
         true => Some(redact::arguments(batch, &call.args).await),
@@ -94,6 +95,7 @@ pub(super) async fn end(
     let cut = fenced.clean.0;
     result.blocks = cut.blocks.into();
     result.code = cut.code;
+    result.plan = call.plan.take().map(Box::new);
     result.structured = cut.structured;
     result.meta = cut.meta;
     result.cost_usd = cut.cost_usd;

@@ -282,6 +282,7 @@ impl Iteration {
             idempotency_scope: &self.turn.idempotency_scope,
             approver: self.turn.approver.as_ref(),
             journal: self.turn.journal.as_ref(),
+            dry_run: self.turn.dry_run,
             child_agents: self.turn.child_agents.as_ref(),
             recovery: self.turn.recovery.as_ref(),
         }

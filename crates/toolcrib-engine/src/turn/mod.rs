@@ -191,6 +191,7 @@ impl Turn {
             idempotency_scope,
             approver: options.approver,
             journal: options.journal,
+            dry_run: options.dry_run,
             child_agents: options.child_agents,
             engine,
             recovery,
@@ -224,6 +225,11 @@ impl Turn {
     /// The personality: the maximum that the turn may reach.
     pub fn personality(&self) -> &Arc<Personality> {
         &self.state.personality
+    }
+
+    /// Whether it is a [dry run](TurnOptions::dry_run).
+    pub fn is_dry_run(&self) -> bool {
+        self.state.dry_run
     }
 
     /// The turn that gave this one its task, if it is that of a child agent.

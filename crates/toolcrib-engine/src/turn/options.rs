@@ -74,6 +74,11 @@ pub struct TurnOptions {
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
     /// decides, as for a failed source. Default: none.
     pub source_timeout: Option<Duration>,
+    /// Whether the turn is a dry run. Each call passes the stages before its effect. Then its body runs
+    /// only if the tool [declares](toolcrib_core::ToolBuilder::dry_run) that it has no effect in a dry
+    /// run and no rule requires approval; otherwise the result is a [plan](toolcrib_core::CallPlan).
+    /// No approver is asked. Default: no.
+    pub dry_run: bool,
     /// Runs child agents for calls of tools that [declare](toolcrib_core::Capabilities::agents) it. An
     /// agent sets it. Default: none, and such calls fail.
     pub child_agents: Option<Arc<dyn ChildAgents>>,
@@ -185,6 +190,13 @@ impl TurnOptions {
     #[must_use]
     pub fn tainted(mut self, tainted: bool) -> Self {
         self.tainted = tainted;
+        self
+    }
+
+    /// Makes the turn a dry run; see the field of that name.
+    #[must_use]
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
         self
     }
 

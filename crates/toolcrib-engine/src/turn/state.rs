@@ -63,6 +63,7 @@ pub(super) struct TurnState {
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,
+    pub(super) dry_run: bool,
     pub(super) child_agents: Option<Arc<dyn ChildAgents>>,
     /// `None` without reliability rules and breakers.
     pub(super) recovery: Option<ReliabilityContext>,

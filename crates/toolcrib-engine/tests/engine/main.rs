@@ -14,6 +14,7 @@ mod child;
 mod compose;
 mod deferral;
 mod discovery;
+mod dry_run;
 mod events;
 mod harm;
 mod iterations;

@@ -16,6 +16,7 @@ mod broken_kinds;
 mod broken_secrets;
 mod broken_tools;
 mod documented;
+mod dry_run;
 mod files;
 mod folder;
 mod harm;

@@ -141,6 +141,7 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
         message: "Go".into(),
         model: "m".into(),
         personality: "default".into(),
+        dry_run: false,
         parent_turn: None,
     };
     for (kinds, problem) in [

@@ -278,7 +278,10 @@ impl FilesTool {
             false => files.read_only(),
         };
         let body = Body { tool: self, folders: folders.iter().map(handle).collect() };
-        let builder = declaration.into_builder().capabilities(capabilities).own_handles();
+        let mut builder = declaration.into_builder().capabilities(capabilities).own_handles();
+        if !self.writes() {
+            builder = builder.dry_run();
+        }
         let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
         found.or_tool(name, made)
     }

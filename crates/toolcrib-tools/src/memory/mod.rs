@@ -255,6 +255,8 @@ impl MemoryTool {
             if memory.scope.is_shared() {
                 builder = builder.asks_when_tainted();
             }
+        } else {
+            builder = builder.dry_run();
         }
         let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
         found.or_tool(name, made)

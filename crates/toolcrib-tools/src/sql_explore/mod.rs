@@ -118,8 +118,9 @@ impl ExploreTool {
         let name = declaration.name.clone();
         let timeout = declaration.timeout;
         let body = Body { tool: self, database: database.exploring(), max_rows, timeout };
-        let made =
-            declaration.into_builder().handler(move |args: Value, cx| body.clone().call(args, cx));
+        // The handle cannot write.
+        let builder = declaration.into_builder().dry_run();
+        let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
         found.or_tool(name, made).map(|tool| unless_withheld(tool, &database))
     }
 }

@@ -401,8 +401,23 @@ impl ToolSection {
         self.read_common(table, true);
         self.input = read_input(table);
         self.kind = kind(table);
-        self.declaration.annotations.read_only = read_only
+        let read_only = read_only
             .unwrap_or_else(|| self.kind.declared().is_some_and(DeclaredKind::is_read_only));
+        self.declaration.annotations.read_only = read_only;
+        // The handle of a read-only SQL tool cannot write.
+        let is_bounded = read_only && matches!(self.kind, Kind::Sql(_));
+        let dry_run = table.boolean("dry_run");
+        if dry_run == Some(true)
+            && !read_only
+            && let Some(value) = table.value("dry_run")
+        {
+            table.refuse_at(
+                value.at(),
+                "`dry_run` is for a tool that changes nothing",
+                "add `read_only = true`, or leave out `dry_run`: a dry run then plans its calls",
+            );
+        }
+        self.declaration.dry_run = dry_run.unwrap_or(is_bounded);
     }
 
     /// The optional keys of all kinds.
