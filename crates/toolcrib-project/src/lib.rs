@@ -29,6 +29,7 @@ mod approvals;
 mod config;
 mod error;
 mod find;
+mod hook;
 mod init;
 mod lock;
 mod mcp;

@@ -211,6 +211,15 @@ impl Found {
         self.errors.is_empty() && !self.is_incomplete
     }
 
+    /// What was made, if no error was found.
+    #[cfg(feature = "command")]
+    pub(crate) fn or_made<T>(self, name: String, made: T) -> Result<T, ToolErrors> {
+        match self.is_sound() {
+            true => Ok(made),
+            false => Err(ToolErrors { tool: name, errors: self.errors }),
+        }
+    }
+
     /// The tool, if no error was found. An error of its definition comes first.
     pub(crate) fn or_tool(
         mut self,

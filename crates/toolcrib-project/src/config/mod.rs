@@ -6,6 +6,7 @@ mod arguments;
 mod artifacts;
 mod database;
 mod files;
+mod hook;
 mod hub;
 mod mcp;
 mod model;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     artifacts::ArtifactsSection,
     database::{DatabaseSection, DatabaseSource},
     files::FilesSection,
+    hook::HookSection,
     hub::HubSection,
     mcp::{CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
@@ -91,6 +93,7 @@ pub(crate) struct ProjectFile {
     pub(crate) tool_search: ToolSearchSection,
     pub(crate) reliability: ReliabilitySection,
     pub(crate) personalities: Vec<PersonalitySection>,
+    pub(crate) hooks: Vec<HookSection>,
 }
 
 /// The declarations about tools, of a project or of a plugin.
@@ -138,6 +141,7 @@ impl ProjectFile {
             tool_search: file.table("tool_search", ToolSearchSection::read).unwrap_or_default(),
             reliability: ReliabilitySection::read(file),
             personalities: file.tables("personality", PersonalitySection::read),
+            hooks: file.tables("hook", HookSection::read),
         })
     }
 }

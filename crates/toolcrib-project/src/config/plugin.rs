@@ -9,12 +9,13 @@ use super::Declared;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 20] = [
+const OF_THE_PROJECT: [&str; 21] = [
     "agent",
     "artifacts",
     "breaker",
     "database",
     "files",
+    "hook",
     "limits",
     "model",
     "name",

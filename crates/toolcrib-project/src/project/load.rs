@@ -24,11 +24,11 @@ use crate::{
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
         ModelSources, NamedModel, Names, Own, Part, PersonalitySources, Prices, Reliability,
-        SandboxDefaults, build_artifacts, build_models, build_policy, build_reliability,
-        build_secrets, build_serving, build_skills, build_tokens, build_tools, check_alternatives,
-        check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets, read_documents,
-        read_schemas, refuse_unknown_costs, report_captured_names, report_duplicate_tools,
-        report_false_origins, report_taken_names, report_unreachable_hosts,
+        SandboxDefaults, build_artifacts, build_hooks, build_models, build_policy,
+        build_reliability, build_secrets, build_serving, build_skills, build_tokens, build_tools,
+        check_alternatives, check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets,
+        read_documents, read_schemas, refuse_unknown_costs, report_captured_names,
+        report_duplicate_tools, report_false_origins, report_taken_names, report_unreachable_hosts,
         report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
@@ -243,6 +243,10 @@ impl Project {
         let folders = folders.open(mode, &held, (root, &parts, &state), &problems);
         let sessions = Sessions::new(&file.sessions, &state);
         let own = Own::open(mode, &parts, &state, OwnStore::new(&sessions), &problems);
+        let hooks = match parts.first() {
+            Some(own) => build_hooks(&file.hooks, own, &names, held.reason.as_ref(), &problems),
+            None => Vec::new(),
+        };
         let tools_over = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
             let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
@@ -320,6 +324,7 @@ impl Project {
             watched,
             skills: all,
             policy,
+            hooks,
             deferral,
             personalities,
             model,

@@ -23,6 +23,7 @@ use toolcrib_mcp::McpClient;
 pub use self::load::{LoadOptions, Mode};
 use crate::{
     approvals::ProjectApprovals,
+    hook::Hook,
     lock::Lock,
     mcp::McpServer,
     own_store::OwnStore,
@@ -53,6 +54,7 @@ pub struct Project {
     /// The skills while the project is in use; `None` without a skills folder.
     watched: Option<WatchedSkills>,
     policy: Policy,
+    hooks: Vec<Hook>,
     deferral: Deferral,
     personalities: Vec<DeclaredPersonality>,
     model: Option<Arc<dyn Model>>,
@@ -373,6 +375,7 @@ impl Project {
             None => engine,
         };
         let engine = self.reliability.add_to(engine);
+        let engine = self.hooks.iter().cloned().fold(engine, EngineBuilder::middleware);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
         let of_servers = sources(&self.mcp.iter().filter(|server| server.plugin().is_none()));
         let of_hubs = sources(&self.hubs.iter().filter(|hub| hub.plugin().is_none()));

@@ -52,12 +52,7 @@ fn build_rule(
     names: &Names,
     problems: &Problems,
 ) -> Option<Rule> {
-    for pattern in &section.tools {
-        if !names.is_remote(pattern, problems) {
-            let is_known = names.may_be_remote(&pattern.value);
-            check_pattern(pattern, "tool", &names.all_tools(), is_known, problems);
-        }
-    }
+    check_tools(&section.tools, names, problems);
     for pattern in &section.toolsets {
         check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
@@ -108,6 +103,16 @@ fn build_rule(
             arguments: section.arguments.iter().map(|one| one.condition.clone()).collect(),
         },
     })
+}
+
+/// Checks that each pattern may match a tool.
+pub(super) fn check_tools(patterns: &[Located<Arc<str>>], names: &Names, problems: &Problems) {
+    for pattern in patterns {
+        if !names.is_remote(pattern, problems) {
+            let is_known = names.may_be_remote(&pattern.value);
+            check_pattern(pattern, "tool", &names.all_tools(), is_known, problems);
+        }
+    }
 }
 
 /// A rule that matches a source does not match its alternatives.

@@ -42,6 +42,10 @@ pub(crate) fn powers(
         of_tools.dedup();
         powers.extend(of_tools);
     }
+    powers.extend(file.hooks.iter().flat_map(|hook| {
+        let name = hook.name.as_ref().map(|name| &*name.value).unwrap_or_default();
+        collector.declared(&hook.command, &hook.tool.at, &format!("hook `{name}`"), root)
+    }));
     powers.extend(mcp_files.declared().map(|(name, at, transport)| {
         let mut sections = parts.iter().flat_map(|part| &part.declared.mcp);
         let section = sections.find(|section| *section.name.value == **name);

@@ -79,6 +79,8 @@ kind = "task"
 [[tool]]
 kind = "web"
 0 = 0
+[[hook]]
+0 = 0
 [[personality]]
 0 = 0
 network = { 0 = 0 }

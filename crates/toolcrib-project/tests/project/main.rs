@@ -20,6 +20,7 @@ mod dry_run;
 mod files;
 mod folder;
 mod harm;
+mod hooks;
 mod hub;
 mod install;
 mod keys;

@@ -53,6 +53,7 @@
 mod arguments;
 mod check;
 mod environment;
+mod hook;
 mod limits;
 mod outcome;
 pub(crate) mod progress;
@@ -66,6 +67,7 @@ use std::path::PathBuf;
 use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits, Sandbox};
 use toolcrib_core::Tool;
 
+pub use self::hook::{HookError, HookProgram, HookVerdict};
 pub(crate) use self::{
     check::{Prepared, prepare},
     run::Body,

@@ -56,22 +56,28 @@ pub struct DeclaredCommand {
 impl DeclaredCommand {
     /// Reads the keys of this kind; problems are recorded.
     pub fn read(table: &Table<'_>) -> Self {
+        let mut read = Self::read_hook(table);
+        let stdin = table
+            .value("stdin")
+            .map(|stdin| stdin.word(&[("none", Stdin::None), ("json", Stdin::Json)]));
+        read.is_partial |= matches!(stdin, Some(None));
+        read.spec.stdin = stdin.flatten().map(|stdin| stdin.value).unwrap_or_default();
+        if let Some(codes) = table.value("ok_exit_codes").and_then(|codes| read_codes(&codes)) {
+            read.spec.ok_exit_codes = codes;
+        }
+        read
+    }
+
+    /// Reads the keys of a program that decides on calls; problems are recorded.
+    pub fn read_hook(table: &Table<'_>) -> Self {
         let program = table.required("program", "\"wc\"").and_then(|program| program.text());
         let program = program.map(|program| program.value.to_string()).unwrap_or_default();
         let args = table.value("args").map(|args| read_args(&args));
         let has_all_args = !matches!(args, Some(None));
         let args = args.flatten().unwrap_or_default();
-        let stdin = table
-            .value("stdin")
-            .map(|stdin| stdin.word(&[("none", Stdin::None), ("json", Stdin::Json)]));
         let mut read = Self::read_shared(table, program);
-        read.is_partial |=
-            !has_all_args || args.iter().any(Option::is_none) || matches!(stdin, Some(None));
+        read.is_partial |= !has_all_args || args.iter().any(Option::is_none);
         read.spec.args = args.into_iter().map(Option::unwrap_or_default).collect();
-        read.spec.stdin = stdin.flatten().map(|stdin| stdin.value).unwrap_or_default();
-        if let Some(codes) = table.value("ok_exit_codes").and_then(|codes| read_codes(&codes)) {
-            read.spec.ok_exit_codes = codes;
-        }
         read
     }
 

@@ -3,19 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_capabilities::process::{self, Sandbox, SandboxTier};
-use toolcrib_core::Tool;
 use toolcrib_tools::{DeclaredKind, Reach, ToolErrors, command::DeclaredCommand};
 
 use super::Source;
 use crate::resolve::{process_limit::report_unlimited_processes, sandbox::Sandboxed};
 
-/// Checks a program, and makes a tool of it: `finish` receives the folder of relative paths, the working
+/// Checks a program, and makes a tool or a hook of it: `finish` receives the folder of relative paths, the working
 /// folder and the sandbox.
-pub(super) fn build(
+pub(super) fn build<T>(
     command: &DeclaredCommand,
     source: &Source<'_>,
-    finish: impl FnOnce((&Path, PathBuf), Sandbox) -> Result<Tool, ToolErrors>,
-) -> Option<Tool> {
+    finish: impl FnOnce((&Path, PathBuf), Sandbox) -> Result<T, ToolErrors>,
+) -> Option<T> {
     let reaches = command.reaches();
     let [Reach::Program { command: words, working_dir, inherit_env, .. }] = reaches.as_slice()
     else {

@@ -2,6 +2,7 @@
 
 mod code;
 mod command;
+mod hook;
 mod http;
 mod openapi;
 mod schema;
@@ -15,7 +16,7 @@ use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
 
-pub(crate) use self::openapi::read_documents;
+pub(crate) use self::{hook::build_hooks, openapi::read_documents};
 use super::{
     databases::Databases, files::Folders, located::is_declared, names::Names, own::Own, part::Part,
 };
@@ -218,7 +219,7 @@ impl<'a> Source<'a> {
     }
 
     /// The tool; its errors are recorded, except those that the reader of its table recorded.
-    fn built(&self, built: Result<Tool, ToolErrors>) -> Option<Tool> {
+    fn built<T>(&self, built: Result<T, ToolErrors>) -> Option<T> {
         let record = |found: ToolErrors| {
             let is_complete = self.section.is_complete && self.schema_is_sound;
             let errors = found.errors.into_iter();

@@ -1,0 +1,90 @@
+//! Hooks as middleware.
+
+use std::{error::Error, fmt, sync::Arc};
+
+use serde_json::{Value, json};
+use toolcrib_core::{BoxFuture, CallDecision, Glob, Middleware, PendingCall};
+use toolcrib_tools::command::{HookProgram, HookVerdict};
+
+/// A program that decides on calls. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Hook {
+    name: Arc<str>,
+    /// In messages and events.
+    label: Arc<str>,
+    /// The tools whose calls it decides on; all if empty.
+    tools: Arc<[Glob]>,
+    /// The program, or why it must not be started.
+    program: Result<Arc<HookProgram>, Arc<str>>,
+}
+
+impl Hook {
+    pub(crate) fn new(
+        name: &Arc<str>,
+        tools: Vec<Arc<str>>,
+        program: Result<HookProgram, Arc<str>>,
+    ) -> Self {
+        Self {
+            name: Arc::clone(name),
+            label: format!("hook {name}").into(),
+            tools: tools.into_iter().map(Glob::new).collect(),
+            program: program.map(Arc::new),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn decides_on(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|glob| glob.matches(tool))
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Middleware for Hook {
+    fn name(&self) -> &str {
+        &self.label
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<CallDecision, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async move {
+            if !self.decides_on(call.tool.name()) {
+                return Ok(CallDecision::Proceed);
+            }
+            let program = self.program.as_ref().map_err(|reason| reason.to_string())?;
+            Ok(match program.decide(&input(&call)).await? {
+                HookVerdict::Allow => CallDecision::Proceed,
+                HookVerdict::Deny(reason) => CallDecision::Deny(reason),
+                HookVerdict::Rewrite(args) => CallDecision::Rewrite(args),
+            })
+        })
+    }
+}
+
+/// The call as the program reads it.
+fn input(call: &PendingCall<'_>) -> Value {
+    let annotations = call.tool.annotations();
+    json!({
+        "at": "before_call",
+        "tool": call.tool.name(),
+        "toolset": call.tool.toolset(),
+        "origin": call.tool.origin(),
+        "read_only": annotations.read_only,
+        "destructive": annotations.destructive,
+        "args": call.args,
+        "call_id": call.call_id,
+        "turn_id": call.turn_id,
+        "tenant": call.identity.tenant,
+        "principal": call.identity.principal,
+        "personality": call.personality,
+    })
+}
