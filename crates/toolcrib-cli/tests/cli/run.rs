@@ -426,7 +426,22 @@ fn an_answer_with_a_schema_is_data_or_an_error() {
 #[test]
 fn a_dry_run_shows_the_calls_and_makes_none_that_have_an_effect() {
     let desk = Project::desk();
-    let run = desk.toolcrib(&["run", "--dry-run", REFUND]);
+    let script = r#"
+[[rule]]
+step = 1
+calls = [{ tool = "read_skill", args = { id = "billing" } }]
+[[rule]]
+step = 2
+calls = [
+    { tool = "list_charges", args = { order_id = 1042 } },
+    { tool = "refund_duplicate_charge", args = { order_id = 1042 } },
+]
+[[rule]]
+text = "Planned."
+"#;
+    desk.write("dry.toml", script);
+    let dry = ["run", "--dry-run", "--model", "script:dry.toml", REFUND];
+    let run = desk.toolcrib(&dry);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let plan = "plan     1 call would be made:\n  refund_duplicate_charge {\"order_id\":1042}\n";
     assert!(run.stderr.contains(plan), "{}", run.stderr);
@@ -435,13 +450,13 @@ fn a_dry_run_shows_the_calls_and_makes_none_that_have_an_effect() {
     let (_, sessions) = desk.json(&["sessions"]);
     assert_eq!(sessions["sessions"], json!([]));
 
-    let (code, run) = desk.json(&["run", "--dry-run", REFUND]);
+    let (code, run) = desk.json(&dry);
     assert_eq!(code, Some(0));
     let calls = run["tool_calls"].as_array().unwrap();
     let plans: Vec<_> = calls.iter().map(|call| call.get("plan")).collect();
     let planned = json!({ "approval_rule": null, "approval_reason": null });
     // The others read a skill and a database.
-    assert_eq!(plans, [None, None, None, Some(&planned)]);
+    assert_eq!(plans, [None, None, Some(&planned)]);
     assert!(calls[1]["value"].as_str().unwrap().contains("charge_id"), "{}", calls[1]);
 
     for with in [["-c", "-q"], ["--session", "s"], ["--fresh", "--yes"]] {

@@ -92,7 +92,7 @@ async fn a_call_of_a_dry_run_passes_all_checks_and_has_no_effect() {
     for (tool, args, code) in [
         ("send", json!({ "n": "x" }), ErrorCode::InputInvalid),
         ("send", json!({ "n": 13 }), ErrorCode::Denied),
-        ("wipe", json!({}), ErrorCode::Denied),
+        ("wipe", json!({}), ErrorCode::NotAvailable),
         ("gone", json!({}), ErrorCode::NotAvailable),
     ] {
         let result = dry(tool, args).await;

@@ -57,7 +57,7 @@ annotation = { readonly = true }
     toolcrib.toml:19:11: `timeout` is longer than a day
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:20:1: unknown key `color` in `[[tool]]`
-        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `defer`, `timeout`, `max_result_chars`, `artifact_policy`, `artifact_kind`, `params`, `schema_file`, `database`, `max_rows`, `statements`
+        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `dry_run`, `destructive`, `idempotent`, `untrusted`, `always_include`, `defer`, `timeout`, `max_result_chars`, `artifact_policy`, `artifact_kind`, `params`, `schema_file`, `database`, `max_rows`, `statements`
     toolcrib.toml:21:35: unknown key `onempty` in this statement
         help: did you mean `on_empty`?
     toolcrib.toml:24:1: unknown key `principal` in `[[role]]`

@@ -6,7 +6,6 @@ const PROJECT: &str = "
 [database.desk]
 file = 'desk.db'
 seed = 'seed.sql'
-writable = true
 [files.notes]
 folder = 'notes'
 write = true
@@ -46,10 +45,13 @@ dry_run = true
 
 #[test]
 fn bounded_read_only_tools_run_in_a_dry_run_and_others_only_if_declared() {
-    let folder = Folder::with(PROJECT)
-        .file("seed.sql", "CREATE TABLE t (id INTEGER);")
-        .file("notes/a.md", "A note.");
-    let project = folder.load_as(RUN).unwrap();
+    let folder = |text: &str| {
+        Folder::with(text)
+            .file("seed.sql", "CREATE TABLE t (id INTEGER);")
+            .file("notes/a.md", "A note.")
+    };
+    let own = folder(PROJECT);
+    let project = own.load_as(RUN).unwrap();
     let runs = |name: &str| {
         let tool = project.tools().iter().find(|tool| *tool.name() == *name);
         tool.unwrap_or_else(|| panic!("no {name}")).runs_in_dry_run()
@@ -70,5 +72,8 @@ fn bounded_read_only_tools_run_in_a_dry_run_and_others_only_if_declared() {
     assert!(!explore.is_empty() && explore.iter().all(|runs| *runs), "{explore:?}");
 
     let wrong = PROJECT.replace("read_only = true\ndry_run = true", "dry_run = true");
-    insta::assert_snapshot!(Folder::with(&wrong).file("seed.sql", "").problems(), @"");
+    insta::assert_snapshot!(folder(&wrong).problems(), @r"
+    toolcrib.toml:38:11: `dry_run` is for a tool that changes nothing
+        help: add `read_only = true`, or leave out `dry_run`: a dry run then plans its calls
+    ");
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 use toolcrib_capabilities::process::{Captured, Ended, Finished, RunSpec, Sandbox};
-use toolcrib_core::{CancellationToken, ToolContext, ToolContextParts};
+use toolcrib_core::{CancellationToken, ToolContext, ToolContextParts, ToolError};
 
 use super::{Body, DeclaredCommand, Prepared, Stdin, arguments, prepare};
 use crate::{Declaration, FieldError, ToolErrors};
@@ -85,10 +85,10 @@ impl HookProgram {
         });
         let not_run = |error: String| HookError(format!("it could not be run: {error}"));
         let args = arguments::fill(&self.body.args, &Value::Null);
-        let args = args.map_err(|error| not_run(error.to_string()))?;
+        let args = args.map_err(|error| not_run(told(error)))?;
         let process = self.body.process(args, &context).await;
         let spec = RunSpec {
-            process: process.map_err(|error| not_run(error.to_string()))?,
+            process: process.map_err(|error| not_run(told(error)))?,
             stdin: Some(format!("{input}\n").into_bytes()),
             max_output_bytes: self.body.max_output_bytes,
             whole_stdout: None,
@@ -159,6 +159,11 @@ fn reason(text: &str) -> String {
         true => "a check of this project denies the call".to_owned(),
         false => text,
     }
+}
+
+/// For the operator.
+fn told(error: ToolError) -> String {
+    error.cause_chain().unwrap_or(error.message)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -393,6 +393,7 @@ impl ToolSection {
         declaration.description =
             description.map(|text| text.value.to_string()).unwrap_or_default();
         let read_only = table.boolean("read_only");
+        let dry_run = table.boolean("dry_run");
         declaration.annotations = Annotations {
             destructive: table.boolean("destructive").unwrap_or_default(),
             idempotent: table.boolean("idempotent").unwrap_or_default(),
@@ -406,13 +407,12 @@ impl ToolSection {
         self.declaration.annotations.read_only = read_only;
         // The handle of a read-only SQL tool cannot write.
         let is_bounded = read_only && matches!(self.kind, Kind::Sql(_));
-        let dry_run = table.boolean("dry_run");
         if dry_run == Some(true)
             && !read_only
             && let Some(value) = table.value("dry_run")
         {
             table.refuse_at(
-                value.at(),
+                &value.at(),
                 "`dry_run` is for a tool that changes nothing",
                 "add `read_only = true`, or leave out `dry_run`: a dry run then plans its calls",
             );
