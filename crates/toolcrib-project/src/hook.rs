@@ -9,9 +9,10 @@ use toolcrib_tools::command::{HookProgram, HookVerdict};
 /// A program that decides on calls. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Hook {
+    /// The name in the project file.
+    declared_name: Arc<str>,
+    /// The name in messages and events.
     name: Arc<str>,
-    /// In messages and events.
-    label: Arc<str>,
     /// The tools whose calls it decides on; all if empty.
     tools: Arc<[Glob]>,
     /// The program, or why it must not be started.
@@ -20,20 +21,20 @@ pub(crate) struct Hook {
 
 impl Hook {
     pub(crate) fn new(
-        name: &Arc<str>,
+        declared_name: &Arc<str>,
         tools: Vec<Arc<str>>,
         program: Result<HookProgram, Arc<str>>,
     ) -> Self {
         Self {
-            name: Arc::clone(name),
-            label: format!("hook {name}").into(),
+            declared_name: Arc::clone(declared_name),
+            name: format!("hook {declared_name}").into(),
             tools: tools.into_iter().map(Glob::new).collect(),
             program: program.map(Arc::new),
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    pub(crate) fn declared_name(&self) -> &str {
+        &self.declared_name
     }
 
     fn decides_on(&self, tool: &str) -> bool {
@@ -49,7 +50,7 @@ impl fmt::Debug for Hook {
 
 impl Middleware for Hook {
     fn name(&self) -> &str {
-        &self.label
+        &self.name
     }
 
     fn call<'a>(
@@ -60,7 +61,7 @@ impl Middleware for Hook {
             if !self.decides_on(call.tool.name()) {
                 return Ok(CallDecision::Proceed);
             }
-            let program = self.program.as_ref().map_err(|reason| reason.to_string())?;
+            let program = self.program.as_ref().map_err(ToString::to_string)?;
             Ok(match program.decide(&input(&call)).await? {
                 HookVerdict::Allow => CallDecision::Proceed,
                 HookVerdict::Deny(reason) => CallDecision::Deny(reason),

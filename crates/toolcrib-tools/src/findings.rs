@@ -211,7 +211,7 @@ impl Found {
         self.errors.is_empty() && !self.is_incomplete
     }
 
-    /// What was made, if no error was found.
+    /// The given value, if no error was found.
     #[cfg(feature = "command")]
     pub(crate) fn or_made<T>(self, name: String, made: T) -> Result<T, ToolErrors> {
         match self.is_sound() {

@@ -40,7 +40,7 @@ struct Ran {
 
 fn folder(script: &str, more: &str) -> Folder {
     let folder =
-        Folder::with(&format!("{TOOLS}{more}")).file("guard.sh", &format!("#!/bin/sh\n{script}\n"));
+        Folder::with(&format!("{TOOLS}{more}")).file("guard.sh", format!("#!/bin/sh\n{script}\n"));
     let file = folder.path().join("guard.sh");
     fs::set_permissions(file, fs::Permissions::from_mode(0o700)).unwrap();
     folder

@@ -32,7 +32,7 @@ pub(crate) fn build_hooks(
             command.build_hook(declaration, base, working_dir, sandbox, section.timeout)
         });
         let (Some(program), Some(name)) = (program, &section.name) else { continue };
-        if hooks.iter().any(|hook| *hook.name() == *name.value) {
+        if hooks.iter().any(|hook| *hook.declared_name() == *name.value) {
             let message = format!("two hooks are called `{}`", name.value);
             problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
         }
