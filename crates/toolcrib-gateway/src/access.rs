@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use toolcrib_core::SkillId;
 use toolcrib_engine::Reveal;
 
-use super::{GatewayError, limits::CallLimits, tls::Tls};
+use super::{GatewayError, limits::CallLimits, oauth::ResourceServer, tls::Tls};
 
 /// The minimum length of a token, in characters.
 pub(super) const MIN_TOKEN_CHARS: usize = 16;
@@ -139,6 +139,7 @@ impl Access {
 #[derive(Clone, Default)]
 pub struct HttpAccess {
     pub(super) tokens: Vec<Token>,
+    pub(super) oauth: Option<ResourceServer>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
     pub(super) tls: Option<Tls>,
@@ -165,6 +166,14 @@ impl HttpAccess {
         let token = token.as_ref().trim();
         let chars = token.chars().count();
         self.tokens.push(Token { digest: digest(token.as_bytes()), chars, access });
+        self
+    }
+
+    /// Accepts the access tokens of an authorization server too, and publishes the metadata that
+    /// clients need to get one.
+    #[must_use]
+    pub fn oauth(mut self, server: ResourceServer) -> Self {
+        self.oauth = Some(server);
         self
     }
 
@@ -195,7 +204,7 @@ impl HttpAccess {
 
     /// Whether the tokens are valid.
     pub(super) fn check(&self) -> Result<(), GatewayError> {
-        if self.tokens.is_empty() {
+        if self.tokens.is_empty() && self.oauth.is_none() {
             return Err(GatewayError::NoToken);
         }
         for (at, token) in self.tokens.iter().enumerate() {
@@ -235,6 +244,7 @@ impl fmt::Debug for HttpAccess {
         let accesses: Vec<_> = self.tokens.iter().map(|token| &token.access).collect();
         f.debug_struct("HttpAccess")
             .field("tokens", &accesses)
+            .field("oauth", &self.oauth)
             .field("hosts", &self.hosts)
             .field("origins", &self.origins)
             .finish()

@@ -56,6 +56,9 @@ impl Gateway {
         for token in &access.tokens {
             self.0.shared().check(&token.access).map_err(GatewayError::Access)?;
         }
+        if let Some(server) = &access.oauth {
+            self.0.shared().check(server.template()).map_err(GatewayError::Access)?;
+        }
         // Requests in progress may end after it fires.
         let serving = self.serving(&CancellationToken::new());
         let routes = Arc::new(Routes::new(&serving, access)?);

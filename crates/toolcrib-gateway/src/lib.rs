@@ -37,6 +37,7 @@ mod logging;
 mod message;
 mod metrics;
 mod names;
+mod oauth;
 mod pages;
 mod params;
 mod post;
@@ -69,6 +70,7 @@ pub use self::{
     access_log::{AccessEntry, ListedTool},
     generation::Replaced,
     limits::CallLimits,
+    oauth::{ResourceServer, TokenAlgorithm},
     readiness::Readiness,
     tls::Tls,
 };
@@ -438,6 +440,9 @@ pub enum GatewayError {
          origin: patterns with `*` are not supported"
     )]
     Origin(String),
+    /// The settings of OAuth are invalid.
+    #[error("OAuth: {0}")]
+    OAuth(String),
     /// The client's handshake is invalid.
     #[error("the client did not begin a connection: {0}")]
     Handshake(String),

@@ -1,7 +1,7 @@
 //! The served paths, and the checks of a request before its message is read: host, origin, token
 //! and path.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Instant};
 
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
@@ -9,7 +9,7 @@ use http::{
     request::Parts,
 };
 use hyper::body::Incoming;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use percent_encoding::percent_decode_str;
 use toolcrib_core::{__internal::millis, CancellationToken, SkillId};
 
@@ -21,7 +21,9 @@ use super::{
     events::{Body, EventId},
     headers::{self, EVENTS},
     limits::Limiter,
-    metrics, pages,
+    metrics,
+    oauth::{Verifier, Whose},
+    pages,
     post::Post,
     quoted::shortened,
     readiness::readiness,
@@ -32,6 +34,9 @@ use super::{
 
 /// The minimum of open sessions per token, however many tokens there are.
 const LEAST_SESSIONS: usize = 16;
+
+/// The limit of verified identities with sessions.
+const MAX_IDENTITIES: usize = 1024;
 
 const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
@@ -49,13 +54,18 @@ pub(super) struct Routes {
     origins: Origins,
     doors: RwLock<Arc<[Arc<Door>]>>,
     tls: RwLock<Option<Tls>>,
+    /// Verifies the tokens of an authorization server.
+    verifier: Option<Verifier>,
+    /// The sessions of their identities.
+    verified: Mutex<HashMap<Whose, Arc<Door>>>,
     /// Fires when no new request is accepted any more.
     pub(super) draining: CancellationToken,
 }
 
-/// The access of one token.
+/// The access of one declared token, or of one verified identity.
 pub(super) struct Door {
-    token: Token,
+    /// `None` for a verified identity.
+    token: Option<Token>,
     access: Arc<Access>,
     pub(super) sessions: Arc<Sessions>,
     limiter: Limiter,
@@ -64,12 +74,15 @@ pub(super) struct Door {
 
 impl Routes {
     pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
+        let verifier = access.oauth.clone().map(Verifier::new).transpose();
         Ok(Self {
+            verifier: verifier.map_err(GatewayError::OAuth)?,
             hosts: Hosts::new(&access.hosts)?,
             origins: Origins::new(&access.origins)?,
             doors: RwLock::new(doors(serving, &access, &[])),
             tls: RwLock::new(access.tls),
             draining: CancellationToken::new(),
+            verified: Mutex::default(),
             serving: serving.clone(),
         })
     }
@@ -128,9 +141,16 @@ impl Routes {
         {
             return answer;
         }
+        if let Some(verifier) = &self.verifier
+            && request.method() == Method::GET
+            && let Some(metadata) = verifier.metadata(request.uri().path())
+            && self.hosts.allow(request.uri(), request.headers())
+        {
+            return reply::json(StatusCode::OK, metadata.to_owned());
+        }
         let (parts, body) = request.into_parts();
         let mut caller = Caller { access: Arc::default(), peer: Some(peer) };
-        let answer = match self.admit(&parts, &mut caller) {
+        let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
             Ok(_) if self.draining.is_cancelled() => {
                 let message = "the gateway is being stopped; send the request to another one";
@@ -161,7 +181,7 @@ impl Routes {
         peer: SocketAddr,
     ) -> Option<Response<Body>> {
         let is_known =
-            || peer.ip().to_canonical().is_loopback() || self.door(request.headers()).is_some();
+            || peer.ip().to_canonical().is_loopback() || self.declared(request.headers()).is_some();
         let gateway = || self.serving.current.shared();
         Some(match request.uri().path() {
             HEALTH => reply::whole(StatusCode::OK, "ok\n"),
@@ -176,7 +196,11 @@ impl Routes {
             }
             METRICS if is_known() => {
                 let gateway = gateway();
-                let sessions = self.doors.read().iter().map(|door| door.sessions.len()).sum();
+                let declared: usize =
+                    self.doors.read().iter().map(|door| door.sessions.len()).sum();
+                let verified: usize =
+                    self.verified.lock().values().map(|door| door.sessions.len()).sum();
+                let sessions = declared + verified;
                 let metrics = self.serving.current.metrics();
                 let text =
                     metrics.text(&gateway.servers, sessions, self.serving.current.requests.len());
@@ -190,7 +214,7 @@ impl Routes {
     }
 
     /// Finds the access of a request, and its sender.
-    fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
+    async fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
         if !self.hosts.allow(&parts.uri, &parts.headers) {
             let message = "this host is not served here; the operator can allow host names";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
@@ -200,16 +224,11 @@ impl Routes {
                 origins";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
-        let door = self.door(&parts.headers).ok_or_else(|| {
-            let message = "a valid token is needed: `Authorization: Bearer TOKEN`";
-            let challenge = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge)
-        })?;
-        caller.access = Arc::clone(&door.access);
+        let door = self.door(&parts.headers, caller).await?;
         match parts.uri.path() {
             MCP => {}
             path => match path.strip_prefix(SKILL) {
-                Some(skill) => caller.access = self.with_skill(&door.access, skill)?,
+                Some(skill) => caller.access = self.with_skill(&caller.access, skill)?,
                 None => {
                     let message = format!("not found; MCP is served at `{MCP}`");
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
@@ -235,23 +254,56 @@ impl Routes {
         Ok(Arc::new(access))
     }
 
-    /// The access of a request's token. All tokens are compared, so that the duration reveals
-    /// nothing.
-    fn door(&self, headers: &HeaderMap) -> Option<Arc<Door>> {
-        let mut sent = headers.get_all(AUTHORIZATION).iter();
-        let (Some(sent), None) = (sent.next(), sent.next()) else {
-            return None;
-        };
-        let (scheme, token) = sent.to_str().ok()?.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
+    /// Finds the sessions of a request's token, and sets its access.
+    async fn door(&self, headers: &HeaderMap, caller: &mut Caller) -> Result<Arc<Door>, Refusal> {
+        if let Some(door) = self.declared(headers) {
+            caller.access = Arc::clone(&door.access);
+            return Ok(door);
         }
-        let sent = digest(token.trim().as_bytes());
+        let Some(verifier) = &self.verifier else {
+            let message = "a valid token is needed: `Authorization: Bearer TOKEN`";
+            let challenge = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
+        };
+        let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
+        let (whose, access) = verifier.access(token).await?;
+        let door = self.verified(whose, access)?;
+        caller.access = Arc::clone(&door.access);
+        Ok(door)
+    }
+
+    /// The access of a declared token. All tokens are compared, so that the duration reveals
+    /// nothing.
+    fn declared(&self, headers: &HeaderMap) -> Option<Arc<Door>> {
+        let sent = digest(bearer(headers)?.as_bytes());
         let doors = Arc::clone(&self.doors.read());
-        doors
-            .iter()
-            .fold(None, |found, door| if door.token.is(&sent) { Some(door) } else { found })
-            .cloned()
+        let is = |door: &Door| door.token.as_ref().is_some_and(|token| token.is(&sent));
+        doors.iter().fold(None, |found, door| if is(door) { Some(door) } else { found }).cloned()
+    }
+
+    /// The sessions of a verified identity. At the limit, identities without open sessions are
+    /// dropped.
+    fn verified(&self, whose: Whose, access: Access) -> Result<Arc<Door>, Refusal> {
+        let mut verified = self.verified.lock();
+        if let Some(door) = verified.get(&whose) {
+            return Ok(Arc::clone(door));
+        }
+        if verified.len() >= MAX_IDENTITIES {
+            verified.retain(|_, door| {
+                let is_used = Arc::strong_count(door) > 1 || door.sessions.len() > 0;
+                if !is_used {
+                    door.ended.cancel();
+                }
+                is_used
+            });
+        }
+        if verified.len() >= MAX_IDENTITIES {
+            let message = "too many users have sessions; try again later";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+        }
+        let door = Arc::new(Door::new(&self.serving, LEAST_SESSIONS, None, access));
+        verified.insert(whose, Arc::clone(&door));
+        Ok(door)
     }
 
     /// Logs and writes a refusal.
@@ -269,14 +321,16 @@ impl Routes {
 fn doors(serving: &Serving, access: &HttpAccess, before: &[Arc<Door>]) -> Arc<[Arc<Door>]> {
     let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
     let door = |token: &Token| {
-        let same = before.iter().find(|door| door.token.is_same(token));
-        same.cloned().unwrap_or_else(|| Arc::new(Door::new(serving, share, token.clone())))
+        let is_same = |door: &&Arc<Door>| door.token.as_ref().is_some_and(|one| one.is_same(token));
+        before.iter().find(is_same).cloned().unwrap_or_else(|| {
+            Arc::new(Door::new(serving, share, Some(token.clone()), token.access.clone()))
+        })
     };
     access.tokens.iter().map(door).collect()
 }
 
 impl Door {
-    fn new(serving: &Serving, most: usize, token: Token) -> Self {
+    fn new(serving: &Serving, most: usize, token: Option<Token>, access: Access) -> Self {
         let sessions = Arc::new(Sessions::new(most));
         let ended = serving.cancellation.child_token();
         let (idle, closing) = (Arc::clone(&sessions), ended.clone());
@@ -286,8 +340,8 @@ impl Door {
                 () = closing.cancelled() => {}
             }
         });
-        let limiter = Limiter::new(token.access.limits);
-        Self { access: Arc::new(token.access.clone()), token, sessions, limiter, ended }
+        let limiter = Limiter::new(access.limits);
+        Self { access: Arc::new(access), token, sessions, limiter, ended }
     }
 
     /// GET: the stream of a session's notifications, or one to which its client comes back.
@@ -323,6 +377,16 @@ impl Door {
         }
         reply::session(&self.sessions, headers, None)
     }
+}
+
+/// The token of a request with exactly one.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let (Some(sent), None) = (sent.next(), sent.next()) else {
+        return None;
+    };
+    let (scheme, token) = sent.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn not_allowed(allowed: &'static str) -> Refusal {

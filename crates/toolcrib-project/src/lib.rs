@@ -62,7 +62,7 @@ pub use self::{
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
     resolve::{DeclaredHub, DeclaredModel, Prices, environment_model},
-    serve::{ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
+    serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{

@@ -11,6 +11,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
+use toolcrib_capabilities::http::AllowedAddress;
 use toolcrib_core::Secret;
 use toolcrib_engine::Reveal;
 use uuid::Uuid;
@@ -94,6 +95,38 @@ pub struct ServeSettings {
     pub drain: Duration,
     /// The files of its certificate.
     pub tls: Option<TlsFiles>,
+    /// The authorization server whose tokens it accepts.
+    pub oauth: Option<ServeOAuth>,
+}
+
+/// The authorization server whose tokens a gateway accepts, `[serve.oauth]`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServeOAuth {
+    /// The URL of the endpoint as clients know it.
+    pub resource: Arc<str>,
+    /// The issuer of the tokens.
+    pub issuer: Arc<str>,
+    /// The audience of the tokens; the resource if absent.
+    pub audience: Option<Arc<str>>,
+    /// The address of the keys; that of the issuer's metadata if absent.
+    pub jwks: Option<Arc<str>>,
+    /// The accepted algorithms of signatures, such as `ES256`; all that can be verified if absent.
+    pub algorithms: Option<Vec<&'static str>>,
+    /// The scopes that every token must have.
+    pub scopes: Vec<Arc<str>>,
+    /// The claim with the principal; `sub` if absent.
+    pub principal: Option<Arc<str>>,
+    /// The claim with the tenant.
+    pub tenant: Option<Arc<str>>,
+    /// The personality of all callers; the default one if absent.
+    pub personality: Option<Arc<str>>,
+    /// The addresses beside the public internet from which keys may be fetched.
+    pub allow_addresses: Vec<AllowedAddress>,
+    /// How callers call deferred tools that they have found; the project's choice if absent.
+    pub reveal: Option<Reveal>,
+    /// Whether texts of third parties are not fenced.
+    pub unfenced: bool,
 }
 
 /// A certificate with those of its issuers, and its private key, as files with PEM.

@@ -136,7 +136,7 @@ async fn configured(
 
 /// The identities that are served.
 fn accesses(args: &ServeArgs, project: &Project, default: &Access) -> Vec<Access> {
-    if args.http.is_some() && !project.serve_tokens().is_empty() {
+    if args.http.is_some() && http::is_declared(project) {
         http::declared(project, default).collect()
     } else {
         vec![default.clone()]

@@ -16,6 +16,7 @@ mod harm;
 mod http;
 mod lists;
 mod log;
+mod oauth;
 mod posts;
 mod skills;
 mod support;

@@ -46,7 +46,7 @@ pub(crate) use self::{
     sandbox::SandboxDefaultSection,
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
-    serve::{ServeSection, TlsSection, TokenSection},
+    serve::{OAuthSection, ServeSection, TlsSection, TokenSection},
     sessions::SessionsSection,
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,

@@ -25,7 +25,35 @@ pub(crate) struct ServeSection {
     pub(crate) ready_with_any: bool,
     pub(crate) drain: Option<Duration>,
     pub(crate) tls: Option<TlsSection>,
+    pub(crate) oauth: Option<OAuthSection>,
 }
+
+/// `[serve.oauth]`: the tokens of an authorization server.
+#[derive(Debug)]
+pub(crate) struct OAuthSection {
+    /// `None` if invalid, which is recorded.
+    pub(crate) resource: Option<Arc<str>>,
+    pub(crate) issuer: Option<Arc<str>>,
+    pub(crate) audience: Option<Arc<str>>,
+    pub(crate) jwks: Option<Arc<str>>,
+    pub(crate) algorithms: Option<Vec<&'static str>>,
+    pub(crate) scopes: Vec<Arc<str>>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) personality: Option<Located<Arc<str>>>,
+    pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
+    pub(crate) reveal: Option<Reveal>,
+    pub(crate) unfenced: bool,
+}
+
+/// The algorithms of signatures that a gateway can verify with a public key.
+const ALGORITHMS: [(&str, &str); 5] = [
+    ("RS256", "RS256"),
+    ("PS256", "PS256"),
+    ("ES256", "ES256"),
+    ("ES384", "ES384"),
+    ("EdDSA", "EdDSA"),
+];
 
 /// `[serve.tls]`: files with PEM.
 #[derive(Debug)]
@@ -90,6 +118,35 @@ impl ServeSection {
                     key: file(table, "key"),
                 })
             }),
+            oauth: table
+                .value("oauth")
+                .and_then(|value| value.table("`[serve.oauth]`", OAuthSection::read)),
+        }
+    }
+}
+
+impl OAuthSection {
+    fn read(table: &Table<'_>) -> Self {
+        let text = |key| table.text(key).map(|text| text.value);
+        let required =
+            |key, example| table.required(key, example).and_then(|value| Some(value.text()?.value));
+        let algorithms = table.value("algorithms").and_then(|list| list.items());
+        Self {
+            resource: required("resource", "\"https://tools.example/mcp\""),
+            issuer: required("issuer", "\"https://login.example\""),
+            audience: text("audience"),
+            jwks: text("jwks"),
+            algorithms: algorithms.map(|list| {
+                let words = list.iter().filter_map(|one| one.word(&ALGORITHMS));
+                words.map(|word| word.value).collect()
+            }),
+            scopes: table.texts("scopes").into_iter().map(|scope| scope.value).collect(),
+            principal: text("principal"),
+            tenant: text("tenant"),
+            personality: table.text("personality"),
+            allow_addresses: table.texts("allow_addresses"),
+            reveal: super::tool_search::reveal(table),
+            unfenced: read_unfenced(table),
         }
     }
 }

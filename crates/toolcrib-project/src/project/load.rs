@@ -193,7 +193,7 @@ impl Project {
         let system = file.agent.system.as_ref();
         let system = system.and_then(|text| system_text(text, root, &problems));
         let secrets = build_secrets(&file, &parts, &names, &problems);
-        let serving = build_serving(&file.serve, root.path());
+        let serving = build_serving(&file.serve, root.path(), &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
         let redactor = secrets.redactor();
         let lock = lock_of(root, is_folder, options);

@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Problems};
 
-use super::{names::Names, secrets::report_undeclared};
+use super::{grant::allowed_addresses, names::Names, secrets::report_undeclared};
 use crate::{
-    config::{ServeSection, TlsSection, TokenSection},
+    config::{OAuthSection, ServeSection, TlsSection, TokenSection},
     secrets::EnvironmentSecrets,
-    serve::{ServeSettings, ServeToken, TlsFiles},
+    serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles},
 };
 
 /// The default time for requests in progress to end when a gateway is stopped: less than service
@@ -53,7 +53,12 @@ pub(crate) fn build_tokens(
 }
 
 /// The settings of a gateway besides its tokens. Paths start at the project's folder.
-pub(crate) fn build_serving(section: &ServeSection, root: &Path) -> ServeSettings {
+pub(crate) fn build_serving(
+    section: &ServeSection,
+    root: &Path,
+    names: &Names,
+    problems: &Problems,
+) -> ServeSettings {
     let path = |text: &Located<Arc<str>>| root.join(&*text.value);
     let tls = section.tls.as_ref().and_then(|TlsSection { certificate, key }| {
         Some(TlsFiles { certificate: path(certificate.as_ref()?), key: path(key.as_ref()?) })
@@ -63,7 +68,28 @@ pub(crate) fn build_serving(section: &ServeSection, root: &Path) -> ServeSetting
         ready_with_any: section.ready_with_any,
         drain: section.drain.unwrap_or(DRAIN),
         tls,
+        oauth: section.oauth.as_ref().and_then(|oauth| build_oauth(oauth, names, problems)),
     }
+}
+
+fn build_oauth(section: &OAuthSection, names: &Names, problems: &Problems) -> Option<ServeOAuth> {
+    if let Some(personality) = &section.personality {
+        names.is_personality(personality, problems);
+    }
+    Some(ServeOAuth {
+        resource: section.resource.clone()?,
+        issuer: section.issuer.clone()?,
+        audience: section.audience.clone(),
+        jwks: section.jwks.clone(),
+        algorithms: section.algorithms.clone(),
+        scopes: section.scopes.clone(),
+        principal: section.principal.clone(),
+        tenant: section.tenant.clone(),
+        personality: section.personality.as_ref().map(|name| name.value.clone()),
+        allow_addresses: allowed_addresses(&section.allow_addresses, None, problems),
+        reveal: section.reveal,
+        unfenced: section.unfenced,
+    })
 }
 
 /// Two tokens without a principal would be one identity: their bearers would share all per-identity

@@ -5,7 +5,7 @@ use toolcrib_core::Annotations;
 use crate::folder::Folder;
 
 /// The pages that say how a project file is written.
-pub(crate) const PAGES: [&str; 10] = [
+pub(crate) const PAGES: [&str; 11] = [
     include_str!("../../../../docs/project-file.md"),
     include_str!("../../../../docs/files.md"),
     include_str!("../../../../docs/openapi.md"),
@@ -16,6 +16,7 @@ pub(crate) const PAGES: [&str; 10] = [
     include_str!("../../../../docs/hooks.md"),
     include_str!("../../../../docs/mcp.md"),
     include_str!("../../../../docs/reliability.md"),
+    include_str!("../../../../docs/oauth.md"),
 ];
 
 /// The first TOML block after a heading.

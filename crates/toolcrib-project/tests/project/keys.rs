@@ -97,6 +97,7 @@ when = { 0 = 0 }
 [serve]
 0 = 0
 tls = { 0 = 0 }
+oauth = { 0 = 0 }
 "#;
 
 /// The name of a probed table, as an author writes it.
@@ -192,7 +193,7 @@ pub(crate) fn reference() -> String {
     let mut page = String::from(
         "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
          is an error.\nExamples and comments are those of [the project file](project-file.md), \
-         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [child agents](delegation.md), [the web](web.md), [MCP servers](mcp.md) and [reliability rules](reliability.md). A test writes this page anew with \
+         [files](files.md), [OpenAPI documents](openapi.md), [terminal](terminal.md),\n[memory](memory.md), [child agents](delegation.md), [the web](web.md), [MCP servers](mcp.md), [logins](oauth.md) and [reliability rules](reliability.md). A test writes this page anew with \
          `INSTA_UPDATE=always`.\n",
     );
     for (at, line) in lines.iter().enumerate() {

@@ -6,9 +6,12 @@ use std::{
 };
 
 use tokio::net::TcpListener;
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_engine::Engine;
-use toolcrib_gateway::{Access, CallLimits, Fence, GatewayError, HttpAccess, Tls};
-use toolcrib_project::{Project, TlsFiles};
+use toolcrib_gateway::{
+    Access, CallLimits, Fence, GatewayError, HttpAccess, ResourceServer, Tls, TokenAlgorithm,
+};
+use toolcrib_project::{Project, ServeOAuth, TlsFiles};
 
 use super::Problem;
 use crate::{
@@ -28,6 +31,45 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> 
     TcpListener::bind(address).await.map_err(|error| {
         Problem::failed("address_unavailable", format!("{address} cannot be served at: {error}"))
     })
+}
+
+/// Whether the project declares who may send requests.
+pub(super) fn is_declared(project: &Project) -> bool {
+    !project.serve_tokens().is_empty() || project.serving().oauth.is_some()
+}
+
+/// The authorization server whose tokens are accepted.
+fn resource_server(oauth: &ServeOAuth, default: &Access) -> ResourceServer {
+    let mut template = Access::new();
+    template.personality.clone_from(&oauth.personality);
+    template.reveal = oauth.reveal;
+    template.skills.clone_from(&default.skills);
+    if oauth.unfenced {
+        template.fence = Fence::Off;
+    }
+    let mut server = ResourceServer::new(&*oauth.resource, &*oauth.issuer).access(template);
+    if let Some(audience) = &oauth.audience {
+        server = server.audience(&**audience);
+    }
+    if let Some(jwks) = &oauth.jwks {
+        server = server.jwks(&**jwks);
+    }
+    if let Some(names) = &oauth.algorithms {
+        let all = TokenAlgorithm::ALL.into_iter();
+        server = server.algorithms(all.filter(|algorithm| names.contains(&algorithm.name())));
+    }
+    if let Some(claim) = &oauth.principal {
+        server = server.principal_claim(&**claim);
+    }
+    if let Some(claim) = &oauth.tenant {
+        server = server.tenant_claim(&**claim);
+    }
+    server = oauth.scopes.iter().fold(server, |server, scope| server.scope(&**scope));
+    if !oauth.allow_addresses.is_empty() {
+        let client = HttpClient::builder().allow_addresses(oauth.allow_addresses.iter().cloned());
+        server = server.client(client);
+    }
+    server
 }
 
 /// The identities of the declared tokens.
@@ -71,7 +113,7 @@ pub(super) fn access(
         access = access.tls(tls(files)?);
     }
     let mut shown = None;
-    let tokens = if project.serve_tokens().is_empty() {
+    let tokens = if !is_declared(project) {
         let made = project
             .token_file()
             .map_err(|error| Problem::failed("token_unavailable", error.to_string()))?;
@@ -88,8 +130,8 @@ pub(super) fn access(
         if says_who || args.show_token {
             return Err(Problem::usage(
                 "`--as`, `--tenant`, `--claim`, `--personality` and `--show-token` are for a \
-                 project without `[[serve.token]]`: in this project each token has its own \
-                 identity",
+                 project without `[[serve.token]]` and `[serve.oauth]`: in this project each token \
+                 has its own identity",
             ));
         }
         for (token, of_token) in project.serve_tokens().iter().zip(declared(project, &default)) {
@@ -101,6 +143,9 @@ pub(super) fn access(
             })?;
             let _ = engine.redactor().learn(value.expose());
             access = access.token(value.expose(), of_token);
+        }
+        if let Some(oauth) = &project.serving().oauth {
+            access = access.oauth(resource_server(oauth, &default));
         }
         Tokens::Declared
     };
