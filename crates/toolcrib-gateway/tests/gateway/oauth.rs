@@ -138,7 +138,7 @@ impl Provider {
         Self { url, documents, requests }
     }
 
-    fn publish(&self, path: &str, body: impl ToString) {
+    fn publish(&self, path: &str, body: &impl ToString) {
         let mut documents = self.documents.lock().unwrap();
         documents.retain(|(known, _)| known != path);
         documents.push((path.to_owned(), body.to_string()));
@@ -161,7 +161,7 @@ fn loopback() -> HttpClientBuilder {
 /// A gateway that accepts the tokens of an issuer, and a static one.
 async fn web(issuer: &Issuer, more: impl FnOnce(ResourceServer) -> ResourceServer) -> Web {
     let provider = Provider::new().await;
-    provider.publish("/keys", issuer.keys());
+    provider.publish("/keys", &issuer.keys());
     let server = ResourceServer::new(RESOURCE, ISSUER).jwks(provider.keys()).client(loopback());
     of(more(server.scope("mcp"))).await
 }
@@ -285,7 +285,7 @@ async fn the_metadata_is_public_and_names_the_issuer() {
 async fn new_keys_of_the_issuer_are_fetched_but_not_for_every_unknown_one() {
     let (before, after) = (Issuer::new(), Issuer::new());
     let provider = Provider::new().await;
-    provider.publish("/keys", before.keys());
+    provider.publish("/keys", &before.keys());
     let server = ResourceServer::new(RESOURCE, ISSUER).jwks(provider.keys()).client(loopback());
     let web = of(server).await;
     assert_eq!(list(&web, &before.token(|_| {})).await.status, 200);
@@ -293,7 +293,7 @@ async fn new_keys_of_the_issuer_are_fetched_but_not_for_every_unknown_one() {
     let rotated = |issuer: &Issuer| {
         issuer.sign(&json!({ "alg": "ES256", "kid": "next", "typ": "at+jwt" }), &claims())
     };
-    provider.publish("/keys", after.keys().replace("\"ec\"", "\"next\""));
+    provider.publish("/keys", &after.keys().replace("\"ec\"", "\"next\""));
     for _ in 0..5 {
         assert_eq!(list(&web, &rotated(&after)).await.status, 401);
     }
@@ -314,13 +314,13 @@ async fn the_keys_are_found_by_the_metadata_of_the_issuer_itself() {
     for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
         let provider = Provider::new().await;
         let name = provider.url.clone();
-        provider.publish("/keys", issuer.keys());
+        provider.publish("/keys", &issuer.keys());
         let metadata = |issuer: &str| json!({ "issuer": issuer, "jwks_uri": provider.keys() });
-        provider.publish(path, metadata(&name));
+        provider.publish(path, &metadata(&name));
         let token = issuer.token(|claims| claims["iss"] = json!(name));
         let web = of(ResourceServer::new(RESOURCE, &*name)).await;
         assert_eq!(list(&web, &token).await.status, 200, "{path}");
-        provider.publish(path, metadata("https://other.example"));
+        provider.publish(path, &metadata("https://other.example"));
         let web = of(ResourceServer::new(RESOURCE, &*name)).await;
         assert_eq!(list(&web, &token).await.status, 401, "{path}");
     }
@@ -330,7 +330,7 @@ async fn the_keys_are_found_by_the_metadata_of_the_issuer_itself() {
 async fn a_private_address_is_not_reached_unless_it_is_declared() {
     let issuer = Issuer::new();
     let provider = Provider::new().await;
-    provider.publish("/keys", issuer.keys());
+    provider.publish("/keys", &issuer.keys());
     let web = of(ResourceServer::new(RESOURCE, ISSUER).jwks(provider.keys())).await;
     assert_eq!(list(&web, &issuer.token(|_| {})).await.status, 401);
     assert_eq!(provider.requests(), 0);

@@ -66,7 +66,7 @@ fn resource_server(oauth: &ServeOAuth, default: &Access) -> ResourceServer {
     }
     server = oauth.scopes.iter().fold(server, |server, scope| server.scope(&**scope));
     if !oauth.allow_addresses.is_empty() {
-        let client = HttpClient::builder().allow_addresses(oauth.allow_addresses.iter().cloned());
+        let client = HttpClient::builder().allow_addresses(oauth.allow_addresses.iter().copied());
         server = server.client(client);
     }
     server
