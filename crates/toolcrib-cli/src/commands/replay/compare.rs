@@ -74,10 +74,10 @@ pub(super) fn first_difference(
         if let Some(difference) = menu(iteration, menus) {
             return Some(difference);
         }
-        // A call that was cut off and made again has two beginnings, and is one call.
+        // A call that was cut off and made again has two beginnings, and is one call. Its process may
+        // have ended between its end and the outcome in the session.
         let is_made_again = |at: usize, call: &TracedCall| {
-            let later = iteration.calls.iter().skip(at + 1);
-            call.end.is_none() && later.into_iter().any(|later| later.call_id == call.call_id)
+            iteration.calls.iter().skip(at + 1).any(|later| later.call_id == call.call_id)
         };
         let calls = iteration.calls.iter().enumerate();
         let calls = calls.filter(|(at, call)| !is_made_again(*at, call));

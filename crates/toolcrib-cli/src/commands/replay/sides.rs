@@ -83,9 +83,9 @@ impl RecordedTools {
         let (mut calls, mut by_arguments) = (HashMap::new(), HashMap::new());
         let made = session.calls.iter().filter(|call| call.turn == trace.turn);
         for call in made {
-            // One that was cut off and made again has a result the second time.
-            let mut traced = trace.calls().filter(|traced| traced.call_id == call.call_id);
-            let Some((text, is_error)) = traced.find_map(recorded) else { continue };
+            // One that was cut off and made again has its result the last time.
+            let traced = trace.calls().filter(|traced| traced.call_id == call.call_id);
+            let Some((text, is_error)) = traced.filter_map(recorded).last() else { continue };
             let same: &mut VecDeque<_> =
                 by_arguments.entry(key(&call.tool, &call.arguments)).or_default();
             same.push_back(Arc::clone(&call.call_id));

@@ -52,7 +52,10 @@ fn assert_unknown(answer: &Value, what: &str) {
 
 #[test]
 fn undeclared_methods_were_answered_with_empty_lists() {
-    let project = Project::desk();
+    // Skills are resources: a project without them declares none.
+    let file = "name = 'plain'\n[[tool]]\nkind = 'command'\nname = 'say'\ndescription = 'Says.'\n\
+                program = 'true'\nread_only = true\n";
+    let project = Project::of(&[("toolcrib.toml", file)]);
     let served = Served::start(&project, &mut project.command(&["serve"]));
     let token = token(&project);
     let session = served.session("/mcp", &token);
