@@ -228,7 +228,7 @@ pub(super) async fn listen(
             }
         }
     }
-    let config = offered.config();
+    let config = offered.config(false);
     let mut accepted = filter.supported_by(&config.capabilities);
     if accepted.resource_subscriptions.is_some() {
         let uris = heard.subscriptions.iter().map(|(uri, _)| uri.clone());

@@ -211,17 +211,18 @@ impl Exchange {
         let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
         let asked = Asked { exchange: self, port: &port };
         let has_servers = !self.serving.gateway.servers.is_empty();
-        let has_skills = self.serving.gateway.has_skills(&self.caller.access);
+        // Skills may be read from files: not before each call.
+        let has_skills = || self.serving.gateway.has_skills(&self.caller.access);
         match method.as_str() {
             "tools/call" => call::call(&asked, params.into(), recheck).await.map(Into::into),
             "tools/list" => list::list(&asked, &params).await.map(Into::into),
-            "skills/list" if has_skills => skills::list(&asked, &params).await,
-            "skills/get" if has_skills => skills::get(&asked, &params).await,
-            "resources/directory/read" if has_skills => skills::directory(&asked, &params).await,
+            "skills/list" if has_skills() => skills::list(&asked, &params).await,
+            "skills/get" if has_skills() => skills::get(&asked, &params).await,
+            "resources/directory/read" if has_skills() => skills::directory(&asked, &params).await,
             method
                 if !has_servers
                     && OF_SERVERS.contains(&method)
-                    && !(has_skills && OF_SKILLS.contains(&method)) =>
+                    && !(OF_SKILLS.contains(&method) && has_skills()) =>
             {
                 Err(no_method(method))
             }
@@ -252,13 +253,12 @@ impl Exchange {
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
-        let mut offered = match gateway.servers.is_empty() {
+        let offered = match gateway.servers.is_empty() {
             true => Offered::default(),
             false => Offered::of(&asked.servers().await?.all).await,
         };
-        offered.skills = gateway.has_skills(access);
         let instructions = gateway.instructions(access, false, &offered);
-        let config = offered.config().with_instructions(instructions);
+        let config = offered.config(gateway.has_skills(access)).with_instructions(instructions);
         Ok(DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), config))
     }
 }

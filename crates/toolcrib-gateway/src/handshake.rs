@@ -42,7 +42,8 @@ pub(super) async fn initialize(
         let can = declared.map(wire::abilities).unwrap_or_default();
         let place = Place { connection, client, place };
         let offered = begin(serving, caller, protocol.clone(), can, place, &mut cause).await?;
-        let mut result = offered.config().with_protocol_version(protocol);
+        let has_skills = serving.gateway.has_skills(&caller.access);
+        let mut result = offered.config(has_skills).with_protocol_version(protocol);
         result.instructions = Some(serving.gateway.instructions(&caller.access, true, &offered));
         Ok(result)
     };
@@ -94,8 +95,7 @@ async fn begin(
     let servers = servers.unwrap_or_default();
     let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
     let notices = notices.collect();
-    let mut offered = Offered::of(&servers).await;
-    offered.skills = serving.gateway.has_skills(&caller.access);
+    let offered = Offered::of(&servers).await;
     changes::pass_on(serving, &session, ended.clone(), notices, &offered, client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(offered)

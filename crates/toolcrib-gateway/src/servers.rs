@@ -86,8 +86,6 @@ pub(super) struct Offered {
     pub(super) subscribe: bool,
     pub(super) completions: bool,
     pub(super) logging: bool,
-    /// Whether the engine has skills, which are resources too.
-    pub(super) skills: bool,
     /// The instructions of each server.
     pub(super) instructions: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -125,8 +123,8 @@ impl Offered {
         }
     }
 
-    /// The declaration to clients of both eras.
-    pub(super) fn config(&self) -> ServerConfig {
+    /// The declaration to clients of both eras. Skills of the engine are resources too.
+    pub(super) fn config(&self, has_skills: bool) -> ServerConfig {
         let mut capabilities = ServerCapabilities::default();
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(true);
@@ -142,7 +140,7 @@ impl Offered {
             resources.subscribe = self.subscribe.then_some(true);
             capabilities.resources = Some(resources);
         }
-        if self.skills {
+        if has_skills {
             capabilities.resources.get_or_insert_default();
             let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
             let skills = (SKILLS_EXTENSION_ID.to_owned(), settings);

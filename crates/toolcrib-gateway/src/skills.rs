@@ -45,7 +45,7 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
     one_page(params)?;
     let _place = asked.place()?;
     let mut entries = Vec::new();
-    for skill in permitted(asked) {
+    for skill in permitted(asked, |_| true) {
         entries.extend(served(asked, &skill, None).await?.map(|served| served.entry()));
     }
     Ok(ListSkillsResult::with_all_items(entries).into())
@@ -93,26 +93,27 @@ pub(super) fn listed(asked: &Asked<'_>) -> Vec<Resource> {
         let resource = Resource::new(uri(&frontmatter.name, SKILL_MD), frontmatter.name);
         Some(resource.with_description(frontmatter.description).with_mime_type("text/markdown"))
     };
-    permitted(asked).iter().filter_map(|skill| resource(skill)).collect()
+    permitted(asked, |_| true).iter().filter_map(|skill| resource(skill)).collect()
 }
 
-/// The skills that the caller may activate.
-fn permitted(asked: &Asked<'_>) -> Vec<Arc<Skill>> {
+/// The skills of a kind that the caller may activate.
+fn permitted(asked: &Asked<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<Skill>> {
     let (gateway, access) = (&asked.serving.gateway, &asked.caller.access);
     let skills = gateway.engine.skills_of(access.personality.as_deref());
     let may_activate = |skill: &&Arc<Skill>| {
         let access = access.as_ref().clone().skill(skill.id.clone());
         gateway.check(&access).is_ok()
     };
-    skills.iter_shared().filter(may_activate).cloned().collect()
+    let wanted = skills.iter_shared().filter(|skill| is_wanted(skill));
+    wanted.filter(may_activate).cloned().collect()
 }
 
 /// The skill of a URI and the path within it, which need not exist; empty for its folder.
 fn find<'a>(asked: &Asked<'_>, uri: &'a str) -> Option<(Arc<Skill>, &'a str)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_it = |skill: &Arc<Skill>| skill.id.as_str() == name;
-    Some((permitted(asked).into_iter().find(is_it)?, path))
+    let found = permitted(asked, |skill| skill.id.as_str() == name);
+    Some((found.into_iter().next()?, path))
 }
 
 /// Reads a skill with all of its files, or with this one; `None` if its name is not one of the

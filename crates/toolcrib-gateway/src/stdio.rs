@@ -77,8 +77,8 @@ impl Gateway {
             has_begun: false,
         };
         let lines = Lines { input: stdin, lines: LineDecoder::new(MAX_MESSAGE), too_long: None };
-        // Tasks, because a future that the runtime's caller polls is woken on another thread, several
-        // times per call.
+        // Separate tasks: the caller's future may be polled outside of the runtime's workers, and
+        // would then be woken on another thread several times per call.
         let writing = AbortOnDropHandle::new(tokio::spawn(write(messages, stdout, gone)));
         let served = AbortOnDropHandle::new(tokio::spawn(client.serve(lines))).await;
         let _ = writing.await;
@@ -242,7 +242,8 @@ async fn write(
     gone: CancellationToken,
 ) {
     let writing = async {
-        // One write for all that wait: each is a task of its own on the pool for blocking work.
+        // One write for all waiting messages: each write to stdout is a separate task on the pool
+        // for blocking work.
         let mut lines = Vec::new();
         while let Some(message) = messages.recv().await {
             lines.extend_from_slice(&message);

@@ -32,7 +32,7 @@ pub mod __internal {
     //! Pieces that the gateway and the command line share with the client.
 
     pub use crate::{
-        client::{AssetKind, McpRequest, Notices, ServerOffers, Subscribed},
+        client::{AssetKind, McpRequest, Notices, ONLY_AS_TASK, ServerOffers, Subscribed},
         connection::ServerNotice,
         wire::{
             abilities, block, content_block, contents, harmless_json, protocol_error, renamed,

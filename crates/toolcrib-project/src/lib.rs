@@ -53,6 +53,8 @@ mod trust;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};
 
+#[doc(hidden)]
+pub use self::private::folder_of_user;
 pub use self::{
     approvals::ProjectApprovals,
     error::LoadError,

@@ -13,13 +13,19 @@ use uuid::Uuid;
 /// The user's configuration of Toolcrib: `toolcrib` in `$XDG_CONFIG_HOME` or `~/.config`. `None`
 /// if the user has no home.
 pub(crate) fn config_of_user() -> Option<PathBuf> {
+    folder_of_user("XDG_CONFIG_HOME", ".config").map(|config| config.join("toolcrib"))
+}
+
+/// The user's folder that a variable names, or the default one below the home. `None` if the user
+/// has no home.
+#[doc(hidden)]
+pub fn folder_of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     let folder = |name| {
         let path = PathBuf::from(std::env::var_os(name)?);
         // A relative path would be found in the project.
         path.is_absolute().then_some(path)
     };
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-    config.map(|config| config.join("toolcrib"))
+    folder(variable).or_else(|| Some(folder("HOME")?.join(below_home)))
 }
 
 /// Creates a folder for the user alone. It and the folder above it must not be changeable by others.

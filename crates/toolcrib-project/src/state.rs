@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::private::folder_of_user;
+
 /// The default state folder.
 const DEFAULT_FOLDER: &str = ".toolcrib";
 
@@ -34,12 +36,7 @@ impl StateFolder {
     /// The state folder without a project: `toolcrib` in the user's state folder. `None` if the
     /// user has no home.
     pub(crate) fn of_user() -> Option<Self> {
-        let folder = |name| {
-            let path = PathBuf::from(std::env::var_os(name)?);
-            path.is_absolute().then_some(path)
-        };
-        let states =
-            folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+        let states = folder_of_user("XDG_STATE_HOME", ".local/state")?;
         Some(Self { path: states.join("toolcrib"), is_default: false })
     }
 

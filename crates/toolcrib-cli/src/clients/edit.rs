@@ -4,8 +4,9 @@ use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstNode, CstObject, CstRootNode},
 };
+use serde::Serialize as _;
 use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
+use toml_edit::{DocumentMut, Item, Table, ser::ValueSerializer};
 
 use super::Format;
 
@@ -60,7 +61,7 @@ pub(crate) fn with_entry(
             if is_new {
                 servers.set_implicit(true);
             }
-            servers.insert(name, item(entry));
+            servers.insert(name, item(entry)?);
             document.to_string()
         }
     };
@@ -197,7 +198,10 @@ fn values(format: Format, text: &str) -> Result<Value, EditError> {
                 Err(EditError::Syntax("it is not an object in `{…}`".to_owned()))
             }
         }
-        Format::Toml => Ok(value_of_table(toml(text)?.as_table())),
+        Format::Toml => {
+            let values = toml_edit::de::from_document(toml(text)?);
+            values.map_err(|error| EditError::Syntax(error.to_string()))
+        }
     }
 }
 
@@ -242,62 +246,11 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-fn item(value: &Value) -> Item {
-    match value {
-        Value::Object(entries) => {
-            let mut table = Table::new();
-            for (name, value) in entries {
-                table.insert(name, toml_value(value).map_or(Item::None, Item::Value));
-            }
-            Item::Table(table)
-        }
-        other => toml_value(other).map_or(Item::None, Item::Value),
-    }
-}
-
-/// `None` for null, which TOML lacks.
-fn toml_value(value: &Value) -> Option<toml_edit::Value> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(value) => (*value).into(),
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => number.into(),
-            None => number.as_f64()?.into(),
-        },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(items) => items.iter().filter_map(toml_value).collect::<Array>().into(),
-        Value::Object(entries) => {
-            let entries =
-                entries.iter().filter_map(|(name, value)| Some((name, toml_value(value)?)));
-            entries.collect::<InlineTable>().into()
-        }
-    })
-}
-
-fn value_of_table(table: &Table) -> Value {
-    Value::Object(table.iter().map(|(name, item)| (name.to_owned(), value_of_item(item))).collect())
-}
-
-fn value_of_item(item: &Item) -> Value {
-    match item {
-        Item::None => Value::Null,
-        Item::Value(value) => value_of(value),
-        Item::Table(table) => value_of_table(table),
-        Item::ArrayOfTables(tables) => Value::Array(tables.iter().map(value_of_table).collect()),
-    }
-}
-
-fn value_of(value: &toml_edit::Value) -> Value {
-    use toml_edit::Value as Toml;
-    match value {
-        Toml::String(text) => text.value().as_str().into(),
-        Toml::Integer(number) => (*number.value()).into(),
-        Toml::Float(number) => Value::from(number.value().to_string()),
-        Toml::Boolean(value) => (*value.value()).into(),
-        Toml::Datetime(time) => time.value().to_string().into(),
-        Toml::Array(items) => Value::Array(items.iter().map(value_of).collect()),
-        Toml::InlineTable(table) => Value::Object(
-            table.iter().map(|(name, value)| (name.to_owned(), value_of(value))).collect(),
-        ),
+/// The entry as a table of TOML.
+fn item(entry: &Value) -> Result<Item, EditError> {
+    match entry.serialize(ValueSerializer::new()) {
+        Ok(toml_edit::Value::InlineTable(table)) => Ok(Item::Table(table.into_table())),
+        Ok(other) => Ok(Item::Value(other)),
+        Err(error) => Err(EditError::Syntax(error.to_string())),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{env, path::PathBuf};
 
+use toolcrib_project::folder_of_user;
+
 /// The user has no home folder.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no folder for configuration files: HOME is not set to an absolute path")]
@@ -54,7 +56,7 @@ impl Place {
             Base::Application if cfg!(target_os = "macos") => {
                 folder("HOME").map(|home| home.join("Library/Application Support"))
             }
-            Base::Config | Base::Application => of_user("XDG_CONFIG_HOME", ".config"),
+            Base::Config | Base::Application => folder_of_user("XDG_CONFIG_HOME", ".config"),
         };
         let base = base.ok_or(NoHomeError)?;
         let mut files = self.names.iter().map(|name| base.join(name));
@@ -65,12 +67,8 @@ impl Place {
 
 /// The user's state folder of Toolcrib.
 pub(crate) fn folder_of_state() -> Result<PathBuf, NoHomeError> {
-    let states = of_user("XDG_STATE_HOME", ".local/state").ok_or(NoHomeError)?;
+    let states = folder_of_user("XDG_STATE_HOME", ".local/state").ok_or(NoHomeError)?;
     Ok(states.join("toolcrib"))
-}
-
-fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
-    folder(variable).or_else(|| Some(folder("HOME")?.join(below_home)))
 }
 
 fn folder(variable: &str) -> Option<PathBuf> {

@@ -15,12 +15,17 @@ use toolcrib_core::{
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule};
 use toolcrib_mcp::{
-    __internal::renamed,
+    __internal::{ONLY_AS_TASK, renamed},
     Handshake, McpClient, mcp_client,
     server::{Http, Stdio, Transport, expand},
 };
 
-use super::{Problem, install::here, mcp::unless_cancelled};
+use super::{
+    Problem,
+    install::here,
+    mcp::unless_cancelled,
+    server_words::{self, Target},
+};
 use crate::{
     args::{CheckServerArgs, Global},
     exit::{self, Exit},
@@ -183,7 +188,7 @@ async fn withheld(client: &McpClient, catalog: &Catalog) -> Vec<(String, String)
 
 /// A tool that can only run as a task is valid; it is only not supported by Toolcrib.
 fn is_task(reason: &Reason) -> bool {
-    reason.to_string().contains("only run as a task")
+    reason.to_string().contains(ONLY_AS_TASK)
 }
 
 async fn by_engine(client: &McpClient) -> Option<Vec<WithheldTool>> {
@@ -277,24 +282,19 @@ fn own_name(name: &str) -> &str {
 fn transport(args: &CheckServerArgs) -> Result<Transport, Problem> {
     let mut pairs = Vec::new();
     for pair in &args.set {
-        let (name, value) = pair.split_once('=').ok_or_else(|| {
-            Problem::usage("`--set` needs NAME=VALUE, such as `API_KEY=${MY_KEY}`")
-        })?;
+        let (name, value) = server_words::pair(pair)?;
         let value = expand(value, |name| std::env::var(name).ok())
             .map_err(|error| Problem::usage(format!("`--set {name}`: {error}")))?;
         pairs.push((name, value.text));
     }
-    let (first, rest) = args.words.split_first().ok_or_else(|| {
-        Problem::usage("name a server by its URL, or by its program and arguments")
-    })?;
-    if first.starts_with("http://") || first.starts_with("https://") {
-        if !rest.is_empty() {
-            return Err(Problem::usage("a URL takes no arguments"));
+    let (first, rest) = match Target::of(&args.words)? {
+        Target::Url(url) => {
+            let http = Http::new(url);
+            let http = pairs.into_iter().fold(http, |http, (name, value)| http.header(name, value));
+            return Ok(http.into());
         }
-        let http = Http::new(first);
-        let http = pairs.into_iter().fold(http, |http, (name, value)| http.header(name, value));
-        return Ok(http.into());
-    }
+        Target::Program(first, rest) => (first, rest),
+    };
     if rest.is_empty() && first.contains(' ') {
         return Err(Problem::usage("write the program and its arguments as separate words"));
     }

@@ -58,9 +58,9 @@ fn servers(file: &Path, text: &str, here: &Path) -> (Vec<ConfiguredServer>, Opti
     let variable = |_: &str| Some("x".to_owned());
     let found = read_servers(&name, text, here, &variable, &|_| Ok(String::new()));
     let problem = found.problems.errors().next();
-    let problem = problem.filter(|_| found.servers.is_empty()).map(|error| error.message.clone());
     // A settings file of a client may well have no servers.
-    let problem = problem.filter(|message| !message.contains("is missing in this file"));
+    let problem = problem.filter(|_| found.servers.is_empty() && !found.lacks_servers);
+    let problem = problem.map(|error| error.message.clone());
     (found.servers.iter().map(server).collect(), problem)
 }
 

@@ -10,7 +10,13 @@ use toolcrib_mcp::{
 };
 use toolcrib_project::PROJECT_FILE;
 
-use super::{ChosenModel, Problem, Purpose, mcp::find, project_folder, with_project};
+use super::{
+    ChosenModel, Problem, Purpose,
+    mcp::find,
+    project_folder,
+    server_words::{self, Target},
+    with_project,
+};
 use crate::{
     args::{Global, Look, McpAddArgs},
     clients::{EditError, Format, Present, put, read, with_entry, without_entry},
@@ -74,16 +80,12 @@ pub(super) async fn get(
 
 /// The entry of a server. A secret is never written as it is.
 fn entry(args: &McpAddArgs) -> Result<Value, Problem> {
-    let (first, rest) = args.words.split_first().ok_or_else(|| {
-        Problem::usage("name a server by its URL, or by its program and arguments")
-    })?;
-    let is_url = first.starts_with("http://") || first.starts_with("https://");
+    let target = Target::of(&args.words)?;
     let mut pairs = Map::new();
     for pair in &args.set {
-        let (name, value) = pair.split_once('=').ok_or_else(|| {
-            Problem::usage("`--set` needs NAME=VALUE, such as `API_KEY=${MY_KEY}`")
-        })?;
-        let is_secret = if is_url { is_secret_header(name) } else { is_secret_variable(name) };
+        let (name, value) = server_words::pair(pair)?;
+        let is_secret =
+            if target.is_url() { is_secret_header(name) } else { is_secret_variable(name) };
         if is_secret && !is_placeholder(value) {
             return Err(Problem::usage(format!(
                 "`--set {name}`: a secret is not written to the project; set a variable of the \
@@ -93,19 +95,19 @@ fn entry(args: &McpAddArgs) -> Result<Value, Problem> {
         pairs.insert(name.to_owned(), value.into());
     }
     let mut entry = Map::new();
-    if is_url {
-        if !rest.is_empty() {
-            return Err(Problem::usage("a URL takes no arguments"));
+    match &target {
+        Target::Url(url) => {
+            entry.insert("url".to_owned(), json!(url));
         }
-        entry.insert("url".to_owned(), json!(first));
-    } else {
-        entry.insert("command".to_owned(), json!(first));
-        if !rest.is_empty() {
-            entry.insert("args".to_owned(), json!(rest));
+        Target::Program(first, rest) => {
+            entry.insert("command".to_owned(), json!(first));
+            if !rest.is_empty() {
+                entry.insert("args".to_owned(), json!(rest));
+            }
         }
     }
     if !pairs.is_empty() {
-        entry.insert(if is_url { "headers" } else { "env" }.to_owned(), pairs.into());
+        entry.insert(if target.is_url() { "headers" } else { "env" }.to_owned(), pairs.into());
     }
     Ok(entry.into())
 }

@@ -32,6 +32,7 @@ mod replay;
 mod run;
 mod run_session;
 mod serve;
+mod server_words;
 mod sessions;
 mod skills;
 mod slow_servers;

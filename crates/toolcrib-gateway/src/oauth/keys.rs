@@ -85,17 +85,12 @@ impl Keys {
         if let Some(keys) = self.known(id) {
             return Ok(keys);
         }
-        let may_fetch = {
-            let mut known = self.known.lock();
-            let may = known.tried.is_none_or(|tried| tried.elapsed() >= REST);
-            if may {
-                known.tried = Some(Instant::now());
-            }
-            may
-        };
+        let may_fetch = self.known.lock().tried.is_none_or(|tried| tried.elapsed() >= REST);
         if may_fetch {
             let fetched = self.fetch().await;
             let mut known = self.known.lock();
+            // Not before: a request that ends in the middle has tried nothing.
+            known.tried = Some(Instant::now());
             match fetched {
                 Ok(keys) => {
                     known.keys = keys.into();

@@ -16,6 +16,9 @@ use crate::{
 /// One listing.
 pub(super) type Listed = RemoteListing<RemoteTool>;
 
+/// Why a tool is withheld that a server runs as a task only.
+pub const ONLY_AS_TASK: &str = "it can only run as a task, which is not supported here";
+
 /// Converts a server's definitions into tools.
 pub(super) struct Definitions<'a> {
     pub(super) server: &'a ServerName,
@@ -49,9 +52,7 @@ impl Definitions<'_> {
         let name = self.server.tool_name(raw);
         let made = match (&remote.flaw, &remote.name) {
             (Some(flaw), _) => Err(flaw.clone()),
-            (None, Some(_)) if requires_task(remote) => {
-                Err("it can only run as a task, which is not supported here".to_owned())
-            }
+            (None, Some(_)) if requires_task(remote) => Err(ONLY_AS_TASK.to_owned()),
             (None, Some(_)) => self
                 .define(&name, raw, remote, annotations)
                 .body(body(remote, annotations))

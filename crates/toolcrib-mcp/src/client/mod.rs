@@ -31,6 +31,7 @@ pub use self::{
     assets::AssetKind,
     builder::{Handshake, McpClientBuilder, SessionScope, mcp_client},
     error::McpError,
+    listed::ONLY_AS_TASK,
     name::{InvalidServerNameError, ServerName},
     request::{McpRequest, Notices, ServerOffers, Subscribed},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},

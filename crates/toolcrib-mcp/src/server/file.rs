@@ -42,6 +42,8 @@ pub struct FileServer {
 pub struct ServersFile {
     /// The servers, in the order of the file, including invalid ones.
     pub servers: Vec<FileServer>,
+    /// Whether the file has no place for servers at all, which is one of the problems.
+    pub lacks_servers: bool,
     /// All errors and probable mistakes of the file or of the names in it; those of a server are in
     /// the server. Parts of the file that may be a secret are not repeated.
     pub problems: Diagnostics,
@@ -79,7 +81,9 @@ pub fn read_servers(
     };
     let reader = Reader { file, problems: &problems, working_dir, variables: &variables, env_file };
     let servers = root.as_ref().map(|root| reader.servers(&Value::root(&source, root)));
-    ServersFile { servers: servers.unwrap_or_default(), problems: problems.into_diagnostics() }
+    let lacks_servers = matches!(servers, Some(None));
+    let servers = servers.flatten().unwrap_or_default();
+    ServersFile { servers, lacks_servers, problems: problems.into_diagnostics() }
 }
 
 /// The inputs to read an entry.
@@ -92,17 +96,18 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn servers(&self, root: &Value<'_>) -> Vec<FileServer> {
-        let Some(top) = root.object() else { return Vec::new() };
+    /// The servers; `None` if the file has no place for them, which is recorded.
+    fn servers(&self, root: &Value<'_>) -> Option<Vec<FileServer>> {
+        let Some(top) = root.object() else { return Some(Vec::new()) };
         if let Some(server) = registry::server_of(root) {
-            return self.registered(&server).into_iter().collect();
+            return Some(self.registered(&server).into_iter().collect());
         }
         let of_project = self.of_projects(&top);
         let entries = match list_of(&top) {
             Some(list) => list.object().iter().flat_map(Object::entries).collect(),
             None if of_project.is_empty() => {
                 root.refuse("`mcpServers` is missing in this file", EXAMPLE);
-                return Vec::new();
+                return None;
             }
             None => Vec::new(),
         };
@@ -132,7 +137,7 @@ impl Reader<'_> {
             }
             servers.push(self.server(name, written, &value, &rules));
         }
-        servers
+        Some(servers)
     }
 
     /// The servers of `projects` for this folder and those above it, the nearest first.

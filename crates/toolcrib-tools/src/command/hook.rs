@@ -24,7 +24,7 @@ const REASON_CHARS: usize = 1_000;
 /// The number of bytes of stderr in an error.
 const SHOWN_BYTES: usize = 1_000;
 
-/// A program that decides on calls. It is run once for each call; what it starts ends with it.
+/// A program that decides on calls. Each call starts it once; its child processes end with it.
 pub struct HookProgram {
     body: Body,
     timeout: Duration,
