@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{Message, ToolChoice, UsageStore};
+use toolcrib_core::{Attachment, AttachmentError, Message, ToolChoice, UsageStore};
 use toolcrib_engine::TurnOptions;
 
 use crate::{run::Child, session::Session};
@@ -166,6 +166,16 @@ impl RunOptions {
     pub fn session(mut self, session: &Session) -> Self {
         self.session = Some(session.clone());
         self
+    }
+
+    /// Attaches a file to the message. The model reads its name, size and id, and its text in a fence;
+    /// tools that [declare](toolcrib_core::Capabilities::attachments) attachments open it by id.
+    ///
+    /// # Errors
+    /// [`AttachmentError`] with too many attachments, or too many bytes together.
+    pub fn attach(mut self, attachment: Attachment) -> Result<Self, AttachmentError> {
+        self.turn.attachments.add(attachment)?;
+        Ok(self)
     }
 
     /// Sets the store that sums up the usage of runs.

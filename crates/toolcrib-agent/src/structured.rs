@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, sync::Arc, time::Instant};
 
 use serde_json::Value;
-use toolcrib_core::__internal::CompiledSchema;
+use toolcrib_core::{__internal::CompiledSchema, Attachments};
 
 use crate::{
     agent::Agent,
@@ -158,6 +158,8 @@ impl Agent {
                 options.history = outcome.messages.to_vec();
             }
             options.turn.turn_id = None;
+            // The conversation contains them.
+            options.turn.attachments = Attachments::default();
             options.tool_choices.clear();
             earlier = Some(outcome);
             attempt += 1;

@@ -10,6 +10,7 @@ mod lock;
 mod mcp;
 mod mcp_entry;
 mod run;
+mod secret;
 mod serve;
 mod sessions;
 mod trace;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     mcp::McpCommand,
     mcp_entry::McpAddArgs,
     run::{ModelArgs, ResumeArgs, RunArgs},
+    secret::SecretCommand,
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trace::{ReplayArgs, TraceArgs},
@@ -456,6 +458,11 @@ Examples:
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
+    },
+    /// Store, list and remove the secrets of this user's vault
+    Secret {
+        #[command(subcommand)]
+        command: SecretCommand,
     },
     /// Show and accept changed definitions of servers and hubs
     Lock {

@@ -51,6 +51,13 @@ pub struct Capabilities {
     /// Whether it gives tasks to child agents; see [`DelegateHandle`](crate::DelegateHandle).
     #[serde(skip_serializing_if = "is_false")]
     pub agents: bool,
+    /// Whether it opens the files that the user attached; see
+    /// [`ToolContext::attachments`](crate::ToolContext::attachments).
+    #[serde(skip_serializing_if = "is_false")]
+    pub attachments: bool,
+    /// Whether it works on what a team shares: only personalities that are members of a team reach it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub team: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
@@ -138,6 +145,20 @@ impl Capabilities {
     #[must_use]
     pub fn agents(mut self) -> Self {
         self.agents = true;
+        self
+    }
+
+    /// Adds the files that the user attached to the message of the turn.
+    #[must_use]
+    pub fn attachments(mut self) -> Self {
+        self.attachments = true;
+        self
+    }
+
+    /// Requires a team; see [`ToolContext::team`](crate::ToolContext::team).
+    #[must_use]
+    pub fn team(mut self) -> Self {
+        self.team = true;
         self
     }
 

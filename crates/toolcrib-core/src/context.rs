@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attachment::Attachments,
     clarification::Clarifier,
     digest::Digest,
     file_reads::FileReads,
@@ -19,6 +20,7 @@ use crate::{
     network_rules::NetworkRules,
     output::ToolError,
     secrets::{Redact, Secret, SecretError, Secrets},
+    turn_info::{MemoryScope, TurnInfo},
 };
 
 /// The audience of a progress message.
@@ -104,6 +106,10 @@ pub struct ToolContextParts {
     pub active_skills: Arc<[SkillId]>,
     /// The id of the turn's personality.
     pub personality: Arc<str>,
+    /// The team of the turn's personality.
+    pub team: Option<Arc<str>>,
+    /// The host's information on the turn.
+    pub info: Arc<TurnInfo>,
     /// Limits on the hosts that the call may reach, besides the tool's declaration.
     pub network: Arc<NetworkRules>,
     /// The folders that the call may reach, by name, of those that the tool declares; if absent,
@@ -134,6 +140,8 @@ pub struct ToolContextParts {
     pub kv: Option<Arc<dyn KvStore>>,
     /// The areas of the scopes that the tool declares.
     pub kv_areas: Vec<(KvScope, KvArea)>,
+    /// The files that the user attached, if the tool declares them.
+    pub attachments: Option<Arc<Attachments>>,
     /// Asks the person of the turn, if the tool declares it.
     pub clarifier: Option<Arc<dyn Clarifier>>,
     /// The granter's handles, one per type.
@@ -152,6 +160,8 @@ impl ToolContextParts {
             iteration: 1,
             active_skills: Arc::default(),
             personality: "default".into(),
+            team: None,
+            info: Arc::default(),
             network: Arc::default(),
             files: None,
             reads: None,
@@ -166,6 +176,7 @@ impl ToolContextParts {
             dry_run: false,
             kv: None,
             kv_areas: Vec::new(),
+            attachments: None,
             clarifier: None,
             handles: Vec::new(),
         }
@@ -226,6 +237,41 @@ impl ToolContext {
         &self.0.personality
     }
 
+    /// The team of the turn's personality, if it is a member of one.
+    pub fn team(&self) -> Option<&str> {
+        self.0.team.as_deref()
+    }
+
+    /// The host's information on the turn: platform, session key, agent, number of the turn and of
+    /// messages.
+    pub fn info(&self) -> &TurnInfo {
+        &self.0.info
+    }
+
+    /// The opaque id of the turn's memory of a scope, such as `personality:support`: the same in all
+    /// calls of a turn, and in all turns that share the memory.
+    ///
+    /// # Errors
+    /// `not_available` for [`MemoryScope::Team`] in a turn without a team.
+    pub fn memory_scope_id(&self, scope: MemoryScope) -> Result<String, ToolError> {
+        Ok(match scope {
+            MemoryScope::Global => "global".to_owned(),
+            MemoryScope::Personality => format!("personality:{}", self.personality()),
+            MemoryScope::Principal => {
+                let Identity { tenant, principal, .. } = self.identity();
+                // As JSON, since an id may contain any character.
+                format!("principal:{}", serde_json::json!([tenant, principal]))
+            }
+            MemoryScope::Team => {
+                let team = self.team().ok_or_else(|| {
+                    ToolError::not_set_up("a team")
+                        .caused_by("the turn's personality is a member of no team")
+                })?;
+                format!("team:{team}")
+            }
+        })
+    }
+
     /// Limits on the hosts that the call may reach over HTTP. Code that provides a network handle
     /// or its own client must apply them; handles of a
     /// [`CapabilityGranter`](crate::CapabilityGranter) already do.
@@ -283,6 +329,17 @@ impl ToolContext {
             refused("the engine has no store of keys; see `EngineBuilder::kv`".to_owned())
         })?;
         Ok(Kv::new(Arc::clone(store), area.clone(), self.clone()))
+    }
+
+    /// The files that the user attached to the message of the turn, if the tool
+    /// [declares](crate::Capabilities::attachments) them. A model names one by its id.
+    ///
+    /// # Errors
+    /// `not_available` if the tool does not declare them.
+    pub fn attachments(&self) -> Result<&Attachments, ToolError> {
+        self.0.attachments.as_deref().ok_or_else(|| {
+            ToolError::not_set_up("attachments").caused_by("the tool does not declare attachments")
+        })
     }
 
     /// Asks the person of the turn, if the tool [declares](crate::Capabilities::person) it.

@@ -73,6 +73,16 @@ pub enum Lifetime {
     Session,
 }
 
+/// The key of the resource that a call changes.
+#[derive(Clone)]
+pub(crate) struct ResourceKey(pub(crate) Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>);
+
+impl fmt::Debug for ResourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResourceKey")
+    }
+}
+
 /// When a tool's result is stored as an artifact, by an engine with an artifact port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,6 +124,7 @@ pub struct ToolDefinition {
     pub(crate) open_world: bool,
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
+    pub(crate) resource: Option<ResourceKey>,
     pub(crate) availability: Option<Availability>,
     pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
@@ -201,6 +212,7 @@ impl ToolDefinition {
             open_world: false,
             plugin: None,
             sequential: false,
+            resource: None,
             availability: None,
             artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,
@@ -365,6 +377,12 @@ impl ToolDefinition {
     /// Whether the body was made with the handles of its [capabilities](Self::capabilities).
     pub fn has_own_handles(&self) -> bool {
         self.has_own_handles
+    }
+
+    /// The key of the resource that a call with these arguments changes, if it is known; see
+    /// [`ToolBuilder::resource`](crate::ToolBuilder::resource).
+    pub fn resource(&self, args: &Value) -> Option<String> {
+        self.resource.as_ref().and_then(|key| (key.0)(args))
     }
 
     /// Whether a call runs alone: earlier calls of the batch have ended, and later ones have not

@@ -39,6 +39,11 @@ pub fn fence(tool: &str, text: &str) -> String {
     fenced
 }
 
+/// Whether a text has the beginning of a fence.
+pub(crate) fn has_fence(text: &str) -> bool {
+    text.contains(OPEN)
+}
+
 /// Splits a fenced text into the content and the rest after the fence. A text that is not exactly
 /// one of our fences, optionally followed by a truncation marker, is returned unchanged.
 pub fn unfence(text: &str) -> (&str, &str) {

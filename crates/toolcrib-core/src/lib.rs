@@ -16,6 +16,7 @@
 mod agent_task;
 mod approval;
 mod artifact;
+mod attachment;
 mod availability;
 mod block;
 mod bounded;
@@ -67,6 +68,7 @@ mod signals;
 mod single_flight;
 mod suggest;
 mod tool;
+mod turn_info;
 mod usage;
 mod wide_integers;
 mod withheld_tool;
@@ -83,6 +85,7 @@ pub use self::{
         ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes,
         StoredResult,
     },
+    attachment::{Attachment, AttachmentError, Attachments},
     availability::IntoAvailability,
     block::{BlockFields, ContentBlock},
     capabilities::Capabilities,
@@ -96,8 +99,8 @@ pub use self::{
     },
     digest::{Digest, DigestHasher, InvalidDigestError, args_digest},
     event::{
-        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, PolicyStage, StageBytes,
-        Subscription, TurnEvents, UnknownEventError,
+        ActivatedBy, ChannelAdapter, DeactivatedBy, Event, EventKind, EventStream, Events,
+        PolicyStage, StageBytes, Subscription, TurnEvents, UnknownEventError,
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, unfence},
@@ -122,7 +125,7 @@ pub use self::{
         InvalidClaimError, IterationRange, NotAGateError, Policy, PolicyDefault, PolicyFacts,
         RoleHolders, Roles, Rule, RuleConditions, RuleMatch, ToolMatch,
     },
-    ports::{CapabilityGranter, Journal, PendingCall, Reducer},
+    ports::{CapabilityGranter, Journal, PendingCall, Reducer, ReducerContext},
     provider::{
         CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
         GateDecision, IdentityScope, IntoCatalog, IntoGateDecision, IntoPrepared, KeyField,
@@ -151,6 +154,7 @@ pub use self::{
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
+    turn_info::{MemoryScope, TurnInfo},
     usage::{Price, PricedModel, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore},
     wide_integers::changes_integers,
     withheld_tool::{WithheldBy, WithheldTool},

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     block::{ContentBlock, write_blocks},
+    fence::has_fence,
     json::PlainJson,
     name::ToolName,
 };
@@ -70,9 +71,14 @@ impl Message {
         Self::User { text: text.into() }
     }
 
-    /// Whether it is a result with content of an unknown author.
+    /// Whether it is a result with content of an unknown author, or a message of the user with an
+    /// attached file.
     pub fn is_untrusted(&self) -> bool {
-        matches!(self, Self::Tool { untrusted: true, .. })
+        match self {
+            Self::Tool { untrusted, .. } => *untrusted,
+            Self::User { text } => has_fence(text),
+            _ => false,
+        }
     }
 
     /// A message of the tool layer to the model between iterations, such as that some tools are

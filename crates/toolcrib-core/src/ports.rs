@@ -79,5 +79,35 @@ pub trait Reducer: Send + Sync + 'static {
     fn tool_name(&self) -> &str;
 
     /// Returns the trimmed output. The call's cost is kept in any case.
-    fn reduce(&self, output: ToolOutput, args: &Value) -> ToolOutput;
+    fn reduce(&self, output: ToolOutput, cx: ReducerContext<'_>) -> ToolOutput;
+}
+
+impl fmt::Debug for dyn Reducer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reducer").field("tool_name", &self.tool_name()).finish_non_exhaustive()
+    }
+}
+
+/// The call whose output a [`Reducer`] trims.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ReducerContext<'a> {
+    /// The arguments of the call.
+    pub args: &'a Value,
+    /// The number of the turn in its session, from 1: a later turn has less room.
+    pub turn: u32,
+}
+
+impl<'a> ReducerContext<'a> {
+    /// A call with these arguments, in the first turn of a session.
+    pub fn new(args: &'a Value) -> Self {
+        Self { args, turn: 1 }
+    }
+
+    /// Sets the number of the turn in its session.
+    #[must_use]
+    pub fn turn(mut self, turn: u32) -> Self {
+        self.turn = turn;
+        self
+    }
 }

@@ -1,7 +1,6 @@
 //! Builds an engine; adds and removes plugins.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -21,6 +20,7 @@ use crate::{
     personality::{DuplicatePersonalityError, Personalities, Personality},
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
+    reducers::{DuplicateReducerError, Reducers},
     reliability::{ReliabilitySettings, RetryBudget},
     skills::{
         ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillSource, SkillSources, Skills,
@@ -128,8 +128,8 @@ pub enum BuildError {
     #[error(transparent)]
     DuplicatePersonality(#[from] DuplicatePersonalityError),
     /// Two reducers apply to one tool.
-    #[error("two reducers are registered for tool `{0}`; remove one of them")]
-    TwoReducers(String),
+    #[error(transparent)]
+    DuplicateReducer(#[from] DuplicateReducerError),
     /// The tools that read artifacts could not be built.
     #[error("the tools for artifacts cannot be built")]
     Artifacts(#[source] InvalidToolError),
@@ -400,7 +400,8 @@ impl EngineBuilder {
             redact: Arc::new(redactor.clone()),
             redactor,
             middleware: Vec::new(),
-            reducers: HashMap::new(),
+            reducers: Reducers::default(),
+            resources: Arc::default(),
             secrets: self.secrets,
             approver: self.approver,
             capability_granter: self.capability_granter,
@@ -465,13 +466,8 @@ impl EngineParts {
     }
 
     fn add_reducer(&mut self, reducer: Brought<Arc<dyn Reducer>>) -> Result<(), BuildError> {
-        match self.reducers.entry(reducer.item.tool_name().to_owned()) {
-            Entry::Occupied(taken) => Err(BuildError::TwoReducers(taken.key().clone())),
-            Entry::Vacant(free) => {
-                free.insert(reducer);
-                Ok(())
-            }
-        }
+        self.reducers.add(reducer)?;
+        Ok(())
     }
 
     pub(crate) fn add_plugin(&mut self, plugin: &dyn Plugin) -> Result<(), BuildError> {
@@ -516,7 +512,7 @@ impl EngineParts {
         }
         Arc::make_mut(&mut self.registry).retain(|tool| tool.plugin() != Some(id));
         self.sources.retain(|source| source.stays_without(id));
-        self.reducers.retain(|_, reducer| reducer.stays_without(id));
+        self.reducers = self.reducers.copy(|reducer| reducer.stays_without(id));
         self.middleware.retain(|middleware| middleware.stays_without(id));
         self.skill_sources = Arc::new(self.skill_sources.without(id));
         let skills = self.visibility.skills.without_plugin(id);

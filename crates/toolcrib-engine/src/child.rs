@@ -51,7 +51,8 @@ impl ParentTurn {
             (own, files) => own.clone().or_else(|| files.clone()),
         };
         let network = Arc::new(network);
-        Personality { network, files, parent: Some(Arc::new(self)), ..personality.clone() }
+        let team = personality.team.clone().filter(|team| own.team.as_ref() == Some(team));
+        Personality { network, files, team, parent: Some(Arc::new(self)), ..personality.clone() }
     }
 }
 

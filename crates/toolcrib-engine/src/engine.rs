@@ -14,6 +14,7 @@ use crate::{
     personality::{DEFAULT_PERSONALITY, Personality},
     plugin::Plugin,
     redactor::Redactor,
+    reducers::Reducers,
     skills::Skills,
     turn::{Turn, TurnError, TurnOptions},
 };
@@ -129,6 +130,7 @@ impl Engine {
     /// [`BuildError`] when the plugin does not fit; this engine is unchanged.
     pub fn with_plugin(&self, plugin: &dyn Plugin) -> Result<Self, BuildError> {
         let mut parts = self.0.to_change();
+        parts.reducers = parts.reducers.copy(|_| true);
         parts.add_plugin(plugin)?;
         parts.check()?;
         Ok(Self(Arc::new(parts)))
@@ -156,6 +158,12 @@ impl Engine {
     /// Redacts known secrets in everything that leaves a call.
     pub fn redactor(&self) -> &Redactor {
         &self.0.redactor
+    }
+
+    /// The reducers, which may be added and removed while turns run. An engine that was made by
+    /// [adding](Self::with_plugin) or [removing](Self::without_plugin) a plugin has a separate list.
+    pub fn reducers(&self) -> &Reducers {
+        &self.0.reducers
     }
 
     /// All current skills. A turn has those that its personality reaches, see

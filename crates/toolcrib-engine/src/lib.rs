@@ -26,7 +26,9 @@ mod plugin;
 mod policy;
 mod questions;
 mod redactor;
+mod reducers;
 mod reliability;
+mod resources;
 mod runner;
 mod secrets;
 mod session_state;
@@ -48,6 +50,7 @@ pub use self::{
     plugin::{Plugin, PluginError, PluginRegistrar},
     questions::{AnswerError, NotAnsweredError, OpenQuestion, Question, Questions},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShortError},
+    reducers::{DuplicateReducerError, ReducerRegistration, Reducers},
     reliability::{
         Attempts, ExhaustedReason, FailedAttempt, Health, RecoveryStep, ReliabilityContext,
         RetryBudget, RetryExhausted,

@@ -1,10 +1,10 @@
 //! The parts that all turns of an engine share.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, ArtifactPort, CapabilityGranter, Events, Journal, KvStore, Redact, Reducer, Secrets,
-    Tool, ToolRegistry,
+    Approver, ArtifactPort, CapabilityGranter, Events, Journal, KvStore, Redact, Secrets, Tool,
+    ToolRegistry,
 };
 
 use crate::{
@@ -13,7 +13,9 @@ use crate::{
     personality::Personality,
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
+    reducers::Reducers,
     reliability::Reliability,
+    resources::Resources,
     session_state::SessionState,
     sessions::SessionTools,
     skills::{SkillSources, Skills},
@@ -42,7 +44,9 @@ pub(crate) struct EngineParts {
     /// The redactor, as tool bodies see it.
     pub(crate) redact: Arc<dyn Redact>,
     pub(crate) middleware: Vec<Brought<NamedMiddleware>>,
-    pub(crate) reducers: HashMap<String, Brought<Arc<dyn Reducer>>>,
+    pub(crate) reducers: Reducers,
+    /// The resources that running calls change.
+    pub(crate) resources: Arc<Resources>,
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) capability_granter: Option<Arc<dyn CapabilityGranter>>,
@@ -91,6 +95,12 @@ pub struct Limits {
     pub result_block_bytes: usize,
     /// Timeout of one call, unless the tool sets another. Default: 60 s.
     pub tool_timeout: Duration,
+    /// Timeout of one call without [progress](toolcrib_core::ToolContext::progress), within
+    /// [`tool_timeout`](Self::tool_timeout). Default: none.
+    pub idle_timeout: Option<Duration>,
+    /// Timeout of all calls of one batch, from the first that runs on: at its end, those that run are
+    /// stopped, and no further one begins. Default: none.
+    pub batch_timeout: Option<Duration>,
     /// Time for a cancelled body to end, applied twice: once to report its outcome, once to be
     /// dropped. Default: 250 ms.
     pub cancel_grace: Duration,
@@ -104,6 +114,8 @@ impl Default for Limits {
             result_blocks: 64,
             result_block_bytes: 8 * 1024 * 1024,
             tool_timeout: Duration::from_secs(60),
+            idle_timeout: None,
+            batch_timeout: None,
             cancel_grace: Duration::from_millis(250),
         }
     }

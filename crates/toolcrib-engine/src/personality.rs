@@ -55,6 +55,10 @@ pub struct Personality {
     /// one are not offered, and every handle refuses it. It does not limit the file access that an
     /// MCP server or a program has by itself.
     pub files: Option<Arc<[Arc<str>]>>,
+    /// The team that it is a member of. A turn reads its id from
+    /// [`ToolContext::team`](toolcrib_core::ToolContext::team), and tools that
+    /// [require a team](toolcrib_core::Capabilities::team) are offered. Default: none.
+    pub team: Option<Arc<str>>,
     /// The turn whose limits apply too, in the turn of a child agent.
     pub(crate) parent: Option<Arc<ParentTurn>>,
 }
@@ -71,6 +75,7 @@ impl Default for Personality {
             plugins: None,
             network: Arc::default(),
             files: None,
+            team: None,
             parent: None,
         }
     }
@@ -138,6 +143,13 @@ impl Personality {
         self
     }
 
+    /// Makes it a member of a team.
+    #[must_use]
+    pub fn team(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.team = Some(id.into());
+        self
+    }
+
     /// The name.
     pub fn id(&self) -> &str {
         &self.id
@@ -193,6 +205,9 @@ impl Personality {
         {
             return Some(WhyNot::Plugin(plugin));
         }
+        if tool.capabilities().team && self.team.is_none() {
+            return Some(WhyNot::Team);
+        }
         let mut folders = tool.capabilities().all_files();
         if let Some(folder) = folders.find(|name| !lists(self.files.as_deref(), name)) {
             return Some(WhyNot::Files(folder));
@@ -226,6 +241,7 @@ enum WhyNot<'a> {
     Files(&'a str),
     Parent,
     Depth,
+    Team,
     Toolset(Option<&'a str>),
 }
 
@@ -235,6 +251,9 @@ impl fmt::Display for Objection<'_> {
         match self.why {
             WhyNot::Parent => f.write_str("the turn that gave the task is not offered it"),
             WhyNot::Depth => f.write_str("an agent of this depth cannot give tasks"),
+            WhyNot::Team => {
+                write!(f, "personality `{personality}` is a member of no team")
+            }
             WhyNot::Excluded => write!(f, "personality `{personality}` excludes it"),
             WhyNot::McpServer(server) => write!(
                 f,

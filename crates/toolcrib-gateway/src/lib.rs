@@ -218,6 +218,7 @@ impl Shared {
         options.reveal = access.reveal;
         options.working_dir = self.working_dir.clone();
         options.source_timeout = Some(SOURCES_WITHIN);
+        options.info.platform = Some("mcp".into());
         options
     }
 

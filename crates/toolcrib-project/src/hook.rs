@@ -3,16 +3,19 @@
 use std::{error::Error, fmt, sync::Arc};
 
 use serde_json::{Value, json};
-use toolcrib_core::{BoxFuture, CallDecision, Glob, Middleware, PendingCall};
+use toolcrib_core::{BoxFuture, CallDecision, Glob, Middleware, Passed, PendingCall, TurnContext};
 use toolcrib_tools::command::{HookProgram, HookVerdict};
 
-/// A program that decides on calls. Cheap to clone.
+use crate::config::HookPlace;
+
+/// A program that decides at one place. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Hook {
     /// The name in the project file.
     declared_name: Arc<str>,
     /// The name in messages and events.
     name: Arc<str>,
+    place: HookPlace,
     /// The tools whose calls it decides on; all if empty.
     tools: Arc<[Glob]>,
     /// The program, or why it must not be started.
@@ -22,12 +25,14 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) fn new(
         declared_name: &Arc<str>,
+        place: HookPlace,
         tools: Vec<Arc<str>>,
         program: Result<HookProgram, Arc<str>>,
     ) -> Self {
         Self {
             declared_name: Arc::clone(declared_name),
             name: format!("hook {declared_name}").into(),
+            place,
             tools: tools.into_iter().map(Glob::new).collect(),
             program: program.map(Arc::new),
         }
@@ -38,7 +43,27 @@ impl Hook {
     }
 
     fn decides_on(&self, tool: &str) -> bool {
-        self.tools.is_empty() || self.tools.iter().any(|glob| glob.matches(tool))
+        self.place == HookPlace::BeforeCall
+            && (self.tools.is_empty() || self.tools.iter().any(|glob| glob.matches(tool)))
+    }
+}
+
+impl Hook {
+    /// Has the program decide on a turn or an iteration, if it is called at that place.
+    fn pass<'a>(&'a self, place: HookPlace, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+        Box::pin(async move {
+            if self.place != place {
+                return Ok(());
+            }
+            let program = self.program.as_ref().map_err(ToString::to_string)?;
+            match program.decide(&input_at(place, &cx)).await? {
+                HookVerdict::Allow => Ok(()),
+                HookVerdict::Deny(reason) => Err(reason.into()),
+                HookVerdict::Rewrite(_) => Err("its decision is `rewrite`, and only calls have \
+                     arguments"
+                    .into()),
+            }
+        })
     }
 }
 
@@ -69,6 +94,35 @@ impl Middleware for Hook {
             })
         })
     }
+
+    fn before_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+        self.pass(HookPlace::BeforeTurn, cx)
+    }
+
+    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+        self.pass(HookPlace::AfterTurn, cx)
+    }
+
+    fn before_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+        self.pass(HookPlace::BeforeIteration, cx)
+    }
+
+    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+        self.pass(HookPlace::AfterIteration, cx)
+    }
+}
+
+/// The turn as the program reads it.
+fn input_at(place: HookPlace, cx: &TurnContext<'_>) -> Value {
+    json!({
+        "at": place.word(),
+        "iteration": cx.iteration,
+        "turn_id": cx.turn_id,
+        "conversation": cx.identity.conversation,
+        "tenant": cx.identity.tenant,
+        "principal": cx.identity.principal,
+        "personality": cx.personality,
+    })
 }
 
 /// The call as the program reads it.

@@ -50,6 +50,7 @@ mod system;
 mod text_file;
 mod tokens;
 mod trust;
+mod vault;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};
 
@@ -70,6 +71,7 @@ pub use self::{
     trust::{
         Action, Consent, Foreign, Power, Review, Standing, TrustError, TrustStore, Trusted, Verdict,
     },
+    vault::{Vault, VaultError},
 };
 
 /// The file that makes a folder a project.

@@ -1,23 +1,46 @@
-//! Declared secrets, read from the environment of the process.
+//! Declared secrets, read from the environment of the process or from the user's vault.
 
-use std::{collections::HashMap, env::VarError, future::ready, pin::Pin, sync::Arc};
+use std::{collections::HashMap, env::VarError, fmt, future::ready, pin::Pin, sync::Arc};
 
 use toolcrib_core::{Secret, SecretError, Secrets};
 use toolcrib_engine::{Redactor, SecretTooShortError};
 
-/// The secrets of a project. A value is read from the environment on each request, and not stored.
+use crate::vault::{Vault, VaultError};
+
+/// The secrets of a project. A value is read from its source on each request, and not kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EnvironmentSecrets {
-    /// The environment variable of each, by name.
-    variables: Arc<HashMap<Arc<str>, Arc<str>>>,
+pub(crate) struct ProjectSecrets {
+    /// The source of each, by name.
+    sources: Arc<HashMap<Arc<str>, SecretSource>>,
 }
 
-/// Why an environment variable contains no usable secret. Each message ends a sentence about the
-/// variable.
+/// The source of a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SecretSource {
+    /// An environment variable.
+    Env(Arc<str>),
+    /// An entry of the user's vault.
+    Vault(Arc<str>),
+}
+
+impl fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(variable) => write!(f, "the environment variable `{variable}`"),
+            Self::Vault(entry) => write!(f, "the vault entry `{entry}`"),
+        }
+    }
+}
+
+/// Why a source contains no usable secret. Each message ends a sentence about the source.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoSecret {
     #[error("is not set")]
     NotSet,
+    #[error("is not set; run `toolcrib secret set {0}`")]
+    NotInVault(Arc<str>),
+    #[error("cannot be read: {0}")]
+    Vault(#[from] VaultError),
     #[error("is empty")]
     Empty,
     #[error("is not UTF-8 text")]
@@ -28,25 +51,25 @@ pub(crate) enum NoSecret {
 
 /// Why a secret is not available, for the operator.
 #[derive(Debug, thiserror::Error)]
-#[error("the environment variable `{variable}` {problem}")]
+#[error("{from} {problem}")]
 struct Unreadable {
-    variable: Arc<str>,
+    from: SecretSource,
     problem: NoSecret,
 }
 
-impl EnvironmentSecrets {
-    /// The secrets of these names, each with its variable.
-    pub(crate) fn new(variables: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
-        Self { variables: Arc::new(variables.into_iter().collect()) }
+impl ProjectSecrets {
+    /// The secrets of these names, each with its source.
+    pub(crate) fn new(sources: impl IntoIterator<Item = (Arc<str>, SecretSource)>) -> Self {
+        Self { sources: Arc::new(sources.into_iter().collect()) }
     }
 
     /// A redactor for the secrets of the process and the declared ones, including those that no
     /// call has requested yet.
     pub(crate) fn redactor(&self) -> Redactor {
         let redactor = Redactor::from_environment();
-        for (name, variable) in &*self.variables {
+        for (name, from) in &*self.sources {
             // An unavailable secret cannot be learned, and is never handed out either.
-            let _ = value(variable).map(|value| redactor.learn_named(name, &value));
+            let _ = value(from).map(|value| redactor.learn_named(name, &value));
         }
         redactor
     }
@@ -54,29 +77,29 @@ impl EnvironmentSecrets {
     /// Whether a secret is available now.
     ///
     /// # Errors
-    /// The reason, with the variable that should contain it.
+    /// The reason, with the source that should contain it.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
-        let Some(variable) = self.variables.get(name) else {
+        let Some(from) = self.sources.get(name) else {
             return Err(SecretError::Unknown { name: name.into() }.to_string());
         };
-        value(variable).map(drop).map_err(|problem| {
-            let unreadable = Unreadable { variable: Arc::clone(variable), problem };
+        value(from).map(drop).map_err(|problem| {
+            let unreadable = Unreadable { from: from.clone(), problem };
             format!("the secret `{name}` is not available: {unreadable}")
         })
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<Secret, SecretError> {
-        let Some((name, variable)) = self.variables.get_key_value(name) else {
+        let Some((name, from)) = self.sources.get_key_value(name) else {
             return Err(SecretError::Unknown { name: name.into() });
         };
-        value(variable).map(Secret::new).map_err(|problem| SecretError::Unreadable {
+        value(from).map(Secret::new).map_err(|problem| SecretError::Unreadable {
             name: Arc::clone(name),
-            source: Box::new(Unreadable { variable: Arc::clone(variable), problem }),
+            source: Box::new(Unreadable { from: from.clone(), problem }),
         })
     }
 }
 
-impl Secrets for EnvironmentSecrets {
+impl Secrets for ProjectSecrets {
     fn resolve<'a>(
         &'a self,
         name: &'a str,
@@ -85,20 +108,27 @@ impl Secrets for EnvironmentSecrets {
     }
 }
 
-/// Whether an environment variable contains a usable secret now.
-pub(crate) fn check(variable: &str) -> Result<(), NoSecret> {
-    value(variable).map(drop)
+/// Whether a source contains a usable secret now.
+pub(crate) fn check(from: &SecretSource) -> Result<(), NoSecret> {
+    value(from).map(drop)
 }
 
-fn value(variable: &str) -> Result<String, NoSecret> {
-    match std::env::var(variable) {
-        Ok(value) if value.is_empty() => Err(NoSecret::Empty),
-        Ok(value) => {
-            // Checks only whether it could be redacted.
-            Redactor::default().learn(&value)?;
-            Ok(value)
+fn value(from: &SecretSource) -> Result<String, NoSecret> {
+    let value = match from {
+        SecretSource::Env(variable) => match std::env::var(&**variable) {
+            Ok(value) => value,
+            Err(VarError::NotPresent) => return Err(NoSecret::NotSet),
+            Err(VarError::NotUnicode(_)) => return Err(NoSecret::NotText),
+        },
+        SecretSource::Vault(entry) => {
+            let found = Vault::of_user()?.get(entry)?;
+            found.ok_or_else(|| NoSecret::NotInVault(Arc::clone(entry)))?
         }
-        Err(VarError::NotPresent) => Err(NoSecret::NotSet),
-        Err(VarError::NotUnicode(_)) => Err(NoSecret::NotText),
+    };
+    if value.is_empty() {
+        return Err(NoSecret::Empty);
     }
+    // Checks only whether it could be redacted.
+    Redactor::default().learn(&value)?;
+    Ok(value)
 }

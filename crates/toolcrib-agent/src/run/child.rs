@@ -58,6 +58,8 @@ impl Children {
         of_child.tenant.clone_from(&turn.tenant);
         of_child.principal.clone_from(&turn.principal);
         of_child.claims.clone_from(&turn.claims);
+        of_child.info.clone_from(&turn.info);
+        of_child.attachments.clone_from(&turn.attachments);
         of_child.working_dir.clone_from(&turn.working_dir);
         of_child.questions.clone_from(&turn.questions);
         of_child.approver.clone_from(&turn.approver);

@@ -191,7 +191,7 @@ async fn run(
     turn.child_agents = Some(Arc::new(Children::of(agent, &turn, store, id, &tally, levels)));
     let opened = session.clone();
     let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
-    let Beginning { mut recording, messages, message, interrupted } = match beginning {
+    let Beginning { mut recording, mut messages, message, interrupted } = match beginning {
         Ok(beginning) => beginning,
         Err(error) => return never_began(error, Vec::new(), began),
     };
@@ -200,6 +200,9 @@ async fn run(
     let skills = turn.skills.clone();
     turn.revealed = agent.engine.revealed_in(&messages);
     let calls = interrupted.iter().flat_map(|interrupted| &interrupted.calls);
+    let users = messages.iter().filter(|message| matches!(message, Message::User { .. })).count();
+    turn.info.turn = u32::try_from(users).unwrap_or(u32::MAX).max(1);
+    turn.info.messages = messages.len();
     turn.tainted |= opened.as_ref().is_some_and(Session::is_tainted)
         || messages.iter().any(Message::is_untrusted)
         || calls.into_iter().any(InterruptedCall::is_untrusted);
@@ -207,6 +210,11 @@ async fn run(
         Ok(turn) => turn,
         Err(error) => return never_began(RunError::from(&error), messages, began),
     };
+    // A child reads its task only; its tools open attachments.
+    if let (None, None, Some(Message::User { text })) = (&interrupted, &child, messages.last_mut())
+    {
+        *text = turn.with_attachments(text).await.into();
+    }
     let personality = Arc::clone(turn.personality());
     let Some(models) = agent.models_of(&personality) else {
         let error = RunError::new(RunError::NO_MODEL, no_model(&personality));

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, CallArtifacts, MemoryStore};
 use toolcrib_core::{
     ArtifactEntry, ArtifactPolicy, ArtifactStore, ArtifactStoreError, CancellationToken,
-    ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Reducer, ReliabilityAction,
-    ReliabilityRule, Retry, Rule, Stage, StoreWriter, StoredBytes, Tool, ToolBuilder, ToolCall,
-    ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
+    ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Reducer, ReducerContext,
+    ReliabilityAction, ReliabilityRule, Retry, Rule, Stage, StoreWriter, StoredBytes, Tool,
+    ToolBuilder, ToolCall, ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Turn, TurnOptions};
 
@@ -105,7 +105,7 @@ impl Reducer for Without {
         "read_log"
     }
 
-    fn reduce(&self, output: ToolOutput, _: &Value) -> ToolOutput {
+    fn reduce(&self, output: ToolOutput, _: ReducerContext<'_>) -> ToolOutput {
         let lines: Vec<_> = output.value.lines().filter(|line| !line.contains(self.0)).collect();
         ToolOutput { value: lines.join("\n"), ..output }
     }

@@ -29,6 +29,10 @@ pub(crate) struct RunArgs {
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// Attach a file to the message: the model reads its text, and tools that take attachments open
+    /// it by its id. May be repeated, up to 16 files of 8 MiB
+    #[arg(long = "attach", value_name = "FILE")]
+    pub(crate) attachments: Vec<PathBuf>,
     /// Which tools the model may or must call: auto, none, required, or a tool's name. The first
     /// value applies to the first iteration, and so on; later iterations use auto [default: auto]
     #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
@@ -94,6 +98,7 @@ impl ResumeArgs {
         RunArgs {
             words: Vec::new(),
             model: ModelArgs { model, base_url },
+            attachments: Vec::new(),
             tool_choices: Vec::new(),
             situation: Situation { session, whom, claims, ..Situation::default() },
             session: RunSession::default(),

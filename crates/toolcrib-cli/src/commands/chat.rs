@@ -5,11 +5,12 @@ mod slash;
 
 use std::{
     io::{self, IsTerminal as _},
+    path::Path,
     sync::Arc,
 };
 
 use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
-use toolcrib_core::{CancellationToken, Message, Usage, UsageStore};
+use toolcrib_core::{Attachments, CancellationToken, Message, Usage, UsageStore};
 use toolcrib_engine::Iteration;
 use toolcrib_project::Project;
 
@@ -18,8 +19,8 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, questions, run,
-    run_session::ChosenSession, skills, turn_options, usage, with_project,
+    ChosenModel, Problem, Purpose, approvals, approver, attachments, explain, fresh, menu,
+    questions, run, run_session::ChosenSession, skills, turn_options, usage, with_project,
 };
 use crate::{
     args::{ChatArgs, Global, Situation},
@@ -68,6 +69,8 @@ struct Chat<'a> {
     /// With the skills that the user activates.
     situation: Situation,
     conversation: Conversation,
+    /// The files attached to the next message.
+    attachments: Attachments,
     /// Counts the usage of all runs.
     usage_store: Option<Arc<dyn UsageStore>>,
     usage: Usage,
@@ -116,6 +119,7 @@ impl<'a> Chat<'a> {
             agent,
             situation,
             conversation,
+            attachments: Attachments::default(),
             usage_store,
             usage,
             turns,
@@ -220,6 +224,7 @@ impl<'a> Chat<'a> {
         if session.is_some() {
             turn.conversation = None;
         }
+        turn.attachments = std::mem::take(&mut self.attachments);
         let mut options = RunOptions::from(turn);
         options.turn_timeout = self.args.timeout;
         options.usage_store.clone_from(&self.usage_store);
@@ -283,6 +288,17 @@ impl<'a> Chat<'a> {
                 }
                 let what = if is_on { "is active from the next turn" } else { "is not active" };
                 output::chat_note(&format!("skill {name} {what}"));
+            }
+            Slash::Attach(path) => {
+                let attachment = attachments::one(Path::new(path), &token).await?;
+                let note = format!(
+                    "{}, {} bytes, is attached to the next message",
+                    attachment.name(),
+                    attachment.data().len()
+                );
+                let added = self.attachments.add(attachment);
+                added.map_err(|error| Problem::usage(error.to_string()))?;
+                output::chat_note(&note);
             }
             Slash::Approvals => {
                 let (reviews, grants) = approvals::listed(self.project, false).await?;

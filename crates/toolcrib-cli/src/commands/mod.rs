@@ -2,6 +2,7 @@
 
 mod approvals;
 mod approver;
+mod attachments;
 mod call;
 mod call_arguments;
 mod catalog;
@@ -31,6 +32,7 @@ mod recording;
 mod replay;
 mod run;
 mod run_session;
+mod secret;
 mod serve;
 mod server_words;
 mod sessions;
@@ -95,6 +97,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Skills { look, command } => {
             skills::skills(&global, look, command, cancellation).await
         }
+        Command::Secret { command } => secret::secret(&global, command, cancellation).await,
         Command::Lock { command } => lock::lock(&global, command, cancellation).await,
         Command::CheckServer(args) => check_server::check_server(&global, args, cancellation).await,
         Command::Discover => discover::discover(&global, cancellation).await,
@@ -351,5 +354,12 @@ fn turn_options(
     options.conversation = text(&situation.session);
     options.personality = personality(project, situation.personality.as_deref())?;
     options.working_dir = Some(project.root().to_owned());
+    options.info.platform = Some("cli".into());
+    options.info.agent_id = project.agent_id().cloned();
+    let folder = project.root().file_name().unwrap_or_default().to_string_lossy();
+    options.info.session_key = Some(match &situation.session {
+        Some(session) => format!("cli:{folder}:{session}").into(),
+        None => format!("cli:{folder}").into(),
+    });
     Ok(options)
 }

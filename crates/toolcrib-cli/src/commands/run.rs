@@ -14,7 +14,7 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, approver,
+    ChosenModel, Problem, Purpose, approver, attachments,
     call_arguments::{read_stdin, read_text},
     catalog::identity,
     fresh, json_lines, menu,
@@ -153,6 +153,7 @@ async fn follow(
         turn.conversation = None;
     }
     turn.dry_run = args.dry_run;
+    turn.attachments = attachments::read(&args.attachments, &cancellation).await?;
     let mut options = RunOptions::from(turn);
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;

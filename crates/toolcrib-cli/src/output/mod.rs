@@ -100,6 +100,16 @@ macro_rules! note {
 }
 pub(crate) use note;
 
+/// The names of the vault's secrets, one per line.
+pub(crate) fn secrets(names: &[String], is_quiet: bool) {
+    if names.is_empty() && !is_quiet {
+        note!("no secrets; `toolcrib secret set NAME` stores one");
+    }
+    for name in names {
+        say!("{}", safe(name));
+    }
+}
+
 /// One JSON object.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {

@@ -10,6 +10,7 @@
 
 mod approvals;
 mod artifacts;
+mod attachments;
 mod callers;
 mod cancel;
 mod chat;
@@ -47,6 +48,7 @@ mod problems;
 mod readme;
 mod run;
 mod sandbox;
+mod secrets;
 mod serve;
 mod sessions;
 mod skills;

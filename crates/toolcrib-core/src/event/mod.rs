@@ -1,5 +1,6 @@
 //! What happened, as typed events with stable dotted names.
 
+mod channel;
 mod hub;
 mod name;
 mod recorder;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::{
+    channel::ChannelAdapter,
     hub::{EventStream, Events, Subscription, UnknownEventError},
     recorder::{TurnEvents, millis},
 };

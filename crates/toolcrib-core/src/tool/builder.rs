@@ -15,7 +15,8 @@ use crate::{
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
-        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ResourceKey,
+        ToolDefinition,
     },
     depth::dismantle,
     output::IntoToolOutput,
@@ -45,6 +46,7 @@ pub struct ToolBuilder {
     capabilities: Capabilities,
     own_handles: bool,
     sequential: bool,
+    resource: Option<ResourceKey>,
     origin: Option<Arc<str>>,
     mcp_server: Option<Arc<str>>,
     open_world: bool,
@@ -77,6 +79,7 @@ impl ToolBuilder {
             capabilities: Capabilities::default(),
             own_handles: false,
             sequential: false,
+            resource: None,
             origin: None,
             mcp_server: None,
             open_world: false,
@@ -223,6 +226,20 @@ impl ToolBuilder {
         self
     }
 
+    /// Sets the resource that a call changes, by a key of its validated arguments, such as
+    /// `file:notes/a.md`. Calls with the same key, also of other tools and turns of the engine, run one
+    /// after the other. The wait does not count as time of the call. `None` excludes no call. Default:
+    /// none.
+    ///
+    /// Neighbor: [`sequential`](Self::sequential) keeps a call apart from all others of its batch.
+    pub fn resource(
+        mut self,
+        key: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.resource = Some(ResourceKey(Arc::new(key)));
+        self
+    }
+
     /// Adds metadata for code such as gates and middleware. Neither models nor the engine use it.
     /// The last value of a key counts.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -366,6 +383,7 @@ impl ToolBuilder {
         definition.capabilities = Arc::new(self.capabilities);
         definition.has_own_handles = self.own_handles;
         definition.sequential = self.sequential;
+        definition.resource = self.resource;
         definition.availability = self.availability;
         definition.artifact_policy = self.artifact_policy;
         definition.artifact_kind = self.artifact_kind;

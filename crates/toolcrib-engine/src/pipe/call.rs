@@ -2,15 +2,15 @@
 
 use std::{
     path::Path,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Instant,
 };
 
 use serde_json::Value;
 use toolcrib_core::{
     __internal::{ArtifactLog, fence_chars},
-    Approver, CallPlan, CancellationToken, ClientPort, ContentBlock, Digest, ErrorCode, Journal,
-    Menu, Tool, ToolError, ToolOutput, ToolResult, TurnEvents,
+    Approver, Attachments, CallPlan, CancellationToken, ClientPort, ContentBlock, Digest,
+    ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput, ToolResult, TurnEvents, TurnInfo,
 };
 
 use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
@@ -34,6 +34,10 @@ pub(crate) struct Batch<'a> {
     /// Whether the turn was acknowledged, which ends tools with the lifetime of an iteration.
     pub(crate) is_acked: bool,
     pub(crate) working_dir: &'a Arc<Path>,
+    pub(crate) info: &'a Arc<TurnInfo>,
+    pub(crate) attachments: &'a Arc<Attachments>,
+    /// When its first body began.
+    pub(crate) began: OnceLock<Instant>,
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,

@@ -45,15 +45,18 @@ mod validate;
 use std::{
     any::Any,
     mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
-    Clarifier, ClientHandle, DelegateHandle, ErrorCode, KvArea, KvScope, PendingCall, SessionOwner,
-    Tool, ToolCall, ToolContext, ToolContextParts, ToolOutput, ToolResult, args_digest,
+    __internal::panic_text, Clarifier, ClientHandle, DelegateHandle, ErrorCode, KvArea, KvScope,
+    PendingCall, SessionOwner, Tool, ToolCall, ToolContext, ToolContextParts, ToolOutput,
+    ToolResult, args_digest,
 };
 
 pub(crate) use self::{
@@ -258,6 +261,8 @@ impl Batch<'_> {
         pending: &impl Fn() -> PendingCall<'c>,
         shares: budget::Shares,
     ) -> Result<Result<ToolOutput, Failure>, Failure> {
+        // Kept until the body has ended.
+        let _turn = self.turn_at_resource(tool, args).await?;
         artifact::before_attempt(self, call);
         let wait = Arc::<ClientWait>::default();
         let (context, progress) = self.context(tool, call, shares, &wait);
@@ -267,6 +272,27 @@ impl Batch<'_> {
             Ok(output) => output::fitting(self, tool, output).await,
             failed => failed,
         })
+    }
+
+    /// Waits for other calls that change the same resource.
+    async fn turn_at_resource(
+        &self,
+        tool: &Tool,
+        args: &Value,
+    ) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
+        let key = catch_unwind(AssertUnwindSafe(|| tool.resource(args))).map_err(|panic| {
+            let message = format!("`{}` failed because of an internal error", tool.name());
+            let cause = format!("the key of its resource panicked: {}", panic_text(&*panic));
+            Failure::refused(ErrorCode::ExecutionFailed, message).caused_by(cause)
+        })?;
+        let Some(key) = key else { return Ok(None) };
+        tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => {
+                Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"))
+            }
+            turn = self.engine.resources.acquire(key) => Ok(Some(turn)),
+        }
     }
 
     /// A call as its ports see it.
@@ -341,6 +367,8 @@ impl Batch<'_> {
             iteration: self.iteration,
             active_skills: Arc::clone(&self.situation.active_skills),
             personality: Arc::clone(&self.situation.personality.id),
+            team: self.situation.personality.team.clone(),
+            info: Arc::clone(self.info),
             network: Arc::clone(&self.situation.personality.network),
             files: self.situation.personality.files.clone(),
             reads: session.reads,
@@ -355,6 +383,7 @@ impl Batch<'_> {
             dry_run: self.dry_run,
             kv: self.engine.kv.clone().filter(|_| tool.capabilities().all_kv().next().is_some()),
             kv_areas: self.kv_areas(tool),
+            attachments: tool.capabilities().attachments.then(|| Arc::clone(self.attachments)),
             clarifier: self.clarifier(tool, call, wait),
             handles: self.handles(tool, call, wait),
         };

@@ -5,6 +5,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -28,6 +29,8 @@ type Waiting = VecDeque<Progress>;
 pub(super) struct Reports {
     waiting: Arc<watch::Sender<Waiting>>,
     heard: watch::Receiver<Waiting>,
+    /// When the last message came.
+    last: Arc<Mutex<Instant>>,
     /// For an untrusted tool.
     pace: Option<ProgressPace>,
     next: Option<Instant>,
@@ -39,13 +42,15 @@ pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
     let waiting = Arc::new(sender);
     let paced = tool.untrusted();
     let pace = paced.then(ProgressPace::default);
+    let last = Arc::new(Mutex::new(Instant::now()));
     let sink = {
-        let waiting = Arc::clone(&waiting);
+        let (waiting, last) = (Arc::clone(&waiting), Arc::clone(&last));
         Arc::new(move |message: Progress| {
             // Messages of an abandoned body are ignored.
             if waiting.is_closed() {
                 return;
             }
+            *last.lock() = Instant::now();
             waiting.send_modify(|waiting| {
                 if paced {
                     waiting.retain(|before| before.audience != message.audience);
@@ -56,7 +61,7 @@ pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
             });
         })
     };
-    (sink, Reports { waiting, heard, pace, next: None })
+    (sink, Reports { waiting, heard, last, pace, next: None })
 }
 
 impl Reports {
@@ -67,6 +72,11 @@ impl Reports {
         if let Some(next) = self.next {
             sleep_until(next).await;
         }
+    }
+
+    /// When the last message came; without one, when the call began.
+    pub(super) fn last_at(&self) -> Instant {
+        *self.last.lock()
     }
 
     /// Reports the waiting messages.

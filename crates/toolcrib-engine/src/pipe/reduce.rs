@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
-use toolcrib_core::{Tool, ToolOutput};
+use toolcrib_core::{ReducerContext, Tool, ToolOutput};
 
 use super::call::Batch;
 
@@ -13,11 +13,12 @@ pub(super) fn reduce(
     args: &Value,
     output: ToolOutput,
 ) -> ToolOutput {
-    let Some(reducer) = batch.engine.reducers.get(tool.name().as_str()) else {
+    let Some(reducer) = batch.engine.reducers.get(tool.name()) else {
         return output;
     };
     let (cost_usd, untrusted) = (output.cost_usd, output.untrusted);
-    match catch_unwind(AssertUnwindSafe(|| reducer.item.reduce(output.clone(), args))) {
+    let cx = ReducerContext::new(args).turn(batch.info.turn);
+    match catch_unwind(AssertUnwindSafe(|| reducer.reduce(output.clone(), cx))) {
         // A reducer can remove neither the cost nor the mark of an unknown author.
         Ok(reduced) => {
             // Parts that a reducer removed are not stored either.

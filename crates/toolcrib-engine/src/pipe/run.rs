@@ -33,6 +33,7 @@ const LEAST_DELAY: Duration = Duration::from_millis(50);
 enum Stop {
     Cancelled,
     Deadline(Duration),
+    Idle(Duration),
 }
 
 pub(super) async fn run(
@@ -47,12 +48,24 @@ pub(super) async fn run(
     if batch.cancellation.is_cancelled() {
         return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
     }
-    let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
+    let limits = &batch.engine.limits;
+    let mut allowed = tool.timeout().unwrap_or(limits.tool_timeout);
+    if let Some(of_batch) = limits.batch_timeout {
+        let since = batch.began.get_or_init(std::time::Instant::now).elapsed();
+        allowed = allowed.min(of_batch.saturating_sub(since));
+    }
+    if allowed.is_zero() {
+        let message = format!("`{}` was not run: the time of its batch is over", tool.name());
+        return Err(Failure::refused(ErrorCode::Timeout, message));
+    }
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
     let mut body = Body::begin(tool, args.clone(), context);
 
     let mut deadline = pin!(sleep(allowed));
+    let idle = limits.idle_timeout.filter(|idle| *idle < allowed);
+    let mut quiet = pin!(sleep(idle.unwrap_or(allowed)));
+    let mut quiet_credited = Duration::ZERO;
     // The time of waiting for a client that the deadline was moved by.
     let mut credited = Duration::ZERO;
     let stop = loop {
@@ -77,6 +90,20 @@ pub(super) async fn run(
                 credited += waited;
                 deadline.as_mut().reset(Instant::now() + waited.max(LEAST_DELAY));
             }
+            () = &mut quiet, if idle.is_some() => {
+                let idle = idle.unwrap_or(allowed);
+                // A body that waits for its client or person is not idle.
+                let waited = wait.so_far();
+                let until = match waited > quiet_credited {
+                    true => Instant::now() + idle,
+                    false => progress.last_at() + idle,
+                };
+                quiet_credited = waited;
+                if until <= Instant::now() {
+                    break Stop::Idle(idle);
+                }
+                quiet.as_mut().reset(until);
+            }
             // Last, so that a flood of messages cannot extend a body's time.
             () = progress.due() => progress.report(batch, call),
         }
@@ -88,7 +115,7 @@ pub(super) async fn run(
     // The body is cancelled, then given a grace period to report its outcome: its report is
     // accepted, even if the effect happened.
     cancellation.cancel();
-    let grace = batch.engine.limits.cancel_grace;
+    let grace = limits.cancel_grace;
     if let Ok(outcome) = timeout(grace, &mut body).await {
         return settled(tool, outcome).map_err(|failure| stopped(tool, stop, Some(failure)));
     }
@@ -118,6 +145,9 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
         Stop::Cancelled => (ErrorCode::Cancelled, "was cancelled".to_owned()),
         Stop::Deadline(allowed) => {
             (ErrorCode::Timeout, format!("did not finish within {allowed:?} and was stopped"))
+        }
+        Stop::Idle(idle) => {
+            (ErrorCode::Timeout, format!("made no progress for {idle:?} and was stopped"))
         }
     };
     let name = tool.name();

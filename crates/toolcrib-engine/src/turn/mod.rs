@@ -2,6 +2,7 @@
 
 mod admission;
 mod around;
+mod attached;
 mod context;
 mod drive;
 mod error;
@@ -180,6 +181,8 @@ impl Turn {
             cancellation,
             halting: Halting::default(),
             working_dir,
+            info: options.info.into(),
+            attachments: options.attachments.into(),
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),

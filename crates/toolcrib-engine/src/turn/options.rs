@@ -2,7 +2,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{
-    Approver, CancellationToken, ClientHandle, ClientPort, Events, Journal, SkillId,
+    Approver, Attachments, CancellationToken, ClientHandle, ClientPort, Events, Journal, SkillId,
+    TurnInfo,
 };
 
 use crate::{
@@ -44,6 +45,12 @@ pub struct TurnOptions {
     pub cancellation: Option<CancellationToken>,
     /// The base folder of relative paths for tools. Default: the process's working folder.
     pub working_dir: Option<PathBuf>,
+    /// Information for tools: platform, session key, agent, number of the turn. An agent sets the
+    /// numbers. Default: none.
+    pub info: TurnInfo,
+    /// The files that the user attached to the message, for tools that
+    /// [declare](toolcrib_core::Capabilities::attachments) them. Default: none.
+    pub attachments: Attachments,
     /// Listeners for the events of this turn only.
     pub events: Events,
     /// The questions for people; see [`Questions`]. Default: none, and questions fail.
@@ -148,6 +155,27 @@ impl TurnOptions {
     #[must_use]
     pub fn cancellation(mut self, cancellation: CancellationToken) -> Self {
         self.cancellation = Some(cancellation);
+        self
+    }
+
+    /// Sets the surface that the turn runs on, such as `cli`; see [`TurnInfo`].
+    #[must_use]
+    pub fn platform(mut self, platform: impl Into<Arc<str>>) -> Self {
+        self.info.platform = Some(platform.into());
+        self
+    }
+
+    /// Sets the key of the session for people, such as `cli:my-repo`; see [`TurnInfo`].
+    #[must_use]
+    pub fn session_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.info.session_key = Some(key.into());
+        self
+    }
+
+    /// Sets the id of the agent, where several share a system; see [`TurnInfo`].
+    #[must_use]
+    pub fn agent_id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.info.agent_id = Some(id.into());
         self
     }
 

@@ -10,8 +10,9 @@ use std::{
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::millis, Approver, CancellationToken, ClientHandle, ClientPort, Digest, EventKind,
-    Identity, Journal, Menu, ToolRegistry, ToolResult, TurnEvents, TurnSignals,
+    __internal::millis, Approver, Attachments, CancellationToken, ClientHandle, ClientPort, Digest,
+    EventKind, Identity, Journal, Menu, ToolRegistry, ToolResult, TurnEvents, TurnInfo,
+    TurnSignals,
 };
 
 use crate::{
@@ -63,6 +64,8 @@ pub(super) struct TurnState {
     /// The turn's own journal, in addition to the engine's.
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) working_dir: Arc<Path>,
+    pub(super) info: Arc<TurnInfo>,
+    pub(super) attachments: Arc<Attachments>,
     pub(super) dry_run: bool,
     pub(super) child_agents: Option<Arc<dyn ChildAgents>>,
     /// `None` without reliability rules and breakers.
@@ -127,10 +130,15 @@ impl TurnState {
         self.tainted.load(Ordering::Acquire)
     }
 
+    /// Notes that a model reads content of unknown authors.
+    pub(super) fn taint(&self) {
+        self.tainted.store(true, Ordering::Release);
+    }
+
     /// Notes whether a model reads content of unknown authors in these results.
     pub(super) fn settle_taint(&self, results: &[ToolResult]) {
         if results.iter().any(|result| result.untrusted) {
-            self.tainted.store(true, Ordering::Release);
+            self.taint();
         }
     }
 

@@ -12,6 +12,7 @@ mod blocks;
 mod budget;
 mod child;
 mod compose;
+mod context;
 mod deferral;
 mod discovery;
 mod dry_run;

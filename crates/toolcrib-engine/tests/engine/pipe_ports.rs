@@ -8,10 +8,10 @@ use std::{
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CancellationToken, CapabilityGranter, ErrorCode, Journal, PendingCall, Reducer, Tool,
-    ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
+    CancellationToken, CapabilityGranter, ErrorCode, Journal, PendingCall, Reducer, ReducerContext,
+    Tool, ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
 };
-use toolcrib_engine::{BuildError, TurnOptions};
+use toolcrib_engine::{BuildError, DuplicateReducerError, TurnOptions};
 
 use crate::support::{Log, builder, call, engine, in_time, once, says};
 
@@ -227,7 +227,8 @@ where
         self.0
     }
 
-    fn reduce(&self, output: ToolOutput, args: &Value) -> ToolOutput {
+    fn reduce(&self, output: ToolOutput, cx: ReducerContext<'_>) -> ToolOutput {
+        let args = cx.args;
         (self.1)(output, args)
     }
 }
@@ -306,7 +307,50 @@ async fn reducing_comes_before_cutting() {
 fn two_reducers_for_one_tool_are_a_build_error() {
     let same = || Reduce("t", |output: ToolOutput, _: &Value| output);
     let built = engine().reducer(same()).reducer(same()).build();
-    assert!(matches!(built, Err(BuildError::TwoReducers(name)) if name == "t"));
+    assert!(
+        matches!(built, Err(BuildError::DuplicateReducer(DuplicateReducerError(name))) if *name == *"t")
+    );
+}
+
+#[tokio::test]
+async fn case_17_reducers_come_and_go_while_turns_run_and_no_removal_takes_a_successor() {
+    let shorter =
+        |to: &'static str| Reduce("t", move |_: ToolOutput, _: &Value| ToolOutput::text(to));
+    let engine = engine().tool(priced("t", "original")).build().unwrap();
+    let copy = engine.clone();
+    let value = async || once(&copy, "t", json!({})).await.value.to_string();
+    assert!(engine.reducers().get("t").is_none());
+    let first = engine.reducers().register(shorter("first")).unwrap();
+    assert_eq!(engine.reducers().get("t").unwrap().tool_name(), "t");
+    assert_eq!(value().await, "first");
+    let twice = engine.reducers().register(shorter("second")).unwrap_err();
+    assert_eq!(twice, DuplicateReducerError("t".into()));
+    first.remove();
+    assert_eq!(value().await, "original");
+    let second = engine.reducers().register(shorter("second")).unwrap();
+    first.remove();
+    assert_eq!(value().await, "second");
+    drop(second);
+    assert_eq!(value().await, "second", "dropping a registration removes nothing");
+}
+
+#[tokio::test]
+async fn a_reducer_knows_the_turn_of_its_session() {
+    struct Turns;
+    impl Reducer for Turns {
+        fn tool_name(&self) -> &str {
+            "t"
+        }
+        fn reduce(&self, _: ToolOutput, cx: ReducerContext<'_>) -> ToolOutput {
+            ToolOutput::text(format!("turn {}", cx.turn))
+        }
+    }
+    let engine = engine().tool(priced("t", "x")).reducer(Turns).build().unwrap();
+    let mut options = TurnOptions::default();
+    options.info.turn = 4;
+    let mut turn = engine.turn(options).unwrap();
+    let results = turn.iteration().await.unwrap().execute(vec![call("t", json!({}))]).await;
+    assert_eq!(&*results[0].value, "turn 4");
 }
 
 #[tokio::test]

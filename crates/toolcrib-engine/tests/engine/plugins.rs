@@ -12,7 +12,8 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use toolcrib_core::{
     CallDecision, Catalog, DiscoveryError, ErrorCode, InvalidToolError, Lifetime, ListContext,
-    Listing, Reducer, Tool, ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
+    Listing, Reducer, ReducerContext, Tool, ToolContext, ToolName, ToolOutput, call_middleware,
+    static_tools,
 };
 use toolcrib_engine::{
     BuildError, Engine, EngineBuilder, Personality, Plugin, PluginError, PluginRegistrar,
@@ -49,7 +50,7 @@ impl Reducer for Shout {
         "host_tool"
     }
 
-    fn reduce(&self, output: ToolOutput, _: &Value) -> ToolOutput {
+    fn reduce(&self, output: ToolOutput, _: ReducerContext<'_>) -> ToolOutput {
         ToolOutput::text(output.value.to_uppercase())
     }
 }

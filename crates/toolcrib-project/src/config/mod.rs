@@ -23,6 +23,7 @@ mod secrets;
 mod serve;
 mod sessions;
 mod settings;
+mod team;
 mod text;
 mod tool;
 mod tool_search;
@@ -33,7 +34,7 @@ pub(crate) use self::{
     artifacts::ArtifactsSection,
     database::{DatabaseSection, DatabaseSource},
     files::FilesSection,
-    hook::HookSection,
+    hook::{HookPlace, HookSection},
     hub::HubSection,
     mcp::{CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
@@ -49,6 +50,7 @@ pub(crate) use self::{
     serve::{OAuthSection, ServeSection, TlsSection, TokenSection},
     sessions::SessionsSection,
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
+    team::TeamSection,
     text::Text,
     tool::{Input, Kind, ToolSection},
     tool_search::ToolSearchSection,
@@ -93,6 +95,7 @@ pub(crate) struct ProjectFile {
     pub(crate) tool_search: ToolSearchSection,
     pub(crate) reliability: ReliabilitySection,
     pub(crate) personalities: Vec<PersonalitySection>,
+    pub(crate) teams: Vec<TeamSection>,
     pub(crate) hooks: Vec<HookSection>,
 }
 
@@ -141,6 +144,7 @@ impl ProjectFile {
             tool_search: file.table("tool_search", ToolSearchSection::read).unwrap_or_default(),
             reliability: ReliabilitySection::read(file),
             personalities: file.tables("personality", PersonalitySection::read),
+            teams: TeamSection::read_all(file),
             hooks: file.tables("hook", HookSection::read),
         })
     }

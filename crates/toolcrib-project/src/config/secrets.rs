@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
 
+use crate::{secrets::SecretSource, vault::Vault};
+
 /// The prefix of a reference to a secret.
 const SECRET: &str = "secret:";
 
@@ -11,9 +13,8 @@ const SECRET: &str = "secret:";
 #[derive(Debug)]
 pub(crate) struct SecretSection {
     pub(crate) name: Located<Arc<str>>,
-    /// The environment variable with the value; `None` if the name or source is invalid, which is
-    /// recorded.
-    pub(crate) env: Option<Located<Arc<str>>>,
+    /// The source of the value; `None` if the name or source is invalid, which is recorded.
+    pub(crate) from: Option<Located<SecretSource>>,
 }
 
 impl SecretSection {
@@ -39,18 +40,23 @@ impl SecretSection {
                 "the source of the secret is missing",
                 "write { env = \"VARIABLE\" }; the value itself does not belong in this file",
             );
-            return Self { name, env: None };
+            return Self { name, from: None };
         }
         let what = format!("secret {}", suggest::quoted([&*name.value]));
-        let env = value.table(&what, |table| {
-            table.required("env", "\"VARIABLE\"").and_then(|env| variable(&env))
+        let from = value.table(&what, |table| match (table.value("env"), table.value("vault")) {
+            (Some(_), Some(entry)) => {
+                entry.refuse("`env` and `vault` both give the secret", "keep one of them");
+                None
+            }
+            (None, Some(entry)) => vault_entry(&entry),
+            (_, None) => table.required("env", "\"VARIABLE\"").and_then(|env| variable(&env)),
         });
-        Self { name, env: env.flatten().filter(|_| is_name) }
+        Self { name, from: from.flatten().filter(|_| is_name) }
     }
 }
 
 /// The name of an environment variable. It may be the value by mistake, so it is not repeated.
-fn variable(value: &Value<'_>) -> Option<Located<Arc<str>>> {
+fn variable(value: &Value<'_>) -> Option<Located<SecretSource>> {
     let name = value.text()?;
     let mut bytes = name.value.bytes();
     let sound = bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -62,7 +68,20 @@ fn variable(value: &Value<'_>) -> Option<Located<Arc<str>>> {
              itself does not belong in this file",
         );
     }
-    sound.then_some(name)
+    sound.then_some(Located { value: SecretSource::Env(name.value), at: name.at })
+}
+
+/// The name of an entry of the vault. It may be the value by mistake, so it is not repeated.
+fn vault_entry(value: &Value<'_>) -> Option<Located<SecretSource>> {
+    let name = value.text()?;
+    if !Vault::is_name(&name.value) {
+        value.refuse(
+            "this is not a valid name of a vault entry",
+            "write only its name: vault = \"weather\"; `toolcrib secret set weather` stores the value",
+        );
+        return None;
+    }
+    Some(Located { value: SecretSource::Vault(name.value), at: name.at })
 }
 
 /// The same rule as in templates, where `{secret:NAME}` refers to it.

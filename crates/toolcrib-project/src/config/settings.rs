@@ -12,6 +12,7 @@ const MAX_ITERATIONS: u32 = 1000;
 /// `[agent]`.
 #[derive(Debug, Default)]
 pub(crate) struct AgentSection {
+    pub(crate) id: Option<Arc<str>>,
     pub(crate) model: Option<Located<Arc<str>>>,
     /// The alternative models that rules may query, in order.
     pub(crate) fallback_models: Vec<Located<Arc<str>>>,
@@ -45,6 +46,7 @@ impl SystemText {
 impl AgentSection {
     pub(super) fn read(table: &Table<'_>) -> Self {
         Self {
+            id: table.text("id").map(|id| id.value),
             model: table.text("model"),
             fallback_models: table.texts("fallback_models"),
             system: SystemText::read(table),
@@ -59,6 +61,8 @@ impl AgentSection {
 pub(crate) struct LimitsSection {
     pub(crate) batch_result_chars: Option<usize>,
     pub(crate) tool_timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) batch_timeout: Option<Duration>,
     pub(crate) turn: TurnLimits,
     /// The position of `max_cost_usd`.
     pub(crate) cost_at: Option<Spot>,
@@ -70,6 +74,8 @@ impl LimitsSection {
             batch_result_chars: table
                 .integer("batch_result_chars", 1..=toolcrib_tools::MAX_RESULT_CHARS),
             tool_timeout: table.duration("tool_timeout"),
+            idle_timeout: table.duration("idle_timeout"),
+            batch_timeout: table.duration("batch_timeout"),
             turn: Self::turn(table),
             cost_at: table.value("max_cost_usd").map(|cost| cost.at()),
         }

@@ -32,7 +32,7 @@ use crate::{
         report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
     serve::ServeSettings,
     sessions::Sessions,
     skills::{SkillFolders, WatchedSkills},
@@ -220,7 +220,7 @@ impl Project {
         let own_models = options.model.is_none().then_some(&sources);
         let personalities =
             PersonalitySources { root, names: &names, models: own_models, problems: &problems }
-                .build(&file.personalities);
+                .build(&file.personalities, &file.teams);
 
         let databases = DatabaseSpecs::read(&file.databases, root, &state, &names, &problems);
         let folders = FolderSpecs::read(&file.files, root, &state, &problems);
@@ -332,6 +332,7 @@ impl Project {
             reliability,
             models,
             system,
+            agent_id: file.agent.id.clone(),
             limits: limits(&file.limits),
             turn_limits: file.limits.turn.clone(),
             budget: file.budget.budget.clone(),
@@ -392,7 +393,7 @@ fn remote_sources(
     parts: &[Part],
     files: &McpFiles,
     names: &Names,
-    (secrets, redactor): (&EnvironmentSecrets, &Redactor),
+    (secrets, redactor): (&ProjectSecrets, &Redactor),
     (options, lock, state): (&LoadOptions, &Lock, &StateFolder),
     problems: &Problems,
 ) -> (Vec<McpServer>, Vec<DeclaredHub>) {
@@ -494,6 +495,8 @@ fn limits(section: &LimitsSection) -> Limits {
     Limits {
         batch_result_chars: section.batch_result_chars.unwrap_or(default.batch_result_chars),
         tool_timeout: section.tool_timeout.unwrap_or(default.tool_timeout),
+        idle_timeout: section.idle_timeout,
+        batch_timeout: section.batch_timeout,
         ..default
     }
 }

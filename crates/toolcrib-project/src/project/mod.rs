@@ -32,7 +32,7 @@ use crate::{
         DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability, WithAlternatives,
         sources,
     },
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
     serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
     server_log::path_of,
     sessions::Sessions,
@@ -57,6 +57,7 @@ pub struct Project {
     hooks: Vec<Hook>,
     deferral: Deferral,
     personalities: Vec<DeclaredPersonality>,
+    agent_id: Option<Arc<str>>,
     model: Option<Arc<dyn Model>>,
     fallback_models: Vec<Arc<dyn Model>>,
     reliability: Reliability,
@@ -68,7 +69,7 @@ pub struct Project {
     prices: Prices,
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
-    secrets: EnvironmentSecrets,
+    secrets: ProjectSecrets,
     /// Shared by all engines and clients: it also knows the tokens that servers get later.
     redactor: Redactor,
     mcp: Vec<McpServer>,
@@ -162,6 +163,11 @@ impl Project {
     /// Roles, rules and the default effect.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The id of the agent, for [`TurnInfo`](toolcrib_core::TurnInfo), if the project has one.
+    pub fn agent_id(&self) -> Option<&Arc<str>> {
+        self.agent_id.as_ref()
     }
 
     /// The declared personalities, in the order of the file. An engine always has one named

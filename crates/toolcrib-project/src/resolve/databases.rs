@@ -19,7 +19,7 @@ use crate::{
     config::{DatabaseSection, DatabaseSource},
     project::Mode,
     root::{FoundFile, Root},
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
     state::StateFolder,
     text_file::MAX_SEED,
     trust::Held,
@@ -137,7 +137,7 @@ impl DatabaseSpecs {
         &self,
         mode: Mode,
         held: &Held,
-        secrets: &EnvironmentSecrets,
+        secrets: &ProjectSecrets,
         cancel: &CancellationToken,
         problems: &Problems,
     ) -> Databases {
@@ -201,7 +201,7 @@ impl ServerSpec {
     fn open(
         &self,
         held: &Held,
-        secrets: &EnvironmentSecrets,
+        secrets: &ProjectSecrets,
         at: &Spot,
         problems: &Problems,
     ) -> Result<PostgresDatabase, DatabaseError> {

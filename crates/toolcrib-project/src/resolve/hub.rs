@@ -16,12 +16,12 @@ use super::{
     names::Names,
     secrets::{located, report_undeclared},
 };
-use crate::{config::HubSection, lock::Lock, mcp::Unusable, secrets::EnvironmentSecrets};
+use crate::{config::HubSection, lock::Lock, mcp::Unusable, secrets::ProjectSecrets};
 
 /// The inputs of hubs.
 pub(crate) struct HubSources<'a> {
     pub(crate) sections: &'a [HubSection],
-    pub(crate) secrets: &'a EnvironmentSecrets,
+    pub(crate) secrets: &'a ProjectSecrets,
     pub(crate) names: &'a Names,
     pub(crate) lock: &'a Lock,
     pub(crate) problems: &'a Problems,

@@ -8,7 +8,7 @@ use toolcrib_models::{InvalidVendorModelError, Vendor, VendorModel, VendorModelB
 use super::{names::Names, secrets::report_undeclared};
 use crate::{
     config::{KeySource, ModelSection},
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
 };
 
 /// A model that a project declares as `[model.NAME]`.
@@ -26,7 +26,7 @@ pub struct DeclaredModel {
 /// Builds the declared models. Problems are recorded.
 pub(crate) fn build_models(
     sections: &[ModelSection],
-    secrets: &EnvironmentSecrets,
+    secrets: &ProjectSecrets,
     names: &Names,
     problems: &Problems,
 ) -> Vec<DeclaredModel> {
@@ -74,7 +74,7 @@ pub fn environment_model(
 fn made(
     section: &ModelSection,
     vendor: Vendor,
-    secrets: &EnvironmentSecrets,
+    secrets: &ProjectSecrets,
 ) -> Result<VendorModel, InvalidVendorModelError> {
     let builder = builder(section, vendor);
     match &section.key {

@@ -11,6 +11,7 @@ use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_S
 use super::{
     alternatives::Alternatives,
     grant::Grant,
+    located::values,
     mcp::files::McpFiles,
     part::Part,
     remote::{BETWEEN, REMOTE, REMOTE_TOOLSET, may_begin, parts_of_remote, remote_prefix},
@@ -51,6 +52,8 @@ pub(crate) struct Names {
     pub(super) grant: Option<Arc<Grant>>,
     /// The personalities, including the default one.
     pub(crate) personalities: Vec<Arc<str>>,
+    /// The teams, each with its members.
+    pub(crate) teams: Vec<(Arc<str>, Vec<Arc<str>>)>,
     /// The parts of every program's sandbox.
     pub(crate) sandboxes: SandboxDefaults,
 }
@@ -93,6 +96,11 @@ impl Names {
             sandboxes: SandboxDefaults::default(),
             grant: None,
             personalities: personalities(&file.personalities),
+            teams: file
+                .teams
+                .iter()
+                .map(|team| (Arc::clone(&team.name.value), values(&team.members)))
+                .collect(),
         }
     }
 

@@ -19,7 +19,7 @@ use super::{
     policy::check_pattern,
 };
 use crate::{
-    config::{NetworkSection, PersonalitySection},
+    config::{NetworkSection, PersonalitySection, TeamSection},
     root::Root,
     system::system_text,
 };
@@ -43,9 +43,46 @@ pub(crate) struct PersonalitySources<'a> {
 }
 
 impl PersonalitySources<'_> {
-    pub(crate) fn build(&self, sections: &[PersonalitySection]) -> Vec<DeclaredPersonality> {
+    pub(crate) fn build(
+        &self,
+        sections: &[PersonalitySection],
+        teams: &[TeamSection],
+    ) -> Vec<DeclaredPersonality> {
         report_duplicates(sections, self.problems);
-        sections.iter().filter_map(|section| self.one(section)).collect()
+        let mut built = sections.iter().filter_map(|section| self.one(section)).collect();
+        for team in teams {
+            self.join(team, &mut built);
+        }
+        built
+    }
+
+    /// Makes personalities members of a team.
+    fn join(&self, team: &TeamSection, built: &mut Vec<DeclaredPersonality>) {
+        for member in &team.members {
+            if !is_declared(member, "personality", &self.names.personalities, self.problems) {
+                continue;
+            }
+            let known = built.iter().position(|one| one.personality.id == member.value);
+            // The default one need not be declared.
+            let at = known.unwrap_or_else(|| {
+                built.push(DeclaredPersonality {
+                    personality: Personality::new(Arc::clone(&member.value)),
+                    model: None,
+                    network_at: member.at.clone(),
+                });
+                built.len() - 1
+            });
+            let Some(DeclaredPersonality { personality, .. }) = built.get_mut(at) else { continue };
+            match personality.team.replace(Arc::clone(&team.name.value)) {
+                Some(other) if other != team.name.value => {
+                    let message = format!("`{}` is a member of the team `{other}`", member.value);
+                    let help =
+                        "a personality is a member of one team; declare a second personality";
+                    self.problems.push(Diagnostic::error(&member.at, message).help(help));
+                }
+                _ => {}
+            }
+        }
     }
 
     fn one(&self, section: &PersonalitySection) -> Option<DeclaredPersonality> {

@@ -69,6 +69,7 @@ fn build_rule(
     for personality in &section.personalities {
         is_declared(personality, "personality", &names.personalities, problems);
     }
+    let personalities = personalities(section, names, problems);
     check_arguments(section, names, problems);
     check_words(section, problems);
     for role in &section.roles {
@@ -97,12 +98,35 @@ fn build_rule(
             roles: values(&section.roles),
             tenants: section.tenants.clone(),
             principals: section.principals.clone(),
-            personalities: values(&section.personalities),
+            personalities,
             iteration: section.iteration,
             tainted: section.tainted,
             arguments: section.arguments.iter().map(|one| one.condition.clone()).collect(),
         },
     })
+}
+
+/// The personalities that a rule applies to: the members of its teams, of those that it names; all if
+/// it names neither.
+fn personalities(section: &RuleSection, names: &Names, problems: &Problems) -> Vec<Arc<str>> {
+    let named = values(&section.personalities);
+    if section.teams.is_empty() {
+        return named;
+    }
+    let known: Vec<_> = names.teams.iter().map(|(team, _)| Arc::clone(team)).collect();
+    let mut members = Vec::new();
+    for team in &section.teams {
+        is_declared(team, "team", &known, problems);
+        let of_team = names.teams.iter().filter(|(name, _)| *name == team.value);
+        members.extend(of_team.flat_map(|(_, members)| members.iter().cloned()));
+    }
+    members.retain(|member| named.is_empty() || named.contains(member));
+    if members.is_empty() {
+        let message =
+            "the rule applies to no personality: no member of its teams is in `personality`";
+        problems.push(Diagnostic::error(&section.at, message));
+    }
+    members
 }
 
 /// Checks that each pattern may match a tool.

@@ -9,7 +9,7 @@ use toolcrib_tools::{DeclaredKind, Source};
 use super::{located::is_declared, names::Names, part::Part};
 use crate::{
     config::{DatabaseSource, McpSection, ProjectFile, Text, is_secret_name},
-    secrets::{self, EnvironmentSecrets},
+    secrets::{self, ProjectSecrets},
 };
 
 /// The prefix of a reference.
@@ -22,7 +22,7 @@ pub(crate) fn build_secrets(
     parts: &[Part],
     names: &Names,
     problems: &Problems,
-) -> EnvironmentSecrets {
+) -> ProjectSecrets {
     let sections = &file.secrets;
     // A model, database, server, hub or gateway with a missing secret reports it itself.
     let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
@@ -60,7 +60,7 @@ pub(crate) fn build_secrets(
         }
     }
     for section in sections {
-        let Some(env) = &section.env else { continue };
+        let Some(from) = &section.from else { continue };
         if !used.contains(&section.name.value) {
             if keys.contains(&section.name.value) {
                 continue;
@@ -68,23 +68,23 @@ pub(crate) fn build_secrets(
             let message = format!("nothing refers to the secret `{}`", section.name.value);
             problems
                 .push(Diagnostic::warning(&section.name.at, message).help("use it, or remove it"));
-        } else if let Err(problem) = secrets::check(&env.value) {
-            let message = format!("the environment variable `{}` {problem}", env.value);
+        } else if let Err(problem) = secrets::check(&from.value) {
+            let message = format!("{} {problem}", from.value);
             let help = format!(
                 "until this is changed, tools that need the secret `{}` are not offered",
                 section.name.value
             );
-            problems.push(Diagnostic::warning(&env.at, message).help(help));
+            problems.push(Diagnostic::warning(&from.at, message).help(help));
         }
     }
-    EnvironmentSecrets::new(sections.iter().filter_map(|section| {
-        Some((Arc::clone(&section.name.value), Arc::clone(&section.env.as_ref()?.value)))
+    ProjectSecrets::new(sections.iter().filter_map(|section| {
+        Some((Arc::clone(&section.name.value), section.from.as_ref()?.value.clone()))
     }))
 }
 
 /// The tools, each offered only while its secrets are available: without its key it could only
 /// fail.
-pub(crate) fn offered_with_secrets(tools: Vec<Tool>, secrets: &EnvironmentSecrets) -> Vec<Tool> {
+pub(crate) fn offered_with_secrets(tools: Vec<Tool>, secrets: &ProjectSecrets) -> Vec<Tool> {
     let with_secrets = |tool: Tool| {
         if tool.capabilities().secrets.is_empty() {
             return tool;

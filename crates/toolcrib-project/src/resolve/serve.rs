@@ -7,7 +7,7 @@ use toolcrib_config::{Diagnostic, Located, Problems};
 use super::{grant::allowed_addresses, names::Names, secrets::report_undeclared};
 use crate::{
     config::{OAuthSection, ServeSection, TlsSection, TokenSection},
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
     serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles},
 };
 
@@ -18,7 +18,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// The declared tokens. A missing secret is a warning: a gateway reports it again when it starts.
 pub(crate) fn build_tokens(
     section: &ServeSection,
-    secrets: &EnvironmentSecrets,
+    secrets: &ProjectSecrets,
     names: &Names,
     problems: &Problems,
 ) -> Vec<ServeToken> {

@@ -19,6 +19,7 @@ use crate::{
         DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, McpFiles, Part, references_in,
     },
     root::Root,
+    secrets::SecretSource,
 };
 
 /// All actions that a project may perform with its user's authority. Records the programs of the
@@ -269,7 +270,10 @@ impl Collector<'_> {
     fn variables_of<'n>(&self, secrets: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let of = |name: &str| {
             let section = self.file.secrets.iter().find(|section| *section.name.value == *name)?;
-            Some(section.env.as_ref()?.value.to_string())
+            Some(match &section.from.as_ref()?.value {
+                SecretSource::Env(variable) => variable.to_string(),
+                SecretSource::Vault(entry) => format!("vault:{entry}"),
+            })
         };
         secrets.into_iter().filter_map(of).collect()
     }

@@ -40,7 +40,7 @@ digit = { env = "1A" }
     toolcrib.toml:8:1: warning: nothing refers to the secret `from`
         help: use it, or remove it
     toolcrib.toml:8:10: unknown key `file` in secret `from`
-        help: there is only `env`
+        help: the keys here are `env`, `vault`
     toolcrib.toml:9:17: this is not a valid name of an environment variable
         help: write only its name, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
     "#);

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time:
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib_core::{ToolCall, ToolResult};
-use toolcrib_engine::TurnOptions;
+use toolcrib_engine::{ExecutorError, TurnEnd, TurnOptions};
 use toolcrib_project::{Consent, LoadOptions, Project, Review, Verdict};
 
 use crate::folder::{Folder, RUN};
@@ -180,4 +180,56 @@ fn a_hook_of_a_project_that_starts_nothing_denies_and_mistakes_have_their_place(
         env = { T = 'secret:TOKEN' }\n[secrets]\nTOKEN = { env = 'HOOK_TOKEN' }\n";
     let found = folder("exit 0", secret).problems().to_string();
     assert!(found.contains("a hook reads no secrets"), "{found}");
+}
+
+/// A turn of one iteration with one call; the number of its iterations, or why it did not go on.
+fn turn(folder: &Folder) -> Result<u32, String> {
+    let project = folder.load_as(RUN).unwrap();
+    let engine = project.engine_builder().build().unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(async {
+        let runner = toolcrib_engine::TurnRunner::new(engine);
+        let executor = async |mut cx: toolcrib_engine::IterationContext| {
+            cx.execute(vec![ToolCall::new("c1", "other", json!({}))]).await;
+            cx.ack()?;
+            Ok::<_, ExecutorError>(())
+        };
+        let outcome = runner.run(TurnOptions::default().principal("ann"), executor).await.unwrap();
+        match outcome.end {
+            TurnEnd::Acked => Ok(outcome.iterations),
+            TurnEnd::Failed(error) => Err(error.to_string()),
+            other => panic!("{other:?}"),
+        }
+    })
+}
+
+#[test]
+fn hooks_around_turns_and_iterations_let_pass_or_end_the_turn() {
+    let hooks = ["before_turn", "before_iteration", "after_iteration", "after_turn"].map(|at| {
+        format!("[[hook]]\nat = '{at}'\nname = '{at}'\nprogram = './guard.sh'\nargs = ['{at}']\ninherit_env = ['PATH']\n")
+    });
+    let hooks = hooks.concat();
+    let script =
+        "cat >>seen.json; test \"$1\" != \"$(cat stop)\" || { echo 'not today' >&2; exit 2; }";
+    let folder = folder(script, &hooks).file("stop", "none");
+    turn(&folder).unwrap();
+    let seen = fs::read_to_string(folder.path().join("seen.json")).unwrap();
+    let seen: Vec<Value> = seen.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let places: Vec<_> = seen.iter().map(|one| one["at"].as_str().unwrap()).collect();
+    assert_eq!(places, ["before_turn", "before_iteration", "after_iteration", "after_turn"]);
+    assert_eq!((&seen[0]["principal"], &seen[0]["iteration"]), (&json!("ann"), &json!(0)));
+    assert_eq!((&seen[1]["personality"], &seen[1]["iteration"]), (&json!("default"), &json!(1)));
+
+    for place in ["before_turn", "before_iteration", "after_iteration", "after_turn"] {
+        fs::write(folder.path().join("stop"), place).unwrap();
+        let error = turn(&folder).unwrap_err();
+        assert!(error.contains(&format!("hook {place}")), "{place}: {error}");
+    }
+}
+
+#[test]
+fn a_hook_around_a_turn_names_no_tool() {
+    let hook = "[[hook]]\nat = 'after_turn'\nname = 'late'\ntool = 'say'\nprogram = './guard.sh'\n";
+    let problems = folder("true", hook).problems().to_string();
+    assert!(problems.contains("a hook at `after_turn` decides on no call"), "{problems}");
 }

@@ -77,7 +77,7 @@ fn the_tools_have_their_usual_names_and_keep_all_in_the_state_folder() {
 fn mistakes_are_named_once_with_their_place() {
     for (text, expected) in [
         ("kind = 'memory'", "`scope` is missing"),
-        ("kind = 'memory'\nscope = 'team'", "team"),
+        ("kind = 'memory'\nscope = 'planet'", "planet"),
         ("kind = 'memory'\nscope = 'global'\nuntrusted = false", "marks the results that others"),
         ("kind = 'todo'\nscope = 'global'", "only a tool of the kind `memory` has it"),
         ("kind = 'todo'\nread_only = true", "unknown key `read_only`"),

@@ -13,6 +13,7 @@ use toolcrib_core::{Capabilities, Tool, ToolContext};
 use super::{
     ArgItem, CommandToolSpec, Stdin,
     arguments::ArgTemplate,
+    attached,
     environment::Environment,
     run::Body,
     table::{OF_A_SHELL, env_field, words},
@@ -61,11 +62,14 @@ pub(crate) fn prepare(spec: CommandToolSpec, uses_all: bool) -> Prepared {
         check.unused();
     }
     let found = check.0.finish();
-    let capabilities = Capabilities::none().secrets(environment.secrets());
+    let attachments = attached::parameters(&declaration.input_schema);
+    let mut capabilities = Capabilities::none().secrets(environment.secrets());
+    capabilities.attachments = !attachments.is_empty();
     let body = Body {
         processes: Processes::any().only([&program]),
         program,
         args,
+        attachments,
         stdin: spec.stdin,
         environment,
         working_dir,

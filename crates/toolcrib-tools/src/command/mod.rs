@@ -51,6 +51,7 @@
 //!   system are `input_invalid`.
 
 mod arguments;
+mod attached;
 mod check;
 mod environment;
 mod hook;

@@ -16,6 +16,7 @@ use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 use super::{
     Stdin,
     arguments::{self, ArgTemplate},
+    attached,
     environment::Environment,
     outcome,
     progress::Lines,
@@ -27,6 +28,8 @@ pub(crate) struct Body {
     pub(crate) processes: Processes,
     pub(crate) program: PathBuf,
     pub(super) args: Vec<ArgTemplate>,
+    /// The parameters that name attached files.
+    pub(super) attachments: Vec<String>,
     pub(super) stdin: Stdin,
     pub(super) environment: Environment,
     /// Absolute.
@@ -42,11 +45,14 @@ pub(crate) struct Body {
 impl Body {
     pub(super) async fn call(
         self: Arc<Self>,
-        args: Value,
+        mut args: Value,
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
+        // Removed after the run.
+        let copies = attached::copies(&self.attachments, &mut args, &cx)?;
         let (whole_stdout, taker) = whole::places(&cx);
-        let spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
+        let mut spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
+        spec.process.sandbox.read.extend(copies.iter().map(|folder| folder.path().to_owned()));
         let passed = spec.process.args.len();
         let mut lines = Lines::to(&cx);
         let running =

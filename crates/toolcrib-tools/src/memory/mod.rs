@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolcrib_capabilities::files::Files;
+#[doc(no_inline)]
+pub use toolcrib_core::MemoryScope;
 use toolcrib_core::{
     Annotations, Capabilities, FoundMessage, SessionOwner, SessionSearch, SessionStoreError, Tool,
 };
@@ -61,32 +63,6 @@ pub type SearchSessions = Arc<
         + Send
         + Sync,
 >;
-
-/// Who shares a memory. A turn has one memory of each scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MemoryScope {
-    /// All turns. While a conversation is tainted, each write is approved.
-    Global,
-    /// The turns of one personality.
-    Personality,
-    /// The turns of one principal.
-    Principal,
-}
-
-impl MemoryScope {
-    /// The scopes, by their words in a project.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("global", Self::Global),
-        ("personality", Self::Personality),
-        ("principal", Self::Principal),
-    ];
-
-    /// Whether others than the principal and personality of a turn read what it writes.
-    pub fn is_shared(self) -> bool {
-        self == Self::Global
-    }
-}
 
 /// The inputs of a toolset.
 #[derive(Clone)]
@@ -248,7 +224,9 @@ impl MemoryTool {
         let files = files.map(|files| if writes { files.writable() } else { files.read_only() });
         let sessions = Arc::clone(&memory.sessions);
         let body = Body { tool: self, scope: memory.scope, files, sessions };
-        let mut builder = declaration.into_builder().capabilities(Capabilities::none());
+        let mut capabilities = Capabilities::none();
+        capabilities.team = self != Self::Sessions && memory.scope == MemoryScope::Team;
+        let mut builder = declaration.into_builder().capabilities(capabilities);
         if writes {
             // Two writes of one message would both read the topic first.
             builder = builder.sequential();

@@ -117,6 +117,8 @@ fn folder_of_scope(scope: MemoryScope, cx: &ToolContext) -> String {
             };
             format!("principal/{}/{}", part(&identity.tenant), part(&identity.principal))
         }
+        // The tools of a team are offered only in a team.
+        MemoryScope::Team => format!("team/{}", folder_of(cx.team().unwrap_or_default())),
     }
 }
 

@@ -8,6 +8,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("/why TOOL", "why a tool is offered or withheld, and what would reverse it"),
     ("/skill", "the skills of the project"),
     ("/skill NAME", "activates a skill from the next turn; `/skill NAME off` deactivates it"),
+    ("/attach FILE", "attaches a file to the next message"),
     ("/approvals", "the calls that wait for approval, and the grants"),
     ("/usage", "the tokens and the cost of this chat, and the use of budgets"),
     ("/help", "this list"),
@@ -24,6 +25,7 @@ pub(super) enum Slash<'a> {
         name: &'a str,
         is_on: bool,
     },
+    Attach(&'a str),
     Approvals,
     Usage,
     Help,
@@ -39,6 +41,10 @@ impl<'a> Slash<'a> {
         let name = words.next()?.strip_prefix('/')?;
         if name.contains('/') {
             return None;
+        }
+        // A path may contain spaces.
+        if let ("attach", Some((_, path))) = (name, line.trim().split_once(char::is_whitespace)) {
+            return Some(Self::Attach(path.trim()));
         }
         let words: Vec<_> = words.collect();
         Some(match (name, words.as_slice()) {
@@ -84,6 +90,7 @@ mod tests {
             Slash::parse("/skill billing off"),
             Some(Slash::Skill { name: "billing", is_on: false })
         );
+        assert_eq!(Slash::parse("/attach ~/my notes.txt"), Some(Slash::Attach("~/my notes.txt")));
         assert_eq!(Slash::parse("/etc/hosts is broken"), None);
         assert_eq!(Slash::parse("what does /menu do?"), None);
         let problem = |line| match Slash::parse(line) {

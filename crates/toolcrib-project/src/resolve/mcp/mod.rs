@@ -36,7 +36,7 @@ use crate::{
     lock::Lock,
     mcp::McpServer,
     root::Root,
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
     server_log::ServerLog,
     state::StateFolder,
     tokens::UserTokens,
@@ -46,7 +46,7 @@ use crate::{
 pub(crate) struct McpSources<'a> {
     pub(crate) sections: &'a [McpSection],
     pub(crate) files: &'a McpFiles,
-    pub(crate) secrets: &'a EnvironmentSecrets,
+    pub(crate) secrets: &'a ProjectSecrets,
     pub(crate) names: &'a Names,
     pub(crate) root: &'a Root,
     /// Whether child processes of imported servers may outlive them.

@@ -8,7 +8,7 @@ use toolcrib_mcp::server::expand;
 use crate::{
     config::{Text, is_secret_name},
     resolve::{names::Names, secrets::report_undeclared},
-    secrets::EnvironmentSecrets,
+    secrets::ProjectSecrets,
 };
 
 /// The prefix of a reference to a secret.
@@ -16,7 +16,7 @@ const SECRET: &str = "secret:";
 
 /// The sources of values, and the collected secrets.
 pub(super) struct Values<'a> {
-    secrets: &'a EnvironmentSecrets,
+    secrets: &'a ProjectSecrets,
     names: &'a Names,
     problems: &'a Problems,
     /// The secret texts.
@@ -96,7 +96,7 @@ impl Template {
 
 impl<'a> Values<'a> {
     pub(super) fn new(
-        secrets: &'a EnvironmentSecrets,
+        secrets: &'a ProjectSecrets,
         names: &'a Names,
         problems: &'a Problems,
     ) -> Self {

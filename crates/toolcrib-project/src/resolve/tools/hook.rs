@@ -37,7 +37,7 @@ pub(crate) fn build_hooks(
             problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
         }
         let program = held.map_or_else(|| Ok(program), |reason| Err(Arc::clone(reason)));
-        hooks.push(Hook::new(&name.value, values(&section.tools), program));
+        hooks.push(Hook::new(&name.value, section.place, values(&section.tools), program));
     }
     hooks
 }

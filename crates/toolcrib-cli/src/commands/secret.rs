@@ -1,0 +1,101 @@
+//! `toolcrib secret`: the secrets of the user's vault.
+
+use std::io::{self, IsTerminal as _};
+
+use serde_json::json;
+use tokio::task::spawn_blocking;
+use toolcrib_config::suggest;
+use toolcrib_core::CancellationToken;
+use toolcrib_project::{Vault, VaultError};
+
+use super::{Problem, call_arguments::read_stdin};
+use crate::{
+    args::{Global, SecretCommand},
+    exit::{self, Exit},
+    output,
+};
+
+/// Too short a secret could not be redacted.
+const LEAST_CHARS: usize = 4;
+
+pub(super) async fn secret(
+    global: &Global,
+    command: SecretCommand,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    if global.project.is_some() || !global.imports.is_empty() {
+        return Err(Problem::usage(
+            "`secret` is about the vault of this user; leave out `--project` and `--import`",
+        ));
+    }
+    let vault = Vault::of_user().map_err(failed)?;
+    match command {
+        SecretCommand::List => {
+            let names = vault.names().map_err(failed)?;
+            if global.json {
+                output::json(&json!({ "secrets": names }));
+            } else {
+                output::secrets(&names, global.quiet);
+            }
+        }
+        SecretCommand::Set { name } => {
+            let value = value(checked(&name)?, &cancellation).await?;
+            if value.chars().count() < LEAST_CHARS {
+                let text = format!("a secret has at least {LEAST_CHARS} characters");
+                return Err(Problem::usage(text));
+            }
+            vault.set(&name, &value).map_err(failed)?;
+            done(global, &name, "stored");
+        }
+        SecretCommand::Remove { name } => {
+            if !vault.remove(checked(&name)?).map_err(failed)? {
+                let names = vault.names().map_err(failed)?;
+                let help = suggest::help(&name, "secrets", names.iter().map(String::as_str));
+                let text = format!("unknown secret {}; {help}", suggest::quoted([&*name]));
+                return Err(Problem::usage(text));
+            }
+            done(global, &name, "removed");
+        }
+    }
+    Ok(exit::FINE)
+}
+
+fn checked(name: &str) -> Result<&str, Problem> {
+    Vault::is_name(name).then_some(name).ok_or_else(|| {
+        let text = "the name of a secret has letters without accents, digits, `_`, `-` and `.`, and \
+            does not begin with `.`";
+        Problem::usage(text)
+    })
+}
+
+/// The value, from the terminal or standard input.
+async fn value(name: &str, cancellation: &CancellationToken) -> Result<String, Problem> {
+    if !io::stdin().is_terminal() {
+        let text = read_stdin(cancellation).await?;
+        let text =
+            text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
+        return Ok(text.to_owned());
+    }
+    let prompt = format!("Value of {name} (not shown): ");
+    let reading = spawn_blocking(move || rpassword::prompt_password(prompt));
+    tokio::select! {
+        biased;
+        () = cancellation.cancelled() => Err(Problem::cancelled()),
+        read = reading => read
+            .map_err(|error| Problem::failed("internal", error.to_string()))?
+            .map_err(|error| Problem::failed("terminal_failed", format!("the terminal: {error}"))),
+    }
+}
+
+fn done(global: &Global, name: &str, what: &str) {
+    if global.json {
+        output::json(&json!({ "secret": name, "done": what }));
+    } else if !global.quiet {
+        output::chat_note(&format!("{name} is {what}"));
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the form that `map_err` calls")]
+fn failed(error: VaultError) -> Problem {
+    Problem::failed("vault_failed", error.to_string())
+}

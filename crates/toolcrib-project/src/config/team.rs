@@ -1,0 +1,35 @@
+//! `[team.NAME]`: personalities that share a memory.
+
+use std::sync::Arc;
+
+use toolcrib_config::{Located, Table};
+
+/// A declared team.
+#[derive(Debug)]
+pub(crate) struct TeamSection {
+    pub(crate) name: Located<Arc<str>>,
+    pub(crate) members: Vec<Located<Arc<str>>>,
+}
+
+impl TeamSection {
+    pub(super) fn read_all(file: &Table<'_>) -> Vec<Self> {
+        let teams = file.value("team").and_then(|value| value.entries("`[team]`"));
+        let Some(teams) = teams else { return Vec::new() };
+        let one = |(name, value): (Located<Arc<str>>, toolcrib_config::Value<'_>)| {
+            if !value.is_table() {
+                let help = "write `[team.NAME]`, and below it `members`, a list of personalities";
+                value.refuse(format!("`{}` is not a team", name.value.escape_debug()), help);
+                return None;
+            }
+            let what = format!("`[team.{}]`", name.value);
+            value.table(&what, |table| Self {
+                members: match table.required("members", "[\"support\"]") {
+                    Some(members) => members.texts(),
+                    None => Vec::new(),
+                },
+                name,
+            })
+        };
+        teams.rest().filter_map(one).collect()
+    }
+}

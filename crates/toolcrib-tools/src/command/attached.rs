@@ -1,0 +1,61 @@
+//! Attached files as arguments of a program.
+//!
+//! A parameter with the format `attachment` has the id of a file that the user attached. The program
+//! receives the path of a copy, which only this run may read, and which is removed after it.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use toolcrib_core::{Attachment, ToolContext, ToolError};
+
+use crate::arguments::{present, refused};
+
+/// The `format` of such parameters.
+const FORMAT: &str = "attachment";
+
+/// The parameters with the format.
+pub(super) fn parameters(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_one = |schema: &Value| schema.get("format").is_some_and(|format| format == FORMAT);
+    properties
+        .into_iter()
+        .flatten()
+        .filter(|(_, schema)| is_one(schema))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Replaces ids by paths of copies, in a folder that is removed when it is dropped. `None` if the call
+/// has no id.
+pub(super) fn copies(
+    parameters: &[String],
+    args: &mut Value,
+    cx: &ToolContext,
+) -> Result<Option<TempDir>, ToolError> {
+    let mut folder = None;
+    for parameter in parameters {
+        let Some(id) = present(args, parameter) else { continue };
+        let id = id.as_str().ok_or_else(|| refused(parameter, "is not the id of an attachment"))?;
+        let attachment = cx.attachments()?.open(id)?;
+        let folder = match &folder {
+            Some(folder) => folder,
+            None => folder.insert(TempDir::with_prefix("toolcrib-").map_err(not_copied)?),
+        };
+        let path = folder.path().join(file_name(attachment));
+        fs::write(&path, attachment.data()).map_err(not_copied)?;
+        if let Some(value) = args.get_mut(parameter) {
+            *value = path.to_string_lossy().into();
+        }
+    }
+    Ok(folder)
+}
+
+/// The id and the name: two attachments may have the same name, and a name may begin with `-`.
+fn file_name(attachment: &Attachment) -> String {
+    format!("{}-{}", attachment.id(), attachment.name())
+}
+
+fn not_copied(error: std::io::Error) -> ToolError {
+    ToolError::failed("the attachment could not be passed to the program").caused_by(error)
+}
