@@ -615,6 +615,9 @@ pub(crate) struct InitArgs {
     /// Begin with a SQLite database, an OpenAPI document (also by its URL) or an `mcpServers` file
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+    /// Begin with an agent for a kind of work: browser
+    #[arg(long, value_name = "KIND", conflicts_with = "from")]
+    pub(crate) with: Option<InitKind>,
     // Hides the global options: `init` refuses them, and its help need not list them.
     #[arg(short, long, value_name = "DIR", hide = true)]
     pub(crate) project: Option<PathBuf>,
@@ -622,6 +625,13 @@ pub(crate) struct InitArgs {
     pub(crate) state: Option<PathBuf>,
     #[arg(long = "import", value_name = "FILE", hide = true)]
     pub(crate) imports: Vec<PathBuf>,
+}
+
+/// The kind of agent of a new project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum InitKind {
+    /// A web browser, over the MCP server of Playwright.
+    Browser,
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use toolcrib_capabilities::process::find_program;
+
 mod from;
 
 pub use self::from::{init_from, init_from_url};
@@ -72,6 +74,31 @@ pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     check_dir(dir)?;
     write_all(dir, &TEMPLATE.map(|(name, text)| (name.to_owned(), text.to_owned())))
 }
+
+/// Writes a project of an agent with a web browser: the MCP server of Playwright with the Chromium of
+/// this machine. Its pages are files that the agent reads in parts; tools that run code or upload files
+/// are denied.
+///
+/// # Errors
+/// [`InitError`]. An existing file is never overwritten.
+pub fn init_with_browser(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
+    check_dir(dir)?;
+    let mut args = String::new();
+    if let Some(browser) = BROWSERS.iter().find_map(|name| find_program(name, dir).ok()) {
+        args.push_str(&format!(", \"--executable-path\", {:?}", browser.display().to_string()));
+    }
+    // Chromium does not start its sandbox for root.
+    let is_root = rustix::process::geteuid().is_root();
+    args.push_str(if is_root { ", \"--no-sandbox\"" } else { ", \"--sandbox\"" });
+    let text = include_str!("../template/browser.toml").replace("@ARGS@", &args);
+    // The folder of the pages must exist.
+    let files =
+        [(PROJECT_FILE.to_owned(), text), ("pages/.gitignore".to_owned(), "*\n".to_owned())];
+    write_all(dir, &files)
+}
+
+/// The names of Chromium.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Whether a project may begin in a folder.
 fn check_dir(dir: &Path) -> Result<(), InitError> {

@@ -6,7 +6,7 @@ use toolcrib_project::{InitError, TrustStore};
 
 use super::{Problem, trust::review};
 use crate::{
-    args::{Global, InitArgs},
+    args::{Global, InitArgs, InitKind},
     exit::{self, Exit},
     output::{self, InitJson},
 };
@@ -36,7 +36,10 @@ pub(super) async fn init(
             }
             None => toolcrib_project::init_from(&args.dir, from),
         },
-        None => toolcrib_project::init(&args.dir),
+        None => match args.with {
+            Some(InitKind::Browser) => toolcrib_project::init_with_browser(&args.dir),
+            None => toolcrib_project::init(&args.dir),
+        },
     };
     let written = written.map_err(|error| match error {
         InitError::AlreadyThere { .. }
@@ -52,7 +55,12 @@ pub(super) async fn init(
     if global.json {
         output::json(&InitJson::new(&args.dir, &written));
     } else {
-        output::begun(&args.dir, &written, args.from.is_some(), global.quiet);
+        output::begun(
+            &args.dir,
+            &written,
+            args.from.is_some() || args.with.is_some(),
+            global.quiet,
+        );
     }
     Ok(exit::FINE)
 }

@@ -34,7 +34,7 @@ user = 'path (?P<path>/\S+)'
 not_called = "count_words"
 calls = [{ tool = "count_words", args = { file = "{{ path }}" } }]
 [[rule]]
-say = "{{ last.text }}"
+text = "Done."
 "#,
         ),
         ("my notes.txt", "one two three"),
@@ -70,7 +70,7 @@ user = 'artifact_read (?P<id>att_[0-9a-f]+)'
 not_called = "artifact_read"
 calls = [{ tool = "artifact_read", args = { id = "{{ id }}", tail = 1 } }]
 [[rule]]
-say = "{{ last.text }}"
+text = "Done."
 "#,
         ),
         ("long.txt", &format!("{}the end", "a line\n".repeat(5_000))),

@@ -389,3 +389,75 @@ impl Drop for Http {
         let _ = self.child.wait();
     }
 }
+
+/// Serves one page on a thread, until the process ends.
+fn page() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let body = "<title>Shop</title><h1>Orders</h1>\
+            <button onclick=\"document.title = 'Refunded'\">Refund</button>";
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let _ = std::io::Read::read(&mut stream, &mut request);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n";
+            let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    port
+}
+
+#[test]
+fn an_agent_with_a_browser_reads_a_page_in_parts_and_clicks() {
+    let Some(peers) = Peers::find() else { return };
+    let dir = TempDir::new().unwrap();
+    let begun = crate::support::toolcrib()
+        .args(["init", "web", "--with", "browser"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    let file = dir.path().join("web/toolcrib.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("/chromium"), "Debian's Chromium: {text}");
+    // The package that `npx` would fetch.
+    let (node, server) =
+        (peers.path("node/bin/node"), peers.path("node_modules/@playwright/mcp/cli.js"));
+    let text = text.replace("command = \"npx\"", &format!("command = {node:?}"));
+    let text = text.replace("\"--yes\", \"@playwright/mcp@0.0.83\"", &format!("{server:?}"));
+    let text = text.replace("[agent]", "[agent]\nmodel = \"script:script.toml\"");
+    fs::write(&file, text).unwrap();
+    let script = format!(
+        r#"
+[[rule]]
+step = 1
+calls = [{{ tool = "mcp__browser__browser_navigate", args = {{ url = "http://127.0.0.1:{}/" }} }}]
+[[rule]]
+step = 2
+calls = [{{ tool = "search_files", args = {{ pattern = "button .Refund" }} }}]
+[[rule]]
+step = 3
+when = [{{ result = "search_files", contains = "[ref=" }}]
+calls = [{{ tool = "mcp__browser__browser_click", args = {{ element = "Refund", target = "button" }} }}]
+[[rule]]
+step = 4
+calls = [{{ tool = "mcp__browser__browser_evaluate", args = {{ function = "() => 1" }} }}]
+[[rule]]
+text = "Done."
+"#,
+        page()
+    );
+    fs::write(dir.path().join("web/script.toml"), script).unwrap();
+    let ran = crate::support::toolcrib()
+        .args(["run", "-p", "web", "--json", "Refund it."])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let run: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let calls = run["tool_calls"].as_array().unwrap();
+    let codes: Vec<_> = calls.iter().map(|call| call["code"].as_str().unwrap_or("ok")).collect();
+    assert_eq!(codes, ["ok", "ok", "ok", "not_available"], "{run:#}");
+    assert!(calls[0]["value"].as_str().unwrap().contains("Page Title: Shop"), "{run:#}");
+    assert!(calls[2]["value"].as_str().unwrap().contains("Page Title: Refunded"), "{run:#}");
+}

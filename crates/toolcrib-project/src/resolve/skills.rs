@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems};
+use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_core::ToolName;
 use toolcrib_engine::{Skill, SkillStep, Skills};
 
@@ -56,8 +56,12 @@ pub(crate) fn build_skill(
     names: &Names,
     problems: &Problems,
 ) -> Skill {
-    warn_of_foreign_tools(&file.allowed_tools, names, problems);
-    let tools = file.tools.iter().filter_map(|tool| resolve(tool, names, problems));
+    let allowed = AllowedTools::of(&file.allowed_tools, names, problems);
+    let body = allowed.instructions(file.body);
+    let tools: Vec<_> = match file.tools.is_empty() {
+        true => allowed.tools,
+        false => file.tools.iter().filter_map(|tool| resolve(tool, names, problems)).collect(),
+    };
     let steps = file.steps.iter().filter_map(|step| {
         let tool = resolve(&step.name, names, problems)?;
         Some(SkillStep { tool, note: step.remark.clone() })
@@ -66,7 +70,7 @@ pub(crate) fn build_skill(
     let own = place.root.folder(&format!("{}/{}", place.folder, file.id)).ok();
     let own = own.filter(|_| place.stamp.has_files);
     let mut skill =
-        Skill::new(file.id, file.description, file.body).tools(tools).steps(steps, file.on_skip);
+        Skill::new(file.id, file.description, body).tools(tools).steps(steps, file.on_skip);
     skill.tools_mode = file.tools_mode;
     skill.plugin = place.plugin.cloned();
     skill.origin = Some(origin);
@@ -82,22 +86,73 @@ fn resolve(tool: &Located<Arc<str>>, names: &Names, problems: &Problems) -> Opti
         .flatten()
 }
 
-/// `allowed-tools` is other hosts' key for the tools that a skill may call; Toolcrib reads the
-/// tools of a skill from `metadata`.
-fn warn_of_foreign_tools(allowed: &[Located<Arc<str>>], names: &Names, problems: &Problems) {
-    // Other hosts also write arguments: `Bash(git:*)`.
-    let name = |tool: &Located<Arc<str>>| -> String {
-        tool.value.split('(').next().unwrap_or_default().to_owned()
-    };
-    let is_foreign = |name: &String| {
-        !names.is_of_a_server(name) && !names.tools.iter().any(|known| **known == **name)
-    };
-    if let Some((tool, foreign)) =
-        allowed.iter().map(|tool| (tool, name(tool))).find(|(_, name)| is_foreign(name))
-    {
-        let message =
-            format!("`allowed-tools` names `{foreign}`, which is not a tool of this project");
-        let help = "it has no effect; tools of a skill are named in `metadata.toolcrib-tools`";
-        problems.push(Diagnostic::warning(&tool.at, message).help(help));
+/// The tools that `allowed-tools` names, and the names of those that this project does not have.
+struct AllowedTools {
+    tools: Vec<ToolName>,
+    missing: Vec<String>,
+}
+
+/// Names of tools of other hosts, and of the built-in tools that do the same.
+const OF_OTHER_HOSTS: [(&str, &str); 13] = [
+    ("AskUserQuestion", "clarify"),
+    ("Bash", "terminal"),
+    ("Edit", "patch_file"),
+    ("Glob", "list_files"),
+    ("Grep", "search_files"),
+    ("LS", "list_files"),
+    ("MultiEdit", "patch_file"),
+    ("Read", "read_file"),
+    ("Task", "task"),
+    ("TodoWrite", "todo_set"),
+    ("WebFetch", "fetch_url"),
+    ("WebSearch", "web_search"),
+    ("Write", "write_file"),
+];
+
+impl AllowedTools {
+    /// Each missing tool is a warning.
+    fn of(allowed: &[Located<Arc<str>>], names: &Names, problems: &Problems) -> Self {
+        let mut found = Self { tools: Vec::new(), missing: Vec::new() };
+        let mut in_arguments = false;
+        for named in allowed {
+            // Other hosts also write arguments, with blanks: `Bash(git add:*)`.
+            let was_in_arguments = in_arguments;
+            in_arguments =
+                (in_arguments || named.value.contains('(')) && !named.value.ends_with(')');
+            if was_in_arguments {
+                continue;
+            }
+            let word = named.value.split('(').next().unwrap_or_default();
+            let same = OF_OTHER_HOSTS.iter().find(|(theirs, _)| *theirs == word);
+            let tool = same.map_or(word, |(_, ours)| ours);
+            let is_known =
+                names.is_of_a_server(tool) || names.tools.iter().any(|known| **known == *tool);
+            match ToolName::new(tool).ok().filter(|_| is_known) {
+                Some(tool) if found.tools.contains(&tool) => {}
+                Some(tool) => found.tools.push(tool),
+                None if found.missing.iter().any(|missing| missing == word) => {}
+                None => {
+                    let message = format!(
+                        "`allowed-tools` names `{word}`, and this project has no such tool"
+                    );
+                    let help = match same {
+                        Some((_, ours)) => format!("switch on a toolset with `{ours}`"),
+                        None => "the skill says so to the model".to_owned(),
+                    };
+                    problems.push(Diagnostic::warning(&named.at, message).help(help));
+                    found.missing.push(word.to_owned());
+                }
+            }
+        }
+        found
+    }
+
+    /// The instructions, with a sentence on the missing tools.
+    fn instructions(&self, body: Arc<str>) -> Arc<str> {
+        if self.missing.is_empty() {
+            return body;
+        }
+        let missing = suggest::quoted(self.missing.iter().map(String::as_str));
+        format!("{body}\n\n(These tools of the skill are not available here: {missing}.)").into()
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct SkillFile {
     pub(crate) steps: Vec<Remarked>,
     /// `metadata.toolcrib-on-skip`.
     pub(crate) on_skip: OnSkip,
-    /// `allowed-tools`, for other hosts.
+    /// `allowed-tools`: the tools of a skill that names none in `metadata`.
     pub(crate) allowed_tools: Vec<Located<Arc<str>>>,
 }
 

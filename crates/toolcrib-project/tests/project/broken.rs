@@ -296,8 +296,10 @@ body"#,
     skills/foreign/SKILL.md:6:1: warning: unknown key `licence` in the frontmatter
         help: did you mean `license`?
     skills/foreign/SKILL.md:7:1: warning: unknown key `version` in the frontmatter
-    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, which is not a tool of this project
-        help: it has no effect; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, and this project has no such tool
+        help: switch on a toolset with `terminal`
+    skills/foreign/SKILL.md:8:33: warning: `allowed-tools` names `Read`, and this project has no such tool
+        help: switch on a toolset with `read_file`
     skills/foreign/SKILL.md:9:1: `toolcrib-tools` belongs under `metadata`
         help: write below `metadata:`, indented: toolcrib-tools: NAME NAME
     skills/foreign/SKILL.md:12:3: unknown key `toolcrib-tols` in `metadata`

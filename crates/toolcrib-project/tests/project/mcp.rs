@@ -176,8 +176,8 @@ fn names_of_remote_tools_are_taken_for_servers_that_there_are() {
     "#);
     let nothing = Folder::with("").skill("s", &skill("mcp__got__log"));
     insta::assert_snapshot!(nothing.problems(), @r#"
-    skills/s/SKILL.md:4:16: warning: `allowed-tools` names `mcp__git__log`, which is not a tool of this project
-        help: it has no effect; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/s/SKILL.md:4:16: warning: `allowed-tools` names `mcp__git__log`, and this project has no such tool
+        help: the skill says so to the model
     skills/s/SKILL.md:6:19: unknown MCP server `got`
         help: write `[mcp.got]`, and below it `command` or `url`
     "#);

@@ -8,7 +8,7 @@ use std::{
 use toolcrib_core::SkillId;
 use toolcrib_engine::{Engine, OnSkip, SkillFileError, ToolsMode, TurnOptions};
 
-use crate::folder::{DATABASE, Folder, SKILL, TOOL, block_on};
+use crate::folder::{DATABASE, Folder, RUN, SKILL, TOOL, block_on};
 
 const STEPS: &str = "---\nname: refunding\ndescription: Refunds.\nmetadata:\n  \
     toolcrib-tools-mode: hidden_until_active\n  toolcrib-steps:\n    - list_charges: Look first.\n    \
@@ -278,4 +278,30 @@ fn a_project_without_skills_takes_the_first_one_up() {
     assert_eq!(offered(&engine, None), ["list_charges"]);
     let _folder = folder.skill("billing", SKILL);
     assert_eq!(offered(&engine, Some("billing")), ["read_skill"]);
+}
+
+#[test]
+fn allowed_tools_of_a_published_skill_narrow_the_menu_and_name_what_is_off() {
+    let files = "[files.notes]\nfolder = 'notes'\n[[tool]]\nkind = 'files'\n";
+    let skill = "---\nname: tidy\ndescription: Tidies notes.\n\
+                 allowed-tools: Read, Grep Bash(git add:*) Bash\n---\nRead first.\n";
+    let folder = Folder::with(files).file("notes/a.md", "a").skill("tidy", skill);
+    let project = folder.load_as(RUN).unwrap();
+    let engine = project.engine_builder().build().unwrap();
+    let offered = |options: TurnOptions| {
+        block_on(async {
+            let mut turn = engine.turn(options).unwrap();
+            let iteration = turn.iteration().await.unwrap();
+            iteration.menu().names().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        })
+    };
+    assert_eq!(offered(TurnOptions::default()), "list_files read_file search_files read_skill");
+    let active = offered(TurnOptions::default().skill("tidy"));
+    assert_eq!(active, "read_file search_files read_skill");
+    let tidy = project.skills().get("tidy").unwrap().instructions().to_string();
+    let missing =
+        "Read first.\n\n(These tools of the skill are not available here: `Bash`, `Bash`.)";
+    assert_eq!(tidy, missing.replace("`Bash`, `Bash`", "`Bash`"));
+    let warnings = project.warnings().to_string();
+    assert!(warnings.contains("switch on a toolset with `terminal`"), "{warnings}");
 }
