@@ -50,6 +50,7 @@ const HELP: &str = "\
 Set up a project:
   init     Create a small project that runs at once
   trust    Trust the project of this folder, as it is now, to do what it declares
+  secret   Store, list and remove the secrets of this user's vault
   check    Load the project and report its contents, or all its errors
 
 Use its tools:
@@ -180,6 +181,7 @@ Examples:
   toolcrib init desk --from openapi.yaml
   toolcrib init local --from http://localhost:8000/openapi.json
   toolcrib init helper --from .mcp.json
+  toolcrib init web --with browser
   toolcrib run -p my-agent \"what do we know about the printer?\"")]
     Init(InitArgs),
     /// Trust the project of this folder, as it is now, to do what it declares
@@ -195,6 +197,11 @@ it declares. A project named with `-p` and a file named with `--import` need no 
 to you or to root. A project found in this folder or above it must be trusted once, and again after \
 its files change. See docs/project-file.md.")]
     Trust(TrustArgs),
+    /// Store, list and remove the secrets of this user's vault
+    Secret {
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
     /// Load the project and report its contents, or all its errors
     #[command(after_help = "\
 Examples:
@@ -458,11 +465,6 @@ Examples:
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
-    },
-    /// Store, list and remove the secrets of this user's vault
-    Secret {
-        #[command(subcommand)]
-        command: SecretCommand,
     },
     /// Show and accept changed definitions of servers and hubs
     Lock {

@@ -49,7 +49,7 @@ text = "Done."
     assert!(!std::path::Path::new(path).exists(), "the copy is removed: {path}");
 
     let (_, run) = project.json(&["run", "--attach", notes, "Read path /etc/hostname"]);
-    assert_eq!(run["tool_calls"][0]["code"], "ok", "the first rule: {run}");
+    assert_eq!(run["tool_calls"][0]["ok"], true, "the first rule: {run}");
     let (_, run) = project.json(&["run", "Read path /etc/hostname"]);
     assert_eq!(run["tool_calls"][0]["code"], "input_invalid", "{run}");
 

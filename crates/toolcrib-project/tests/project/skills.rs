@@ -295,7 +295,7 @@ fn allowed_tools_of_a_published_skill_narrow_the_menu_and_name_what_is_off() {
             iteration.menu().names().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         })
     };
-    assert_eq!(offered(TurnOptions::default()), "list_files read_file search_files read_skill");
+    assert_eq!(offered(TurnOptions::default()), "read_file list_files search_files read_skill");
     let active = offered(TurnOptions::default().skill("tidy"));
     assert_eq!(active, "read_file search_files read_skill");
     let tidy = project.skills().get("tidy").unwrap().instructions().to_string();
