@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// What a host knows of a turn beside the [`Identity`](crate::Identity) that it acts for. Tools read
-/// it from their [`ToolContext`](crate::ToolContext); it decides nothing.
+/// The host's information on a turn, beside the [`Identity`](crate::Identity) that it acts for. Tools read
+/// it from their [`ToolContext`](crate::ToolContext); no rule depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnInfo {

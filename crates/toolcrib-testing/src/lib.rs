@@ -8,7 +8,7 @@
 //! | a source that fails | [`faulty()`], [`Fault`] |
 //! | events and conversations | [`EventRecorder`], [`assert_replayable()`] |
 //! | time | [`paused()`], [`in_time()`] |
-//! | contract checks | [`check_provider()`], [`check_tool()`], [`Clause`] |
+//! | contract checks | [`check_provider()`], [`check_tool()`], [`assert_reducer()`], [`Clause`] |
 //!
 //! ```
 //! use serde_json::json;
@@ -48,8 +48,8 @@ mod tool;
 pub use self::{
     clock::{in_time, paused},
     contract::{
-        Checked, Clause, ProviderCheck, ToolCheck, Violation, Violations, check_provider,
-        check_tool,
+        Checked, Clause, ProviderCheck, ToolCheck, Violation, Violations, assert_reducer,
+        check_provider, check_tool,
     },
     faulty::{Fault, FaultyProvider, faulty},
     history::assert_replayable,

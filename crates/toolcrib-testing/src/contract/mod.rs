@@ -5,6 +5,7 @@ mod body;
 mod cap;
 mod generate;
 mod provider;
+mod reducer;
 mod schema;
 mod shape;
 mod tool;
@@ -13,6 +14,7 @@ use std::{collections::BTreeSet, error::Error, fmt};
 
 pub use self::{
     provider::{ProviderCheck, check_provider},
+    reducer::assert_reducer,
     tool::{ToolCheck, check_tool},
 };
 

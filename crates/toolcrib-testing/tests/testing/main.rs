@@ -15,5 +15,6 @@ mod histories;
 mod models;
 mod providers;
 mod recorder;
+mod reducers;
 mod support;
 mod tools;
