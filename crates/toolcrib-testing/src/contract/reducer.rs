@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 use toolcrib_core::{__internal::panic_text, Reducer, ReducerContext, ToolOutput};
 
+use crate::fail::fail;
+
 /// Checks a [`Reducer`] with outputs of its tool and the arguments of their calls: it does not panic,
 /// it returns the same for the same input, and no text becomes longer.
 ///
@@ -42,19 +44,25 @@ pub fn assert_reducer(
             let work = || reducer.reduce(output.clone(), ReducerContext::new(&args));
             let reduced = catch_unwind(AssertUnwindSafe(work));
             reduced.unwrap_or_else(|panic| {
-                panic!("the reducer of `{tool}` panics at output {number}: {}", panic_text(&*panic))
+                let panic = panic_text(&*panic);
+                fail(format!("the reducer of `{tool}` panics at output {number}: {panic}"))
             })
         };
         let reduced = reduce();
-        assert!(
-            reduced == reduce(),
-            "the reducer of `{tool}` returns something else for output {number} the second time"
-        );
+        if reduced != reduce() {
+            fail(format!(
+                "the reducer of `{tool}` returns something else for output {number} the second time"
+            ));
+        }
         let (before, after) = (output.value.chars().count(), reduced.value.chars().count());
-        assert!(
-            after <= before,
-            "the reducer of `{tool}` makes output {number} longer: {before} characters become {after}"
-        );
+        if after > before {
+            fail(format!(
+                "the reducer of `{tool}` makes output {number} longer: {before} characters become \
+                 {after}"
+            ));
+        }
     }
-    assert_eq!(tool, reducer.tool_name(), "the name of a reducer's tool changes");
+    if tool != reducer.tool_name() {
+        fail(format!("the reducer of `{tool}` changes the name of its tool"));
+    }
 }

@@ -35,7 +35,7 @@ fn what_a_reducer_must_not_do_is_found() {
                 output
                     .value
                     .lines()
-                    .take(args["keep"].as_u64().unwrap() as usize)
+                    .take(usize::try_from(args["keep"].as_u64().unwrap()).unwrap())
                     .collect::<String>(),
             )
         }),
