@@ -18,8 +18,8 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, explain, fresh, menu, questions, run,
-    run_session::ChosenSession, skills, turn_options, usage, with_project,
+    ChosenModel, Problem, Purpose, approvals, approver, explain, export_spans, fresh, menu,
+    questions, run, run_session::ChosenSession, skills, turn_options, usage, with_project,
 };
 use crate::{
     args::{ChatArgs, Global, Situation},
@@ -96,6 +96,7 @@ impl<'a> Chat<'a> {
             chosen.adapt(&mut situation)?;
         }
         let agent = run::agent(project, &situation, !global.quiet).await?;
+        export_spans(agent.engine())?;
         let usage_store = match &chosen {
             Some(chosen) => Some(chosen.usage_store()),
             None => usage::store_without_session(project).await?,

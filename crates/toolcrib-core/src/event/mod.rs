@@ -11,6 +11,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "tracing")]
+pub use self::spans::{RequestSpan, SpanLink};
 pub use self::{
     hub::{EventStream, Events, Subscription, UnknownEventError},
     recorder::{TurnEvents, millis},

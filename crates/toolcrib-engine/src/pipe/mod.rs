@@ -356,6 +356,7 @@ impl Batch<'_> {
             kv: self.engine.kv.clone().filter(|_| tool.capabilities().all_kv().next().is_some()),
             kv_areas: self.kv_areas(tool),
             clarifier: self.clarifier(tool, call, wait),
+            traceparent: self.events.traceparent(&call.id),
             handles: self.handles(tool, call, wait),
         };
         (parts.into(), progress)
