@@ -222,6 +222,11 @@ fn a_run_sends_its_spans_before_it_ends() {
     let turn = spans.iter().find(|span| span.parent_span_id.is_empty()).unwrap();
     assert_eq!(turn.name, "invoke_agent default");
     assert_eq!(of(turn, "gen_ai.operation.name").as_deref(), Some("invoke_agent"));
+    for number in ["gen_ai.usage.input_tokens", "toolcrib.iterations"] {
+        let attribute = turn.attributes.iter().find(|one| one.key == number).unwrap();
+        let value = attribute.value.as_ref().and_then(|value| value.value.as_ref());
+        assert!(matches!(value, Some(Attribute::IntValue(1..))), "{number}: {value:?}");
+    }
     assert!(spans.iter().all(|span| span.trace_id == turn.trace_id));
     let within = |name: &str, parent: &Span| {
         let mut named = spans.iter().filter(|span| span.name.starts_with(name));

@@ -173,7 +173,7 @@ impl Open<'_> {
                 let spans = self.0.remove(turn);
                 if let Some(span) = spans.as_ref().and_then(|spans| spans.get(&Key::Turn)) {
                     span.record("toolcrib.stopped", &**stopped);
-                    span.record("toolcrib.iterations", *iterations);
+                    span.record("toolcrib.iterations", number(*iterations));
                     spend(span, *usage);
                     if let Some(error) = error {
                         fail(span, stopped, Some(error));
@@ -183,12 +183,12 @@ impl Open<'_> {
             }
             EventKind::IterationEnd { tool_calls } => {
                 self.close(turn, &Key::Iteration(iteration), |span| {
-                    span.record("toolcrib.tool_calls", *tool_calls);
+                    span.record("toolcrib.tool_calls", number(*tool_calls));
                 })
             }
             EventKind::DiscoveryCompleted { provider, tool_count, .. } => {
                 self.close(turn, &Key::Discovery(iteration, Arc::clone(provider)), |span| {
-                    span.record("toolcrib.tool_count", *tool_count);
+                    span.record("toolcrib.tool_count", number(*tool_count));
                 })
             }
             EventKind::DiscoveryFailed { provider, error, error_class, .. } => {
@@ -197,8 +197,8 @@ impl Open<'_> {
             }
             EventKind::ModelEnd { calls, usage, bytes, error, error_class, .. } => {
                 self.close(turn, &Key::Model(iteration), |span| {
-                    span.record("toolcrib.tool_calls", *calls);
-                    span.record("toolcrib.response_bytes", *bytes);
+                    span.record("toolcrib.tool_calls", number(*calls));
+                    span.record("toolcrib.response_bytes", number(*bytes));
                     spend(span, *usage);
                     if let Some(error) = error {
                         let class = error_class.map_or("cancelled", |class| class.as_str());
@@ -208,7 +208,7 @@ impl Open<'_> {
             }
             EventKind::ToolEnd { call_id, code, produced_bytes, .. } => {
                 self.close(turn, &Key::Call(Arc::clone(call_id)), |span| {
-                    span.record("toolcrib.produced_bytes", *produced_bytes);
+                    span.record("toolcrib.produced_bytes", number(*produced_bytes));
                     if let Some(code) = code {
                         // The cause may quote the tool's result.
                         fail(span, code.as_str(), None);
@@ -257,14 +257,14 @@ impl Open<'_> {
             EventKind::IterationStart => {
                 let span = info_span!(
                     target: "toolcrib", parent: parent, "iteration",
-                    toolcrib.iteration = iteration, toolcrib.tool_calls = Empty,
+                    toolcrib.iteration = iteration.map(number), toolcrib.tool_calls = Empty,
                 );
                 (Key::Iteration(iteration), span)
             }
             EventKind::DiscoveryStarted { provider, attempt } => {
                 let span = info_span!(
                     target: "toolcrib", parent: parent, "discovery",
-                    toolcrib.provider = &**provider, toolcrib.attempt = attempt,
+                    toolcrib.provider = &**provider, toolcrib.attempt = number(*attempt),
                     toolcrib.tool_count = Empty, error.type = Empty,
                     otel.status_code = Empty, otel.status_description = Empty,
                 );
@@ -278,8 +278,8 @@ impl Open<'_> {
                     gen_ai.request.model = &**model,
                     gen_ai.usage.input_tokens = Empty,
                     gen_ai.usage.output_tokens = Empty,
-                    toolcrib.messages = messages, toolcrib.tools = tools,
-                    toolcrib.request_bytes = bytes, toolcrib.response_bytes = Empty,
+                    toolcrib.messages = number(*messages), toolcrib.tools = number(*tools),
+                    toolcrib.request_bytes = number(*bytes), toolcrib.response_bytes = Empty,
                     toolcrib.tool_calls = Empty, error.type = Empty,
                     otel.status_code = Empty, otel.status_description = Empty,
                 );
@@ -355,9 +355,14 @@ impl Open<'_> {
     }
 }
 
+/// A number for exporters: that of OpenTelemetry writes unsigned ones as text.
+fn number(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
 fn spend(span: &Span, usage: Usage) {
-    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    span.record("gen_ai.usage.input_tokens", number(usage.input_tokens));
+    span.record("gen_ai.usage.output_tokens", number(usage.output_tokens));
 }
 
 fn fail(span: &Span, class: &str, description: Option<&str>) {

@@ -4,7 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use example_frameworks::{heating_off_tool, policy, weather_tool};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{TryStreamExt as _, stream};
 use genai::{
     Client, ModelIden, ServiceTarget,
     adapter::AdapterKind,

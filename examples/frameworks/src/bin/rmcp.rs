@@ -1,7 +1,7 @@
-//! An rmcp server whose tools are those of an engine. A client of rmcp lists and calls them.
+//! An engine's tools in an rmcp server, and the gateway of an engine. A client of rmcp lists and calls them.
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
 use example_frameworks::engine;
 use rmcp::{
@@ -13,8 +13,12 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Value, json};
-use tokio::io::duplex;
-use toolcrib::prelude::*;
+use tokio::io::{DuplexStream, duplex};
+use toolcrib::{
+    CancellationToken,
+    mcp::{Access, Gateway},
+    prelude::*,
+};
 
 // snippet
 struct Served(Engine);
@@ -62,27 +66,53 @@ fn internal(error: impl Error) -> ErrorData {
 }
 // end
 
+/// Serves an engine as the gateway does, until its client has gone.
+async fn serve(engine: Engine, there: DuplexStream) -> Result<(), Box<dyn Error + Send + Sync>> {
+    // snippet
+    let (read, write) = tokio::io::split(there);
+    let gateway = Gateway::builder(engine).build();
+    gateway.serve_stdio(read, write, Access::new(), CancellationToken::new()).await?;
+    // end
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    println!("a handler of rmcp:");
     let (here, there) = duplex(64 * 1024);
+    let served = Served(engine()?);
     let server = tokio::spawn(async move {
-        let served = Served(engine().map_err(|error| error.to_string())?);
-        served.serve(there).await.map_err(|error| error.to_string())
+        let running = served.serve(there).await?;
+        running.waiting().await?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(())
     });
+    client(here).await?;
+    server.await?.map_err(|error| error.to_string())?;
+
+    println!("the gateway:");
+    let (here, there) = duplex(64 * 1024);
+    let server = tokio::spawn(serve(engine()?, there));
+    client(here).await?;
+    server.await?.map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// A client of rmcp.
+async fn client(here: DuplexStream) -> Result<(), Box<dyn Error>> {
     let client = ().serve(here).await?;
     for tool in client.list_all_tools().await? {
-        println!("offered: {}", tool.name);
+        println!("  offered: {}", tool.name);
     }
-    for (name, arguments) in [("weather", json!({ "city": "Bergen" })), ("heating_off", json!({}))]
-    {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let call = CallToolRequestParams::new(name).with_arguments(arguments);
-        let result = client.call_tool(call).await?;
-        let text = result.content.iter().filter_map(|block| block.as_text());
-        let text: String = text.map(|block| block.text.as_str()).collect();
-        println!("{name}: {text} (error: {})", result.is_error.unwrap_or_default());
+    let arguments = json!({ "city": "Bergen" }).as_object().cloned().unwrap_or_default();
+    let call = CallToolRequestParams::new("weather").with_arguments(arguments);
+    let result = client.call_tool(call).await?;
+    let text = result.content.iter().filter_map(|block| block.as_text());
+    let text: String = text.map(|block| block.text.as_str()).collect();
+    println!("  weather: {text}");
+    match client.call_tool(CallToolRequestParams::new("heating_off")).await {
+        Ok(result) => println!("  heating_off: error: {}", result.is_error.unwrap_or_default()),
+        Err(error) => println!("  heating_off: {error}"),
     }
     client.cancel().await?;
-    server.await??.cancel().await?;
     Ok(())
 }
