@@ -17,8 +17,8 @@ use crate::{
 const FOLDER: &str = "examples/frameworks";
 const PAGE: &str = "docs/frameworks.md";
 
-/// The result of the call that both clients make.
-const CLIENTS_PRINT: [&str; 2] = ["offered: 25", "result: "];
+/// In the output of both clients.
+const CLIENTS_PRINT: [&str; 2] = ["offered: ", "\"charge_id\":75"];
 
 /// Runs the Rust programs, each without network, and the clients in Python and TypeScript. The peers must
 /// be installed.
