@@ -146,10 +146,14 @@ pub(crate) fn items<'a>(object: &'a JsonValue, name: &str) -> impl Iterator<Item
 }
 
 /// A copy of a project without its state, removed on drop.
-struct Copy(PathBuf);
+pub(crate) struct Copy(PathBuf);
 
 impl Copy {
-    fn of(project: &Path) -> Result<Self, Problem> {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn of(project: &Path) -> Result<Self, Problem> {
         let folder = env::temp_dir().join(format!("toolcrib-xtask-{}", process::id()));
         let copy = Self(folder);
         copy_folder(project, &copy.0).map_err(|error| {

@@ -16,6 +16,7 @@ mod conformance;
 mod counts;
 mod crash;
 mod example;
+mod frameworks;
 mod gateways;
 mod harm;
 mod links;
@@ -39,8 +40,8 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, CRASH, DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PACKAGE, PACKAGE_MUSL, PEERS,
-        PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
+        COUNTS, CRASH, DOCS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
+        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -51,7 +52,7 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
   full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
-            one by one, counts, `package`, and whether all crates could be published
+            one by one, counts, `package`, `otlp`, `frameworks`, and whether all crates could be published
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node; `package musl` for every Linux
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
@@ -70,6 +71,10 @@ Commands:
   api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy
+  frameworks
+            the programs of examples/frameworks: tools in rig and rmcp, a model of genai, clients in Python and
+            TypeScript
+  otlp      the tests of traces in OTLP, with the feature `otlp` of the program
   counts    instructions and allocations, compared with benches/baseline.json; --bless makes
             them the baseline
   bench     times and memory, written into docs/benchmarks.md. Run nothing else meanwhile
@@ -101,6 +106,8 @@ fn main() -> ExitCode {
         ["api"] => API,
         ["api", "--bless"] => BLESS_API,
         ["example"] => EXAMPLE,
+        ["frameworks"] => FRAMEWORKS,
+        ["otlp"] => OTLP,
         ["crash"] => CRASH,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,

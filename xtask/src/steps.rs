@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, example, gateways,
-    harm, links, listed, oracle, package, peers, postgres,
+    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, example,
+    frameworks, gateways, harm, links, listed, oracle, package, peers, postgres,
     problem::Problem,
     prose, search_bench, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -59,6 +59,9 @@ const PUBLIC_API: Step = Step { name: "public API", check: api::check };
 const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
+const FRAMEWORKS_RUN: Step = Step { name: "frameworks", check: frameworks::check };
+const FRAMEWORKS_PAGE: Step = Step { name: "page of frameworks", check: frameworks::check_page };
+const OTLP_TESTS: Step = Step { name: "OTLP", check: otlp_tests };
 const COUNTED: Step = Step { name: "counts", check: counts::check };
 const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
@@ -76,6 +79,7 @@ pub(crate) const TEST: &[Step] = &[
     LINKS,
     PROSE_CHECK,
     BOOK_PAGES,
+    FRAMEWORKS_PAGE,
     DEPENDENCIES,
     CLIPPY_AND_INSTALLS,
     TESTS,
@@ -87,7 +91,7 @@ pub(crate) const TEST: &[Step] = &[
     CONFORMANCE_SAMPLE,
 ];
 pub(crate) const LINT: &[Step] =
-    &[FORMAT, SIZES, UNSAFE, LINKS, PROSE_CHECK, BOOK_PAGES, DEPENDENCIES, CLIPPY];
+    &[FORMAT, SIZES, UNSAFE, LINKS, PROSE_CHECK, BOOK_PAGES, FRAMEWORKS_PAGE, DEPENDENCIES, CLIPPY];
 pub(crate) const PROSE: &[Step] = &[PROSE_CHECK];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
@@ -101,6 +105,8 @@ pub(crate) const API: &[Step] = &[PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];
 pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
+pub(crate) const FRAMEWORKS: &[Step] = &[FRAMEWORKS_PAGE, OTHERS, FRAMEWORKS_RUN];
+pub(crate) const OTLP: &[Step] = &[OTLP_TESTS];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
 pub(crate) const PACKAGE: &[Step] = &[PACKAGE_TOOLS, PACKAGES];
@@ -111,6 +117,8 @@ pub(crate) const FULL: &[Step] = &[
     OTHERS,
     POSTGRES,
     LONG_TESTS,
+    OTLP_TESTS,
+    FRAMEWORKS_RUN,
     PORTABLE_BUILD,
     ALONE,
     COUNTED,
@@ -198,6 +206,13 @@ fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
     let mut cargo = workspace.cargo(["test", "--workspace"]);
     cargo.env("TOOLCRIB_FULL", "1");
     run_tests(cargo, workspace)
+}
+
+/// The tests of the program with its feature `otlp`, which CI does not compile.
+fn otlp_tests(workspace: &Workspace) -> Result<(), Problem> {
+    let args =
+        ["test", "--workspace", "--features", "toolcrib-cli/otlp", "--test", "cli", "--", "otlp::"];
+    run_tests(workspace.cargo(args), workspace)
 }
 
 fn run_tests(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {

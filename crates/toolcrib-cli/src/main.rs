@@ -11,6 +11,8 @@ mod args;
 mod clients;
 mod commands;
 mod exit;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 mod signals;
 mod trace;
@@ -52,6 +54,8 @@ fn start(cli: Cli, watching: io::Result<CancellationToken>) -> Result<Exit, Prob
     let runtime =
         runtime().map_err(|error| internal("the async runtime cannot be started", &error))?;
     let outcome = runtime.block_on(commands::dispatch(cli, cancellation));
+    #[cfg(feature = "otlp")]
+    otlp::flush();
     // A tool body that ignores cancellation is abandoned, not awaited.
     runtime.shutdown_background();
     outcome

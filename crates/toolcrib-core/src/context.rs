@@ -144,6 +144,8 @@ pub struct ToolContextParts {
     pub attachments: Option<Arc<Attachments>>,
     /// Asks the person of the turn, if the tool declares it.
     pub clarifier: Option<Arc<dyn Clarifier>>,
+    /// The trace context of the call; if absent, the call is in no trace.
+    pub traceparent: Option<Arc<str>>,
     /// The granter's handles, one per type.
     pub handles: Vec<Arc<dyn Any + Send + Sync>>,
 }
@@ -178,6 +180,7 @@ impl ToolContextParts {
             kv_areas: Vec::new(),
             attachments: None,
             clarifier: None,
+            traceparent: None,
             handles: Vec::new(),
         }
     }
@@ -220,6 +223,12 @@ impl ToolContext {
     /// The identity that the call is made for.
     pub fn identity(&self) -> &Identity {
         &self.0.identity
+    }
+
+    /// The call's span as W3C `traceparent`, for a remote system that continues the trace. `None`
+    /// unless the engine [exports its spans](crate::Events::write_linked_spans).
+    pub fn traceparent(&self) -> Option<&str> {
+        self.0.traceparent.as_deref()
     }
 
     /// The iteration of the turn, from 1.

@@ -73,6 +73,8 @@ mod usage;
 mod wide_integers;
 mod withheld_tool;
 
+#[cfg(feature = "tracing")]
+pub use self::event::SpanLink;
 pub use self::{
     agent_task::{AgentTask, Delegate, DelegateHandle},
     approval::{
@@ -167,6 +169,8 @@ pub use tokio_util::sync::CancellationToken;
 /// any version.
 #[doc(hidden)]
 pub mod __internal {
+    #[cfg(feature = "tracing")]
+    pub use crate::event::RequestSpan;
     #[cfg(feature = "schema")]
     pub use crate::schema::{
         CompiledSchema, check_schema, check_schema_work, check_uncompiled, must_be_compiled,

@@ -17,6 +17,7 @@ use super::{
     names, progress,
     result::{self, Data},
     session::Step,
+    span::CallSpan,
 };
 
 /// The parameters; others are ignored.
@@ -41,6 +42,7 @@ pub(super) async fn call(
         entry.protocol = Some(exchange.era.version().to_string());
         entry
     };
+    let span = CallSpan::open(exchange, &entry);
     let answer = match serde_json::from_value::<Call>(params) {
         Ok(call) => {
             entry.tool = Some(Arc::clone(&call.name));
@@ -48,7 +50,7 @@ pub(super) async fn call(
                 let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
                 entry.arguments = Some(args_digest(&call.name, &arguments));
             }
-            answer(exchange, call, recheck, &mut entry).await
+            span.around(answer(exchange, call, recheck, &mut entry)).await
         }
         Err(_) => {
             let message =
@@ -60,6 +62,7 @@ pub(super) async fn call(
         entry.error = Some(error.message.as_ref().into());
     }
     entry.duration_ms = millis(began.elapsed());
+    span.close(&entry);
     gateway.log(entry);
     answer
 }

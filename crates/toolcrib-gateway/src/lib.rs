@@ -54,6 +54,7 @@ mod servers;
 mod session;
 mod sessions;
 mod skills;
+mod span;
 mod stdio;
 mod tls;
 

@@ -103,17 +103,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 /// The spans of a run with two iterations, a source that fails once and a tool that fails.
 const TREE: &str = "\
 request
-  turn principal=ann iterations=2 stopped=answered gen_ai.usage.input_tokens=20
-    iteration iteration=1 tool_calls=2
-      discovery provider=registry tool_count=2
-      discovery provider=faulty > static error=unreachable
-      model_call gen_ai.usage.input_tokens=10
-      tool_call gen_ai.tool.name=t code=ok
-      tool_call gen_ai.tool.name=failing code=execution_failed error=execution_failed
-    iteration iteration=2 tool_calls=0
-      discovery provider=registry tool_count=2
-      discovery provider=faulty > static tool_count=1
-      model_call gen_ai.usage.input_tokens=10
+  turn toolcrib.principal=ann toolcrib.iterations=2 toolcrib.stopped=answered gen_ai.usage.input_tokens=20
+    iteration toolcrib.iteration=1 toolcrib.tool_calls=2
+      discovery toolcrib.provider=registry toolcrib.tool_count=2
+      discovery toolcrib.provider=faulty > static error.type=source
+      model_call toolcrib.tool_calls=2 gen_ai.usage.input_tokens=10
+      tool_call gen_ai.tool.name=t
+      tool_call gen_ai.tool.name=failing error.type=execution_failed
+    iteration toolcrib.iteration=2 toolcrib.tool_calls=0
+      discovery toolcrib.provider=registry toolcrib.tool_count=2
+      discovery toolcrib.provider=faulty > static toolcrib.tool_count=1
+      model_call toolcrib.tool_calls=0 gen_ai.usage.input_tokens=10
 ";
 
 #[tokio::test]
@@ -141,16 +141,15 @@ async fn each_turn_iteration_discovery_model_call_and_tool_call_has_a_span() {
     agent.run("Print this, hush.", options).await.into_answer().unwrap();
     drop(outside);
     let shown = [
-        "principal",
-        "iterations",
-        "stopped",
-        "iteration",
-        "tool_calls",
-        "provider",
-        "tool_count",
+        "toolcrib.principal",
+        "toolcrib.iterations",
+        "toolcrib.stopped",
+        "toolcrib.iteration",
+        "toolcrib.tool_calls",
+        "toolcrib.provider",
+        "toolcrib.tool_count",
         "gen_ai.tool.name",
-        "code",
-        "error",
+        "error.type",
         "gen_ai.usage.input_tokens",
     ];
     assert_eq!(spans.tree(&shown), TREE);
@@ -188,9 +187,12 @@ async fn turns_that_no_runner_drives_have_spans_of_their_calls_and_leave_none_op
         let mut iteration = turn.iteration().await.unwrap();
         iteration.execute(vec![call("c1", "t", json!({ "n": number }))]).await;
     }
-    let once = "discovery provider=outer error=gone\ntool_call code=ok\n";
+    let once = "discovery toolcrib.provider=outer otel.status_description=gone\n\
+                tool_call gen_ai.tool.name=t\n";
     assert_eq!(
-        spans.tree(&["provider", "code", "error"]).replace("discovery provider=registry\n", ""),
+        spans
+            .tree(&["toolcrib.provider", "gen_ai.tool.name", "otel.status_description"])
+            .replace("discovery toolcrib.provider=registry\n", ""),
         once.repeat(3)
     );
 }

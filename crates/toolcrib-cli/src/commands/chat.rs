@@ -19,7 +19,7 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, attachments, explain, fresh, menu,
+    ChosenModel, Problem, Purpose, approvals, approver, attachments, explain, export_spans, fresh, menu,
     questions, run, run_session::ChosenSession, skills, turn_options, usage, with_project,
 };
 use crate::{
@@ -99,6 +99,7 @@ impl<'a> Chat<'a> {
             chosen.adapt(&mut situation)?;
         }
         let agent = run::agent(project, &situation, !global.quiet).await?;
+        export_spans(agent.engine())?;
         let usage_store = match &chosen {
             Some(chosen) => Some(chosen.usage_store()),
             None => usage::store_without_session(project).await?,

@@ -309,6 +309,18 @@ fn engine(project: &Project) -> Result<Engine, Problem> {
     project.engine_builder().build().map_err(|error| Problem::invalid(error.to_string()))
 }
 
+/// Exports the spans of an engine, if the program is built with OTLP and the environment names an
+/// endpoint.
+fn export_spans(engine: &Engine) -> Result<(), Problem> {
+    #[cfg(feature = "otlp")]
+    return crate::otlp::export(engine.events());
+    #[cfg(not(feature = "otlp"))]
+    {
+        let _ = engine;
+        Ok(())
+    }
+}
+
 /// Resolves the named skills.
 fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> {
     let unknown = |name: &str| {

@@ -17,7 +17,7 @@ use super::{
     ChosenModel, Problem, Purpose, approver, attachments,
     call_arguments::{read_stdin, read_text},
     catalog::identity,
-    fresh, json_lines, menu,
+    export_spans, fresh, json_lines, menu,
     models::first_configured,
     project_flags, questions,
     recording::Recording,
@@ -128,6 +128,7 @@ async fn follow(
         () = cancellation.cancelled() => return Err(Problem::cancelled()),
     };
 
+    export_spans(agent.engine())?;
     let own_model = own_model(project, &args.situation);
     let model = own_model.unwrap_or_else(|| agent.model()).name().to_owned();
     let mut turn = turn_options(project, &args.situation, cancellation.clone())?;

@@ -16,8 +16,8 @@ use toolcrib_project::Project;
 
 use self::reload::Reload;
 use super::{
-    ChosenModel, Problem, Purpose, approver, engine, json_lines, mcp::ask_all, personality, skills,
-    with_project,
+    ChosenModel, Problem, Purpose, approver, engine, export_spans, json_lines, mcp::ask_all,
+    personality, skills, with_project,
 };
 use crate::{
     args::{Fresh, Global, HttpAddress, ServeArgs, claims},
@@ -97,6 +97,7 @@ async fn configured(
         let log = Arc::clone(log);
         engine.events().on("*", move |event: &Event| log(event))?;
     }
+    export_spans(&engine)?;
     // Events are produced once there is a subscriber.
     if !global.quiet && project.watches_skills() {
         engine.events().on("skill.reload_failed", output::reload_failed)?;

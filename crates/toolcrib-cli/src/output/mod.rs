@@ -133,6 +133,16 @@ pub(crate) fn complain(message: &str) {
     note!("{BAD}error{BAD:#}: {}", safe(message));
 }
 
+/// Prints that a collector of traces cannot be reached or refuses them.
+#[cfg(feature = "otlp")]
+pub(crate) fn not_exported(error: &dyn std::fmt::Display) {
+    note!(
+        "{WARN}warning{WARN:#}: traces cannot be exported, and are dropped: {}; check \
+         `OTEL_EXPORTER_OTLP_ENDPOINT`",
+        safe(&error.to_string())
+    );
+}
+
 /// Prints errors of project files, each with its position.
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {

@@ -40,6 +40,8 @@ mod models;
 mod night_shift;
 mod oauth;
 mod operate;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod own_databases;
 mod peers;
 mod personality;

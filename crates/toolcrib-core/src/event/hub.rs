@@ -6,6 +6,9 @@ use std::{
     },
 };
 
+#[cfg(feature = "tracing")]
+use std::sync::Weak;
+
 use parking_lot::{Mutex, MutexGuard};
 
 use tokio::sync::broadcast;
@@ -39,6 +42,9 @@ struct Hub {
     /// Number of listeners and streams; zero means that no event needs to be built.
     audience: AtomicUsize,
     next_id: AtomicU64,
+    /// The spans that are written, for requests and for the trace context of calls.
+    #[cfg(feature = "tracing")]
+    spans: Mutex<Weak<super::spans::SpanWriter>>,
 }
 
 /// The source of a hub's streams.
@@ -146,6 +152,18 @@ impl Events {
             }
         };
         EventStream { receiver, ahead: None }
+    }
+
+    /// The writer of spans that was added last.
+    #[cfg(feature = "tracing")]
+    pub(super) fn spans(&self) -> Option<Arc<super::spans::SpanWriter>> {
+        lock(&self.0.spans).upgrade()
+    }
+
+    /// The listener of a writer of spans owns it.
+    #[cfg(feature = "tracing")]
+    pub(super) fn set_spans(&self, writer: &Arc<super::spans::SpanWriter>) {
+        *lock(&self.0.spans) = Arc::downgrade(writer);
     }
 
     /// Whether there are listeners or streams.

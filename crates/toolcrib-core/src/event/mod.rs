@@ -12,6 +12,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "tracing")]
+pub use self::spans::{RequestSpan, SpanLink};
 pub use self::{
     channel::ChannelAdapter,
     hub::{EventStream, Events, Subscription, UnknownEventError},

@@ -93,6 +93,18 @@ impl TurnEvents {
         }
     }
 
+    /// The span of a call as W3C `traceparent`, after its `tool.start`. `None` unless the engine's
+    /// spans are [linked](Events::write_linked_spans).
+    pub fn traceparent(&self, call_id: &str) -> Option<Arc<str>> {
+        #[cfg(feature = "tracing")]
+        return self.engine.spans()?.traceparent(&self.turn_id, call_id);
+        #[cfg(not(feature = "tracing"))]
+        {
+            let _ = call_id;
+            None
+        }
+    }
+
     /// Closes the run's events and streams.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);

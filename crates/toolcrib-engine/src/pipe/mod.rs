@@ -385,6 +385,7 @@ impl Batch<'_> {
             kv_areas: self.kv_areas(tool),
             attachments: tool.capabilities().attachments.then(|| Arc::clone(self.attachments)),
             clarifier: self.clarifier(tool, call, wait),
+            traceparent: self.events.traceparent(&call.id),
             handles: self.handles(tool, call, wait),
         };
         (parts.into(), progress)

@@ -69,13 +69,14 @@ impl RemoteCall {
         let over = CancellationToken::new();
         let _over = over.clone().drop_guard();
         let caller = client.map(|ClientHandle(client)| {
-            Caller::new(Arc::clone(client), Arc::clone(&self.server), over)
+            Caller::new(Arc::clone(client), Arc::clone(&self.server), over).within(cx.traceparent())
         });
         let Value::Object(arguments) = args else {
             return Err(ToolError::input_invalid("the arguments must be a JSON object"));
         };
         let arguments = Arc::new(arguments);
         let idempotency_key = Arc::<str>::from(cx.idempotency_key());
+        let traceparent = cx.traceparent().map(Arc::<str>::from);
         let mut tried_before = false;
         loop {
             let live = tokio::select! {
@@ -88,6 +89,7 @@ impl RemoteCall {
                 tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
                 idempotency_key: Arc::clone(&idempotency_key),
+                traceparent: traceparent.clone(),
                 on_progress: Arc::new(move |message, count| {
                     let percent = percent_of(count);
                     let count = Some(count);

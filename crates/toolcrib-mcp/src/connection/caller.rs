@@ -39,6 +39,19 @@ impl Caller {
         Self { client, server, meta, log_level, requests: Arc::default(), over }
     }
 
+    /// The same for a call with a span, whose trace context replaces the client's.
+    pub(crate) fn within(mut self, traceparent: Option<&str>) -> Self {
+        if let (Some(own), Some(meta)) = (traceparent, &mut self.meta) {
+            let meta = Arc::make_mut(meta);
+            let theirs = meta.shift_remove("traceparent");
+            // `tracestate` belongs to its trace.
+            if trace(theirs.as_ref().and_then(Value::as_str)) != trace(Some(own)) {
+                meta.shift_remove("tracestate");
+            }
+        }
+        self
+    }
+
     /// The metadata for the server.
     pub(super) fn meta(&self) -> Option<&Map<String, Value>> {
         self.meta.as_deref()
@@ -97,6 +110,11 @@ impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller").field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// The trace of a `traceparent`.
+fn trace(traceparent: Option<&str>) -> Option<&str> {
+    traceparent?.split('-').nth(1)
 }
 
 /// Metadata that a server receives unchanged. The protocol's own fields are about one connection.

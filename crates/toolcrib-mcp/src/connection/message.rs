@@ -43,6 +43,8 @@ pub(super) enum Request {
         arguments: Arc<Map<String, Value>>,
         #[serde(skip)]
         idempotency_key: Arc<str>,
+        #[serde(skip)]
+        traceparent: Option<Arc<str>>,
         #[serde(flatten)]
         round: Option<Round>,
         #[serde(skip)]
@@ -138,9 +140,11 @@ impl Request {
         introduction: Option<&Introduction>,
     ) -> serde_json::Result<Vec<u8>> {
         let progress_token = self.on_progress().map(|_| id);
-        let idempotency_key = match self {
-            Self::CallTool { idempotency_key, .. } => Some(&**idempotency_key),
-            _ => None,
+        let (idempotency_key, traceparent) = match self {
+            Self::CallTool { idempotency_key, traceparent, .. } => {
+                (Some(&**idempotency_key), traceparent.as_deref())
+            }
+            _ => (None, None),
         };
         let introduction = introduction.map(|introduction| &introduction.meta);
         let passed_on = self.caller().and_then(Caller::meta);
@@ -156,6 +160,7 @@ impl Request {
                 meta: has_meta.then_some(Meta {
                     progress_token,
                     idempotency_key,
+                    traceparent,
                     log_level,
                     introduction,
                     passed_on,
@@ -201,6 +206,8 @@ struct Meta<'a> {
     progress_token: Option<i64>,
     #[serde(rename = "toolcrib/idempotency-key", skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
     #[serde(rename = "io.modelcontextprotocol/logLevel", skip_serializing_if = "Option::is_none")]
     log_level: Option<&'a str>,
     #[serde(flatten)]

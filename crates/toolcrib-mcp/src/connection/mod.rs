@@ -145,6 +145,8 @@ pub(crate) struct CallRequest {
     pub(crate) arguments: Arc<Map<String, Value>>,
     /// By which the server may recognize a repeated call.
     pub(crate) idempotency_key: Arc<str>,
+    /// The span of the call.
+    pub(crate) traceparent: Option<Arc<str>>,
     /// Receives the server's progress.
     pub(crate) on_progress: OnProgress,
     /// Whom the server may ask meanwhile.

@@ -84,6 +84,7 @@ impl Connection {
         let request = |round| Request::CallTool {
             tool: Arc::clone(&call.tool),
             arguments: Arc::clone(&call.arguments),
+            traceparent: call.traceparent.clone(),
             idempotency_key: Arc::clone(&call.idempotency_key),
             round,
             on_progress: Arc::clone(&call.on_progress),
