@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     block::{ContentBlock, write_blocks},
+    fence,
     json::PlainJson,
     name::ToolName,
 };
@@ -70,9 +71,14 @@ impl Message {
         Self::User { text: text.into() }
     }
 
-    /// Whether it is a result with content of an unknown author.
+    /// Whether it has content of an unknown author: in a result, or within a
+    /// [fence](crate::fence()) in a user message.
     pub fn is_untrusted(&self) -> bool {
-        matches!(self, Self::Tool { untrusted: true, .. })
+        match self {
+            Self::User { text } => text.contains(fence::OPEN),
+            Self::Assistant { .. } => false,
+            Self::Tool { untrusted, .. } => *untrusted,
+        }
     }
 
     /// A message of the tool layer to the model between iterations, such as that some tools are
