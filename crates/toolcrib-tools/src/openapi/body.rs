@@ -136,7 +136,8 @@ impl Reader<'_> {
             let declared = encodings.and_then(|all| all.get(name)?.get("contentType")?.as_str());
             // Of several, such as `image/png, image/*`, only one can be sent.
             let is_one = |media: &&str| {
-                !media.contains([',', '*']) && media.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+                !media.contains([',', '*'])
+                    && media.chars().all(|c| c == ' ' || c.is_ascii_graphic())
             };
             let declared = declared.filter(is_one);
             let of_list = schema.get("items").unwrap_or(schema);

@@ -239,11 +239,17 @@ fn multipart(parts: &[Part], fields: &Map<String, Value>, boundary: &str) -> Str
         let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
         for item in items {
             let _ = write!(form, "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
-            let is_json = item.is_object() || item.is_array();
-            if part.is_some_and(|part| part.is_file) {
+            let is_file = part.is_some_and(|part| part.is_file);
+            if is_file {
                 let _ = write!(form, "; filename=\"{name}\"");
             }
-            if let Some(media) = media.or(is_json.then_some("application/json")) {
+            // Some servers fail at a file without a type.
+            let by_default = match item {
+                _ if is_file => Some("application/octet-stream"),
+                Value::Object(_) | Value::Array(_) => Some("application/json"),
+                _ => None,
+            };
+            if let Some(media) = media.or(by_default) {
                 let _ = write!(form, "\r\nContent-Type: {media}");
             }
             let _ = write!(form, "\r\n\r\n{}\r\n", argument_text(item));

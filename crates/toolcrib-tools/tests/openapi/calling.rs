@@ -94,9 +94,7 @@ async fn bodies_are_json_or_forms() {
 
 #[tokio::test]
 async fn forms_of_parts_and_bodies_of_text_are_sent() {
-    let form = |of: Value, encoding: Value| {
-        json!({ "multipart/form-data": { "schema": of, "encoding": encoding } })
-    };
+    let form = |of: Value, encoding: Value| json!({ "multipart/form-data": { "schema": of, "encoding": encoding } });
     let properties = json!({
         "file": { "type": "string", "format": "binary" },
         "tags": { "type": "array", "items": { "type": "string" } },
