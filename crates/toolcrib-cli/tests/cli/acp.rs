@@ -50,6 +50,9 @@ impl Seen {
     }
 }
 
+/// The answer of a person who does not answer.
+const SILENT: &str = "silent";
+
 /// Starts the agent, and runs the editor's side until it closes the connection. `answer` is the
 /// option that the person chooses, or cancels without.
 fn edit(
@@ -86,6 +89,11 @@ fn edit(
                 async |request: RequestPermissionRequest, responder, _| {
                     questions.note(json!({ "asked": serde_json::to_value(&request).unwrap() }));
                     let outcome = match answer {
+                        Some(SILENT) => {
+                            // Dropped, it would be an error.
+                            std::mem::forget(responder);
+                            return Ok(());
+                        }
                         Some(option) => {
                             let chosen = SelectedPermissionOutcome::new(option);
                             RequestPermissionOutcome::Selected(chosen)
@@ -195,6 +203,24 @@ fn a_cancelled_turn_ends_as_cancelled_and_the_session_goes_on() {
         Ok(())
     });
     assert!(status.success(), "{stderr}");
+}
+
+#[test]
+fn a_turn_that_waits_for_a_person_can_be_cancelled() {
+    let project = project();
+    let (status, stderr) = edit(project.command(&["acp"]), Some(SILENT), async |agent, seen| {
+        let session = begin(&agent, &project).await?;
+        let prompt = PromptRequest::new(session.clone(), vec!["Pay".into()]);
+        let turn = agent.send_request(prompt);
+        while !seen.0.lock().unwrap().iter().any(|seen| seen.get("asked").is_some()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        agent.send_notification(CancelNotification::new(session))?;
+        assert_eq!(turn.block_task().await?.stop_reason, StopReason::Cancelled);
+        Ok(())
+    });
+    assert!(status.success(), "{stderr}");
+    assert_eq!(paid(&project), "");
 }
 
 #[test]

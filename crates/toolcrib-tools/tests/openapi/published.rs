@@ -1,10 +1,18 @@
 //! Published documents against a validating mock, by hand.
 //!
 //! ```console
-//! $ npm pack @octokit/openapi @figma/rest-api-spec @scalar/galaxy && tar xzf …
-//! $ npm install @stoplight/prism-cli
-//! $ TOOLCRIB_OPENAPI_DOCUMENTS=/tmp/documents TOOLCRIB_OPENAPI_MOCK=node_modules/.bin/prism \
-//!     cargo test --workspace --test openapi -- --ignored --nocapture published
+//! $ npm install @stoplight/prism-cli @octokit/openapi @figma/rest-api-spec @scalar/galaxy \
+//!     @directus/specs @blockfrost/openapi @ideal-postcodes/openapi rclone-openapi \
+//!     @digdir/dialogporten-schema shipengine-openapi
+//! $ mkdir documents && cd node_modules && cp rclone-openapi/openapi.json ../documents/rclone.json
+//! $ cp @octokit/openapi/generated/api.github.com.json @scalar/galaxy/dist/3.1.json \
+//!     @figma/rest-api-spec/openapi/openapi.yaml @directus/specs/dist/openapi.json \
+//!     @digdir/dialogporten-schema/swagger.verified.json ../documents
+//! $ cp @blockfrost/openapi/openapi.yaml ../documents/blockfrost.yaml
+//! $ cp @ideal-postcodes/openapi/dist/openapi.json ../documents/ideal-postcodes.json
+//! $ cp shipengine-openapi/openapi.yaml ../documents/shipengine.yaml
+//! $ export TOOLCRIB_OPENAPI_DOCUMENTS=$PWD/../documents TOOLCRIB_OPENAPI_MOCK=$PWD/.bin/prism
+//! $ cargo test --workspace --test openapi -- --ignored --nocapture published
 //! ```
 //!
 //! The folder has one document per file. The mock checks each request against the document, and
