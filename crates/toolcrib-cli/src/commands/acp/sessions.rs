@@ -10,8 +10,8 @@ use agent_client_protocol::{
     v1::{
         ConnectionTo, Responder,
         schema::{
-            CloseSessionRequest, CloseSessionResponse, LoadSessionResponse, NewSessionResponse,
-            PromptRequest, PromptResponse, SessionId,
+            CloseSessionResponse, LoadSessionResponse, NewSessionResponse, PromptRequest,
+            PromptResponse, SessionId,
         },
     },
 };
@@ -101,7 +101,7 @@ impl<'a> Sessions<'a> {
                     continue;
                 }
                 Request::Close(close, responder) => {
-                    let _ = self.close(close, responder);
+                    let _ = self.close(&close.session_id, responder);
                     continue;
                 }
             };
@@ -148,13 +148,13 @@ impl<'a> Sessions<'a> {
 
     fn close(
         &self,
-        close: CloseSessionRequest,
+        session: &SessionId,
         responder: Responder<CloseSessionResponse>,
     ) -> Result<(), Error> {
-        self.end_turn(&close.session_id);
-        match self.open.borrow_mut().remove(&close.session_id) {
+        self.end_turn(session);
+        match self.open.borrow_mut().remove(session) {
             Some(_) => responder.respond(CloseSessionResponse::new()),
-            None => responder.respond_with_error(unknown(&close.session_id)),
+            None => responder.respond_with_error(unknown(session)),
         }
     }
 
