@@ -14,7 +14,6 @@ use crate::{
     error::ApprovalError,
     grant::GrantScope,
     key::Mark,
-    terminal::{TerminalAnswer, TerminalApprover},
 };
 
 /// The number of calls that may wait in a store at a time.
@@ -23,14 +22,13 @@ const MOST_OPEN: usize = 256;
 /// The size of arguments that can be parked, as JSON.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// An [`Approver`] that decides by the user's settlements and grants, otherwise asks at the
-/// [terminal](Self::asking), and without one parks the call. Made by
-/// [`Approvals::approver`].
+/// An [`Approver`] that decides by the user's settlements and grants, otherwise asks a
+/// [person](Self::asking), and without one parks the call. Made by [`Approvals::approver`].
 #[derive(Clone)]
 pub struct ParkingApprover {
     approvals: Approvals,
     session: Option<Arc<str>>,
-    terminal: Option<TerminalApprover>,
+    person: Option<Arc<dyn Approver>>,
 }
 
 /// The store's answer about a call.
@@ -46,13 +44,15 @@ enum Known {
 
 impl ParkingApprover {
     pub(crate) fn new(approvals: Approvals, session: Option<Arc<str>>) -> Self {
-        Self { approvals, session, terminal: None }
+        Self { approvals, session, person: None }
     }
 
-    /// Asks at the terminal before a call is parked.
+    /// Asks the person at the other end of this approver, instead of parking a call, such as of a
+    /// [`TerminalApprover`](crate::TerminalApprover). Its decision is final: leave it out where no
+    /// person can answer.
     #[must_use]
-    pub fn asking(mut self, terminal: TerminalApprover) -> Self {
-        self.terminal = Some(terminal);
+    pub fn asking(mut self, person: Arc<dyn Approver>) -> Self {
+        self.person = Some(person);
         self
     }
 
@@ -87,19 +87,17 @@ impl ParkingApprover {
             Known::Nothing(open) => (open, false),
             Known::Expired => (None, true),
         };
-        if let Some(terminal) = &self.terminal {
-            let answer = terminal.ask(request).await;
-            if !matches!(answer, Ok(TerminalAnswer::NoTerminal)) {
-                if let Some(open) = open {
-                    let closed = self.on_store(&call, move |approvals, _| {
-                        Ok(approvals.store.close(&open, "withdrawn")?)
-                    });
-                    if let Err(error) = closed.await {
-                        return failed(error);
-                    }
+        if let Some(person) = &self.person {
+            let decision = person.approve(request.clone()).await;
+            if let Some(open) = open {
+                let closed = self.on_store(&call, move |approvals, _| {
+                    Ok(approvals.store.close(&open, "withdrawn")?)
+                });
+                if let Err(error) = closed.await {
+                    return failed(error);
                 }
-                return terminal.decision(request, answer);
             }
+            return decision;
         }
         if call.arguments.as_ref().is_none_or(|stored| stored.value.to_string().len() > MOST_BYTES)
         {
@@ -309,10 +307,10 @@ impl Approver for ParkingApprover {
         })
     }
 
-    /// A question does not wait in a store: it needs a terminal.
+    /// A question does not wait in a store: it needs a person.
     fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
-        match &self.terminal {
-            Some(terminal) => terminal.clarify(question),
+        match &self.person {
+            Some(person) => person.clarify(question),
             None => Box::pin(ready(Clarified::NoPerson("there is no terminal".into()))),
         }
     }

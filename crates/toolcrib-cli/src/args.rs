@@ -1,5 +1,6 @@
 //! The command line arguments.
 
+mod acp;
 mod approvals;
 mod chat;
 mod check_server;
@@ -23,6 +24,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
+    acp::AcpArgs,
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     chat::ChatArgs,
     check_server::CheckServerArgs,
@@ -59,9 +61,10 @@ Use its tools:
   chat     Talk with the agent at the terminal
   call     Call one tool, through the same pipe as a model's call
   serve    Serve the tools over MCP: on standard input and output, or over HTTP
+  acp      Serve the project as an agent to an editor, over the Agent Client Protocol
   install  Add the gateway to the configuration of an MCP client, or remove it
 
-Sessions of `run` and `chat`:
+Sessions of `run`, `chat` and `acp`:
   sessions List the sessions of a project, or delete some
   show     Show a session: its turns, messages and calls
   export   Write a session as Markdown or JSON
@@ -105,8 +108,8 @@ const GLOBAL: &str = "Global options";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or \
-SIGTERM, or its input was closed
+  0  success: the model answered or reached the iteration limit; `serve` or `acp` was stopped by \
+Ctrl-C or SIGTERM, or its input was closed
   1  failure: the run failed, timed out or reached a limit of `[limits]` or `[budget]`, its session is in use or cannot be stored, a call was \
 not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
 `lock diff` has changes, `lock` cannot list a source, `find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
@@ -162,6 +165,10 @@ pub(crate) struct Global {
     /// Print results and reasons in full
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
+    /// The folder from which a project is searched upward, instead of the current one. Not an
+    /// option: an editor names it.
+    #[arg(skip)]
+    pub(crate) search_from: Option<PathBuf>,
 }
 
 impl Global {
@@ -270,6 +277,20 @@ In the configuration of an MCP client:
 It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is \
 closed: exit code 0. A second signal ends it at once: exit code 3.")]
     Serve(ServeArgs),
+    /// Serve the project as an agent to an editor, over the Agent Client Protocol
+    #[command(after_help = "\
+Examples:
+  toolcrib acp -p my-agent
+  toolcrib acp --as ann --model anthropic
+
+In the settings of Zed:
+  { \"agent_servers\":
+    { \"toolcrib\": { \"type\": \"custom\", \"command\": \"toolcrib\", \"args\": [\"acp\", \"-p\", \"DIR\"] } } }
+
+The editor starts it, and talks with it on standard input and output. Without -p, the project is the \
+nearest one upward from the folder that is open in the editor. Each thread of the editor is a session. \
+See docs/acp.md.")]
+    Acp(AcpArgs),
     /// Add the gateway to the configuration of an MCP client, or remove it
     #[command(after_help = "\
 Examples:

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     block::{ContentBlock, write_blocks},
-    fence::has_fence,
+    fence,
     json::PlainJson,
     name::ToolName,
 };
@@ -71,13 +71,13 @@ impl Message {
         Self::User { text: text.into() }
     }
 
-    /// Whether it is a result with content of an unknown author, or a message of the user with an
-    /// attached file.
+    /// Whether it has content of an unknown author: in a result, or within a
+    /// [fence](crate::fence()) in a user message.
     pub fn is_untrusted(&self) -> bool {
         match self {
+            Self::User { text } => text.contains(fence::OPEN),
+            Self::Assistant { .. } => false,
             Self::Tool { untrusted, .. } => *untrusted,
-            Self::User { text } => has_fence(text),
-            _ => false,
         }
     }
 

@@ -12,7 +12,7 @@ mod from;
 
 pub use self::from::{init_from, init_from_url};
 use crate::{
-    PROJECT_FILE,
+    PROJECT_FILE, PROJECT_FILE_SCHEMA,
     trust::{Foreign, TrustStore, check_owner},
 };
 
@@ -23,6 +23,10 @@ const TEMPLATE: [(&str, &str); 4] = [
     ("script.toml", include_str!("../template/script.toml")),
     ("skills/notes/SKILL.md", include_str!("../template/skills/notes/SKILL.md")),
 ];
+
+/// The schema that the first line of a new project file names: `#:schema ./toolcrib.schema.json`. It
+/// is that of this program, and needs no network.
+const SCHEMA_FILE: &str = "toolcrib.schema.json";
 
 /// A project that cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -111,9 +115,11 @@ fn check_dir(dir: &Path) -> Result<(), InitError> {
         .map_err(|foreign| InitError::Foreign { foreign })
 }
 
-/// Writes files by relative path, if none of them exists.
+/// Writes files by relative path, and the schema of the project file, if none of them exists.
 fn write_all(dir: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, InitError> {
-    let files: Vec<_> = files.iter().map(|(name, text)| (dir.join(name), text)).collect();
+    let files = files.iter().map(|(name, text)| (dir.join(name), text.as_str()));
+    let schema = (dir.join(SCHEMA_FILE), PROJECT_FILE_SCHEMA);
+    let files: Vec<_> = files.chain([schema]).collect();
     // `symlink_metadata` also finds dangling symlinks.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(InitError::AlreadyThere { path: path.clone() });

@@ -155,7 +155,7 @@ impl Approver for TerminalApprover {
     fn approve<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let answer = self.ask(&request).await;
-            self.decision(&request, answer)
+            decision(&request, answer)
         })
     }
 
@@ -184,29 +184,23 @@ fn answer(question: &Clarification, line: &str) -> Clarified {
     Clarified::Answered(option.map_or_else(|| line.into(), Arc::clone))
 }
 
-impl TerminalApprover {
-    /// The decision that follows from an answer.
-    pub(crate) fn decision(
-        &self,
-        request: &ApprovalRequest<'_>,
-        answer: io::Result<TerminalAnswer>,
-    ) -> Approval {
-        let tool = request.tool.name();
-        match (answer, request.arguments) {
-            (_, Err(error)) => Approval::Refused(format!("`{tool}` was not called: {error}")),
-            (Ok(TerminalAnswer::Yes), _) => Approval::Approved,
-            (Ok(TerminalAnswer::No), _) => Approval::Refused(format!(
-                "the user refused this call of `{tool}`; do not repeat it, ask what they want instead"
-            )),
-            (Ok(TerminalAnswer::NoTerminal), _) => Approval::Failed {
-                message: format!("calling `{tool}` needs approval, and no person can be asked"),
-                cause: NO_TERMINAL.to_owned(),
-            },
-            (Err(error), _) => Approval::Failed {
-                message: format!("calling `{tool}` needs approval, and no person could be asked"),
-                cause: format!("the terminal failed: {error}"),
-            },
-        }
+/// The decision that follows from an answer.
+fn decision(request: &ApprovalRequest<'_>, answer: io::Result<TerminalAnswer>) -> Approval {
+    let tool = request.tool.name();
+    match (answer, request.arguments) {
+        (_, Err(error)) => Approval::Refused(format!("`{tool}` was not called: {error}")),
+        (Ok(TerminalAnswer::Yes), _) => Approval::Approved,
+        (Ok(TerminalAnswer::No), _) => Approval::Refused(format!(
+            "the user refused this call of `{tool}`; do not repeat it, ask what they want instead"
+        )),
+        (Ok(TerminalAnswer::NoTerminal), _) => Approval::Failed {
+            message: format!("calling `{tool}` needs approval, and no person can be asked"),
+            cause: NO_TERMINAL.to_owned(),
+        },
+        (Err(error), _) => Approval::Failed {
+            message: format!("calling `{tool}` needs approval, and no person could be asked"),
+            cause: format!("the terminal failed: {error}"),
+        },
     }
 }
 

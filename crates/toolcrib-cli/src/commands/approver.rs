@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use toolcrib_agent::Session;
-use toolcrib_approvals::{Approvals, Review, TerminalApprover};
+use toolcrib_approvals::{Approvals, ParkingApprover, Review, TerminalApprover};
 use toolcrib_core::Approver;
 use toolcrib_project::Project;
 
@@ -16,29 +16,47 @@ pub(super) fn terminal() -> TerminalApprover {
     TerminalApprover::pausing(output::pause)
 }
 
+/// The person at the terminal, if there is one.
+pub(super) fn person(terminal: TerminalApprover) -> Option<Arc<dyn Approver>> {
+    TerminalApprover::is_available().then(|| Arc::new(terminal) as Arc<dyn Approver>)
+}
+
 /// The approver of a run. A new message closes what waited for the last turn of its session.
 pub(super) async fn of_run(
     project: &Project,
-    terminal: TerminalApprover,
+    person: Option<Arc<dyn Approver>>,
     session: Option<&Session>,
     is_resumed: bool,
 ) -> Result<Arc<dyn Approver>, Problem> {
-    let Some(session) = session else { return Ok(Arc::new(terminal)) };
-    let Some(approvals) = existing(project).await? else { return Ok(Arc::new(terminal)) };
+    let approvals = match session {
+        Some(_) => existing(project).await?,
+        None => None,
+    };
+    let (Some(session), Some(approvals)) = (session, approvals) else {
+        // Without a person, it refuses and says why.
+        return Ok(person.unwrap_or_else(|| Arc::new(terminal())));
+    };
     let id = Arc::clone(session.id());
     if !is_resumed {
         let (approvals, id) = (approvals.clone(), Arc::clone(&id));
         on_approvals(move || approvals.withdraw(&id)).await?;
     }
-    Ok(Arc::new(approvals.approver(Some(id)).asking(terminal)))
+    Ok(parking_after(person, approvals.approver(Some(id))))
 }
 
 /// The approver of calls without a session, made by a person at the terminal.
 pub(super) async fn of_call(project: &Project) -> Result<Arc<dyn Approver>, Problem> {
     let terminal = terminal();
     Ok(match of_calls(project).await? {
-        Some(approvals) => Arc::new(approvals.approver(None).asking(terminal)),
+        Some(approvals) => parking_after(person(terminal), approvals.approver(None)),
         None => Arc::new(terminal),
+    })
+}
+
+fn parking_after(person: Option<Arc<dyn Approver>>, parking: ParkingApprover) -> Arc<dyn Approver> {
+    Arc::new(match person {
+        Some(person) => parking.asking(person),
+        None => parking,
     })
 }
 

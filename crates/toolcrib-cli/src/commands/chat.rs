@@ -9,8 +9,8 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
-use toolcrib_core::{Attachments, CancellationToken, Message, Usage, UsageStore};
+use toolcrib_agent::Stopped;
+use toolcrib_core::{Attachments, CancellationToken, Usage};
 use toolcrib_engine::Iteration;
 use toolcrib_project::Project;
 
@@ -19,11 +19,11 @@ use self::{
     slash::Slash,
 };
 use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, attachments, explain, export_spans, fresh, menu,
-    questions, run, run_session::ChosenSession, skills, turn_options, usage, with_project,
+    ChosenModel, Problem, Purpose, approvals, approver, attachments, conversation::Conversation,
+    explain, fresh, menu, questions, run, skills, usage, with_project,
 };
 use crate::{
-    args::{ChatArgs, Global, Situation},
+    args::{ChatArgs, Global},
     exit::{self, Exit},
     output::{self, ChatStart, Narrator},
     signals::TurnGuard,
@@ -62,28 +62,13 @@ pub(super) async fn chat(
 
 struct Chat<'a> {
     global: &'a Global,
-    args: &'a ChatArgs,
     project: &'a Project,
     cancellation: &'a CancellationToken,
-    agent: Agent,
-    /// With the skills that the user activates.
-    situation: Situation,
-    conversation: Conversation,
+    conversation: Conversation<'a>,
     /// The files attached to the next message.
     attachments: Attachments,
-    /// Counts the usage of all runs.
-    usage_store: Option<Arc<dyn UsageStore>>,
     usage: Usage,
     turns: usize,
-}
-
-/// The turns before the next one.
-enum Conversation {
-    /// A session that begins with the first turn.
-    Later(Option<ChosenSession>),
-    Stored(Session),
-    /// Without a session.
-    Unstored(Arc<Vec<Message>>),
 }
 
 impl<'a> Chat<'a> {
@@ -93,38 +78,13 @@ impl<'a> Chat<'a> {
         project: &'a Project,
         cancellation: &'a CancellationToken,
     ) -> Result<Self, Problem> {
-        let mut situation = args.situation.clone();
-        let chosen = ChosenSession::find(project, &situation, &args.session).await?;
-        if let Some(chosen) = &chosen {
-            chosen.adapt(&mut situation)?;
-        }
-        let agent = run::agent(project, &situation, !global.quiet).await?;
-        export_spans(agent.engine())?;
-        let usage_store = match &chosen {
-            Some(chosen) => Some(chosen.usage_store()),
-            None => usage::store_without_session(project).await?,
-        };
-        let conversation = match chosen {
-            None => Conversation::Unstored(Arc::default()),
-            Some(chosen) if chosen.is_new() => Conversation::Later(Some(chosen)),
-            Some(chosen) => {
-                Conversation::Stored(chosen.open(&situation, true, cancellation).await?)
-            }
-        };
-        let (usage, turns) = (Usage::NOTHING, 0);
-        Ok(Self {
-            global,
-            args,
-            project,
-            cancellation,
-            agent,
-            situation,
-            conversation,
-            attachments: Attachments::default(),
-            usage_store,
-            usage,
-            turns,
-        })
+        let ChatArgs { situation, session, timeout, .. } = args;
+        let tells = !global.quiet;
+        let conversation =
+            Conversation::begin(project, situation, session, *timeout, tells, cancellation);
+        let conversation = conversation.await?;
+        let (attachments, usage) = (Attachments::default(), Usage::NOTHING);
+        Ok(Self { global, project, cancellation, conversation, attachments, usage, turns: 0 })
     }
 
     /// Reads messages and commands until the user quits.
@@ -134,7 +94,7 @@ impl<'a> Chat<'a> {
             self.tell_start(&iteration).await;
         }
         drop(iteration);
-        let is_stored = !matches!(self.conversation, Conversation::Unstored(_));
+        let is_stored = self.conversation.is_stored();
         let history = is_stored.then(|| self.project.state().join(editor::HISTORY));
         let mut editor = Editor::start(history)?;
         let mut is_leaving = false;
@@ -165,7 +125,7 @@ impl<'a> Chat<'a> {
             if text.is_empty() {
                 continue;
             }
-            editor.keep(&self.agent.engine().redactor().text(text));
+            editor.keep(&self.conversation.agent().engine().redactor().text(text));
             let outcome = match Slash::parse(text) {
                 None => self.turn(text.to_owned()).await,
                 Some(Slash::Quit) => break,
@@ -179,27 +139,27 @@ impl<'a> Chat<'a> {
                 problem.report(super::Form::Text);
             }
         }
-        if let Conversation::Stored(session) = &self.conversation {
-            if !self.global.quiet {
-                output::chat_ends(session.id());
-            }
-            // Its failure is not one of the chat: the lease expires.
-            let _ = session.clone().close().await;
+        if let Some(session) = self.conversation.session()
+            && !self.global.quiet
+        {
+            output::chat_ends(session.id());
         }
+        self.conversation.close().await;
         Ok(exit::FINE)
     }
 
     async fn tell_start(&self, iteration: &Iteration) {
-        let own = run::own_model(self.project, &self.situation);
-        let session = match &self.conversation {
-            Conversation::Stored(session) => session.info().await.ok(),
-            _ => None,
+        let conversation = &self.conversation;
+        let own = run::own_model(self.project, &conversation.situation);
+        let session = match conversation.session() {
+            Some(session) => session.info().await.ok(),
+            None => None,
         };
         output::chat_begins(&ChatStart {
             project: self.project.name(),
-            model: own.unwrap_or_else(|| self.agent.model()).name(),
+            model: own.unwrap_or_else(|| conversation.agent().model()).name(),
             session: session.as_ref(),
-            is_stored: !matches!(self.conversation, Conversation::Unstored(_)),
+            is_stored: conversation.is_stored(),
             offered: iteration.menu().len(),
         });
     }
@@ -208,38 +168,18 @@ impl<'a> Chat<'a> {
     async fn turn(&mut self, message: String) -> Result<(), Problem> {
         let token = self.cancellation.child_token();
         let _guard = TurnGuard::new(&token);
-        if let Conversation::Later(chosen) = &mut self.conversation
-            && let Some(chosen) = chosen.take()
-        {
-            let session = chosen.open(&self.situation, true, &token).await?;
-            self.conversation = Conversation::Stored(session);
-        }
-        let mut turn = turn_options(self.project, &self.situation, token)?;
-        let session = match &self.conversation {
-            Conversation::Stored(session) => Some(session),
-            _ => None,
-        };
+        self.conversation.create(true, &token).await?;
+        let mut turn = self.conversation.turn(token)?;
         let terminal = approver::terminal();
         questions::ask_at(&terminal, &mut turn)?;
-        turn.approver = Some(approver::of_run(self.project, terminal, session, false).await?);
-        if session.is_some() {
-            turn.conversation = None;
-        }
+        let session = self.conversation.session();
+        let of_run = approver::of_run(self.project, approver::person(terminal), session, false);
+        turn.approver = Some(of_run.await?);
         turn.attachments = std::mem::take(&mut self.attachments);
-        let mut options = RunOptions::from(turn);
-        options.turn_timeout = self.args.timeout;
-        options.usage_store.clone_from(&self.usage_store);
-        match &self.conversation {
-            Conversation::Stored(session) => options.session = Some(session.clone()),
-            Conversation::Unstored(messages) => options.history = messages.to_vec(),
-            Conversation::Later(_) => {}
-        }
         let narrator = Arc::new(Narrator::of_chat(self.global.verbose));
-        let run = self.agent.run(message, options);
         let told = Arc::clone(&narrator);
-        let listening = run.on("*", move |event| told.tell(event))?;
-        let outcome = run.await;
-        listening.unsubscribe();
+        let run = self.conversation.run(message, turn, move |event| told.tell(event));
+        let outcome = run.await?;
         self.usage += outcome.usage;
         self.turns += 1;
         match outcome.stopped {
@@ -253,11 +193,8 @@ impl<'a> Chat<'a> {
         }
         drop(narrator);
         if !self.global.quiet {
-            let tools = run::remote_tools(self.project, &self.situation).await;
+            let tools = run::remote_tools(self.project, &self.conversation.situation).await;
             output::turn_summary(&outcome, self.project, &tools);
-        }
-        if let Conversation::Unstored(messages) = &mut self.conversation {
-            *messages = outcome.messages;
         }
         Ok(())
     }
@@ -274,17 +211,17 @@ impl<'a> Chat<'a> {
             }
             Slash::Skills => {
                 let known = self.project.skills().iter().map(|skill| &*skill.id);
-                output::chat_skills(known, &self.situation.skills);
+                output::chat_skills(known, &self.conversation.situation.skills);
             }
             Slash::Skill { name, is_on } => {
                 skills(self.project, &[name.to_owned()])?;
-                self.situation.skills.retain(|active| active != name);
+                self.conversation.situation.skills.retain(|active| active != name);
                 if is_on {
-                    self.situation.skills.push(name.to_owned());
+                    self.conversation.situation.skills.push(name.to_owned());
                 }
                 // The skill may be refused for this principal.
                 if let Err(problem) = self.look(token).await {
-                    self.situation.skills.retain(|active| active != name);
+                    self.conversation.situation.skills.retain(|active| active != name);
                     return Err(problem);
                 }
                 let what = if is_on { "is active from the next turn" } else { "is not active" };
@@ -307,7 +244,7 @@ impl<'a> Chat<'a> {
             }
             Slash::Usage => {
                 output::chat_usage(self.turns, &self.usage);
-                let owner = self.situation.whom.owner();
+                let owner = self.conversation.situation.whom.owner();
                 output::budget(&usage::budget(self.project, &owner).await?);
             }
             Slash::Help => output::chat_help(slash::HELP),
@@ -319,8 +256,9 @@ impl<'a> Chat<'a> {
 
     /// The menu that the next turn begins with.
     async fn look(&self, cancellation: CancellationToken) -> Result<Iteration, Problem> {
-        let engine = self.agent.engine();
-        let mut turn = menu::turn_of(self.project, engine, &self.situation, cancellation)?;
+        let engine = self.conversation.agent().engine();
+        let mut turn =
+            menu::turn_of(self.project, engine, &self.conversation.situation, cancellation)?;
         menu::look(&mut turn).await
     }
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod acp;
 mod approvals;
 mod approver;
 mod attachments;
@@ -10,6 +11,7 @@ mod chat;
 mod check;
 mod check_server;
 mod consent;
+mod conversation;
 mod default_answers;
 mod discover;
 mod doctor;
@@ -91,6 +93,7 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Find(args) => find::find(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
         Command::Serve(args) => serve::serve(&global, args, cancellation).await,
+        Command::Acp(args) => acp::acp(&global, args, cancellation).await,
         Command::Mcp { command } => mcp::mcp(&global, command, cancellation).await,
         Command::Tools(args) => tools::tools(&global, args, cancellation).await,
         Command::Lint(args) => lint::lint(&global, args, cancellation).await,
@@ -239,7 +242,8 @@ fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
     if global.no_project {
         return Ok(None);
     }
-    let here = std::env::current_dir()
+    let here = global.search_from.clone().map_or_else(std::env::current_dir, Ok);
+    let here = here
         .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
     match find(&here) {
         // The project's rules must not be ignored by accident.

@@ -2,6 +2,7 @@
 
 use std::env;
 
+use agent_client_protocol::ErrorCode;
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
 use toolcrib_approvals::ApprovalError;
@@ -94,6 +95,25 @@ impl Problem {
             Form::Text => output::diagnostics(&self.diagnostics),
         }
         self.exit
+    }
+}
+
+/// For an editor. The message is the whole text, as editors show no data.
+impl From<Problem> for agent_client_protocol::Error {
+    fn from(problem: Problem) -> Self {
+        let code = match problem.exit {
+            exit::USAGE => ErrorCode::INVALID_PARAMS,
+            exit::CANCELLED => ErrorCode::REQUEST_CANCELLED,
+            _ => ErrorCode::INTERNAL_ERROR,
+        };
+        let RunError { message, code: name, .. } = *problem.error;
+        Self::new(code, message).data(serde_json::json!({ "code": name }))
+    }
+}
+
+impl From<RunError> for Problem {
+    fn from(error: RunError) -> Self {
+        Self { exit: exit::FAILED, error: Box::new(error), diagnostics: Vec::new() }
     }
 }
 

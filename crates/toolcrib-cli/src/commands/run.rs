@@ -147,7 +147,8 @@ async fn follow(
     };
     let terminal = approver::terminal();
     questions::ask_at(&terminal, &mut turn)?;
-    let of_run = approver::of_run(project, terminal, session.as_ref(), message.is_none());
+    let person = approver::person(terminal);
+    let of_run = approver::of_run(project, person, session.as_ref(), message.is_none());
     turn.approver = Some(of_run.await?);
     if session.is_some() {
         // It has the conversation.

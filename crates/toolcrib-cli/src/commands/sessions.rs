@@ -61,7 +61,7 @@ pub(super) async fn show(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = inspected(global, &cancellation).await?;
-    let session = read(&project, args).await?;
+    let session = read(&project, &args.whom, args.session).await?;
     if global.json {
         output::json(&session);
     } else {
@@ -77,7 +77,7 @@ pub(super) async fn export(
 ) -> Result<Exit, Problem> {
     let ExportArgs { show, format, output } = args;
     let project = inspected(global, &cancellation).await?;
-    let session = read(&project, show).await?;
+    let session = read(&project, &show.whom, show.session).await?;
     let format = if global.json { ExportFormat::Json } else { format };
     let text = match format {
         ExportFormat::Json => output::session_json(&session)
@@ -118,18 +118,27 @@ pub(super) async fn inspected(
     load(global, purpose, ChosenModel::default(), cancellation).await
 }
 
-async fn read(project: &Project, args: ShowArgs) -> Result<StoredSession, Problem> {
-    let (sessions, owner) = (project.sessions().clone(), args.whom.owner());
+/// Reads a session, by its id or name.
+pub(super) async fn read(
+    project: &Project,
+    whom: &Whom,
+    session: String,
+) -> Result<StoredSession, Problem> {
+    let (sessions, owner) = (project.sessions().clone(), whom.owner());
     let read = on_store(move || {
-        let store = sessions.open_existing()?.ok_or_else(|| unknown(&args.session))?;
-        let id = store.find(&owner, &args.session)?.id;
+        let store = sessions.open_existing()?.ok_or_else(|| unknown(&session))?;
+        let id = store.find(&owner, &session)?.id;
         store.read(&owner, &id)
     });
     read.await
 }
 
 /// Deletes a session and its artifacts.
-async fn delete(project: &Project, whom: &Whom, session: String) -> Result<SessionInfo, Problem> {
+pub(super) async fn delete(
+    project: &Project,
+    whom: &Whom,
+    session: String,
+) -> Result<SessionInfo, Problem> {
     let (sessions, owner) = (project.sessions().clone(), whom.owner());
     let artifacts = project.artifacts().cloned();
     let deleted = on_store(move || {

@@ -1,6 +1,7 @@
 //! Output: the result on standard output, everything else on standard error. Colors appear only on
 //! a terminal.
 
+mod acp;
 mod approvals;
 mod chat;
 mod check_server;
@@ -40,6 +41,7 @@ use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
+    acp::{message_update, permission, servers_ignored, stored_updates, tool_kind, update},
     approvals::{
         ApprovalJson, ApprovalsJson, DecisionJson, GrantJson, advisory, approval, approval_asked,
         approvals, approvals_hold, revoked, settled, unanswered, waiting,

@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod acp;
 mod approvals;
 mod artifacts;
 mod attachments;

@@ -124,7 +124,7 @@ fn comment(text: &str) -> String {
 /// The part that all have; `top` are more keys of the file itself.
 fn head(shown: &str, top: &str, system: &str) -> String {
     format!(
-        "# Begun from {}. Try\n#   toolcrib menu\n#   toolcrib check\n{top}policy_default = \"allow\"\n\n\
+        "#:schema ./toolcrib.schema.json\n# Begun from {}. Try\n#   toolcrib menu\n#   toolcrib check\n{top}policy_default = \"allow\"\n\n\
          [agent]\n# By default the model of the vendor whose API key is in the environment.\n\
          # model = \"anthropic:claude-sonnet-5-5\"\nsystem = {}\n",
         comment(shown),

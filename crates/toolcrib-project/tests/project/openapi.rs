@@ -131,7 +131,7 @@ fn load(dir: &Path) -> Project {
 #[test]
 fn a_project_begins_with_a_document_a_database_or_servers() {
     let (dir, begun) = begin("Shop API.v2.yaml", SHOP.as_bytes());
-    assert_eq!(begun.unwrap().len(), 2);
+    assert_eq!(begun.unwrap().len(), 3);
     let project = load(dir.path());
     assert_eq!(project.tools().len(), 10);
     let names: Vec<_> = project.tools().iter().map(|tool| tool.name().to_string()).collect();
@@ -148,14 +148,14 @@ fn a_project_begins_with_a_document_a_database_or_servers() {
 
     let database = include_bytes!("../../../../examples/own-database/shop.db");
     let (dir, begun) = begin("my \"shop\".db", database);
-    assert_eq!(begun.unwrap().len(), 1);
+    assert_eq!(begun.unwrap().len(), 2);
     let project = load(dir.path());
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     assert_eq!(project.tools().len(), 3);
 
     let servers = r#"{ "mcpServers": { "git": { "url": "https://git.example/mcp" } } }"#;
     let (dir, begun) = begin(".mcp.json", servers.as_bytes());
-    assert_eq!(begun.unwrap().len(), 2);
+    assert_eq!(begun.unwrap().len(), 3);
     assert_eq!(load(dir.path()).mcp_servers().len(), 1);
 }
 

@@ -9,7 +9,9 @@ use std::{
 
 use jsonschema::Validator;
 use serde_json::{Map, Value as Json, json};
+use tempfile::TempDir;
 use toolcrib_config::{Document, Problems};
+use toolcrib_project::{PROJECT_FILE_SCHEMA, init, init_from};
 
 use crate::{folder::Folder, keys};
 
@@ -308,12 +310,17 @@ fn the_schema_refuses_misspelt_keys_and_wrong_types_in_every_table() {
 }
 
 #[test]
-fn a_new_project_names_the_schema_of_its_version() {
-    let template = include_str!("../../template/toolcrib.toml");
-    let version = env!("CARGO_PKG_VERSION");
-    let line = format!(
-        "#:schema https://raw.githubusercontent.com/toolcrib/toolcrib/v{version}/crates/\
-         toolcrib-project/toolcrib.schema.json\n"
-    );
-    assert!(template.starts_with(&line), "{template}");
+fn a_new_project_names_a_schema_that_is_in_its_folder_and_accepts_it() {
+    let dir = TempDir::new().unwrap();
+    let servers = dir.path().join("servers.json");
+    fs::write(&servers, r#"{ "mcpServers": { "clock": { "command": "clock" } } }"#).unwrap();
+    let [notes, begun] = ["notes", "begun"].map(|name| dir.path().join(name));
+    init(&notes).unwrap();
+    init_from(&begun, &servers).unwrap();
+    for project in [notes, begun] {
+        let text = fs::read_to_string(project.join("toolcrib.toml")).unwrap();
+        let named = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
+        assert_eq!(fs::read_to_string(project.join(named)).unwrap(), PROJECT_FILE_SCHEMA);
+        assert!(SCHEMA.is_valid(&json_of(&text).unwrap()), "{text}");
+    }
 }

@@ -5,7 +5,7 @@ use toolcrib_capabilities::http::Method;
 
 use super::{
     document::{Outline, Version},
-    plan::{Body, BodyKind, Place, Reader, old_style, style},
+    plan::{Body, BodyKind, Part, Place, Reader, old_style, style},
     serialize::Style,
 };
 
@@ -44,7 +44,8 @@ impl<'d> Reader<'d> {
             .find(|(media, _)| is_json(media))
             .or_else(|| content.iter().find(|(media, _)| is_form(media)))
             .or_else(|| content.iter().find(|(media, _)| media.as_str() == "*/*"))
-            .or_else(|| content.iter().find(|(media, _)| media.starts_with("text/")));
+            .or_else(|| content.iter().find(|(media, _)| is_multipart(media)))
+            .or_else(|| content.iter().find(|(media, _)| is_text(media)));
         let Some((media, of)) = chosen else {
             let media: Vec<_> =
                 content.keys().map(|media| format!("`{}`", media.escape_debug())).collect();
@@ -52,7 +53,8 @@ impl<'d> Reader<'d> {
         };
         let kind = match media.as_str() {
             media if is_form(media) => BodyKind::Form(form_styles(of)?),
-            media if media.starts_with("text/") && !is_json(media) => BodyKind::Text,
+            media if is_multipart(media) => BodyKind::Multipart(self.parts(of)),
+            media if is_text(media) => BodyKind::Text,
             _ => BodyKind::Json,
         };
         let content_type = if media.contains('*') { "application/json" } else { media };
@@ -98,33 +100,67 @@ impl<'d> Reader<'d> {
         if self.fields.is_empty() {
             return Ok(None);
         }
-        let has_file =
-            self.fields.iter().any(|field| field.get("type").is_some_and(|kind| kind == "file"));
-        let is_form = consumes.is_empty() || consumes.iter().any(|media| is_form(media));
-        if has_file || !is_form {
-            return Err(unsent("`multipart/form-data`"));
-        }
         let mut fields = Vec::new();
-        let mut styles = Vec::new();
+        let (mut styles, mut parts) = (Vec::new(), Vec::new());
         for field in std::mem::take(&mut self.fields) {
             let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
             let required = field.get("required").and_then(Value::as_bool).unwrap_or_default();
             styles.push((name.to_owned(), old_style(field)));
+            parts.push(Part { name: name.to_owned(), media: None, is_file: is_old_file(field) });
             fields.push((name, field, required));
         }
+        let is_form = consumes.is_empty() || consumes.iter().any(|media| is_form(media));
+        let has_file = parts.iter().any(|part| part.is_file);
+        let (content_type, kind) = match is_form && !has_file {
+            true => ("application/x-www-form-urlencoded", BodyKind::Form(styles)),
+            false => (MULTIPART, BodyKind::Multipart(parts)),
+        };
         let argument = self.argument("body", "content");
-        let content_type = "application/x-www-form-urlencoded".to_owned();
+        let content_type = content_type.to_owned();
         Ok(Some(DeclaredBody {
             required: fields.iter().any(|(.., required)| *required),
-            body: Body { argument, content_type, kind: BodyKind::Form(styles) },
+            body: Body { argument, content_type, kind },
             schema: BodySchema::Fields(fields),
             description: "",
         }))
     }
 }
 
+impl Reader<'_> {
+    /// The parts of a form that have a media type or are files.
+    fn parts(&self, media: &Value) -> Vec<Part> {
+        let encodings = media.get("encoding");
+        let schema = media.get("schema").and_then(|schema| self.document.resolved(schema).ok());
+        let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+        let part = |(name, schema): (&String, &Value)| {
+            let declared = encodings.and_then(|all| all.get(name)?.get("contentType")?.as_str());
+            // Of several, such as `image/png, image/*`, only one can be sent.
+            let is_one = |media: &&str| {
+                !media.contains([',', '*'])
+                    && media.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+            };
+            let declared = declared.filter(is_one);
+            let of_list = schema.get("items").unwrap_or(schema);
+            let is_file = self.document.resolved(of_list).is_ok_and(is_file);
+            Part { name: name.clone(), media: declared.map(str::to_owned), is_file }
+        };
+        let parts = properties.into_iter().flatten().map(part);
+        parts.filter(|part| part.is_file || part.media.is_some()).collect()
+    }
+}
+
+fn is_file(schema: &Value) -> bool {
+    let is_binary = schema.get("format").is_some_and(|format| format == "binary");
+    is_binary || schema.get("contentMediaType").is_some() || schema.get("contentEncoding").is_some()
+}
+
+/// Whether a field of Swagger 2.0 is a file.
+pub(super) fn is_old_file(field: &Map<String, Value>) -> bool {
+    field.get("type").is_some_and(|kind| kind == "file")
+}
+
 fn unsent(media: &str) -> String {
-    format!("its body is {media}; only JSON, text and `application/x-www-form-urlencoded` are sent")
+    format!("its body is {media}; only JSON, text and forms are sent")
 }
 
 /// The styles of the fields of a form.
@@ -146,10 +182,30 @@ fn form_styles(media: &Value) -> Result<Vec<(String, Style)>, String> {
 
 /// Whether a media type is JSON.
 pub(super) fn is_json(media: &str) -> bool {
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let media = essence(media);
     matches!(media.as_str(), "application/json" | "text/json") || media.ends_with("+json")
 }
 
 fn is_form(media: &str) -> bool {
-    media.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded"
+    essence(media) == "application/x-www-form-urlencoded"
+}
+
+const MULTIPART: &str = "multipart/form-data";
+
+fn is_multipart(media: &str) -> bool {
+    essence(media) == MULTIPART
+}
+
+/// Whether a body of the media type can be text: a file of any kind can be a text file.
+fn is_text(media: &str) -> bool {
+    let media = essence(media);
+    media.starts_with("text/")
+        || media.ends_with("+xml")
+        || media.ends_with("+yaml")
+        || ["application/xml", "application/yaml", "application/octet-stream"].contains(&&*media)
+}
+
+/// A media type without its parameters.
+fn essence(media: &str) -> String {
+    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

@@ -70,6 +70,8 @@ impl OpenApi {
     /// [`OpenApiError`] for another text, and for versions other than 2.0, 3.0 and 3.1.
     pub fn parse(text: &str) -> Result<Self, OpenApiError> {
         let refuse = |problem: String| OpenApiError { problem };
+        // Programs on Windows begin files with a byte order mark.
+        let text = text.trim_start_matches('\u{feff}');
         let root: Value = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| refuse(format!("as JSON, {error}")))?
         } else {

@@ -86,6 +86,18 @@ pub(super) enum BodyKind {
     Text,
     /// `application/x-www-form-urlencoded`, with the styles of fields that have one.
     Form(Vec<(String, Style)>),
+    /// `multipart/form-data`, with the declared parts.
+    Multipart(Vec<Part>),
+}
+
+/// A declared part of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) name: String,
+    /// The media type, if it is declared.
+    pub(super) media: Option<String>,
+    /// Whether it is a file, which gets a name.
+    pub(super) is_file: bool,
 }
 
 /// An operation, made.

@@ -1,14 +1,15 @@
 //! The body: one call, one request.
 
-use std::sync::Arc;
+use std::{borrow::Cow, fmt::Write as _, slice, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolcrib_capabilities::http::{HeaderMap, HeaderValue, HttpRequest, header};
 use toolcrib_core::{BoxFuture, ToolBody, ToolContext, ToolError, ToolOutput};
+use uuid::Uuid;
 
 use super::{
-    plan::{BodyKind, Parameter, Piece, Place, Plan},
+    plan::{Body, BodyKind, Parameter, Part, Piece, Place, Plan},
     security,
     serialize::{Style, in_header, in_path, pairs},
 };
@@ -66,9 +67,7 @@ impl Call {
             parts.add(parameter, args)?;
         }
         let content = match body {
-            Some(body) => {
-                args.get(&body.argument).map(|value| content(&body.kind, &body.argument, value))
-            }
+            Some(body) => args.get(&body.argument).map(|value| content(body, value)),
             None => None,
         };
         let content = content.transpose()?;
@@ -95,8 +94,8 @@ impl Call {
         }
         let mut request = HttpRequest::new(method.clone(), url);
         request.headers = headers;
-        if let (Some(body), Some(content)) = (body, content) {
-            set_by_default(&mut request.headers, header::CONTENT_TYPE, &body.content_type);
+        if let Some((content_type, content)) = content {
+            set_by_default(&mut request.headers, header::CONTENT_TYPE, &content_type);
             request.body = Some(content.into());
         }
         set_by_default(&mut request.headers, header::ACCEPT, accept);
@@ -198,11 +197,12 @@ impl Parts {
     }
 }
 
-/// The bytes of a body.
-fn content(kind: &BodyKind, argument: &str, value: &Value) -> Result<String, ToolError> {
-    match (kind, value) {
-        (BodyKind::Json, value) => Ok(value.to_string()),
-        (BodyKind::Text, value) => Ok(argument_text(value).into_owned()),
+/// The media type and the bytes of a body.
+fn content<'b>(body: &'b Body, value: &Value) -> Result<(Cow<'b, str>, String), ToolError> {
+    let media = Cow::from(&body.content_type);
+    match (&body.kind, value) {
+        (BodyKind::Json, value) => Ok((media, value.to_string())),
+        (BodyKind::Text, value) => Ok((media, argument_text(value).into_owned())),
         (BodyKind::Form(styles), Value::Object(fields)) => {
             let style = |name: &str, value: &Value| {
                 let known = styles.iter().find(|(known, _)| known == name);
@@ -211,10 +211,52 @@ fn content(kind: &BodyKind, argument: &str, value: &Value) -> Result<String, Too
             };
             let fields = fields.iter().filter(|(_, value)| !value.is_null());
             let pairs = fields.flat_map(|(name, value)| pairs(name, style(name, value), value));
-            Ok(pairs.collect::<Vec<_>>().join("&"))
+            Ok((media, pairs.collect::<Vec<_>>().join("&")))
         }
-        (BodyKind::Form(_), _) => Err(refused(argument, "must be an object")),
+        (BodyKind::Multipart(parts), Value::Object(fields)) => {
+            // Random, so that no value contains it.
+            let boundary = Uuid::new_v4().simple().to_string();
+            let media = format!("{media}; boundary={boundary}").into();
+            Ok((media, multipart(parts, fields, &boundary)))
+        }
+        (BodyKind::Form(_) | BodyKind::Multipart(_), _) => {
+            Err(refused(&body.argument, "must be an object"))
+        }
     }
+}
+
+/// The parts of RFC 7578. A list is several parts of one name.
+fn multipart(parts: &[Part], fields: &Map<String, Value>, boundary: &str) -> String {
+    let mut form = String::new();
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        let part = parts.iter().find(|part| part.name == *name);
+        let media = part.and_then(|part| part.media.as_deref());
+        let items = match value {
+            Value::Array(items) if media.is_none() => items.as_slice(),
+            one => slice::from_ref(one),
+        };
+        // As browsers escape it.
+        let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+        for item in items {
+            let _ = write!(form, "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+            let is_file = part.is_some_and(|part| part.is_file);
+            if is_file {
+                let _ = write!(form, "; filename=\"{name}\"");
+            }
+            // Some servers fail at a file without a type.
+            let by_default = match item {
+                _ if is_file => Some("application/octet-stream"),
+                Value::Object(_) | Value::Array(_) => Some("application/json"),
+                _ => None,
+            };
+            if let Some(media) = media.or(by_default) {
+                let _ = write!(form, "\r\nContent-Type: {media}");
+            }
+            let _ = write!(form, "\r\n\r\n{}\r\n", argument_text(item));
+        }
+    }
+    let _ = write!(form, "--{boundary}--\r\n");
+    form
 }
 
 /// Text of the document in a path: it may be percent-encoded already.

@@ -81,6 +81,7 @@ pub(super) fn bundled<'d>(
         {
             made.insert("$defs".to_owned(), definitions.into());
         }
+        open_parts(&mut made);
         if made.to_string().len() <= LARGEST {
             return enforceable(made);
         }
@@ -317,6 +318,53 @@ impl<'d> Schemas<'d> {
             outer.insert("description".to_owned(), description);
         }
         outer
+    }
+}
+
+/// Opens the parts of composed schemas. Documents compose parts that permit no other properties, and
+/// each of them would then forbid those of the others: no value would be valid.
+fn open_parts(schema: &mut Value) {
+    let mut parts = HashSet::new();
+    open(schema, false, &mut parts);
+    let mut opened = HashSet::new();
+    while let Some(name) = parts.iter().find(|name| !opened.contains(*name)).cloned() {
+        if let Some(definition) = schema.get_mut("$defs").and_then(|all| all.get_mut(&name)) {
+            open(definition, true, &mut parts);
+        }
+        opened.insert(name);
+    }
+}
+
+/// Opens a schema if it is a part or composed, and collects the names of definitions that are parts.
+fn open(schema: &mut Value, is_part: bool, parts: &mut HashSet<String>) {
+    let Value::Object(schema) = schema else { return };
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let all_of = schema.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
+    let any_of = usize::from(schema.contains_key("anyOf"));
+    let own = usize::from(is_closed || schema.contains_key("properties"));
+    let is_composed = is_part || all_of + any_of + own > 1;
+    if is_composed {
+        if is_closed {
+            schema.remove("additionalProperties");
+        }
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let name = reference.and_then(|reference| reference.strip_prefix("#/$defs/"));
+        parts.extend(name.map(str::to_owned));
+    }
+    for (key, value) in schema {
+        match (key.as_str(), value) {
+            ("allOf" | "anyOf", Value::Array(all)) => {
+                all.iter_mut().for_each(|one| open(one, is_composed, parts));
+            }
+            ("properties" | "patternProperties" | "$defs", Value::Object(all)) => {
+                all.values_mut().for_each(|one| open(one, false, parts));
+            }
+            ("prefixItems", Value::Array(all)) => {
+                all.iter_mut().for_each(|one| open(one, false, parts));
+            }
+            ("const" | "enum" | "default", _) => {}
+            (_, one) => open(one, false, parts),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_capabilities::http::Method;
 
 use super::{
-    body::{BodySchema, DeclaredBody, is_json},
+    body::{BodySchema, DeclaredBody, is_json, is_old_file},
     document::{OpenApi, Outline, Version},
     plan::{BodyKind, Declared},
     schema::{Schemas, cut},
@@ -83,7 +83,10 @@ pub(super) fn input_schema<'d>(
             BodySchema::Fields(fields) => {
                 let mut of_fields = Map::new();
                 for (name, field, _) in fields {
-                    let mut schema = schemas.inline(field);
+                    let mut schema = match is_old_file(field) {
+                        true => json!({ "type": "string" }),
+                        false => schemas.inline(field),
+                    };
                     let said = field.get("description").and_then(Value::as_str);
                     describe(&mut schema, said.unwrap_or_default());
                     of_fields.insert((*name).to_owned(), schema);

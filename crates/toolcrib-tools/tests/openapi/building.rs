@@ -93,7 +93,7 @@ fn names_texts_and_effects_are_those_of_the_document() {
 fn an_operation_that_cannot_be_made_is_withheld_with_its_reason() {
     let tools = shop(OpenApiSpec::new());
     for (name, reason) in [
-        ("upload", "its body is `multipart/form-data`"),
+        ("upload", "its body is `application/cbor`"),
         ("elsewhere", "`other.yaml#/A` leads out of the document"),
         ("both", "needs the security schemes"),
     ] {
@@ -228,6 +228,41 @@ fn a_schema_is_bounded_and_stays_callable() {
 }
 
 #[test]
+fn closed_schemas_can_be_composed() {
+    let closed = |name: &str| {
+        json!({ "type": "object", "properties": { name: { "type": "string" } },
+                "required": [name], "additionalProperties": false })
+    };
+    let body = json!({
+        "allOf": [{ "$ref": "#/components/schemas/Base" }, { "oneOf": [closed("x"), closed("y")] }],
+        "properties": { "alone": closed("z"), "same": { "allOf": [{ "$ref": "#/components/schemas/Alone" }] } },
+        "additionalProperties": false,
+    });
+    let base = json!({ "allOf": [{ "$ref": "#/components/schemas/Root" }], "additionalProperties": false });
+    let document = json!({
+        "openapi": "3.0.3", "servers": [{ "url": "https://a.example" }],
+        "components": { "schemas": { "Base": base, "Root": closed("r"), "Alone": closed("a") } },
+        "paths": { "/a": { "post": { "operationId": "add", "requestBody": {
+            "content": { "application/json": { "schema": body } } } } } },
+    });
+    let tools = tools(&document.to_string(), &OpenApiSpec::new());
+    let schema = tools[0].input_schema();
+    let is_closed = |pointer: &str| {
+        let schema =
+            schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is not in {schema}"));
+        schema.get("additionalProperties").is_some()
+    };
+    for open in
+        ["/properties/body", "/properties/body/allOf/1/anyOf/0", "/$defs/Base", "/$defs/Root"]
+    {
+        assert!(!is_closed(open), "{open}: {schema}");
+    }
+    for closed in ["", "/properties/body/properties/alone", "/$defs/Alone"] {
+        assert!(is_closed(closed), "{closed}: {schema}");
+    }
+}
+
+#[test]
 fn swagger_2_is_read() {
     let document = json!({
         "swagger": "2.0", "host": "a.example", "basePath": "/v2", "schemes": ["http", "https"],
@@ -248,7 +283,8 @@ fn swagger_2_is_read() {
         },
     });
     let tools = tools(&document.to_string(), &OpenApiSpec { auth: auth(), ..OpenApiSpec::new() });
-    assert!(named(&tools, "photo").check_available().is_err());
+    let photo = &named(&tools, "photo").input_schema()["properties"]["body"];
+    assert_eq!(photo["properties"]["f"], json!({ "type": "string" }));
     assert_eq!(named(&tools, "pets").input_schema()["properties"]["tags"]["type"], "array");
     let add = named(&tools, "add").input_schema();
     assert_eq!(add["required"], json!(["body"]));

@@ -93,6 +93,60 @@ async fn bodies_are_json_or_forms() {
 }
 
 #[tokio::test]
+async fn forms_of_parts_and_bodies_of_text_are_sent() {
+    let form = |of: Value, encoding: Value| json!({ "multipart/form-data": { "schema": of, "encoding": encoding } });
+    let properties = json!({
+        "file": { "type": "string", "format": "binary" },
+        "tags": { "type": "array", "items": { "type": "string" } },
+        "meta": { "type": "object" }, "rows": { "type": "array", "items": {} },
+        "size": { "type": "integer" },
+    });
+    let encoding = json!({
+        "file": { "contentType": "text/csv" }, "rows": { "contentType": "application/json" },
+    });
+    let upload = form(json!({ "type": "object", "properties": properties }), encoding);
+    let document = json!({
+        "openapi": "3.0.3",
+        "paths": {
+            "/files": { "post": { "operationId": "upload", "requestBody": { "content": upload } } },
+            "/raw": { "post": { "operationId": "raw", "requestBody": { "content":
+                { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } } } } },
+        },
+    });
+    let server = Server::of(document.clone()).await;
+    let spec = OpenApiSpec { server: Some(server.url()), ..OpenApiSpec::new() };
+    let tools = spec.build(&OpenApi::parse(&format!("\u{feff}{document}")).unwrap(), &client());
+    let tools = tools.unwrap();
+    let body = json!({
+        "file": "a,b\r\n--x--", "tags": ["a", "b"], "meta": { "k": 1 }, "rows": [1, 2], "size": 7,
+        "none": null, "a\"\r\nX: 1": "odd",
+    });
+    call(named(&tools, "upload"), json!({ "body": body })).await.unwrap();
+    let asked = server.last();
+    let media = asked.header("content-type").to_owned();
+    let boundary = media.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let expected = [
+        ("name=\"file\"; filename=\"file\"\r\nContent-Type: text/csv", "a,b\r\n--x--"),
+        ("name=\"tags\"", "a"),
+        ("name=\"tags\"", "b"),
+        ("name=\"meta\"\r\nContent-Type: application/json", "{\"k\":1}"),
+        ("name=\"rows\"\r\nContent-Type: application/json", "[1,2]"),
+        ("name=\"size\"", "7"),
+        ("name=\"a%22%0D%0AX: 1\"", "odd"),
+    ]
+    .map(|(head, text)| {
+        format!("--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n{text}\r\n")
+    });
+    assert_eq!(asked.body, format!("{}--{boundary}--\r\n", expected.concat()));
+    let again = call(named(&tools, "upload"), json!({ "body": {} })).await;
+    assert!(again.is_ok() && server.last().header("content-type") != media, "{again:?}");
+
+    call(named(&tools, "raw"), json!({ "body": "a file\n" })).await.unwrap();
+    assert_eq!(server.last().body, "a file\n");
+    assert_eq!(server.last().header("content-type"), "application/octet-stream");
+}
+
+#[tokio::test]
 async fn secrets_go_where_the_scheme_says_and_only_there() {
     let (server, tools) = shop("KEY").await;
     let vault = Arc::<Vault>::default();

@@ -1,0 +1,196 @@
+//! The sessions of one editor.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+};
+
+use agent_client_protocol::{
+    Client, Error, ErrorCode,
+    v1::{
+        ConnectionTo, Responder,
+        schema::{
+            CloseSessionResponse, LoadSessionResponse, NewSessionResponse, PromptRequest,
+            PromptResponse, SessionId,
+        },
+    },
+};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::sync::mpsc;
+use toolcrib_core::{Attachments, CancellationToken};
+
+use super::{Request, prompt, session::Begin};
+use crate::args::{AcpArgs, Global};
+
+/// The limit of open sessions: each has its project loaded, with its programs and connections.
+const MAX_SESSIONS: usize = 32;
+
+pub(super) struct Sessions<'a> {
+    pub(super) global: &'a Global,
+    pub(super) args: &'a AcpArgs,
+    pub(super) cancellation: CancellationToken,
+    pub(super) editor: ConnectionTo<Client>,
+    open: RefCell<HashMap<SessionId, Open>>,
+    /// The number of sessions that are not stored.
+    unstored: Cell<usize>,
+}
+
+/// An open session.
+struct Open {
+    prompts: mpsc::Sender<Prompt>,
+    /// Ends its running turn; `None` between two turns.
+    turn: Option<CancellationToken>,
+}
+
+/// A prompt for a session.
+pub(super) struct Prompt {
+    pub(super) message: String,
+    pub(super) attachments: Attachments,
+    pub(super) turn: CancellationToken,
+    pub(super) responder: Responder<PromptResponse>,
+}
+
+impl<'a> Sessions<'a> {
+    pub(super) fn new(
+        global: &'a Global,
+        args: &'a AcpArgs,
+        cancellation: CancellationToken,
+        editor: ConnectionTo<Client>,
+    ) -> Self {
+        let (open, unstored) = (RefCell::default(), Cell::default());
+        Self { global, args, cancellation, editor, open, unstored }
+    }
+
+    /// Serves the editor until it closes its side, or the process is to end. Then running turns are
+    /// cancelled, and all sessions closed.
+    pub(super) async fn serve(&self, mut requests: mpsc::Receiver<Request>) {
+        let mut running = FuturesUnordered::new();
+        loop {
+            let request = tokio::select! {
+                biased;
+                () = self.cancellation.cancelled() => break,
+                Some(()) = running.next() => continue,
+                request = requests.recv() => request,
+                () = self.editor.incoming_closed() => break,
+            };
+            let Some(request) = request else { break };
+            let begin = match request {
+                Request::New(new, responder) => Begin {
+                    folder: new.cwd,
+                    session: None,
+                    ignored: new.mcp_servers.len(),
+                    // An answer that cannot be sent has no reader; the same below.
+                    begun: Box::new(|begun| {
+                        let _ = responder.respond_with_result(begun.map(NewSessionResponse::new));
+                    }),
+                },
+                Request::Load(load, responder) => Begin {
+                    folder: load.cwd,
+                    session: Some(load.session_id),
+                    ignored: load.mcp_servers.len(),
+                    begun: Box::new(|begun| {
+                        let begun = begun.map(|_| LoadSessionResponse::new());
+                        let _ = responder.respond_with_result(begun);
+                    }),
+                },
+                Request::Prompt(prompt, responder) => {
+                    let _ = self.prompt(prompt, responder);
+                    continue;
+                }
+                Request::Cancel(cancel) => {
+                    self.end_turn(&cancel.session_id);
+                    continue;
+                }
+                Request::Close(close, responder) => {
+                    let _ = self.close(&close.session_id, responder);
+                    continue;
+                }
+            };
+            if running.len() < MAX_SESSIONS {
+                running.push(begin.serve(self));
+            } else {
+                let message = format!("{MAX_SESSIONS} sessions are open; close one first");
+                (begin.begun)(Err(Error::new(ErrorCode::INVALID_REQUEST, message)));
+            }
+        }
+        self.cancellation.cancel();
+        self.open.borrow_mut().clear();
+        while let Some(()) = running.next().await {}
+    }
+
+    /// Gives a session its next prompt.
+    fn prompt(
+        &self,
+        prompt: PromptRequest,
+        responder: Responder<PromptResponse>,
+    ) -> Result<(), Error> {
+        let mut open = self.open.borrow_mut();
+        let Some(session) = open.get_mut(&prompt.session_id) else {
+            return responder.respond_with_error(unknown(&prompt.session_id));
+        };
+        if session.turn.is_some() {
+            let message = "a turn of this session is running; cancel it, or wait for its end";
+            return responder.respond_with_error(Error::new(ErrorCode::INVALID_REQUEST, message));
+        }
+        let (message, attachments) = match prompt::message(prompt.prompt) {
+            Ok(prompt) => prompt,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        let turn = self.cancellation.child_token();
+        session.turn = Some(turn.clone());
+        // There is room for one: the last turn has ended.
+        match session.prompts.try_send(Prompt { message, attachments, turn, responder }) {
+            Ok(()) => Ok(()),
+            Err(unsent) => {
+                unsent.into_inner().responder.respond_with_error(Error::internal_error())
+            }
+        }
+    }
+
+    fn close(
+        &self,
+        session: &SessionId,
+        responder: Responder<CloseSessionResponse>,
+    ) -> Result<(), Error> {
+        self.end_turn(session);
+        match self.open.borrow_mut().remove(session) {
+            Some(_) => responder.respond(CloseSessionResponse::new()),
+            None => responder.respond_with_error(unknown(session)),
+        }
+    }
+
+    fn end_turn(&self, session: &SessionId) {
+        if let Some(Open { turn: Some(turn), .. }) = self.open.borrow().get(session) {
+            turn.cancel();
+        }
+    }
+
+    pub(super) fn is_open(&self, session: &SessionId) -> bool {
+        self.open.borrow().contains_key(session)
+    }
+
+    /// The id of a session that is not stored.
+    pub(super) fn unstored(&self) -> SessionId {
+        self.unstored.set(self.unstored.get() + 1);
+        SessionId::new(format!("unstored-{}", self.unstored.get()))
+    }
+
+    /// Opens a session for prompts, which end when it is closed.
+    pub(super) fn opened(&self, session: &SessionId) -> mpsc::Receiver<Prompt> {
+        let (prompts, received) = mpsc::channel(1);
+        self.open.borrow_mut().insert(session.clone(), Open { prompts, turn: None });
+        received
+    }
+
+    /// Notes that a turn has ended, before it is answered: the next prompt may follow at once.
+    pub(super) fn turn_ended(&self, session: &SessionId) {
+        if let Some(open) = self.open.borrow_mut().get_mut(session) {
+            open.turn = None;
+        }
+    }
+}
+
+fn unknown(session: &SessionId) -> Error {
+    let message = format!("the session `{session}` is not open; begin one, or load it");
+    Error::new(ErrorCode::RESOURCE_NOT_FOUND, message)
+}
