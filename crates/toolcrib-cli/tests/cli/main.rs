@@ -48,6 +48,7 @@ mod readme;
 mod run;
 mod sandbox;
 mod serve;
+mod server_skills;
 mod sessions;
 mod skills;
 mod streams;

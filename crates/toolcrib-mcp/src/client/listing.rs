@@ -247,7 +247,8 @@ impl Supervisor {
         }
         let extensions = live.connection().server().capabilities.extensions.as_ref();
         if !extensions.is_some_and(|all| all.contains_key(SKILLS_EXTENSION_ID)) {
-            let problem = format!("the server does not declare the extension `{SKILLS_EXTENSION_ID}`");
+            let problem =
+                format!("the server does not declare the extension `{SKILLS_EXTENSION_ID}`");
             return Some(ListedSkills { entries: Err(problem), ttl: None });
         }
         let allowed = self.settings().list_timeout;
@@ -260,7 +261,10 @@ impl Supervisor {
             Ok((entries, ttl)) => ListedSkills { entries: Ok(entries), ttl },
             Err(problem) => {
                 let problem = bounded(&problem, &self.settings().redactor);
-                ListedSkills { entries: Err(format!("its skills cannot be listed: {problem}")), ttl: None }
+                ListedSkills {
+                    entries: Err(format!("its skills cannot be listed: {problem}")),
+                    ttl: None,
+                }
             }
         })
     }

@@ -4,8 +4,9 @@ use rmcp::model::{Skill, SkillResource, SkillResources};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-/// The limits of SEP-2640 for one skill, `SKILL.md` included.
+/// The limit of files of one skill by SEP-2640, `SKILL.md` included.
 pub const MOST_SKILL_FILES: usize = 512;
+/// The limit of their size, in bytes.
 pub const MOST_SKILL_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The limit of a description in the format of skills, in characters.
@@ -114,7 +115,8 @@ impl RemoteSkill {
             None => &[],
         };
         let is_separator = |c: char| c.is_whitespace() || c == ',';
-        let names = texts.iter().filter_map(Value::as_str).flat_map(move |text| text.split(is_separator));
+        let names =
+            texts.iter().filter_map(Value::as_str).flat_map(move |text| text.split(is_separator));
         names.filter(|name| !name.is_empty())
     }
 }
@@ -125,7 +127,9 @@ fn flaw_of(skill: &Skill) -> Option<String> {
         return Some(error.to_string());
     }
     if !is_skill_name(&skill.frontmatter.name) {
-        return Some("its name is not one of the format: up to 64 of a-z, 0-9 and single hyphens".to_owned());
+        return Some(
+            "its name is not one of the format: up to 64 of a-z, 0-9 and single hyphens".to_owned(),
+        );
     }
     let description = skill.frontmatter.description.trim();
     if description.is_empty() || description.chars().count() > MOST_SKILL_DESCRIPTION {

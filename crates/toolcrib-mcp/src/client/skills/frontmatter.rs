@@ -170,7 +170,10 @@ mod tests {
             let mut other = listed.clone();
             other[key] = value;
             let problem = read(yaml, other).unwrap_err();
-            assert!(problem.ends_with(&format!("differs from the listed one in `{key}`")), "{problem}");
+            assert!(
+                problem.ends_with(&format!("differs from the listed one in `{key}`")),
+                "{problem}"
+            );
         }
         let problem = read("name: a\nevil: yes", json!({ "name": "a" })).unwrap_err();
         assert!(problem.ends_with("in `evil`"), "{problem}");
@@ -178,7 +181,9 @@ mod tests {
 
     #[test]
     fn a_file_without_plain_frontmatter_is_refused() {
-        for frontmatter in ["name: &a x\nb: *a", "name: a\nname: a", "[a]", "", "a: [", "? [x]\n: y"] {
+        for frontmatter in
+            ["name: &a x\nb: *a", "name: a\nname: a", "[a]", "", "a: [", "? [x]\n: y"]
+        {
             let problem = read(frontmatter, json!({ "name": "a" })).unwrap_err();
             assert!(problem.contains("not a mapping"), "{frontmatter}: {problem}");
         }

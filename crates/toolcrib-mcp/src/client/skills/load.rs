@@ -80,7 +80,7 @@ impl ToolBody for LoadSkill {
                     loading.file(&path).await?
                 }
             };
-            Ok(ToolOutput::from(text))
+            Ok(ToolOutput::text(text))
         })
     }
 
@@ -104,7 +104,8 @@ impl Loading<'_> {
         let expected = self.skill.files().iter().find(|file| file.uri == uri);
         let content = self.read(uri, expected).await?;
         let listed = self.skill.frontmatter().cloned().unwrap_or_default();
-        let text = String::from_utf8(content).map_err(|_| self.refused("`SKILL.md` is not text"))?;
+        let text =
+            String::from_utf8(content).map_err(|_| self.refused("`SKILL.md` is not text"))?;
         match frontmatter::body(&text, &listed) {
             Ok(body) => Ok(body.to_owned()),
             Err(problem) => Err(self.refused(&format!("`SKILL.md` {problem}"))),
@@ -192,7 +193,8 @@ impl Loading<'_> {
 /// The bytes of the resource in a response.
 fn content(answer: &Map<String, Value>, uri: &str) -> Option<Vec<u8>> {
     let contents = answer.get("contents")?.as_array()?;
-    let found = contents.iter().find(|each| each.get("uri").and_then(Value::as_str) == Some(uri))?;
+    let found =
+        contents.iter().find(|each| each.get("uri").and_then(Value::as_str) == Some(uri))?;
     match (found.get("text"), found.get("blob")) {
         (Some(Value::String(text)), None) => Some(text.clone().into_bytes()),
         (None, Some(Value::String(blob))) => BASE64_STANDARD.decode(blob).ok(),

@@ -27,11 +27,9 @@ use toolcrib_core::{
     ToolBody, ToolName, harmless,
 };
 
-pub use self::format::{
-    MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name,
-};
-pub(super) use self::load::LoadSkill;
 use self::format::RemoteSkill;
+pub use self::format::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name};
+pub(super) use self::load::LoadSkill;
 use super::{builder::McpClientBuilder, listed::Definitions};
 
 /// The limit of skills that a server's tool names, and of the characters of their descriptions: each
@@ -55,7 +53,9 @@ pub(super) struct ListedSkills {
 pub(super) struct SkillList {
     /// Each entry, as a tool that is never offered.
     listing: RemoteListing<RemoteSkill>,
-    /// The tool that loads the offered skills; else why there is none.
+    /// The offered skills.
+    offered: Arc<[Arc<RemoteSkill>]>,
+    /// The tool that loads them; else why there is none.
     load: Result<Tool, (Tool, Arc<str>)>,
     /// The skills beyond the limits of the tool's description.
     left_out: Vec<Tool>,
@@ -127,13 +127,15 @@ impl SkillList {
         let offered: Arc<[_]> = offered.into();
         let made = load_tool(definitions, &description, &offered, body(Arc::clone(&offered)))
             .map_err(|error| error.to_string())?;
-        let before = before.and_then(|before| before.load.as_ref().ok());
         let load = match problem {
             // The same instance, if nothing has changed: then the menu is the same.
-            None => Ok(before.filter(|tool| tool.digest() == made.digest()).cloned().unwrap_or(made)),
+            None => Ok(before
+                .filter(|before| before.offered == offered)
+                .and_then(|before| before.load.as_ref().ok().cloned())
+                .unwrap_or(made)),
             Some(problem) => Err((made, problem.into())),
         };
-        Ok(Self { listing, load, left_out, gates, foreign, roots })
+        Ok(Self { listing, offered, load, left_out, gates, foreign, roots })
     }
 
     /// The server's tools with the one that loads skills, and with what is withheld.
@@ -163,7 +165,8 @@ impl SkillList {
             merged.withhold(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
         }
         for tool in &self.left_out {
-            let reason = "the server's other skills fill the description of the tool that loads them";
+            let reason =
+                "the server's other skills fill the description of the tool that loads them";
             merged.withhold(tool.clone(), Arc::clone(origin), reason);
         }
         merged
@@ -283,25 +286,20 @@ fn load_tool<B: ToolBody>(
     body: B,
 ) -> Result<Tool, toolcrib_core::InvalidToolError> {
     let names: Vec<_> = skills.iter().filter_map(|skill| skill.name()).collect();
-    let mut properties = json!({
-        "name": { "type": "string", "description": "The skill." },
-    });
-    if let Some(properties) = properties.as_object_mut() {
-        if !names.is_empty() {
-            properties["name"]["enum"] = json!(names);
-        }
-        // Without files, the property would only cost tokens in every request.
-        if skills.iter().any(|skill| skill.has_files()) {
-            properties.insert(
-                "path".to_owned(),
-                json!({
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": 1024,
-                    "description": "Reads this file of the skill instead of its instructions.",
-                }),
-            );
-        }
+    let mut name = json!({ "type": "string", "description": "The skill." });
+    if let (Some(name), false) = (name.as_object_mut(), names.is_empty()) {
+        name.insert("enum".to_owned(), json!(names));
+    }
+    let mut properties = Map::from_iter([("name".to_owned(), name)]);
+    // Without files, the property would only cost tokens in every request.
+    if skills.iter().any(|skill| skill.has_files()) {
+        let path = json!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1024,
+            "description": "Reads this file of the skill instead of its instructions.",
+        });
+        properties.insert("path".to_owned(), path);
     }
     let builder = Tool::builder(definitions.server.tool_name(McpClientBuilder::LOAD_SKILL))
         .description(description)
