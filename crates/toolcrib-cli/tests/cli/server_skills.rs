@@ -298,7 +298,7 @@ fn a_skill_without_digests_needs_a_server_that_is_not_pinned() {
 }
 
 #[test]
-fn what_a_server_lists_is_bounded_and_checked() {
+fn listed_skills_are_bounded_and_checked() {
     let skill = |name: &str, description: &str| json!({ "name": name, "description": description });
     let mut foreign = pdf();
     foreign["name"] = "foreign".into();

@@ -47,8 +47,8 @@ pub(super) fn instruction(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     }
 }
 
-/// The texts that a run may encode. What precedes it may be of the same characters, such as a path,
-/// so that Base64 begins at any of four.
+/// The texts that a run may encode. It may begin with other text of the same characters, such as a
+/// path, so that Base64 begins at any of four.
 fn decoded(run: &str) -> impl Iterator<Item = (&'static str, String)> {
     let digits: String = run.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let hex = hex(&digits).map(|bytes| ("hexadecimal digits", bytes));
@@ -63,11 +63,10 @@ fn decoded(run: &str) -> impl Iterator<Item = (&'static str, String)> {
         Some(("Base64", LENIENT.decode(whole).ok()?))
     });
     let all: Vec<_> = hex.into_iter().chain(base64).collect();
-    // Only the beginning of a run may be of another text.
     all.into_iter().filter_map(|(encoding, bytes)| Some((encoding, text_of(&bytes)?)))
 }
 
-/// The text of bytes that are mostly one; what precedes and follows it may decode to anything.
+/// The text of bytes that are mostly one: its surroundings may decode to anything.
 fn text_of(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let odd = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();

@@ -91,8 +91,7 @@ fn parse(yaml: &str) -> Option<Node> {
             },
             Event::Scalar(text, ScalarStyle::Plain, ..) => Node::Plain(text.into_owned()),
             Event::Scalar(text, ..) => Node::Text(text.into_owned()),
-            Event::Alias(_) => return None,
-            Event::DocumentEnd | Event::StreamEnd => return None,
+            Event::Alias(_) | Event::DocumentEnd | Event::StreamEnd => return None,
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
         };
         match open.last_mut() {
