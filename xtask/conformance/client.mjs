@@ -30,6 +30,31 @@ const call = (tool, args = {}, ...flags) => toolcrib("mcp", "call", "suite", too
 const menu = () => toolcrib("menu").offered;
 const own = (tool) => tool.name.replace("mcp__suite__", "");
 
+/** Declares the server in a project, with these lines. */
+function declare(lines, secrets = "") {
+  const folder = join(scratch, "project");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "toolcrib.toml"), `${secrets}[mcp.suite]\nurl = ${JSON.stringify(url)}\n${lines}\n`);
+  project = ["-p", folder];
+}
+
+function listSkills() {
+  declare("skills = true");
+  test();
+  if (!menu().some((tool) => own(tool) === "load_skill")) throw new Error("no skill is offered");
+}
+
+// The server gives another file than it lists: the skill is not loaded, and neither is a further file.
+function refuseSkill() {
+  declare("skills = true");
+  for (const path of [{}, { path: "references/FORMS.md" }]) {
+    code = 0;
+    call("load_skill", { name: "pdf-processing", ...path });
+    if (code === 0) throw new Error("a skill is loaded that differs from its entry");
+  }
+  code = 0;
+}
+
 const scenarios = {
   initialize: test,
   "request-metadata": test,
@@ -47,19 +72,16 @@ const scenarios = {
     const focal = menu().find((tool) => own(tool) === "json_schema_2020_12_tool");
     call("json_schema_echo", { schema: focal.input_schema });
   },
+  "sep-2640-client-no-prefetch": listSkills,
+  "sep-2640-client-verify-digest": refuseSkill,
+  "sep-2640-client-verify-size": refuseSkill,
+  "sep-2640-client-verify-frontmatter": refuseSkill,
 };
 
 // An operator knows what was agreed on with an authorization server, and declares it.
-function declare(auth) {
-  const folder = join(scratch, "project");
-  mkdirSync(folder);
-  const text = (value) => JSON.stringify(value);
-  const pairs = Object.entries(auth).map(([key, value]) => `${key} = ${text(value)}`);
-  writeFileSync(
-    join(folder, "toolcrib.toml"),
-    `[secrets]\nCLIENT = { env = "CLIENT_SECRET" }\n[mcp.suite]\nurl = ${text(url)}\nauth = { ${pairs.join(", ")} }\n`,
-  );
-  project = ["-p", folder];
+function declareAuth(auth) {
+  const pairs = Object.entries(auth).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  declare(`auth = { ${pairs.join(", ")} }`, '[secrets]\nCLIENT = { env = "CLIENT_SECRET" }\n');
 }
 
 // A browser that consents at once: it follows the redirects. A login that was refused waits for nothing.
@@ -83,12 +105,12 @@ function login() {
 async function authorized() {
   const { client_id, client_secret, issuer } = JSON.parse(context ?? "{}");
   env.CLIENT_SECRET = client_secret;
-  if (scenario === "auth/basic-cimd") declare({ client_id: "https://conformance-test.local/client-metadata.json" });
-  if (scenario === "auth/pre-registration") declare({ client_id, client_secret: "secret:CLIENT", issuer });
+  if (scenario === "auth/basic-cimd") declareAuth({ client_id: "https://conformance-test.local/client-metadata.json" });
+  if (scenario === "auth/pre-registration") declareAuth({ client_id, client_secret: "secret:CLIENT", issuer });
   if (scenario === "auth/client-credentials-basic") {
     const metadata = await (await fetch(new URL("/.well-known/oauth-protected-resource/mcp", url))).json();
     const [issuer] = metadata.authorization_servers;
-    declare({ grant: "client_credentials", client_id, client_secret: "secret:CLIENT", issuer });
+    declareAuth({ grant: "client_credentials", client_id, client_secret: "secret:CLIENT", issuer });
     return call("test-tool");
   }
   const calls = scenario === "auth/authorization-server-migration" ? 2 : 1;

@@ -17,6 +17,8 @@ const SUITE = "node_modules/@modelcontextprotocol/conformance";
 const SETS = ["2025-11-25", "2026-07-28"];
 const [toolcrib, ...columns] = process.argv.slice(2);
 
+const CLIENT_SKILLS = ["no-prefetch", "verify-digest", "verify-size", "verify-frontmatter"].map((name) => `client-${name}`);
+
 // A fixture, a gateway and a Python proxy start in seconds; a scenario ends after the suite's own 30 seconds.
 const START_SECONDS = 60;
 const SUITE_SECONDS = 300;
@@ -111,7 +113,21 @@ async function gateway(args, prefix) {
   return [`http://127.0.0.1:${front.address().port}${url.pathname}`, stop];
 }
 
-/** The server scenarios of SEP-2640, which no requirement set has, on a project with a skill. */
+/** The scenarios of SEP-2640 for a side, which no requirement set has. */
+async function ofSkills(names, args) {
+  const verdicts = [];
+  for (const scenario of names.map((name) => `sep-2640-${name}`)) {
+    const output = await suite([...args, "--scenario", scenario]);
+    const [, passed, failed] = /^Passed: (\d+)\/\d+, (\d+) failed/mu.exec(output) ?? [];
+    if (!passed) throw new Error(`the suite has no verdict on ${scenario}:\n${output}`);
+    const ok = Number(passed) > 0 && Number(failed) === 0 && !output.includes("Client exited with code");
+    verdicts.push({ scenario, scored: false, ok, passed: Number(passed), failed: Number(failed) });
+    if (process.env.VERBOSE) console.error(output);
+  }
+  return verdicts;
+}
+
+/** The server scenarios, on a project with a skill. */
 async function skills() {
   const project = mkdtempSync(join(scratch, "skills-"));
   const folder = join(project, "skills", "pdf-forms");
@@ -120,14 +136,8 @@ async function skills() {
   writeFileSync(join(folder, "SKILL.md"), "---\nname: pdf-forms\ndescription: Fills PDF forms.\n---\nFill them.\n");
   writeFileSync(join(folder, "references", "forms", "tax.md"), "# Tax\n");
   const [url, stop] = await gateway(["-p", project], "");
-  const verdicts = [];
-  for (const scenario of ["enumeration", "manifest", "directory"].map((name) => `sep-2640-skills-${name}`)) {
-    const output = await suite(["server", "--url", url, "--scenario", scenario]);
-    const [, passed, failed] = /^Passed: (\d+)\/\d+, (\d+) failed/mu.exec(output) ?? [];
-    if (!passed) throw new Error(`the suite has no verdict on ${scenario}:\n${output}`);
-    const ok = Number(passed) > 0 && Number(failed) === 0;
-    verdicts.push({ scenario, scored: false, ok, passed: Number(passed), failed: Number(failed) });
-  }
+  const names = ["skills-enumeration", "skills-manifest", "skills-directory"];
+  const verdicts = await ofSkills(names, ["server", "--url", url]);
   stop();
   return verdicts;
 }
@@ -172,7 +182,10 @@ async function run(column) {
     const output = await suite([leg, ...target, "--requirements", set]);
     stop();
     const scenarios = results(set, leg, output);
-    if (column === "gateway/both" && set === "2026-07-28") scenarios.push(...(await skills()));
+    if (set === "2026-07-28") {
+      if (column === "gateway/both") scenarios.push(...(await skills()));
+      if (leg === "client") scenarios.push(...(await ofSkills(CLIENT_SKILLS, [leg, ...target])));
+    }
     const scored = scenarios.filter((each) => each.scored);
     const seconds = ((Date.now() - began) / 1000).toFixed(1);
     console.error(`${set} ${column}: ${scored.filter((each) => each.ok).length}/${scored.length} (${seconds} s)`);

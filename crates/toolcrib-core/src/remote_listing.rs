@@ -53,15 +53,18 @@ pub enum PinKind {
     Prompt,
     /// A source's instructions for models.
     Instructions,
+    /// A skill: its name, its description, and the digests of its files.
+    Skill,
 }
 
 impl PinKind {
-    /// Its word: `tool`, `prompt` or `instructions`.
+    /// Its word: `tool`, `prompt`, `instructions` or `skill`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
             Self::Prompt => "prompt",
             Self::Instructions => "instructions",
+            Self::Skill => "skill",
         }
     }
 }
@@ -108,6 +111,9 @@ impl fmt::Debug for DefinitionCheck {
 
 /// The definition of a remote tool, not yet validated.
 pub trait RemoteDefinition: PartialEq {
+    /// The kind under which it is [pinned](DefinitionPins).
+    const KIND: PinKind = PinKind::Tool;
+
     /// The remote name; `None` if it has none.
     fn name(&self) -> Option<&str>;
 
@@ -215,7 +221,7 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         let all: Vec<_> =
             all.filter_map(|(place, reason)| Some((made.known.get(place)?, reason))).collect();
         let changed = match check.and_then(DefinitionCheck::pins) {
-            Some(pins) => pins.check(origin, PinKind::Tool, &definitions(&all))?,
+            Some(pins) => pins.check(origin, D::KIND, &definitions(&all))?,
             None => Vec::new(),
         };
         let mut changed = changed.into_iter();
@@ -235,6 +241,14 @@ impl<D: RemoteDefinition> RemoteListing<D> {
     /// The offered and withheld tools; clones share one list.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// The definitions of the offered tools, each with its tool, in order.
+    pub fn offered(&self) -> impl Iterator<Item = (&D, &Tool)> {
+        self.catalog.offered().iter().filter_map(|tool| {
+            let known = self.known.iter().find(|known| known.tool.same(tool))?;
+            Some((&known.description, tool))
+        })
     }
 
     /// Whether both contain the same tool instances and offer them in the same order.

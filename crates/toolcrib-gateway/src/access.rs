@@ -4,6 +4,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep_until};
 use toolcrib_core::SkillId;
 use toolcrib_engine::Reveal;
 
@@ -257,4 +258,21 @@ pub(super) struct Caller {
     pub(super) access: Arc<Access>,
     /// The peer address, over HTTP.
     pub(super) peer: Option<SocketAddr>,
+    /// The moment from which its token is refused. Declared tokens have none.
+    pub(super) expires: Option<Instant>,
+}
+
+impl Caller {
+    /// Done when its token is refused: a stream that it opened ends then.
+    pub(super) async fn expired(&self) {
+        expired(self.expires).await;
+    }
+}
+
+/// Done at that moment; never without one.
+pub(super) async fn expired(expires: Option<Instant>) {
+    match expires {
+        Some(expires) => sleep_until(expires).await,
+        None => std::future::pending().await,
+    }
 }

@@ -193,7 +193,8 @@ fn announcements(
     stream::unfold(notices, next).map(move |notice| (Arc::clone(&server), notice)).boxed()
 }
 
-/// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends.
+/// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends, or
+/// its token is refused.
 /// The menu of such a client is unknown: it is notified at the first possible change.
 pub(super) async fn listen(
     exchange: &Asked<'_>,
@@ -251,6 +252,7 @@ pub(super) async fn listen(
     tokio::select! {
         () = exchange.no_longer_needed() => {}
         () = exchange.serving.cancellation.cancelled() => {}
+        () = exchange.caller.expired() => {}
         () = tools => {}
         () = more => {}
     }

@@ -11,9 +11,11 @@ use futures_util::stream;
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
+
+use super::access::expired;
 
 /// The number of events that a stream keeps for a client that reads slowly, or comes back. Of more,
 /// the oldest are dropped: they are progress and notices of changes, and the last is the response.
@@ -121,26 +123,38 @@ impl EventStream {
     /// A response body with the events that no reader received. The client is considered gone when
     /// the guard is dropped with the body.
     pub(super) fn body(&self, guard: Option<DropGuard>) -> Body {
-        self.read(None, None, guard)
+        self.read(None, None, guard, None)
     }
 
-    /// A response body with the events after this one, for a client that comes back. The earlier
-    /// reader of a request's stream gets nothing more: its client does not read it any more, which
+    /// A response body with the events that no reader received, until a moment.
+    pub(super) fn body_until(&self, expires: Option<Instant>) -> Body {
+        self.read(None, None, None, expires)
+    }
+
+    /// A response body with the events after this one and until a moment, for a client that comes
+    /// back. The earlier reader of a request's stream gets nothing more: its client does not read it any more, which
     /// the server may not have noticed.
-    pub(super) fn body_after(&self, number: u64, replaces: bool) -> Body {
+    pub(super) fn body_after(&self, number: u64, replaces: bool, expires: Option<Instant>) -> Body {
         let reader = replaces.then(|| {
             let mut state = self.0.state.lock();
             state.reader += 1;
             state.reader
         });
         self.0.changed.notify_waiters();
-        self.read(Some(number), reader, None)
+        self.read(Some(number), reader, None, expires)
     }
 
-    fn read(&self, replay: Option<u64>, reader: Option<u64>, guard: Option<DropGuard>) -> Body {
+    fn read(
+        &self,
+        replay: Option<u64>,
+        reader: Option<u64>,
+        guard: Option<DropGuard>,
+        expires: Option<Instant>,
+    ) -> Body {
         let begins = self.0.number.is_some() && replay.is_none();
         let stream = self.clone();
-        let reader = Reader { stream, begins, replay, reader: reader.unwrap_or(0), _guard: guard };
+        let reader = reader.unwrap_or(0);
+        let reader = Reader { stream, begins, replay, reader, expires, _guard: guard };
         let frames = stream::unfold(reader, async |mut reader| {
             let bytes = reader.next().await?;
             Some((Ok(Frame::data(bytes)), reader))
@@ -177,6 +191,8 @@ struct Reader {
     replay: Option<u64>,
     /// The number of replacements before this reader.
     reader: u64,
+    /// The moment from which its client is not authorized any more.
+    expires: Option<Instant>,
     _guard: Option<DropGuard>,
 }
 
@@ -197,6 +213,10 @@ impl Reader {
             }
         };
         let mut ended = pin!(ended);
+        let mut expired = pin!(expired(self.expires));
+        if self.expires.is_some_and(|expires| expires <= Instant::now()) {
+            return None;
+        }
         if std::mem::take(&mut self.begins) {
             return Some(framed(shared.number, FIRST, b""));
         }
@@ -211,6 +231,7 @@ impl Reader {
             tokio::select! {
                 () = changed => {}
                 () = &mut ended => return None,
+                () = &mut expired => return None,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
             }
         }
@@ -292,7 +313,7 @@ mod tests {
             next(&mut first, 3).await,
             "id: 1/0\nretry: 3000\ndata: \n\nid: 1/1\ndata: 1\n\nid: 1/2\ndata: 2\n\n"
         );
-        let mut again = stream.body_after(1, true);
+        let mut again = stream.body_after(1, true, None);
         stream.send_last("3".into());
         assert_eq!(next(&mut again, 2).await, "id: 1/2\ndata: 2\n\nid: 1/3\ndata: 3\n\n");
         assert!(again.frame().await.is_none());
@@ -311,7 +332,7 @@ mod tests {
         sent(&stream, 2..=2);
         assert_eq!(next(&mut two, 1).await, "id: 1/2\ndata: 2\n\n");
         // Coming back to these does not end another stream.
-        let mut three = stream.body_after(1, false);
+        let mut three = stream.body_after(1, false, None);
         assert_eq!(next(&mut three, 1).await, "id: 1/2\ndata: 2\n\n");
         sent(&stream, 3..=3);
         assert_eq!(next(&mut two, 1).await, "id: 1/3\ndata: 3\n\n");

@@ -149,7 +149,7 @@ impl Routes {
             return reply::json(StatusCode::OK, metadata.to_owned());
         }
         let (parts, body) = request.into_parts();
-        let mut caller = Caller { access: Arc::default(), peer: Some(peer) };
+        let mut caller = Caller { access: Arc::default(), peer: Some(peer), expires: None };
         let answer = match self.admit(&parts, &mut caller).await {
             Err(refusal) => Err(refusal),
             Ok(_) if self.draining.is_cancelled() => {
@@ -165,7 +165,7 @@ impl Routes {
                         .answer(body)
                         .await
                 }
-                Method::GET => door.listen(&parts.headers),
+                Method::GET => door.listen(&parts.headers, caller.expires),
                 Method::DELETE => door.end(&parts.headers),
                 _ => Err(not_allowed("POST, GET, DELETE")),
             },
@@ -266,7 +266,8 @@ impl Routes {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
         };
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
-        let (whose, access) = verifier.access(token).await?;
+        let (whose, access, expires) = verifier.access(token).await?;
+        caller.expires = expires;
         let door = self.verified(whose, access)?;
         caller.access = Arc::clone(&door.access);
         Ok(door)
@@ -344,8 +345,13 @@ impl Door {
         Self { access: Arc::new(access), token, sessions, limiter, ended }
     }
 
-    /// GET: the stream of a session's notifications, or one to which its client comes back.
-    fn listen(&self, headers: &HeaderMap) -> Result<Response<Body>, Refusal> {
+    /// GET: the stream of a session's notifications, or one to which its client comes back. It ends
+    /// when the token of the request is refused: the client comes back with its next one.
+    fn listen(
+        &self,
+        headers: &HeaderMap,
+        expires: Option<tokio::time::Instant>,
+    ) -> Result<Response<Body>, Refusal> {
         if !headers::accepts(headers, EVENTS) {
             let message = "the response is a stream: send `Accept: text/event-stream`";
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
@@ -353,12 +359,12 @@ impl Door {
         let session = self.session(headers)?;
         let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
         Ok(reply::events(match last {
-            None => session.common.body(None),
+            None => session.common.body_until(expires),
             // A stream that has ended is an empty one: a browser would retry an error for ever.
             Some(last) => last
                 .parse::<EventId>()
                 .ok()
-                .and_then(|last| session.resume(&last))
+                .and_then(|last| session.resume(&last, expires))
                 .unwrap_or_default(),
         }))
     }

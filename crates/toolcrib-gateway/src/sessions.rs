@@ -140,12 +140,12 @@ impl HttpSession {
     }
 
     /// The body for a client that comes back to a stream; `None` if it has ended.
-    pub(super) fn resume(&self, last: &EventId) -> Option<Body> {
+    pub(super) fn resume(&self, last: &EventId, expires: Option<Instant>) -> Option<Body> {
         if last.stream == COMMON {
-            return Some(self.common.body_after(last.number, false));
+            return Some(self.common.body_after(last.number, false, expires));
         }
         let streams = self.streams.lock();
-        streams.open.get(&last.stream).map(|events| events.body_after(last.number, true))
+        streams.open.get(&last.stream).map(|events| events.body_after(last.number, true, expires))
     }
 
     fn is_idle(&self, now: Instant) -> bool {

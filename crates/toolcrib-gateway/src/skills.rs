@@ -17,6 +17,9 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 use toolcrib_engine::{READ_SKILL, Redactor, Skill, SkillFiles};
+use toolcrib_mcp::__internal::{
+    MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name,
+};
 
 use super::{
     exchange::{Asked, Outcome},
@@ -25,13 +28,6 @@ use super::{
 };
 
 const SCHEME: &str = "skill://";
-
-/// The limits of SEP-2640 for one skill, `SKILL.md` included; a larger one is not served.
-const MOST_FILES: usize = 512;
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-
-/// The limit of a description in the format of skills, in characters.
-const MOST_DESCRIPTION: usize = 1024;
 
 /// A skill as clients read it.
 struct Served {
@@ -147,15 +143,15 @@ fn contents(
 ) -> Option<Vec<(String, Vec<u8>)>> {
     let mut paths = source.list().ok()?;
     paths.retain(|path| path != SKILL_MD);
-    if paths.len() >= MOST_FILES {
+    if paths.len() >= MOST_SKILL_FILES {
         return None;
     }
     paths.retain(|path| only.is_none_or(|only| path == only));
-    let (mut contents, mut bytes) = (Vec::new(), 0);
+    let (mut contents, mut bytes) = (Vec::new(), 0_u64);
     for path in paths {
         let content = source.read(&path).ok()?;
-        bytes += content.len();
-        if bytes > MOST_BYTES {
+        bytes += content.len() as u64;
+        if bytes > MOST_SKILL_BYTES {
             return None;
         }
         contents.push(match String::from_utf8(content) {
@@ -170,8 +166,8 @@ fn contents(
 fn frontmatter(asked: &Asked<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
     let name = skill.id.as_str();
     let description = asked.serving.gateway.engine.redactor().text(&skill.description);
-    let description: String = description.chars().take(MOST_DESCRIPTION).collect();
-    is_name(name).then(|| SkillFrontmatter::new(name, description))
+    let description: String = description.chars().take(MOST_SKILL_DESCRIPTION).collect();
+    is_skill_name(name).then(|| SkillFrontmatter::new(name, description))
 }
 
 /// The text of `SKILL.md`, for clients that are offered `read_skill` or not. Keys of a project's own
@@ -240,38 +236,6 @@ fn media_type(path: &str, content: &[u8]) -> &'static str {
     }
 }
 
-/// Whether an id is a name by the specification of skills: up to 64 lower-case letters, digits and
-/// single hyphens between them.
-fn is_name(id: &str) -> bool {
-    let is_word = |word: &str| {
-        !word.is_empty()
-            && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    id.len() <= 64 && id.split('-').all(is_word)
-}
-
 fn absent(kind: &str, uri: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no {kind} `{}`", shortened(uri)), None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_name;
-
-    #[test]
-    fn names_are_those_of_the_format() {
-        for (id, is) in [
-            ("billing", true),
-            ("git-workflow-2", true),
-            ("Billing", false),
-            ("a--b", false),
-            ("-a", false),
-            ("a b", false),
-            ("a/b", false),
-            ("", false),
-        ] {
-            assert_eq!(is_name(id), is, "{id}");
-        }
-        assert!(is_name(&"a".repeat(64)) && !is_name(&"a".repeat(65)));
-    }
 }

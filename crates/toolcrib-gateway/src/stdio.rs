@@ -70,7 +70,7 @@ impl Gateway {
         let (output, messages) = mpsc::channel(MAX_UNSENT);
         let client = Client {
             serving: serving.clone(),
-            caller: Caller { access: Arc::new(access), peer: None },
+            caller: Caller { access: Arc::new(access), peer: None, expires: None },
             connection,
             output,
             requests: TaskTracker::new(),

@@ -83,6 +83,14 @@ impl Linter {
         self
     }
 
+    /// Keeps only the rules about texts that attack a model: for texts that are not tools, such as
+    /// prompts, resources and instructions of a server. Their form is not checked.
+    #[must_use]
+    pub fn attacks_only(mut self) -> Self {
+        self.rules.retain(|rule| rules::ATTACKS.contains(&rule.id()));
+        self
+    }
+
     /// Adds facts about the sources of the tools.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = SourceFacts>) -> Self {

@@ -32,7 +32,10 @@ pub mod __internal {
     //! Pieces that the gateway and the command line share with the client.
 
     pub use crate::{
-        client::{AssetKind, McpRequest, Notices, ONLY_AS_TASK, ServerOffers, Subscribed},
+        client::{
+            AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
+            Notices, ONLY_AS_TASK, ServerOffers, Subscribed, is_skill_name,
+        },
         connection::ServerNotice,
         wire::{
             abilities, block, content_block, contents, harmless_json, protocol_error, renamed,

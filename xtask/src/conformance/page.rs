@@ -80,6 +80,7 @@ two protocol versions, and writes this page. Known failures of Toolcrib are in
   (*stateless*). The suite sends no token and knows no prefixes of tool names, so a relay adds those of Toolcrib's
   gateway.
 - Client scenarios run `toolcrib mcp test`, `toolcrib mcp call`, `toolcrib mcp login` and `toolcrib menu`.
+- The scenarios `sep-2640-…` are about skills. No requirement set contains them, so they are run in addition, once for each side.
 
 ✓ is a scenario that passes; `1/2` is one that fails, with one of two checks passed. The set does not require the
 scenarios that are *not scored*.

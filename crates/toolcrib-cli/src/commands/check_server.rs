@@ -8,14 +8,15 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::{Map, Value};
 use toolcrib_config::suggest;
 use toolcrib_core::{
     CancellationToken, Catalog, DefinitionCheck, Identity, Reason, Tool, WithheldTool,
 };
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_lint::{LintTool, Linter, Rule};
+use toolcrib_lint::{Finding, LintTool, Linter, Rule};
 use toolcrib_mcp::{
-    __internal::{ONLY_AS_TASK, renamed},
+    __internal::{AssetKind, ONLY_AS_TASK, renamed},
     Handshake, McpClient, mcp_client,
     server::{Http, Stdio, Transport, expand},
 };
@@ -86,7 +87,8 @@ pub(super) async fn check_server(
         };
         match listed {
             Ok(listed) => listings.push(Checked {
-                instructions: listed.instructions,
+                texts: listed.texts,
+                unlisted: listed.unlisted,
                 withheld: withheld(&client, &listed.catalog).await,
                 tools: std::mem::take(&mut *seen.lock()),
                 renamed: std::mem::take(&mut *names.lock()),
@@ -125,14 +127,24 @@ pub(super) async fn check_server(
 /// A listing as the server gives it.
 struct Listing {
     catalog: Catalog,
-    instructions: Option<Arc<str>>,
+    texts: Vec<Described>,
+    /// The lists that the server declares and does not give, with the reason.
+    unlisted: Vec<String>,
+}
+
+/// Something beside tools that the server describes, in the form that the linter reads.
+struct Described {
+    /// `prompt`, `resource`, `template` or `instructions`.
+    kind: &'static str,
+    text: LintTool,
 }
 
 /// The same, checked.
 struct Checked {
     /// The definitions before they are sanitized, by name.
     tools: BTreeMap<String, LintTool>,
-    instructions: Option<Arc<str>>,
+    texts: Vec<Described>,
+    unlisted: Vec<String>,
     /// The names that this client had to change.
     renamed: BTreeSet<String>,
     /// Tools that cannot be used, with the reason.
@@ -167,8 +179,63 @@ fn client(
 async fn listing(client: &McpClient) -> Result<Listing, String> {
     let catalog = client.catalog().await.map_err(|error| error.to_string())?;
     let offers = client.offers().await.map_err(|error| error.to_string())?;
-    Ok(Listing { catalog, instructions: offers.instructions })
+    let (mut texts, mut unlisted) = (Vec::new(), Vec::new());
+    for (kind, list) in OTHER_LISTS {
+        match client.assets(list).await {
+            Ok(items) => texts.extend(items.iter().map(|item| Described::of(kind, item))),
+            // A server may have resources and no templates.
+            Err(_) if list == AssetKind::Templates => {}
+            Err(error) => unlisted.push(format!("its {kind}s cannot be listed: {}", error.message)),
+        }
+    }
+    texts.extend(offers.instructions.map(|instructions| Described {
+        kind: "instructions",
+        text: LintTool { description: instructions.to_string(), ..LintTool::default() },
+    }));
+    Ok(Listing { catalog, texts, unlisted })
 }
+
+/// The lists beside tools, with the word for one item.
+const OTHER_LISTS: [(&str, AssetKind); 3] = [
+    ("prompt", AssetKind::Prompts),
+    ("resource", AssetKind::Resources),
+    ("template", AssetKind::Templates),
+];
+
+impl Described {
+    fn of(kind: &'static str, item: &Map<String, Value>) -> Self {
+        let text = |key: &str| item.get(key).and_then(Value::as_str);
+        let others = item.iter().filter(|(key, _)| !TEXTS_OF_TOOLS.contains(&key.as_str()));
+        let others: Map<_, _> = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let text = LintTool {
+            name: text("name").unwrap_or_default().to_owned(),
+            title: text("title").map(str::to_owned),
+            description: text("description").unwrap_or_default().to_owned(),
+            // All other texts: arguments, the URI, annotations.
+            input_schema: Some(Value::Object(others)),
+            ..LintTool::default()
+        };
+        Self { kind, text }
+    }
+
+    /// The attacks in its texts.
+    fn attacks(&self, linter: &Linter) -> Vec<ServerFinding> {
+        let findings = linter.lint(std::slice::from_ref(&self.text)).findings;
+        let named = match self.kind {
+            "instructions" => "instructions".to_owned(),
+            kind => format!("{kind} {}", self.text.name),
+        };
+        let found = |mut finding: Finding| {
+            // The linter knows only tools.
+            finding.message = finding.message.replace("`input_schema/", "`");
+            ServerFinding::of_lint(&finding).of(&named)
+        };
+        findings.into_iter().map(found).collect()
+    }
+}
+
+/// The keys of an item that the linter has a field for, and those that no model reads.
+const TEXTS_OF_TOOLS: [&str; 4] = ["name", "title", "description", "icons"];
 
 /// The tools that an engine does not offer: an invalid definition, or a schema that cannot be
 /// enforced.
@@ -253,18 +320,15 @@ fn judge(report: &mut ServerReport, linter: &Linter, listings: &[Checked]) {
         };
         report.findings.push(finding.of(name));
     }
-    if let Some(instructions) = &checked.instructions {
-        // The rules for texts of tools apply to them; those about their form do not.
-        let text = LintTool {
-            name: "instructions".to_owned(),
-            description: instructions.to_string(),
-            ..LintTool::default()
-        };
-        let linted = linter.clone().errors_only().lint(&[text]);
-        let of_text = ["hidden-characters", "hidden-markup", "padded-text"];
-        let about_text =
-            linted.findings.iter().filter(|found| of_text.contains(&found.rule.as_str()));
-        report.findings.extend(about_text.map(ServerFinding::of_lint));
+    let unlisted: BTreeSet<_> = listings.iter().flat_map(|checked| &checked.unlisted).collect();
+    report.findings.extend(unlisted.into_iter().map(|problem| {
+        let help = "answer each list that the server declares in its capabilities";
+        ServerFinding::error("list", problem.clone(), help)
+    }));
+    let attacks = linter.clone().attacks_only();
+    let texts = listings.iter().max_by_key(|checked| checked.texts.len());
+    for text in texts.into_iter().flat_map(|checked| &checked.texts) {
+        report.findings.extend(text.attacks(&attacks));
     }
 }
 

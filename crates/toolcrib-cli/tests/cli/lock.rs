@@ -98,6 +98,8 @@ fn a_changed_definition_is_never_offered_until_it_is_accepted() {
     call(&mut client, "mcp__s__other", 2);
     wait_for(|| client.tools() == ["mcp__s__other"]);
     wait_for(|| prompts(&mut client, 4) == 0);
+    let prompt = client.ask(&message(5, "prompts/get", &json!({ "name": "mcp__s__greet" })));
+    assert!(prompt["error"].to_string().contains("no prompt"), "{prompt}");
     let refused = call(&mut client, "mcp__s__pay", 3);
     assert!(!refused.to_string().contains("called pay"), "{refused}");
 

@@ -53,6 +53,7 @@ mod run;
 mod sandbox;
 mod secrets;
 mod serve;
+mod server_skills;
 mod sessions;
 mod skills;
 mod streams;

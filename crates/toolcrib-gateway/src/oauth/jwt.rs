@@ -1,6 +1,8 @@
 //! Signed tokens, verified by `jsonwebtoken` with `ring`. Algorithms, types of tokens and types of
 //! claims are checked here in addition.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{
     Algorithm, DecodingKey, Validation, decode, decode_header,
@@ -9,6 +11,7 @@ use jsonwebtoken::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::settings::TokenAlgorithm;
 
@@ -16,6 +19,15 @@ use super::settings::TokenAlgorithm;
 const MAX_BYTES: usize = 16 * 1024;
 /// The permitted difference between two clocks, in seconds.
 const LEEWAY: u64 = 60;
+
+/// The moment from which a verified token with these claims is refused; `None` if it is too far away
+/// for this process's clock.
+pub(super) fn expiry(claims: &Map<String, Value>) -> Option<Instant> {
+    let expires = Duration::try_from_secs_f64(claims.get("exp")?.as_f64()?).ok()?;
+    let refused = expires.checked_add(Duration::from_secs(LEEWAY))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Instant::now().checked_add(refused.saturating_sub(now))
+}
 
 /// Why a token is not valid, for the operator. It quotes nothing of the token.
 #[derive(Debug)]

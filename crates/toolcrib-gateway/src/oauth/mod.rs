@@ -10,10 +10,11 @@ use std::sync::Arc;
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 use toolcrib_capabilities::http::Url;
 
 use self::{
-    jwt::{Invalid, Unverified},
+    jwt::{Invalid, Unverified, expiry},
     keys::Keys,
 };
 use super::{access::Access, reply::Refusal};
@@ -93,8 +94,11 @@ impl Verifier {
         }
     }
 
-    /// The access of a token.
-    pub(super) async fn access(&self, token: &str) -> Result<(Whose, Access), Refusal> {
+    /// The access of a token, and the moment from which it is refused.
+    pub(super) async fn access(
+        &self,
+        token: &str,
+    ) -> Result<(Whose, Access, Option<Instant>), Refusal> {
         let verified = match Unverified::parse(token, &self.settings.algorithms) {
             Ok(unverified) => self.verified(&unverified).await,
             Err(invalid) => Err(invalid),
@@ -108,7 +112,10 @@ impl Verifier {
             let message = "the token lacks a scope";
             return Err(refused(StatusCode::FORBIDDEN, message, &challenge));
         }
-        self.identity(claims).map_err(|invalid| self.unauthorized(Some(&invalid.0)))
+        let expires = expiry(&claims);
+        let (whose, access) =
+            self.identity(claims).map_err(|invalid| self.unauthorized(Some(&invalid.0)))?;
+        Ok((whose, access, expires))
     }
 
     async fn verified(&self, token: &Unverified<'_>) -> Result<Map<String, Value>, Invalid> {

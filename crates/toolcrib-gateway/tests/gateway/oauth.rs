@@ -5,7 +5,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
+    time::timeout,
 };
 use toolcrib_capabilities::http::{HttpClient, HttpClientBuilder};
 use toolcrib_core::{Policy, Rule, RuleConditions};
@@ -25,7 +26,7 @@ use toolcrib_gateway::{Access, Gateway, GatewayError, HttpAccess, ResourceServer
 
 use super::{
     support::{engine, tool},
-    web::{ANA, Reply, Web, names, stateless},
+    web::{ANA, Reply, Web, names, post, stateless},
 };
 
 const RESOURCE: &str = "https://tools.example/mcp";
@@ -350,6 +351,48 @@ async fn a_session_continues_with_the_next_token_and_not_with_one_of_other_right
     ] {
         assert_eq!(web.post(&token, Some(&session), &list).await.status, 404);
     }
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_token_that_opened_it_is_refused() {
+    let issuer = Issuer::new();
+    let web = web(&issuer, |server| server).await;
+    // With the leeway of a minute, these are refused in two seconds, and in ten minutes.
+    let (short, long) = (issuer.token(|it| it["exp"] = json!(now() - 58)), issuer.token(|_| {}));
+    let session = web.session("/mcp", &long).await;
+    let listen = |token: &str, last: Option<&str>| {
+        let mut get = post("/mcp", token, Some(&session), &json!({}));
+        *get.method_mut() = hyper::Method::GET;
+        if let Some(last) = last {
+            get.headers_mut().insert("last-event-id", last.parse().unwrap());
+        }
+        get
+    };
+    let subscribe = |token: &str| {
+        let filter = json!({ "notifications": { "toolsListChanged": true } });
+        stateless("/mcp", token, "subscriptions/listen", filter)
+    };
+    let began = Instant::now();
+    let ended = async {
+        tokio::join!(
+            web.reply(listen(&short, None)),
+            web.reply(listen(&short, Some("0/0"))),
+            web.reply(subscribe(&short)),
+        )
+    };
+    let (first, again, subscribed) = timeout(Duration::from_secs(10), ended).await.unwrap();
+    assert!(began.elapsed() > Duration::from_secs(1), "not before: {first:?} {again:?}");
+    assert_eq!((first.status, again.status, subscribed.status), (200, 200, 200));
+    assert!(subscribed.body.contains("acknowledged"), "{subscribed:?}");
+    // The session continues with the next token, whose stream is still open.
+    // Verification compares whole seconds.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(web.reply(listen(&short, None)).await.status, 401);
+    for open in [listen(&long, None), subscribe(&long)] {
+        let open = timeout(Duration::from_secs(3), web.reply(open)).await;
+        assert!(open.is_err(), "{open:?}");
+    }
+    assert_eq!(web.names(&long, &session).await, ["read", "write"]);
 }
 
 #[tokio::test]

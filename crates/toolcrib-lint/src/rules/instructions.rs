@@ -89,6 +89,17 @@ pub(super) fn precedence(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     });
 }
 
+/// The meaning of the first pattern of an attack in a text, and the matching part.
+pub(super) fn manipulates(text: &str) -> Option<(&'static str, String)> {
+    static COMPILED: LazyLock<Compiled> =
+        LazyLock::new(|| compiled(&[TO_MODEL.as_slice(), &PRECEDENCE].concat()));
+    let text = folded(text);
+    let found = |(what, pattern): &(&'static str, Regex)| {
+        pattern.find(&text).map(|hit| (*what, quoted(hit.as_str())))
+    };
+    COMPILED.iter().find_map(found)
+}
+
 fn search(
     catalog: &LintCatalog<'_>,
     patterns: &Compiled,

@@ -1,6 +1,7 @@
 //! The rules. Each has a stable id, by which it can be disabled.
 
 mod descriptions;
+mod encoded;
 mod findable;
 mod hidden_text;
 mod instructions;
@@ -75,6 +76,15 @@ impl fmt::Debug for Rule {
     }
 }
 
+/// The errors about texts that attack a model.
+pub(crate) const ATTACKS: [&str; 5] = [
+    "hidden-characters",
+    "hidden-markup",
+    "padded-text",
+    "instruction-to-model",
+    "encoded-instruction",
+];
+
 /// All rules, in the order of `docs/lint.md`.
 pub(crate) fn all() -> Vec<Rule> {
     vec![
@@ -137,6 +147,11 @@ pub(crate) fn all() -> Vec<Rule> {
             "instruction-to-model",
             "Text that manipulates the model",
             instructions::to_model,
+        ),
+        Rule::new(
+            "encoded-instruction",
+            "Base64 or hexadecimal digits of a text that manipulates the model",
+            encoded::instruction,
         ),
         Rule::new(
             "claims-precedence",

@@ -10,6 +10,7 @@ use super::{
     McpClient,
     call::{failure, not_available},
     request::{McpRequest, plain},
+    skills::is_of_scheme,
     supervisor::Supervisor,
 };
 use crate::connection::{RequestError, ServerNotice};
@@ -130,8 +131,12 @@ impl Supervisor {
             }
             state.assets.slot(kind).announced
         };
-        let (items, ttl) = self.all(kind).await?;
-        let items = if kind == AssetKind::Prompts { self.pinned_prompts(items)? } else { items };
+        let (items, ttl) = self.all(kind.method(), kind.field()).await?;
+        let items = match kind {
+            AssetKind::Prompts => self.pinned_prompts(items)?,
+            AssetKind::Resources => self.without_skills(items, "uri"),
+            AssetKind::Templates => self.without_skills(items, "uriTemplate"),
+        };
         // A list that is not announced to change is asked for each time.
         let announces = match kind {
             AssetKind::Prompts => capabilities
@@ -168,6 +173,23 @@ impl Supervisor {
         Ok(same.map(|(item, _)| item.clone()).collect())
     }
 
+    /// The resources that are not files of skills: those are read by the tool that verifies them.
+    fn without_skills(&self, items: Items, key: &str) -> Items {
+        if !self.settings().skills {
+            return items;
+        }
+        let is_of_skill = |item: &&Map<String, Value>| {
+            item.get(key).and_then(Value::as_str).is_some_and(|uri| self.is_of_skill(uri))
+        };
+        items.iter().filter(|item| !is_of_skill(item)).cloned().collect()
+    }
+
+    /// Whether a URI is one of a file of a skill, as far as the skills are known.
+    pub(super) fn is_of_skill(&self, uri: &str) -> bool {
+        let skills = || self.state().list.last.as_ref().map(|list| list.is_of_skill(uri));
+        self.settings().skills && (is_of_scheme(uri) || skills().unwrap_or_default())
+    }
+
     /// Lists again when the pinned definitions have changed.
     pub(super) fn pins_changed(self: &Arc<Self>) {
         self.state().assets.announce(AssetKind::Prompts);
@@ -180,13 +202,14 @@ impl Supervisor {
         self.noticed(ServerNotice::PromptsChanged);
     }
 
-    /// All pages.
-    async fn all(
+    /// All pages of a list.
+    pub(super) async fn all(
         self: &Arc<Self>,
-        kind: AssetKind,
+        method: &'static str,
+        field: &str,
     ) -> Result<(Items, Option<Duration>), ToolError> {
         let broken = |problem: &str| {
-            let error = RequestError::Malformed(format!("its `{}`: {problem}", kind.method()));
+            let error = RequestError::Malformed(format!("its `{method}`: {problem}"));
             failure(self.server(), true, error)
         };
         let (mut all, mut ttl, mut size) = (Vec::new(), None, 0);
@@ -196,7 +219,7 @@ impl Supervisor {
             let mut page = plain(
                 self,
                 McpRequest {
-                    method: kind.method(),
+                    method,
                     params: Arc::new(Map::from_iter(params)),
                     on_progress: None,
                     client: None,
@@ -204,7 +227,7 @@ impl Supervisor {
                 },
             )
             .await?;
-            let Some(Value::Array(items)) = page.remove(kind.field()) else {
+            let Some(Value::Array(items)) = page.remove(field) else {
                 return Err(broken("the list is missing"));
             };
             for item in items {

@@ -77,6 +77,7 @@ pub(crate) struct Settings {
     pub(crate) breaker: BreakerConfig,
     pub(crate) session: SessionScope,
     pub(crate) max_sessions: usize,
+    pub(crate) skills: bool,
 }
 
 impl Settings {
@@ -147,6 +148,9 @@ impl McpClientBuilder {
     /// The default of [`max_sessions`](Self::max_sessions).
     pub const MAX_SESSIONS: usize = 32;
 
+    /// The server's name of the tool that loads its [skills](Self::skills): `mcp__git__load_skill`.
+    pub const LOAD_SKILL: &str = "load_skill";
+
     pub(crate) fn new(name: Arc<str>, reach: Reach) -> Self {
         Self {
             name,
@@ -165,6 +169,7 @@ impl McpClientBuilder {
                 breaker: BreakerConfig::default(),
                 session: SessionScope::default(),
                 max_sessions: McpClientBuilder::MAX_SESSIONS,
+                skills: false,
             },
             listeners: Vec::new(),
             access: None,
@@ -197,6 +202,15 @@ impl McpClientBuilder {
     /// be called again to add. Default: none.
     pub fn exclude<G: AsRef<str>>(mut self, globs: impl IntoIterator<Item = G>) -> Self {
         self.settings.exclude.extend(globs.into_iter().map(|glob| Glob::new(glob.as_ref())));
+        self
+    }
+
+    /// Offers the server's skills (SEP-2640): one more tool, [`LOAD_SKILL`](Self::LOAD_SKILL), names
+    /// and describes them, and loads one after its files are verified. The server's tools that a
+    /// skill lists in `allowed-tools` are offered once the conversation has loaded it. Files of
+    /// skills are not readable as resources. Default: none are listed.
+    pub fn skills(mut self) -> Self {
+        self.settings.skills = true;
         self
     }
 

@@ -1,20 +1,81 @@
 //! Converts a server's list into tools.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Annotations, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
+    Annotations, Catalog, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
 };
 
-use super::{builder::Settings, name::ServerName};
+use super::{builder::Settings, name::ServerName, skills::SkillList};
 use crate::{
     connection::{Hints, RemoteTool},
     wire::{FIELDS, OWN_NAME, harmless_json},
 };
 
-/// One listing.
-pub(super) type Listed = RemoteListing<RemoteTool>;
+/// One listing: the server's tools, and the one that loads its skills.
+pub(super) struct Listed {
+    tools: RemoteListing<RemoteTool>,
+    skills: Option<SkillList>,
+    /// The tools of a conversation that has loaded no skill, without regard to gates.
+    catalog: Catalog,
+}
+
+impl Listed {
+    pub(super) fn new(
+        tools: RemoteListing<RemoteTool>,
+        skills: Option<SkillList>,
+        definitions: &Definitions<'_>,
+    ) -> Self {
+        let catalog = match &skills {
+            None => tools.catalog().clone(),
+            Some(skills) => skills.merged(tools.catalog(), definitions.origin),
+        };
+        Self { tools, skills, catalog }
+    }
+
+    /// All tools.
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(super) fn skills(&self) -> Option<&SkillList> {
+        self.skills.as_ref()
+    }
+
+    /// Whether some tools are offered only after a skill is loaded.
+    pub(super) fn has_gates(&self) -> bool {
+        self.skills.as_ref().is_some_and(SkillList::has_gates)
+    }
+
+    /// The tools of a conversation that has loaded these skills.
+    pub(super) fn catalog_with(&self, loaded: &HashSet<Arc<str>>) -> Catalog {
+        match &self.skills {
+            None => self.catalog.clone(),
+            Some(skills) => skills.gated(&self.catalog, loaded),
+        }
+    }
+
+    /// Whether a URI is one of a file of a listed skill.
+    pub(super) fn is_of_skill(&self, uri: &str) -> bool {
+        self.skills.as_ref().is_some_and(|skills| skills.contains(uri))
+    }
+
+    /// The names in `allowed-tools` of its skills that are not tools of the server.
+    pub(super) fn foreign_tools(&self) -> &[Arc<str>] {
+        self.skills.as_ref().map_or(&[], SkillList::foreign)
+    }
+
+    /// Whether both contain the same tool instances and offer them in the same order.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.tools.same(&other.tools) && self.catalog.same(&other.catalog)
+    }
+
+    /// The remote names of all listed tools, offered or withheld.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.tools.names()
+    }
+}
 
 /// Why a tool is withheld that a server runs as a task only.
 pub const ONLY_AS_TASK: &str = "it can only run as a task, which is not supported here";
@@ -34,9 +95,10 @@ impl Definitions<'_> {
         remotes: Vec<RemoteTool>,
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
-    ) -> Result<Listed, Arc<str>> {
+    ) -> Result<RemoteListing<RemoteTool>, Arc<str>> {
         let Settings { order, definition_check, .. } = self.settings;
-        Listed::new(remotes, *order, before, self.origin, definition_check.as_ref(), |remote| {
+        let (before, check) = (before.map(|before| &before.tools), definition_check.as_ref());
+        RemoteListing::new(remotes, *order, before, self.origin, check, |remote| {
             self.tool(remote, &body)
         })
     }
@@ -99,7 +161,7 @@ impl Definitions<'_> {
     }
 
     /// The properties of all tools of the server.
-    fn common(&self, mut builder: ToolBuilder) -> ToolBuilder {
+    pub(super) fn common(&self, mut builder: ToolBuilder) -> ToolBuilder {
         if let Some(timeout) = self.settings.call_timeout {
             builder = builder.timeout(timeout);
         }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
+use rmcp::model::SKILLS_EXTENSION_ID;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::{
     __internal::{Flight, panic_text},
@@ -20,6 +21,7 @@ use super::{
     listed::{Definitions, Listed},
     live::Live,
     pages::{Pages, PagesError, all_pages},
+    skills::{ListedSkills, LoadSkill, SkillList},
     state::{Phase, Relisted, State},
     supervisor::Supervisor,
 };
@@ -209,8 +211,9 @@ impl Supervisor {
             }
             let problem = match asked {
                 Ok(Ok(Ok(pages))) => {
+                    let skills = self.ask_skills(&live).await;
                     self.with(|state| state.list.is_slow = began.elapsed() > RENEWED_WITHIN);
-                    return self.listed(&live, pages, announced).await;
+                    return self.listed(&live, pages, skills, announced).await;
                 }
                 Ok(Ok(Err(PagesError::Request {
                     error: RequestError::Lost(_) | RequestError::NotSent(_),
@@ -226,7 +229,8 @@ impl Supervisor {
                     ..
                 }))) if live.connection().server().capabilities.tools.is_none() => {
                     let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None };
-                    return self.listed(&live, pages, announced).await;
+                    let skills = self.ask_skills(&live).await;
+                    return self.listed(&live, pages, skills, announced).await;
                 }
                 Ok(Ok(Err(error))) => error.to_string(),
                 Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),
@@ -234,6 +238,35 @@ impl Supervisor {
             };
             return Err(self.not_listed(&problem));
         }
+    }
+
+    /// The server's skills, if they are wanted. Their failure leaves its tools.
+    async fn ask_skills(self: &Arc<Self>, live: &Live) -> Option<ListedSkills> {
+        if !self.settings().skills {
+            return None;
+        }
+        let extensions = live.connection().server().capabilities.extensions.as_ref();
+        if !extensions.is_some_and(|all| all.contains_key(SKILLS_EXTENSION_ID)) {
+            let problem =
+                format!("the server does not declare the extension `{SKILLS_EXTENSION_ID}`");
+            return Some(ListedSkills { entries: Err(problem), ttl: None });
+        }
+        let allowed = self.settings().list_timeout;
+        let asked = timeout(allowed, self.all("skills/list", "skills")).await;
+        let asked = match asked {
+            Ok(asked) => asked.map_err(|error| error.message),
+            Err(_) => Err(format!("it did not answer within {allowed:?}")),
+        };
+        Some(match asked {
+            Ok((entries, ttl)) => ListedSkills { entries: Ok(entries), ttl },
+            Err(problem) => {
+                let problem = bounded(&problem, &self.settings().redactor);
+                ListedSkills {
+                    entries: Err(format!("its skills cannot be listed: {problem}")),
+                    ttl: None,
+                }
+            }
+        })
     }
 
     fn not_listed(self: &Arc<Self>, problem: &str) -> McpError {
@@ -248,9 +281,16 @@ impl Supervisor {
 
     /// Takes a list in, and says so if it is another. When it was asked for, changes had been
     /// `announced` that many times.
-    async fn listed(self: &Arc<Self>, live: &Live, pages: Pages, announced: u64) -> Relisted {
+    async fn listed(
+        self: &Arc<Self>,
+        live: &Live,
+        pages: Pages,
+        skills: Option<ListedSkills>,
+        announced: u64,
+    ) -> Relisted {
         let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
-        let made = move || this.made(tools);
+        let of_skills = skills.as_ref().and_then(|skills| skills.ttl);
+        let made = move || this.made(tools, skills);
         let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
         let made = made.map_err(|problem| self.not_listed(&problem))?;
         let (listed, changed) = made.map_err(|problem| self.not_listed(&problem))?;
@@ -259,7 +299,7 @@ impl Supervisor {
             list.last = Some(Arc::clone(&listed));
             // After a reconnect it may be offered again to those whom it was taken from.
             let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();
-            let ttl = ttl.filter(|ttl| !ttl.is_zero());
+            let ttl = [ttl, of_skills].into_iter().flatten().filter(|ttl| !ttl.is_zero()).min();
             list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
             if std::mem::replace(&mut list.heard, announced) != announced {
                 list.pace.asked(!changed);
@@ -275,7 +315,11 @@ impl Supervisor {
     }
 
     /// A list, and whether it is another than the one before.
-    fn made(self: &Arc<Self>, tools: Vec<RemoteTool>) -> Result<(Arc<Listed>, bool), Arc<str>> {
+    fn made(
+        self: &Arc<Self>,
+        tools: Vec<RemoteTool>,
+        skills: Option<ListedSkills>,
+    ) -> Result<(Arc<Listed>, bool), Arc<str>> {
         let before = self.state().list.last.clone();
         let audience = match self.settings().trusted {
             true => Audience::User,
@@ -292,6 +336,16 @@ impl Supervisor {
                 read_only: annotations.read_only,
                 audience,
             })?;
+        let skills = skills.map(|skills| {
+            let body = |skills| LoadSkill {
+                sessions: Weak::clone(self.sessions()),
+                server: Arc::clone(self.server()),
+                skills,
+            };
+            let before = before.as_ref().and_then(|before| before.skills());
+            SkillList::new(&definitions, skills, before, listed.catalog(), body)
+        });
+        let listed = Listed::new(listed, skills.transpose()?, &definitions);
         Ok(match before {
             Some(before) if before.same(&listed) => (before, false),
             _ => (Arc::new(listed), true),

@@ -14,6 +14,7 @@ mod pages;
 mod request;
 mod sessions;
 mod shared;
+mod skills;
 mod state;
 mod status;
 mod supervisor;
@@ -34,6 +35,7 @@ pub use self::{
     listed::ONLY_AS_TASK,
     name::{InvalidServerNameError, ServerName},
     request::{McpRequest, Notices, ServerOffers, Subscribed},
+    skills::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
@@ -148,8 +150,8 @@ impl McpClient {
         self.sessions().shown(&self.whose).status()
     }
 
-    /// The patterns of `include` and `exclude` that match no tool of its session's last listing:
-    /// probable mistakes. None before the first listing.
+    /// The patterns of `include` and `exclude`, and the names in `allowed-tools` of its skills, that
+    /// match no tool of its session's last listing: probable mistakes. None before the first listing.
     pub fn unmatched_patterns(&self) -> Vec<UnmatchedPattern> {
         self.sessions().shown(&self.whose).unmatched()
     }
@@ -195,8 +197,9 @@ impl ToolProvider for McpClient {
             Ok(session) => session,
             Err(error) => return Listing::failed(not_listed(error)),
         };
+        let whose = Sessions::conversation(cx.identity());
         match session.known() {
-            Known::Fresh(list) => Listing::now(list.catalog().clone()),
+            Known::Fresh(list) => Listing::now(self.sessions().catalog(&list, &whose)),
             Known::Failed(error) => Listing::failed(DiscoveryError::source_failed(error)),
             known @ (Known::Ask | Known::Renewing(..)) => {
                 let cancellation = cx.cancellation().clone();
@@ -213,7 +216,7 @@ impl ToolProvider for McpClient {
                         biased;
                         () = cancellation.cancelled() => Err(DiscoveryError::cancelled()),
                         listed = listed => listed
-                            .map(|list| list.catalog().clone())
+                            .map(|list| self.sessions().catalog(&list, &whose))
                             .map_err(DiscoveryError::source_failed),
                     }
                 })

@@ -18,7 +18,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    McpClient, McpError,
+    McpClient, McpClientBuilder, McpError,
     call::{failure, never_sent, not_available},
     live::Live,
     sessions::IdentityScope,
@@ -112,6 +112,12 @@ impl McpClient {
     #[doc(hidden)]
     pub async fn request(&self, request: McpRequest) -> Result<Map<String, Value>, ToolError> {
         let session = self.session().map_err(not_available)?;
+        let uri = request.params.get("uri").and_then(Value::as_str);
+        if request.method == "resources/read" && uri.is_some_and(|uri| session.is_of_skill(uri)) {
+            let tool = self.exposed_name(McpClientBuilder::LOAD_SKILL);
+            let text = format!("this is a file of a skill; `{tool}` reads it");
+            return Err(ToolError::input_invalid(text));
+        }
         plain(&session, request).await
     }
 

@@ -9,10 +9,11 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{ClientAbilities, Identity};
+use toolcrib_core::{Catalog, ClientAbilities, Identity};
 
 use super::{
-    McpError, builder::SessionScope, shared::Shared, state::Phase, supervisor::Supervisor,
+    McpError, builder::SessionScope, listed::Listed, shared::Shared, state::Phase,
+    supervisor::Supervisor,
 };
 use crate::{oauth::Owner, server::CallerAccess};
 
@@ -91,6 +92,24 @@ impl Sessions {
         };
         let (tenant, principal) = (identity.tenant.clone(), identity.principal.clone());
         IdentityScope { tenant, principal, conversation, abilities }
+    }
+
+    /// A conversation, which loads skills.
+    pub(super) fn conversation(identity: &Identity) -> IdentityScope {
+        IdentityScope {
+            tenant: identity.tenant.clone(),
+            principal: identity.principal.clone(),
+            conversation: Some(Arc::clone(&identity.conversation)),
+            abilities: ClientAbilities::default(),
+        }
+    }
+
+    /// The list for a conversation, which has loaded some of the server's skills.
+    pub(super) fn catalog(&self, list: &Listed, conversation: &IdentityScope) -> Catalog {
+        match list.has_gates() {
+            false => list.catalog().clone(),
+            true => list.catalog_with(&self.shared.loaded_skills(conversation)),
+        }
     }
 
     /// The session of an identity. A new one connects when it is needed; at the limit, it replaces

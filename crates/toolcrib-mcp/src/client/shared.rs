@@ -1,9 +1,11 @@
 //! State shared by all sessions of one server.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
+use toolcrib_core::__internal::Bounded;
 
 use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
 use crate::{
@@ -17,6 +19,10 @@ const STARTS: usize = 4;
 
 /// The limit of announcements that a slow receiver has not read; the oldest are lost.
 const MOST_NOTICES: usize = 256;
+
+/// The limit of conversations whose loaded skills are remembered. The least recently used one is
+/// evicted, and loads them again.
+const MOST_CONVERSATIONS: usize = 1_024;
 
 /// Called at each change of state.
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
@@ -48,6 +54,8 @@ pub(super) struct Shared {
     pub(super) tasks: TaskTracker,
     /// A session that connects has a permit.
     pub(super) starts: Semaphore,
+    /// The names of the skills that each conversation has loaded.
+    loaded: Mutex<Bounded<IdentityScope, HashSet<Arc<str>>>>,
 }
 
 impl Shared {
@@ -73,6 +81,24 @@ impl Shared {
             notices: broadcast::Sender::new(MOST_NOTICES),
             tasks: TaskTracker::new(),
             starts: Semaphore::new(STARTS),
+            loaded: Mutex::new(Bounded::new(MOST_CONVERSATIONS)),
+        }
+    }
+
+    /// The skills that a conversation has loaded.
+    pub(super) fn loaded_skills(&self, conversation: &IdentityScope) -> HashSet<Arc<str>> {
+        self.loaded.lock().get(conversation).cloned().unwrap_or_default()
+    }
+
+    /// Remembers a skill that a conversation has loaded.
+    pub(super) fn loads_skill(&self, conversation: &IdentityScope, skill: &Arc<str>) {
+        let mut loaded = self.loaded.lock();
+        match loaded.get(conversation) {
+            Some(skills) => drop(skills.insert(Arc::clone(skill))),
+            None => {
+                let skills = HashSet::from([Arc::clone(skill)]);
+                drop(loaded.insert(conversation.clone(), skills));
+            }
         }
     }
 }

@@ -75,7 +75,7 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UnmatchedPattern {
-    /// Its list: `include` or `exclude`.
+    /// Its list: `include`, `exclude`, or `allowed-tools` of a skill.
     pub list: &'static str,
     /// The pattern.
     pub pattern: Arc<str>,
@@ -83,9 +83,25 @@ pub struct UnmatchedPattern {
     pub nearest: Option<Arc<str>>,
 }
 
+impl UnmatchedPattern {
+    const OF_SKILL: &str = "allowed-tools";
+
+    /// A name in a skill's `allowed-tools` that is not a tool of the server.
+    pub(super) fn of_skill(name: &Arc<str>) -> Self {
+        Self { list: Self::OF_SKILL, pattern: Arc::clone(name), nearest: None }
+    }
+}
+
 impl fmt::Display for UnmatchedPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { list, pattern, nearest } = self;
+        if *list == Self::OF_SKILL {
+            return write!(
+                f,
+                "`{pattern}` in `{list}` of one of its skills is not a tool of this server, and is \
+                 ignored"
+            );
+        }
         write!(f, "`{pattern}` in `{list}` matches no tool that the server lists; ")?;
         match nearest {
             Some(nearest) => write!(f, "did you mean `{nearest}`?"),

@@ -219,7 +219,10 @@ impl Supervisor {
     /// The patterns that match none of the tools of the last listing.
     pub(super) fn unmatched(&self) -> Vec<UnmatchedPattern> {
         let last = self.state().list.last.clone();
-        last.map(|list| self.settings().unmatched(&list.names())).unwrap_or_default()
+        let Some(list) = last else { return Vec::new() };
+        let mut unmatched = self.settings().unmatched(&list.names());
+        unmatched.extend(list.foreign_tools().iter().map(UnmatchedPattern::of_skill));
+        unmatched
     }
 
     pub(super) fn status(&self) -> ServerStatus {
@@ -530,6 +533,10 @@ impl Signals for Told {
 
     fn notice(&self, notice: ServerNotice) {
         if let Some(supervisor) = self.supervisor.upgrade() {
+            // Skills are resources, and listed with the tools.
+            if supervisor.settings().skills && matches!(notice, ServerNotice::ResourcesChanged) {
+                supervisor.tools_changed();
+            }
             supervisor.noticed(notice);
         }
     }

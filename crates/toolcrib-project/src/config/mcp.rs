@@ -101,6 +101,8 @@ pub(crate) struct McpSettings {
     pub(crate) session: Option<SessionScope>,
     /// Whether its definitions are pinned. Default: yes.
     pub(crate) pin: Option<bool>,
+    /// Whether its skills are offered.
+    pub(crate) skills: bool,
     /// Whether its texts are not fenced for clients of a gateway.
     pub(crate) unfenced: bool,
     /// The prefix of its names for clients of a gateway.
@@ -289,6 +291,7 @@ impl McpSettings {
                 })
                 .map(|word| word.value),
             pin: table.boolean("pin"),
+            skills: table.boolean("skills").unwrap_or_default(),
             unfenced: super::read_unfenced(table),
             prefix: prefix(table),
             max_sessions: table.integer("max_sessions", SESSIONS),

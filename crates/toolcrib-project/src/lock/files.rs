@@ -250,7 +250,7 @@ fn shared_text(shared: &Shared) -> serde_json::Result<String> {
 }
 
 fn kind(word: &str) -> Option<PinKind> {
-    [PinKind::Tool, PinKind::Prompt, PinKind::Instructions]
+    [PinKind::Tool, PinKind::Prompt, PinKind::Instructions, PinKind::Skill]
         .into_iter()
         .find(|kind| kind.as_str() == word)
 }

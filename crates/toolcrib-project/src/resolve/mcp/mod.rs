@@ -576,5 +576,8 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     if let Some(most) = settings.max_sessions {
         client = client.max_sessions(most);
     }
+    if settings.skills {
+        client = client.skills();
+    }
     client.exclude(&settings.exclude).order(settings.order)
 }
