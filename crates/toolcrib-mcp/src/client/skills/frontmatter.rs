@@ -143,7 +143,7 @@ mod tests {
 
     use super::body;
 
-    fn read(frontmatter: &str, listed: serde_json::Value) -> Result<String, String> {
+    fn read(frontmatter: &str, listed: &serde_json::Value) -> Result<String, String> {
         let text = format!("---\n{frontmatter}\n---\n\nBody.\n");
         body(&text, listed.as_object().unwrap()).map(str::to_owned)
     }
@@ -156,7 +156,7 @@ mod tests {
             "name": "a", "description": "two lines", "version": 1.1, "ok": true,
             "day": "2026-01-02", "none": null, "metadata": { "tags": ["x", "1"] },
         });
-        assert_eq!(read(yaml, listed.clone()).as_deref(), Ok("Body."));
+        assert_eq!(read(yaml, &listed).as_deref(), Ok("Body."));
 
         for (key, value) in [
             ("description", json!("two words")),
@@ -168,13 +168,13 @@ mod tests {
         ] {
             let mut other = listed.clone();
             other[key] = value;
-            let problem = read(yaml, other).unwrap_err();
+            let problem = read(yaml, &other).unwrap_err();
             assert!(
                 problem.ends_with(&format!("differs from the listed one in `{key}`")),
                 "{problem}"
             );
         }
-        let problem = read("name: a\nevil: yes", json!({ "name": "a" })).unwrap_err();
+        let problem = read("name: a\nevil: yes", &json!({ "name": "a" })).unwrap_err();
         assert!(problem.ends_with("in `evil`"), "{problem}");
     }
 
@@ -183,11 +183,11 @@ mod tests {
         for frontmatter in
             ["name: &a x\nb: *a", "name: a\nname: a", "[a]", "", "a: [", "? [x]\n: y"]
         {
-            let problem = read(frontmatter, json!({ "name": "a" })).unwrap_err();
+            let problem = read(frontmatter, &json!({ "name": "a" })).unwrap_err();
             assert!(problem.contains("not a mapping"), "{frontmatter}: {problem}");
         }
         let deep = format!("name: {}{}", "[".repeat(40), "]".repeat(40));
-        assert!(read(&deep, json!({ "name": "a" })).is_err());
+        assert!(read(&deep, &json!({ "name": "a" })).is_err());
         assert!(body("no frontmatter", json!({}).as_object().unwrap()).is_err());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing that a skill says is trusted. Its entry is linted, sanitized, bounded and pinned like a
 //! tool's definition; its files are verified when they are read, and never read before. It can only
-//! withhold tools of its own server.
+//! withhold tools of the same server.
 //!
 //! ```text
 //! format.rs       an entry of a list, and the limits of the format
