@@ -75,7 +75,9 @@ pub enum Lifetime {
 
 /// The key of the resource that a call changes.
 #[derive(Clone)]
-pub(crate) struct ResourceKey(pub(crate) Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>);
+pub(crate) struct ResourceKey(pub(crate) Arc<KeyOfArguments>);
+
+type KeyOfArguments = dyn Fn(&Value) -> Option<String> + Send + Sync;
 
 impl fmt::Debug for ResourceKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

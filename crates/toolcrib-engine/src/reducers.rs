@@ -12,7 +12,9 @@ use crate::plugin::Brought;
 
 /// The [reducers](Reducer) of an engine, by the exact names of their tools. Clones share them.
 #[derive(Clone, Default)]
-pub struct Reducers(Arc<RwLock<HashMap<Arc<str>, Brought<Arc<dyn Reducer>>>>>);
+pub struct Reducers(Arc<RwLock<ByTool>>);
+
+type ByTool = HashMap<Arc<str>, Brought<Arc<dyn Reducer>>>;
 
 /// Two reducers for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

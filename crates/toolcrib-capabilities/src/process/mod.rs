@@ -64,6 +64,7 @@ mod life;
 mod limits;
 #[cfg(not(portable))]
 mod namespaces;
+mod passed;
 #[cfg(portable)]
 mod portable;
 mod running;
@@ -94,6 +95,7 @@ pub use self::{
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
     limits::ProcessLimits,
+    passed::PassedFiles,
     sandbox::{
         Attempt, Sandbox, SandboxTier, SelfTest, UnknownTierError, sandbox_support, self_test,
     },

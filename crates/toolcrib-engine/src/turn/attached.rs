@@ -46,10 +46,10 @@ impl Turn {
                 let _ = write!(shown, ", {chars} characters");
                 match self.store_attachment(attachment, text.as_bytes()).await {
                     Ok(id) => {
-                        let _ = write!(shown, "; the whole: artifact_read {id}. Its beginning:\n");
+                        let _ = writeln!(shown, "; the whole: artifact_read {id}. Its beginning:");
                     }
                     Err(why) => {
-                        let _ = write!(shown, "; the rest cannot be read: {why}. Its beginning:\n");
+                        let _ = writeln!(shown, "; the rest cannot be read: {why}. Its beginning:");
                     }
                 }
             }

@@ -3,10 +3,8 @@
 //! A parameter with the format `attachment` has the id of a file that the user attached. The program
 //! receives the path of a copy, which only this run may read, and which is removed after it.
 
-use std::fs;
-
 use serde_json::Value;
-use tempfile::TempDir;
+use toolcrib_capabilities::process::PassedFiles;
 use toolcrib_core::{Attachment, ToolContext, ToolError};
 
 use crate::arguments::{present, refused};
@@ -26,29 +24,28 @@ pub(super) fn parameters(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Replaces ids by paths of copies, in a folder that is removed when it is dropped. `None` if the call
-/// has no id.
+/// Replaces ids by paths of copies, which are removed when they are dropped. `None` if the call has no
+/// id.
 pub(super) fn copies(
     parameters: &[String],
     args: &mut Value,
     cx: &ToolContext,
-) -> Result<Option<TempDir>, ToolError> {
-    let mut folder = None;
+) -> Result<Option<PassedFiles>, ToolError> {
+    let mut copies = None;
     for parameter in parameters {
         let Some(id) = present(args, parameter) else { continue };
         let id = id.as_str().ok_or_else(|| refused(parameter, "is not the id of an attachment"))?;
         let attachment = cx.attachments()?.open(id)?;
-        let folder = match &folder {
-            Some(folder) => folder,
-            None => folder.insert(TempDir::with_prefix("toolcrib-").map_err(not_copied)?),
+        let copies = match &copies {
+            Some(copies) => copies,
+            None => copies.insert(PassedFiles::new().map_err(not_copied)?),
         };
-        let path = folder.path().join(file_name(attachment));
-        fs::write(&path, attachment.data()).map_err(not_copied)?;
+        let path = copies.add(&file_name(attachment), attachment.data()).map_err(not_copied)?;
         if let Some(value) = args.get_mut(parameter) {
             *value = path.to_string_lossy().into();
         }
     }
-    Ok(folder)
+    Ok(copies)
 }
 
 /// The id and the name: two attachments may have the same name, and a name may begin with `-`.

@@ -52,7 +52,7 @@ impl Body {
         let copies = attached::copies(&self.attachments, &mut args, &cx)?;
         let (whole_stdout, taker) = whole::places(&cx);
         let mut spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
-        spec.process.sandbox.read.extend(copies.iter().map(|folder| folder.path().to_owned()));
+        spec.process.sandbox.read.extend(copies.iter().map(|copies| copies.folder().to_owned()));
         let passed = spec.process.args.len();
         let mut lines = Lines::to(&cx);
         let running =
