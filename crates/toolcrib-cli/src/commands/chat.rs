@@ -228,15 +228,19 @@ impl<'a> Chat<'a> {
                 output::chat_note(&format!("skill {name} {what}"));
             }
             Slash::Attach(path) => {
-                let attachment = attachments::one(Path::new(path), &token).await?;
-                let note = format!(
-                    "{}, {} bytes, is attached to the next message",
-                    attachment.name(),
-                    attachment.data().len()
-                );
-                let added = self.attachments.add(attachment);
-                added.map_err(|error| Problem::usage(error.to_string()))?;
-                output::chat_note(&note);
+                let reader = attachments::Reader {
+                    project: self.project,
+                    engine: self.conversation.agent().engine(),
+                    situation: &self.conversation.situation,
+                    cancellation: &token,
+                };
+                for attachment in reader.one(Path::new(path)).await? {
+                    let (name, bytes) = (attachment.name(), attachment.data().len());
+                    let note = format!("{name}, {bytes} bytes, is attached to the next message");
+                    let added = self.attachments.add(attachment);
+                    added.map_err(|error| Problem::usage(error.to_string()))?;
+                    output::chat_note(&note);
+                }
             }
             Slash::Approvals => {
                 let (reviews, grants) = approvals::listed(self.project, false).await?;

@@ -155,7 +155,13 @@ async fn follow(
         turn.conversation = None;
     }
     turn.dry_run = args.dry_run;
-    turn.attachments = attachments::read(&args.attachments, &cancellation).await?;
+    let reader = attachments::Reader {
+        project,
+        engine: agent.engine(),
+        situation: &args.situation,
+        cancellation: &cancellation,
+    };
+    turn.attachments = reader.read(&args.attachments).await?;
     let mut options = RunOptions::from(turn);
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;

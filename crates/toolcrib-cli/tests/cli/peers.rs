@@ -442,7 +442,7 @@ when = [{{ result = "search_files", contains = "[ref=" }}]
 calls = [{{ tool = "mcp__browser__browser_click", args = {{ element = "Refund", target = "button" }} }}]
 [[rule]]
 step = 4
-calls = [{{ tool = "mcp__browser__browser_evaluate", args = {{ function = "() => 1" }} }}]
+calls = [{{ tool = "mcp__browser__browser_evaluate", args = {{ function = "() => 1" }}, even_if_not_offered = true }}]
 [[rule]]
 text = "Done."
 "#,
@@ -460,4 +460,26 @@ text = "Done."
     assert_eq!(codes, ["ok", "ok", "ok", "not_available"], "{run:#}");
     assert!(calls[0]["value"].as_str().unwrap().contains("Page Title: Shop"), "{run:#}");
     assert!(calls[2]["value"].as_str().unwrap().contains("Page Title: Refunded"), "{run:#}");
+}
+
+#[test]
+fn a_resource_of_a_server_is_attached_unless_a_rule_denies_it() {
+    let Some(peers) = Peers::find() else { return };
+    let (node, script) =
+        (peers.path("node/bin/node"), peers.path("node_modules/.bin/mcp-server-everything"));
+    let text = format!(
+        "policy_default = \"allow\"\n[agent]\nmodel = \"script:script.toml\"\n\
+         [mcp.all]\ncommand = {node:?}\nargs = [{script:?}]\n\
+         [[policy]]\neffect = \"deny\"\ntool = \"mcp__all__resources\"\nprincipal = \"intern\"\n"
+    );
+    let rules = "[[rule]]\nuser = 'Attached file `(?P<name>[^`]+)`'\n\
+                 text = \"{{ name }}\"\n[[rule]]\ntext = \"Nothing.\"\n";
+    let project = Project::of(&[("toolcrib.toml", &text), ("script.toml", rules)]);
+    let resource = "mcp:all:demo://resource/dynamic/text/1";
+    let (code, run) = project.json(&["run", "--attach", resource, "Read text."]);
+    assert_eq!((code, run["answer"].as_str()), (Some(0), Some("1")), "{run:#}");
+    let denied = project.toolcrib(&["run", "--as", "intern", "--attach", resource, "Read text."]);
+    assert_eq!(denied.code, Some(1), "{}", denied.stderr);
+    let unknown = project.toolcrib(&["run", "--attach", "mcp:al:demo://x", "Read text."]);
+    assert!(unknown.stderr.contains("did you mean `all`?"), "{}", unknown.stderr);
 }

@@ -342,7 +342,7 @@ const LONGEST_PREFIX: usize = 32;
 
 fn prefix(table: &Table<'_>) -> Option<Arc<str>> {
     let value = table.value("prefix")?;
-    let prefix = value.text()?;
+    let prefix = value.any_text()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let problem = if !prefix.value.chars().all(is_plain) || prefix.value.len() > LONGEST_PREFIX {
         "cannot begin the names of tools"

@@ -419,3 +419,10 @@ KEY = { env = "PATH" }
     );
     assert!(folder.load().warnings().is_empty());
 }
+
+#[test]
+fn an_empty_prefix_is_none_for_gateway_clients() {
+    let servers = "[mcp.git]\ncommand = 'git'\nprefix = ''\n";
+    let project = Folder::with(servers).load();
+    assert_eq!(project.mcp_servers()[0].prefix().map(|prefix| &**prefix), Some(""));
+}
