@@ -112,7 +112,7 @@ fn unusable(source: &Path, error: &dyn std::fmt::Display) -> Problem {
     Problem::usage(format!("{}: {error}", source.display()))
 }
 
-/// The tool that stands for resources of a server, as in the gateway.
+/// The tool by which rules judge the resources of a server, as in the gateway.
 fn reading(
     server: &str,
     client: McpClient,
