@@ -13,8 +13,8 @@ use crate::{digest::Digest, hidden::is_hidden, output::ToolError};
 /// let mut attached = Attachments::default();
 /// attached.add(Attachment::new("notes.txt", *b"Buy tomatoes.")?)?;
 /// let notes = attached.iter().next().unwrap();
-/// assert_eq!(attached.open(notes.id())?.text(), Some("Buy tomatoes."));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// assert_eq!(attached.open(notes.id()).unwrap().text(), Some("Buy tomatoes."));
+/// # Ok::<(), toolcrib_core::AttachmentError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attachment {

@@ -9,7 +9,7 @@ use crate::folder::{Folder, RUN, block_on};
 fn a_new_project_runs_at_once() {
     let folder = Folder::new();
     let dir = folder.path().join("new/notes");
-    assert_eq!(init(&dir).unwrap().len(), 4);
+    assert_eq!(init(&dir).unwrap().len(), 5);
     let options = LoadOptions { mode: RUN, ..LoadOptions::default() };
     let project = Project::load(&dir, &options).unwrap();
     assert!(project.warnings().is_empty(), "{}", project.warnings());
