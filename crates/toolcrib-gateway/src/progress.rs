@@ -72,9 +72,8 @@ impl Listening {
         sender: watch::Sender<Option<Message>>,
     ) -> Self {
         let listening = events.on("tool.progress", move |event| {
-            if let EventKind::ToolProgress { call_id, message, percent, count, audience, .. } =
-                &event.kind
-                && *audience >= least
+            if let EventKind::ToolProgress { call_id, message, percent, count, .. } = &event.kind
+                && event.is_for(least)
                 && *call_id == call
             {
                 sender.send_replace(Some((message.clone(), *percent, *count)));

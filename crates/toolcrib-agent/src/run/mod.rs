@@ -200,7 +200,11 @@ async fn run(
     let skills = turn.skills.clone();
     turn.revealed = agent.engine.revealed_in(&messages);
     let calls = interrupted.iter().flat_map(|interrupted| &interrupted.calls);
-    let users = messages.iter().filter(|message| matches!(message, Message::User { .. })).count();
+    // Notices between iterations are user messages too.
+    let is_users = |message: &&Message| {
+        matches!(message, Message::User { .. }) && message.as_notice().is_none()
+    };
+    let users = messages.iter().filter(is_users).count();
     turn.info.turn = u32::try_from(users).unwrap_or(u32::MAX).max(1);
     turn.info.messages = messages.len();
     turn.tainted |= opened.as_ref().is_some_and(Session::is_tainted)
@@ -212,8 +216,9 @@ async fn run(
     };
     // A child reads its task only; its tools open attachments.
     if let (None, None, Some(Message::User { text })) = (&interrupted, &child, messages.last_mut())
+        && let Some(attached) = turn.with_attachments(text).await
     {
-        *text = turn.with_attachments(text).await.into();
+        *text = attached.into();
     }
     let personality = Arc::clone(turn.personality());
     let Some(models) = agent.models_of(&personality) else {

@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 use toolcrib_config::suggest;
 use toolcrib_core::CancellationToken;
+use toolcrib_engine::Redactor;
 use toolcrib_project::{Vault, VaultError};
 
 use super::{Problem, call_arguments::read_stdin};
@@ -14,9 +15,6 @@ use crate::{
     exit::{self, Exit},
     output,
 };
-
-/// Too short a secret could not be redacted.
-const LEAST_CHARS: usize = 4;
 
 pub(super) async fn secret(
     global: &Global,
@@ -28,10 +26,10 @@ pub(super) async fn secret(
             "`secret` is about the vault of this user; leave out `--project` and `--import`",
         ));
     }
-    let vault = Vault::of_user().map_err(failed)?;
+    let vault = Vault::of_user().map_err(|error| failed(&error))?;
     match command {
         SecretCommand::List => {
-            let names = vault.names().map_err(failed)?;
+            let names = vault.names().map_err(|error| failed(&error))?;
             if global.json {
                 output::json(&json!({ "secrets": names }));
             } else {
@@ -40,16 +38,15 @@ pub(super) async fn secret(
         }
         SecretCommand::Set { name } => {
             let value = value(checked(&name)?, &cancellation).await?;
-            if value.chars().count() < LEAST_CHARS {
-                let text = format!("a secret has at least {LEAST_CHARS} characters");
-                return Err(Problem::usage(text));
-            }
-            vault.set(&name, &value).map_err(failed)?;
+            // One that is too short could not be redacted.
+            let learned = Redactor::default().learn(&value);
+            learned.map_err(|error| Problem::usage(error.to_string()))?;
+            vault.set(&name, &value).map_err(|error| failed(&error))?;
             done(global, &name, "stored");
         }
         SecretCommand::Remove { name } => {
-            if !vault.remove(checked(&name)?).map_err(failed)? {
-                let names = vault.names().map_err(failed)?;
+            if !vault.remove(checked(&name)?).map_err(|error| failed(&error))? {
+                let names = vault.names().map_err(|error| failed(&error))?;
                 let help = suggest::help(&name, "secrets", names.iter().map(String::as_str));
                 let text = format!("unknown secret {}; {help}", suggest::quoted([&*name]));
                 return Err(Problem::usage(text));
@@ -95,7 +92,6 @@ fn done(global: &Global, name: &str, what: &str) {
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "the form that `map_err` calls")]
-fn failed(error: VaultError) -> Problem {
+fn failed(error: &VaultError) -> Problem {
     Problem::failed("vault_failed", error.to_string())
 }

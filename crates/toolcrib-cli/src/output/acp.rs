@@ -63,7 +63,7 @@ pub(crate) fn update(event: &Event, kind: impl Fn(&str) -> ToolKind) -> Option<S
             let call = call.kind(kind(tool)).status(ToolCallStatus::InProgress);
             SessionUpdate::ToolCall(call.raw_input(args.clone()))
         }
-        EventKind::ToolProgress { call_id, message, audience: Audience::User, .. } => {
+        EventKind::ToolProgress { call_id, message, .. } if event.is_for(Audience::User) => {
             let message = one_line(message, PROGRESS_CHARS);
             changed(call_id, ToolCallUpdateFields::new().content(vec![message.into()]))
         }

@@ -167,14 +167,9 @@ impl Narrator {
                     progress: String::new(),
                 });
             }
-            EventKind::ToolProgress {
-                call_id,
-                tool,
-                message,
-                percent,
-                count: _,
-                audience: Audience::User,
-            } => {
+            EventKind::ToolProgress { call_id, tool, message, percent, .. }
+                if event.is_for(Audience::User) =>
+            {
                 let percent = percent.map(|p| format!("{p} % ")).unwrap_or_default();
                 let progress = format!("{percent}{}", one_line(message, RESULT_CHARS));
                 if self.spinner.is_drawn() && !self.verbose {

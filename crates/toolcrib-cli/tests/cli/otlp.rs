@@ -26,7 +26,7 @@ const TOKEN: &str = "a-token-of-a-test-0001";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// A server that writes the metadata of its calls to a file, and fails if it is told to.
+/// A server that writes the metadata of its calls to a file, and fails if its arguments say so.
 const SERVER: &str = r#"
 import json, sys
 for line in sys.stdin:

@@ -228,7 +228,7 @@ impl ToolBuilder {
 
     /// Sets the resource that a call changes, by a key of its validated arguments, such as
     /// `file:notes/a.md`. Calls with the same key, also of other tools and turns of the engine, run one
-    /// after the other. The wait does not count as time of the call. `None` excludes no call. Default:
+    /// after the other. The wait does not count for the timeout of the call. `None` excludes no call. Default:
     /// none.
     ///
     /// Neighbor: [`sequential`](Self::sequential) keeps a call apart from all others of its batch.

@@ -5,7 +5,6 @@
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
-use parking_lot::Mutex;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -23,14 +22,17 @@ const MOST_WAITING: usize = 64;
 /// Characters of a message of an untrusted tool that are shown.
 const MOST_CHARS: usize = 1_000;
 
-type Waiting = VecDeque<Progress>;
+/// The messages that are not reported yet, and the time of the last one.
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Progress>,
+    last: Option<Instant>,
+}
 
 /// The messages of one call that are not reported yet.
 pub(super) struct Reports {
     waiting: Arc<watch::Sender<Waiting>>,
     heard: watch::Receiver<Waiting>,
-    /// When the last message came.
-    last: Arc<Mutex<Instant>>,
     /// For an untrusted tool.
     pace: Option<ProgressPace>,
     next: Option<Instant>,
@@ -38,30 +40,29 @@ pub(super) struct Reports {
 
 /// The sink for a body's messages, and their reporter.
 pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
-    let (sender, heard) = watch::channel(Waiting::new());
+    let (sender, heard) = watch::channel(Waiting::default());
     let waiting = Arc::new(sender);
     let paced = tool.untrusted();
     let pace = paced.then(ProgressPace::default);
-    let last = Arc::new(Mutex::new(Instant::now()));
     let sink = {
-        let (waiting, last) = (Arc::clone(&waiting), Arc::clone(&last));
+        let waiting = Arc::clone(&waiting);
         Arc::new(move |message: Progress| {
             // Messages of an abandoned body are ignored.
             if waiting.is_closed() {
                 return;
             }
-            *last.lock() = Instant::now();
-            waiting.send_modify(|waiting| {
+            waiting.send_modify(|Waiting { messages, last }| {
+                *last = Some(Instant::now());
                 if paced {
-                    waiting.retain(|before| before.audience != message.audience);
+                    messages.retain(|before| before.audience != message.audience);
                 }
-                if waiting.len() < MOST_WAITING {
-                    waiting.push_back(message);
+                if messages.len() < MOST_WAITING {
+                    messages.push_back(message);
                 }
             });
         })
     };
-    (sink, Reports { waiting, heard, last, pace, next: None })
+    (sink, Reports { waiting, heard, pace, next: None })
 }
 
 impl Reports {
@@ -74,16 +75,16 @@ impl Reports {
         }
     }
 
-    /// When the last message came; without one, when the call began.
-    pub(super) fn last_at(&self) -> Instant {
-        *self.last.lock()
+    /// When the last message came, if any.
+    pub(super) fn last_at(&self) -> Option<Instant> {
+        self.waiting.borrow().last
     }
 
     /// Reports the waiting messages.
     pub(super) fn report(&mut self, batch: &Batch<'_>, call: &Call) {
-        let mut messages = Waiting::new();
+        let mut messages = VecDeque::new();
         self.waiting.send_if_modified(|waiting| {
-            mem::swap(waiting, &mut messages);
+            mem::swap(&mut waiting.messages, &mut messages);
             false
         });
         if let Some(pace) = &mut self.pace

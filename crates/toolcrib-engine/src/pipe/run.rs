@@ -60,6 +60,7 @@ pub(super) async fn run(
     }
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
+    let began = Instant::now();
     let mut body = Body::begin(tool, args.clone(), context);
 
     let mut deadline = pin!(sleep(allowed));
@@ -96,7 +97,7 @@ pub(super) async fn run(
                 let waited = wait.so_far();
                 let until = match waited > quiet_credited {
                     true => Instant::now() + idle,
-                    false => progress.last_at() + idle,
+                    false => progress.last_at().unwrap_or(began) + idle,
                 };
                 quiet_credited = waited;
                 if until <= Instant::now() {

@@ -3,9 +3,10 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use tokio::task::spawn_blocking;
-use toolcrib_core::{ArtifactCall, Attachment, fence, harmless};
+use toolcrib_core::{ArtifactCall, ArtifactPort, Attachment, Attachments, fence, harmless};
 
 use super::Turn;
+use crate::redactor::Redactor;
 
 /// The tool in fences and artifacts.
 const TOOL: &str = "attachment";
@@ -17,70 +18,83 @@ const SHOWN_CHARS: usize = 20_000;
 impl Turn {
     /// The message for the model: the user's text, and below it the name, size and id of each
     /// attachment, with its redacted text in a fence. Of all texts together 20,000 characters are shown;
-    /// a longer one is stored as an artifact, if the engine has a store of artifacts. The message is
-    /// unchanged without attachments; with texts, the conversation is tainted.
-    pub async fn with_attachments(&self, message: &str) -> String {
+    /// a longer one is stored as an artifact, if the engine has a store of artifacts. With a text, the
+    /// conversation is tainted. `None` without attachments.
+    pub async fn with_attachments(&self, message: &str) -> Option<String> {
         let attachments = &self.state.attachments;
-        let mut shown = message.to_owned();
+        if attachments.is_empty() {
+            return None;
+        }
+        if attachments.iter().any(|attachment| attachment.text().is_some()) {
+            self.state.taint();
+        }
+        let shown = Shown {
+            attachments: Arc::clone(attachments),
+            redactor: self.redactor().clone(),
+            port: self.state.engine.artifact_port.clone(),
+            call: ArtifactCall {
+                identity: Arc::clone(self.identity()),
+                turn_id: Arc::clone(self.turn_id()),
+                call_id: Arc::default(),
+                tool: TOOL.into(),
+                kind: None,
+                untrusted: true,
+            },
+        };
+        // Megabytes are redacted and stored.
+        let below = spawn_blocking(move || shown.all()).await;
+        let below =
+            below.unwrap_or_else(|error| format!("\n\nThe attached files cannot be read: {error}"));
+        Some(format!("{message}{below}"))
+    }
+}
+
+struct Shown {
+    attachments: Arc<Attachments>,
+    redactor: Redactor,
+    port: Option<Arc<dyn ArtifactPort>>,
+    /// The artifacts, without their ids.
+    call: ArtifactCall,
+}
+
+impl Shown {
+    fn all(&self) -> String {
+        let mut shown = String::new();
         let mut left = SHOWN_CHARS;
-        for attachment in attachments.iter() {
+        for attachment in self.attachments.iter() {
             let (name, bytes) = (attachment.name(), attachment.data().len());
-            let _ = write!(
-                shown,
-                "\n\nAttached file `{name}`, {bytes} bytes, attachment id {}",
-                attachment.id()
-            );
+            let id = attachment.id();
+            let _ = write!(shown, "\n\nAttached file `{name}`, {bytes} bytes, attachment id {id}");
             let Some(text) = attachment.text() else {
                 shown.push_str("; it is not text.");
                 continue;
             };
-            self.state.taint();
-            let text = self.redactor().text(text).into_owned();
+            let text = self.redactor.text(text);
             let end = text.char_indices().nth(left).map_or(text.len(), |(at, _)| at);
             let (begin, rest) = text.split_at(end);
-            left -= begin.chars().count();
+            let chars = begin.chars().count();
+            left -= chars;
             if rest.is_empty() {
                 shown.push_str(":\n");
             } else {
-                let chars = begin.chars().count() + rest.chars().count();
-                let _ = write!(shown, ", {chars} characters");
-                match self.store_attachment(attachment, text.as_bytes()).await {
-                    Ok(id) => {
-                        let _ = writeln!(shown, "; the whole: artifact_read {id}. Its beginning:");
-                    }
+                let _ = write!(shown, ", {} characters", chars + rest.chars().count());
+                let _ = match self.store(attachment, &text) {
+                    Ok(id) => writeln!(shown, "; the whole: artifact_read {id}. Its beginning:"),
                     Err(why) => {
-                        let _ = writeln!(shown, "; the rest cannot be read: {why}. Its beginning:");
+                        writeln!(shown, "; the rest cannot be read: {why}. Its beginning:")
                     }
-                }
+                };
             }
             shown.push_str(&fence(TOOL, &harmless(begin)));
         }
         shown
     }
 
-    /// Stores the text of an attachment as an artifact, and returns its id.
-    async fn store_attachment(
-        &self,
-        attachment: &Attachment,
-        text: &[u8],
-    ) -> Result<Arc<str>, String> {
-        let Some(port) = self.state.engine.artifact_port.clone() else {
-            return Err("results are not stored here".to_owned());
-        };
-        let call = ArtifactCall {
-            identity: Arc::clone(self.identity()),
-            turn_id: Arc::clone(self.turn_id()),
-            call_id: attachment.id().into(),
-            tool: TOOL.into(),
-            kind: None,
-            untrusted: true,
-        };
-        let text = text.to_vec();
-        let stored = spawn_blocking(move || port.keep(&call, &text)).await;
-        match stored {
-            Ok(Ok(stored)) => Ok(stored.entry.id),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(error) => Err(error.to_string()),
-        }
+    /// Stores a text as an artifact, and returns its id.
+    fn store(&self, attachment: &Attachment, text: &str) -> Result<Arc<str>, String> {
+        let port = self.port.as_ref().ok_or("results are not stored here")?;
+        let call = ArtifactCall { call_id: attachment.id().into(), ..self.call.clone() };
+        let stored = port.keep(&call, text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(stored.entry.id)
     }
 }

@@ -207,7 +207,7 @@ async fn the_time_of_a_batch_stops_its_calls_and_begins_no_further_one() {
     assert_eq!(results[0].code, Some(ErrorCode::Timeout), "{results:?}");
     assert_eq!(results[1].code, Some(ErrorCode::Timeout));
     assert_eq!(&*results[1].value, "`alone` was not run: the time of its batch is over");
-    // The next batch has time of its own.
+    // The next batch has the whole time again.
     assert_eq!(&*once(&engine, "alone", json!({})).await.value, "ran");
 }
 

@@ -1,9 +1,12 @@
 //! Attached files as arguments of a program.
 //!
 //! A parameter with the format `attachment` has the id of a file that the user attached. The program
-//! receives the path of a copy, which only this run may read, and which is removed after it.
+//! receives the path of a copy, which its sandbox may read, and which is removed after the run.
+
+use std::io;
 
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use toolcrib_capabilities::process::PassedFiles;
 use toolcrib_core::{Attachment, ToolContext, ToolError};
 
@@ -26,33 +29,40 @@ pub(super) fn parameters(schema: &Value) -> Vec<String> {
 
 /// Replaces ids by paths of copies, which are removed when they are dropped. `None` if the call has no
 /// id.
-pub(super) fn copies(
+pub(super) async fn copies(
     parameters: &[String],
     args: &mut Value,
     cx: &ToolContext,
 ) -> Result<Option<PassedFiles>, ToolError> {
-    let mut copies = None;
+    let mut named = Vec::new();
     for parameter in parameters {
         let Some(id) = present(args, parameter) else { continue };
         let id = id.as_str().ok_or_else(|| refused(parameter, "is not the id of an attachment"))?;
-        let attachment = cx.attachments()?.open(id)?;
-        let copies = match &copies {
-            Some(copies) => copies,
-            None => copies.insert(PassedFiles::new().map_err(not_copied)?),
-        };
-        let path = copies.add(&file_name(attachment), attachment.data()).map_err(not_copied)?;
+        named.push((parameter, cx.attachments()?.open(id)?.clone()));
+    }
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let attachments: Vec<_> = named.iter().map(|(_, attachment)| attachment.clone()).collect();
+    let writing = spawn_blocking(move || -> io::Result<_> {
+        let copies = PassedFiles::new()?;
+        let add = |one: &Attachment| copies.add(&file_name(one), one.data());
+        let paths = attachments.iter().map(add).collect::<Result<Vec<_>, _>>()?;
+        Ok((copies, paths))
+    });
+    let written = writing.await.map_err(io::Error::other).flatten();
+    let (copies, paths) = written.map_err(|error| {
+        ToolError::failed("the attachment could not be passed to the program").caused_by(error)
+    })?;
+    for ((parameter, _), path) in named.into_iter().zip(paths) {
         if let Some(value) = args.get_mut(parameter) {
             *value = path.to_string_lossy().into();
         }
     }
-    Ok(copies)
+    Ok(Some(copies))
 }
 
 /// The id and the name: two attachments may have the same name, and a name may begin with `-`.
 fn file_name(attachment: &Attachment) -> String {
     format!("{}-{}", attachment.id(), attachment.name())
-}
-
-fn not_copied(error: std::io::Error) -> ToolError {
-    ToolError::failed("the attachment could not be passed to the program").caused_by(error)
 }

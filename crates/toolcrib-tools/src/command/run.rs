@@ -49,7 +49,7 @@ impl Body {
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         // Removed after the run.
-        let copies = attached::copies(&self.attachments, &mut args, &cx)?;
+        let copies = attached::copies(&self.attachments, &mut args, &cx).await?;
         let (whole_stdout, taker) = whole::places(&cx);
         let mut spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
         spec.process.sandbox.read.extend(copies.iter().map(|copies| copies.folder().to_owned()));
