@@ -40,7 +40,7 @@ pub(super) async fn secret(
             let value = value(checked(&name)?, &cancellation).await?;
             // One that is too short could not be redacted.
             let learned = Redactor::default().learn(&value);
-            learned.map_err(|error| Problem::usage(error.to_string()))?;
+            learned.map_err(|_| Problem::usage("a secret has at least 4 characters"))?;
             vault.set(&name, &value).map_err(|error| failed(&error))?;
             done(global, &name, "stored");
         }
