@@ -275,11 +275,11 @@ impl World {
     }
 
     fn names_principals(&self, tool: &str) -> bool {
+        let read_skill = says(builder(READ_SKILL).read_only().idempotent().framework(), "");
         let tools = Self::tools();
         let tool = tools.iter().find(|known| **known.name() == *tool).unwrap();
-        let reads = |rule: &Rule| rule.tools.names.iter().any(|glob| glob.as_str() == READ_SKILL);
-        let mut rules = self.rules.iter().filter(|rule| rule.tools.matches(tool) || reads(rule));
-        rules.any(|rule| !rule.when.principals.is_empty())
+        let about = |rule: &Rule| rule.tools.matches(tool) || rule.tools.matches(&read_skill);
+        self.rules.iter().any(|rule| about(rule) && !rule.when.principals.is_empty())
     }
 }
 
