@@ -116,7 +116,9 @@ impl Exchange {
                 let outcome = self.finished(request, can, &mut recheck).await;
                 Answer { recheck, ..Answer::new(id, outcome) }
             }
-            Some(round) => Answer::new(id, self.in_rounds(request, can, round, counted).await),
+            Some(round) => {
+                Answer::new(id, Box::pin(self.in_rounds(request, can, round, counted)).await)
+            }
         }
     }
 
@@ -241,7 +243,7 @@ impl Exchange {
             "logging/setLevel" if !is_stateless => logging::set_level(&asked, &params).await,
             "server/discover" => self.discover(&asked).await.map(Into::into),
             "subscriptions/listen" if is_stateless => {
-                changes::listen(&asked, params.into()).await.map(Into::into)
+                Box::pin(changes::listen(&asked, params.into())).await.map(Into::into)
             }
             "ping" if !is_stateless => Ok(ServerResult::empty(())),
             method => Err(no_method(method)),
@@ -302,7 +304,7 @@ impl Era {
     /// If the version is not supported, or metadata of a stateless request is missing.
     pub(super) fn of(request: &Request, session: Option<&Arc<Session>>) -> Result<Self, ErrorData> {
         let meta = &request.meta;
-        let declared = meta.protocol_version();
+        let declared = request.version.clone();
         if let Some(version) = &declared
             && !ProtocolVersion::KNOWN_VERSIONS.contains(version)
         {

@@ -77,7 +77,7 @@ fn initialize(version: Option<&str>, params: &Map<String, Value>) -> Result<(), 
 
 /// The version in the header, if there is one, is that of the metadata, if there is one.
 fn declared(version: Option<&str>, request: &Request) -> Result<(), ErrorData> {
-    match (request.meta.protocol_version(), version) {
+    match (&request.version, version) {
         (Some(declared), Some(version)) if declared.as_str() == version => Ok(()),
         (Some(_), _) => Err(mismatch(&PROTOCOL, "must be the protocol version of `_meta`")),
         (None, Some(version)) if is_unknown(version) => Err(unsupported(version)),
@@ -170,23 +170,26 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
 }
 
-/// Whether a request accepts a media type, by name or by a pattern. A weight of zero excludes what
-/// it is given to.
-pub(super) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    let family = kind.split('/').next().unwrap_or_default();
+/// Whether a request accepts all these media types, by name or by a pattern. A weight of zero
+/// excludes what it is given to.
+pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> bool {
     let lists = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| unquoted(list, ',')).any(|entry| {
-        let mut parts = unquoted(entry, ';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let pattern = name.strip_suffix("/*");
-        let is_named = name.eq_ignore_ascii_case(kind)
-            || pattern.is_some_and(|of| of == "*" || of.eq_ignore_ascii_case(family));
-        let weight = |part: &str| {
-            let (name, weight) = part.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse::<f32>().ok())?
-        };
-        is_named && parts.filter_map(weight).all(|weight| weight > 0.0)
-    })
+    let entries: Vec<_> = lists.flat_map(|list| unquoted(list, ',')).collect();
+    kinds.iter().all(|kind| entries.iter().any(|entry| names(entry, kind)))
+}
+
+fn names(entry: &str, kind: &str) -> bool {
+    let family = kind.split('/').next().unwrap_or_default();
+    let mut parts = unquoted(entry, ';').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let pattern = name.strip_suffix("/*");
+    let is_named = name.eq_ignore_ascii_case(kind)
+        || pattern.is_some_and(|of| of == "*" || of.eq_ignore_ascii_case(family));
+    let weight = |part: &str| {
+        let (name, weight) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse::<f32>().ok())?
+    };
+    is_named && parts.filter_map(weight).all(|weight| weight > 0.0)
 }
 
 /// The parts between separators that are not in quotes.

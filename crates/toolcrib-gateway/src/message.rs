@@ -2,7 +2,7 @@
 
 use rmcp::{
     ErrorData,
-    model::{ErrorCode, RequestId, RequestMetaObject, ServerJsonRpcMessage},
+    model::{ErrorCode, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage},
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
@@ -39,6 +39,8 @@ pub(super) struct Request {
     pub(super) method: String,
     /// `_meta` of the parameters.
     pub(super) meta: RequestMetaObject,
+    /// The protocol version in it.
+    pub(super) version: Option<ProtocolVersion>,
     /// The other parameters.
     pub(super) params: Map<String, Value>,
 }
@@ -113,14 +115,16 @@ impl Message {
             return Ok(Self::Notification(Notification { method, params }));
         };
         let meta = object(params.remove("_meta")).ok_or_else(|| no_object("_meta"))?;
-        Ok(Self::Request(Request { id, method, meta: meta.into(), params }))
+        let meta = RequestMetaObject::from(meta);
+        let version = meta.protocol_version();
+        Ok(Self::Request(Request { id, method, meta, version, params }))
     }
 }
 
 impl Request {
     /// Whether its metadata declares a version of the stateless era.
     pub(super) fn declares_stateless(&self) -> bool {
-        self.meta.protocol_version().is_some_and(|version| !version.has_initialize())
+        self.version.as_ref().is_some_and(|version| !version.has_initialize())
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     pub(super) async fn answer(self, body: Incoming) -> Result<Response<Body>, Refusal> {
         let body = whole(body).await?;
-        if ![JSON, EVENTS].into_iter().all(|kind| headers::accepts(self.headers, kind)) {
+        if !headers::accepts(self.headers, &[JSON, EVENTS]) {
             let message = "the response is JSON or a stream: send `Accept: application/json, \
                 text/event-stream`";
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
@@ -126,7 +126,7 @@ impl Post<'_> {
 
     /// Answers a request, of a session or independent.
     async fn request(self, request: Request) -> Result<Response<Body>, Refusal> {
-        let declares_version = request.meta.protocol_version().is_some();
+        let declares_version = request.version.is_some();
         let is_independent = request.declares_stateless()
             || (declares_version && !self.headers.contains_key(SESSION));
         // A further round belongs to a call that was admitted, and still has its place.

@@ -40,8 +40,8 @@ pub(super) struct Waiting(Mutex<HashMap<Arc<str>, Call>>);
 
 /// The part of a request that all its rounds share, and what this one adds.
 pub(super) struct Round {
-    bound: Digest,
-    state: Option<Value>,
+    /// The state of the earlier round, and what it must be valid for.
+    continues: Option<(Value, Digest)>,
     responses: Map<String, Value>,
 }
 
@@ -63,16 +63,13 @@ impl Round {
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
-        if state.is_none() && responses.is_empty() {
-            return Ok(Some(Self { bound: Digest::of(""), state, responses }));
-        }
-        let bound = bound(&request.method, &request.params, access);
-        Ok(Some(Self { bound, state, responses }))
+        let bound = || bound(&request.method, &request.params, access);
+        Ok(Some(Self { continues: state.map(|state| (state, bound())), responses }))
     }
 
     /// Whether it continues an earlier round.
     pub(super) fn continues(&self) -> bool {
-        self.state.is_some()
+        self.continues.is_some()
     }
 }
 
@@ -119,9 +116,9 @@ pub(super) async fn first(
     unwanted: &CancellationToken,
     gone: impl Future<Output = ()>,
 ) -> Outcome {
-    if let Some(state) = round.state {
+    if let Some((state, bound)) = round.continues {
         let waiting = &serving.gateway.waiting;
-        let mut found = waiting.take(&state, round.bound)?;
+        let mut found = waiting.take(&state, bound)?;
         found.answer(round.responses);
         return found.next(serving, gone).await;
     }

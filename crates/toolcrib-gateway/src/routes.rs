@@ -266,7 +266,7 @@ impl Routes {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
         };
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
-        let (whose, access, expires) = verifier.access(token).await?;
+        let (whose, access, expires) = Box::pin(verifier.access(token)).await?;
         caller.expires = expires;
         let door = self.verified(whose, access)?;
         caller.access = Arc::clone(&door.access);
@@ -352,7 +352,7 @@ impl Door {
         headers: &HeaderMap,
         expires: Option<tokio::time::Instant>,
     ) -> Result<Response<Body>, Refusal> {
-        if !headers::accepts(headers, EVENTS) {
+        if !headers::accepts(headers, &[EVENTS]) {
             let message = "the response is a stream: send `Accept: text/event-stream`";
             return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
         }

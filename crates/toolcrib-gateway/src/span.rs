@@ -36,11 +36,11 @@ impl CallSpan {
     }
 
     /// Runs the call within it.
-    pub(super) async fn around<T>(&self, call: impl Future<Output = T>) -> T {
+    pub(super) fn around<T>(&self, call: impl Future<Output = T>) -> impl Future<Output = T> {
         #[cfg(feature = "tracing")]
-        return call.instrument(self.request.span().clone()).await;
+        return call.instrument(self.request.span().clone());
         #[cfg(not(feature = "tracing"))]
-        call.await
+        call
     }
 
     /// Closes it with the facts of the access log.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use toolcrib_core::__internal::is_hidden;
 
 use crate::{
@@ -66,12 +66,12 @@ fn named(c: char) -> String {
 
 /// Text that is hidden in rendered form, or tags that only a model obeys.
 static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
+    let pattern = concat!(
         r"(?P<comment><!--|\[//\]: ?#|\[comment\]: ?[<#])",
         r"|(?P<tag><\ ?/?\ ?(?:important|system|system-reminder|secret|hidden|instructions?|admin|assistant)\ ?>)",
         r"|(?P<template><\|[^<>|]{1,40}\|>|\[/?inst\]|<<sys>>|<(?:start|end)_of_turn>)",
-    ))
-    .ok()
+    );
+    RegexBuilder::new(pattern).unicode(false).build().ok()
 });
 
 pub(super) fn markup(catalog: &LintCatalog<'_>, findings: &mut Findings) {
@@ -79,7 +79,7 @@ pub(super) fn markup(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     for tool in catalog.tools() {
         tool.each_text(|path, text| {
             let text = folded(text);
-            let Some(found) = markup.captures(&text) else { return };
+            let Some(found) = markup.captures(text.as_bytes()) else { return };
             let kind = if found.name("comment").is_some() {
                 "a comment, which is not shown where the text is rendered"
             } else if found.name("tag").is_some() {
@@ -87,7 +87,7 @@ pub(super) fn markup(catalog: &LintCatalog<'_>, findings: &mut Findings) {
             } else {
                 "a token of a chat template"
             };
-            let sign = found.get(0).map(|sign| sign.as_str()).unwrap_or_default();
+            let sign = found.get(0).and_then(|sign| text.get(sign.range())).unwrap_or_default();
             let message = format!("the `{path}` of {} has {kind}: {}", tool.shown(), quoted(sign));
             let help = "use plain visible text, or remove the tool";
             findings.push(Finding::error(message, help).of(tool).at(path.to_string()));

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::{
     catalog::{LintCatalog, Subject},
@@ -59,14 +59,14 @@ const PRECEDENCE: [Pattern; 4] = [
 
 type Compiled = Vec<(&'static str, Regex)>;
 
-/// The characters of a word in any script, roughly. The exact classes `\w` and `\b` of Unicode have
-/// hundreds of ranges: with them, the compiled patterns take megabytes.
-const WORD: &str = r"[a-z0-9_'\u{80}-\u{10ffff}]+";
+/// The bytes of a word in any script, roughly. The patterns are those of bytes: with classes of
+/// Unicode, the compiled ones take megabytes. Each begins and ends with ASCII.
+const WORD: &str = r"[a-z0-9_'\x80-\xff]+";
 
 fn compiled(patterns: &[Pattern]) -> Compiled {
     let compile = |(what, pattern): &Pattern| {
-        let pattern = pattern.replace("{word}", WORD).replace(r"\b", r"(?-u:\b)");
-        Some((*what, Regex::new(&pattern).ok()?))
+        let pattern = pattern.replace("{word}", WORD);
+        Some((*what, RegexBuilder::new(&pattern).unicode(false).build().ok()?))
     };
     patterns.iter().filter_map(compile).collect()
 }
@@ -94,10 +94,13 @@ pub(super) fn manipulates(text: &str) -> Option<(&'static str, String)> {
     static COMPILED: LazyLock<Compiled> =
         LazyLock::new(|| compiled(&[TO_MODEL.as_slice(), &PRECEDENCE].concat()));
     let text = folded(text);
-    let found = |(what, pattern): &(&'static str, Regex)| {
-        pattern.find(&text).map(|hit| (*what, quoted(hit.as_str())))
-    };
+    let found = |(what, pattern): &(&'static str, Regex)| Some((*what, said(pattern, &text)?));
     COMPILED.iter().find_map(found)
+}
+
+/// The part of a text that a pattern matches, in quotes.
+fn said(pattern: &Regex, text: &str) -> Option<String> {
+    pattern.find(text.as_bytes()).map(|hit| quoted(text.get(hit.range()).unwrap_or_default()))
 }
 
 fn search(
@@ -109,8 +112,7 @@ fn search(
         tool.each_text(|path, text| {
             let text = folded(text);
             for (what, pattern) in patterns {
-                if let Some(hit) = pattern.find(&text) {
-                    let said = quoted(hit.as_str());
+                if let Some(said) = said(pattern, &text) {
                     let message = format!("the `{path}` of {} {what}: {said}", tool.shown());
                     found(tool, path.to_string(), message);
                 }
