@@ -18,7 +18,7 @@ use super::{
     call_arguments::{read_stdin, read_text},
     catalog::identity,
     export_spans, fresh, json_lines, menu,
-    models::first_configured,
+    models::{first_configured, of_server},
     project_flags, questions,
     recording::Recording,
     run_session::ChosenSession,
@@ -261,10 +261,12 @@ pub(super) async fn agent(
     tells: bool,
 ) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
-    if project.model().is_none()
-        && let Some(own) = own_model(project, situation)
-    {
-        builder = builder.shared_model(Arc::clone(own));
+    if let Some(own) = own_model(project, situation) {
+        if project.model().is_none() {
+            builder = builder.shared_model(Arc::clone(own));
+        }
+    } else if let Some(served) = of_server(project).await? {
+        builder = builder.shared_model(project.prices().of(served.model));
     } else if project.model().is_none() {
         let first = first_configured(project).await?;
         if tells {
