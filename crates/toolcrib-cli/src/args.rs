@@ -220,6 +220,7 @@ Examples:
 Examples:
   toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
   tail -n 50 error.log | toolcrib run
+  tail -n 50 error.log | toolcrib run --attach - \"Why does it fail?\"
   toolcrib run --as intern --json \"Refund order 1042\"
   toolcrib run --model anthropic --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"

@@ -265,6 +265,14 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
+/// Piped text beside a message that a run did not read.
+pub(crate) fn unread_input() {
+    note!(
+        "{WARN}notice{WARN:#}: the text on standard input was not read; add `--attach -` to attach \
+         it to the message"
+    );
+}
+
 /// How to read the rest of an artifact.
 pub(crate) fn read_on(how: &str) {
     note!("  {GOOD}help{GOOD:#}: {}", safe(how));
