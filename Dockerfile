@@ -5,6 +5,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-de
 WORKDIR /source
 COPY . .
 RUN cargo build --locked --profile dist --package toolcrib-cli --bin toolcrib
+RUN cargo xtask package licenses
 
 FROM debian:bookworm-slim
 # For servers with TLS: the machine's certificate authorities are used.
@@ -12,7 +13,8 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /source/target/dist/toolcrib /usr/local/bin/toolcrib
-COPY --from=build /source/LICENSE-APACHE /source/LICENSE-MIT /usr/share/doc/toolcrib/
+COPY --from=build /source/LICENSE-APACHE /source/LICENSE-MIT \
+    /source/target/package/texts/THIRD-PARTY.txt /usr/share/doc/toolcrib/
 RUN useradd --create-home toolcrib
 USER toolcrib
 WORKDIR /work

@@ -4,8 +4,12 @@
 
 const { spawn } = require("node:child_process");
 
-const isMusl = () =>
-  process.platform === "linux" && !process.report.getReport().header.glibcVersionRuntime;
+const isMusl = () => {
+  if (process.platform !== "linux") return false;
+  // Without this, the report resolves the names of all open connections.
+  process.report.excludeNetwork = true;
+  return !process.report.getReport().header.glibcVersionRuntime;
+};
 const system = `${process.platform}-${process.arch}${isMusl() ? "-musl" : ""}`;
 
 let program;

@@ -41,7 +41,7 @@ use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
         COUNTS, CRASH, DOCS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
-        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
+        PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -54,7 +54,8 @@ Commands:
   full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
             one by one, counts, `package`, `otlp`, `frameworks`, and whether all crates could be published
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
-            empty environment and tried there; installs zig and the third-party programs of `peers`, for Node; `package musl` for every Linux
+            empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
+            `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
   lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
@@ -114,6 +115,7 @@ fn main() -> ExitCode {
         ["full"] => FULL,
         ["package"] => PACKAGE,
         ["package", "musl"] => PACKAGE_MUSL,
+        ["package", "licenses"] => PACKAGE_LICENSES,
         ["portable"] => PORTABLE,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,

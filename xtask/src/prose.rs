@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The phrases, each with its advice. `docs/style.md` has an example for each.
-const PHRASES: [(&str, &str); 10] = [
+const PHRASES: [(&str, &str); 13] = [
     (r"(?:^|[.;:] )What [a-z]+ ", "begin with the noun instead of `What …`"),
     (r"[.:;,(] [Ww]ho (?:has|is|does|[a-hj-z][a-z]+s)\b", "name the person instead of `who …`"),
     (r"\b[Ww]hoever\b", "name the person instead of `whoever`"),
@@ -22,6 +22,9 @@ const PHRASES: [(&str, &str); 10] = [
     (r"\bstands?\b", "write `is`, `appears` or `applies`"),
     (r"\bholds?\b", "write `contains`, `has`, `keeps` or `is true`"),
     (r"\b(?:is|are|was) told\b", "write `receives` or `is informed`"),
+    (r"\bgiven again\b", "write `can be repeated` or `repeat`"),
+    (r"\bmade anew\b", "write `recreated`"),
+    (r"\b[Tt]ake in\b|\b[Tt]urns? the matter\b", "write `import` or `change the result`"),
 ];
 
 /// Text before a hit that makes it plain: `there is no …`, and a word in quotes or called as code.

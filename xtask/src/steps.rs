@@ -53,6 +53,7 @@ const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
 const PACKAGE_TOOLS: Step = Step { name: "zig", check: package::install };
 const PACKAGES: Step = Step { name: "packages", check: package::build };
 const PACKAGES_MUSL: Step = Step { name: "packages", check: package::build_musl };
+const LICENSES: Step = Step { name: "licenses", check: package::write_licenses };
 const CRATES: Step = Step { name: "crates", check: publishable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
 const PUBLIC_API: Step = Step { name: "public API", check: api::check };
@@ -111,6 +112,7 @@ pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
 pub(crate) const PACKAGE: &[Step] = &[PACKAGE_TOOLS, PACKAGES];
 pub(crate) const PACKAGE_MUSL: &[Step] = &[PACKAGE_TOOLS, PACKAGES_MUSL];
+pub(crate) const PACKAGE_LICENSES: &[Step] = &[LICENSES];
 pub(crate) const PORTABLE: &[Step] = &[PORTABLE_BUILD];
 pub(crate) const FULL: &[Step] = &[
     SDKS,

@@ -220,6 +220,7 @@ Examples:
 Examples:
   toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
   tail -n 50 error.log | toolcrib run
+  tail -n 50 error.log | toolcrib run --attach - \"Why does it fail?\"
   toolcrib run --as intern --json \"Refund order 1042\"
   toolcrib run --model anthropic --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"
@@ -534,6 +535,8 @@ Examples:
     Completions {
         /// The shell
         shell: Shell,
+        #[command(flatten)]
+        _hidden: NoJson,
     },
     /// Print the manual page, or write those of all commands
     #[command(after_help = "\
@@ -544,6 +547,8 @@ Examples:
         /// Write the pages of all commands into this folder, which is created
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
+        #[command(flatten)]
+        _hidden: NoJson,
     },
     /// Print the JSON Schema of toolcrib.toml, for editors
     #[command(after_help = "\
@@ -639,15 +644,37 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Begin with an agent for a kind of work: browser
-    #[arg(long, value_name = "KIND", conflicts_with = "from")]
+    #[arg(long, value_name = "KIND", conflicts_with = "from", hide_possible_values = true)]
     pub(crate) with: Option<InitKind>,
-    // Hides the global options: `init` refuses them, and its help need not list them.
+    #[command(flatten)]
+    _hidden: NoProject,
+}
+
+/// Hides the options of a project in the help of a command that refuses them. Their values are in
+/// [`Global`].
+#[derive(Debug, Args)]
+struct NoProject {
     #[arg(short, long, value_name = "DIR", hide = true)]
-    pub(crate) project: Option<PathBuf>,
+    project: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
-    pub(crate) state: Option<PathBuf>,
+    state: Option<PathBuf>,
     #[arg(long = "import", value_name = "FILE", hide = true)]
-    pub(crate) imports: Vec<PathBuf>,
+    imports: Vec<PathBuf>,
+    #[arg(long, hide = true)]
+    no_project: bool,
+    #[arg(long, hide = true)]
+    allow_stray_children: bool,
+    #[arg(long = "trust", value_name = "NAME", hide = true)]
+    trusted: Vec<String>,
+    #[arg(long, hide = true)]
+    locked: bool,
+}
+
+/// Hides `--json` in the same way.
+#[derive(Debug, Args)]
+pub(crate) struct NoJson {
+    #[arg(long, hide = true)]
+    json: bool,
 }
 
 /// The kind of agent of a new project.

@@ -70,7 +70,7 @@ fn search(index: &Index, number: usize) -> Duration {
     now().saturating_sub(began)
 }
 
-/// The median time to take in a change.
+/// The median time to apply a change.
 fn change(index: &Index, mut tools: Vec<Tool>) -> Duration {
     let step = tools.len() / CHANGED;
     for (number, tool) in tools.iter_mut().enumerate().step_by(step) {

@@ -49,7 +49,7 @@ pub(super) fn of_dependencies(workspace: &Workspace) -> Result<String, Problem> 
     Ok(all)
 }
 
-/// The license texts in the package of a crate, which cargo has unpacked.
+/// The license texts in the package of a crate, which cargo has unpacked; also those of C libraries in it.
 fn license_files(folder: &str) -> Result<Vec<String>, Problem> {
     let home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -58,15 +58,20 @@ fn license_files(folder: &str) -> Result<Vec<String>, Problem> {
     let indices = fs::read_dir(&sources).map_err(|error| unreadable(&sources, &error))?;
     let mut texts = Vec::new();
     for index in indices.flatten() {
-        let package = index.path().join(folder);
-        for entry in fs::read_dir(&package).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().to_uppercase();
-            let is_license = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"]
-                .iter()
-                .any(|start| name.starts_with(start));
-            if is_license && entry.path().is_file() {
-                let text = fs::read(entry.path()).map_err(|error| unreadable(&package, &error))?;
-                texts.push(String::from_utf8_lossy(&text).replace("\r\n", "\n"));
+        let mut folders = vec![index.path().join(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                let name = name.to_string_lossy().to_uppercase();
+                let is_license = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"]
+                    .iter()
+                    .any(|start| name.starts_with(start));
+                if path.is_dir() {
+                    folders.push(path);
+                } else if is_license && !name.ends_with(".RS") {
+                    let text = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+                    texts.push(String::from_utf8_lossy(&text).replace("\r\n", "\n"));
+                }
             }
         }
         if !texts.is_empty() {

@@ -81,7 +81,7 @@ fn build_for(workspace: &Workspace, target: &Target) -> Result<(), Problem> {
     eprintln!("built in {:.0} s: {}", began.elapsed().as_secs_f64(), program.display());
     symbols::check(workspace, target, &program)?;
     let folder = workspace.target().join("package");
-    let texts = empty(folder.join("texts"))?;
+    let texts = empty(texts(workspace))?;
     let finished = empty(folder.join(target.triple))?;
     write_texts(workspace, &program, &texts)?;
     let version = version(workspace)?;
@@ -102,6 +102,12 @@ fn build_for(workspace: &Workspace, target: &Target) -> Result<(), Problem> {
     }
     let trial = Trial::in_folder(&built, empty(folder.join("trial"))?);
     trial.archive(&archive)?;
+    if target.is_musl() && cfg!(target_env = "gnu") {
+        eprintln!(
+            "not tried here: the wheel and the npm packages, which refuse a machine with glibc"
+        );
+        return Ok(());
+    }
     trial.wheel(&wheel)?;
     trial.npm(&npm)
 }
@@ -140,7 +146,19 @@ fn write_texts(workspace: &Workspace, program: &Path, texts: &Path) -> Result<()
     for name in LICENSES {
         copy(&workspace.root().join(name), &texts.join(name))?;
     }
-    write(&texts.join("THIRD-PARTY.txt"), &licenses::of_dependencies(workspace)?)
+    write_licenses(workspace)
+}
+
+/// Writes the licenses of the crates in the program.
+pub(crate) fn write_licenses(workspace: &Workspace) -> Result<(), Problem> {
+    let folder = texts(workspace);
+    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    write(&folder.join("THIRD-PARTY.txt"), &licenses::of_dependencies(workspace)?)
+}
+
+/// The folder of completions, manual pages and licenses.
+fn texts(workspace: &Workspace) -> PathBuf {
+    workspace.target().join("package").join("texts")
 }
 
 fn tools(workspace: &Workspace) -> PathBuf {

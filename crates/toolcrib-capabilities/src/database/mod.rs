@@ -177,7 +177,7 @@ impl Database {
     /// the same time, as SQLite's locks permit.
     ///
     /// In a folder that cannot be written, a database in WAL mode without side files is read from a
-    /// copy in memory, which is made anew for each transaction.
+    /// copy in memory, which is recreated for each transaction.
     ///
     /// # Errors
     /// [`CannotOpen`](DatabaseError::CannotOpen).

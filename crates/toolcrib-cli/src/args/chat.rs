@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Fresh, ModelArgs, RunSession, Situation, run::timeout};
+use super::{Fresh, ModelArgs, NoJson, RunSession, Situation, run::timeout};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
+    #[command(flatten)]
+    pub(crate) _hidden: NoJson,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]

@@ -29,9 +29,9 @@ pub(crate) struct RunArgs {
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Attach a file, or a resource of an MCP server (mcp:SERVER:URI), to the message: the model reads
-    /// its text, and tools that take attachments open it by its id. May be repeated, up to 16 files of
-    /// 8 MiB
+    /// Attach a file, - for standard input, or a resource of an MCP server (mcp:SERVER:URI), to the
+    /// message: the model reads its text, and tools that take attachments open it by its id. May be
+    /// repeated, up to 16 files of 8 MiB
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) attachments: Vec<PathBuf>,
     /// Which tools the model may or must call: auto, none, required, or a tool's name. The first

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read as _},
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -26,6 +26,9 @@ use crate::args::Situation;
 /// The beginning of a resource.
 const OF_SERVER: &str = "mcp:";
 
+/// Standard input, as a source of [`Reader::read`].
+pub(super) const STDIN: &str = "-";
+
 /// The toolset by which rules judge resources, as in the gateway.
 const TOOLSET: &str = "mcp.resources";
 
@@ -38,11 +41,15 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads files and resources, each up to its limit.
+    /// Reads files, resources and [standard input](STDIN), each up to its limit.
     pub(super) async fn read(&self, sources: &[PathBuf]) -> Result<Attachments, Problem> {
         let mut attachments = Attachments::default();
         for source in sources {
-            for attachment in self.one(source).await? {
+            let parts = match source.to_str() {
+                Some(STDIN) => vec![self.bytes("stdin", || Ok(io::stdin())).await?],
+                _ => self.one(source).await?,
+            };
+            for attachment in parts {
                 let added = attachments.add(attachment);
                 added.map_err(|error| unusable(source, &error))?;
             }
@@ -57,16 +64,23 @@ impl Reader<'_> {
                 Some((server, uri)) => self.resource(server, uri).await,
                 None => Err(unusable(source, &"write mcp:SERVER:URI")),
             },
-            None => Ok(vec![self.file(source).await?]),
+            None => {
+                let file = source.to_owned();
+                Ok(vec![self.bytes(source, || File::open(file)).await?])
+            }
         }
     }
 
-    async fn file(&self, path: &Path) -> Result<Attachment, Problem> {
-        let file = path.to_owned();
+    async fn bytes<R: Read>(
+        &self,
+        name: impl AsRef<Path>,
+        open: impl FnOnce() -> io::Result<R> + Send + 'static,
+    ) -> Result<Attachment, Problem> {
+        let path = name.as_ref();
         let reading = spawn_blocking(move || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             let most = u64::try_from(Attachment::MAX_BYTES).unwrap_or(u64::MAX);
-            File::open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+            open()?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
             Ok(bytes)
         });
         let bytes = tokio::select! {

@@ -2,8 +2,6 @@
 
 use std::{
     error::Error,
-    ffi::OsStr,
-    fmt::Write as _,
     path::Path,
     sync::{
         Arc,
@@ -26,10 +24,10 @@ use super::{
     default_answers::DefaultAnswers,
     engine,
     explain::withheld_name,
-    fresh, project_flags, questions, turn_options, with_project,
+    fresh, load, project_flags, questions, turn_options, whom_flags, with_project,
 };
 use crate::{
-    args::{CallArgs, Global, Situation},
+    args::{CallArgs, Global, Look, Situation},
     exit::{self, Exit},
     output::{self, CallJson, shell_word},
 };
@@ -49,7 +47,11 @@ pub(super) async fn through_pipe(
     cancellation: CancellationToken,
     named: impl Fn(&Project, CallArgs) -> Result<CallArgs, Problem>,
 ) -> Result<Exit, Problem> {
-    let given = call_arguments::read(&args.arguments, &cancellation).await?;
+    let parameters = match call_arguments::has_bare_word(&args.arguments) {
+        true => parameters(global, &args.tool, &cancellation).await,
+        false => Vec::new(),
+    };
+    let given = call_arguments::read(&args.arguments, &parameters, &cancellation).await?;
     let (fresh, model, token) = (args.fresh, ChosenModel::default(), cancellation.clone());
     let refused = fresh::judge(global, fresh, &model, &token, async |project| {
         let args = named(project, args.clone())?;
@@ -67,6 +69,20 @@ pub(super) async fn through_pipe(
         Ok(made.tell(global, project))
     })
     .await
+}
+
+/// The parameters of a declared tool, for an error: loads the project, and starts nothing.
+async fn parameters(global: &Global, tool: &str, cancellation: &CancellationToken) -> Vec<String> {
+    let global = Global { quiet: true, verbose: false, ..global.clone() };
+    let purpose = Purpose::Look(Look { offline: true });
+    let Ok(project) = load(&global, purpose, ChosenModel::default(), cancellation).await else {
+        return Vec::new();
+    };
+    let tool = project.tools().iter().find(|known| known.name().as_str() == tool);
+    let properties = tool.and_then(|tool| tool.input_schema()["properties"].as_object());
+    let parameters = properties.map(|all| all.keys().cloned().collect()).unwrap_or_default();
+    project.close().await;
+    parameters
 }
 
 /// A call that was executed or refused.
@@ -198,16 +214,14 @@ impl Journal for BeforeEffect {
 /// The command that reads the rest of an artifact. The artifact is deleted with the call unless the
 /// session has a name.
 fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
-    let mut call = format!("toolcrib call artifact_read id={artifact}{}", project_flags(global));
-    let mut push = |flag: &str, value: Option<&OsStr>| {
-        if let Some(value) = value {
-            let _ = write!(call, " {flag} {}", shell_word(Path::new(value)));
-        }
-    };
-    push("--as", situation.whom.principal.as_deref().map(OsStr::new));
-    push("--tenant", situation.whom.tenant.as_deref().map(OsStr::new));
+    let whom = &situation.whom;
     let name = situation.session.as_deref();
-    push("--session", Some(OsStr::new(name.unwrap_or("NAME"))));
+    let call = format!(
+        "toolcrib call artifact_read id={artifact}{}{} --session {}",
+        project_flags(global),
+        whom_flags(whom.principal.as_deref(), whom.tenant.as_deref()),
+        shell_word(Path::new(name.unwrap_or("NAME")))
+    );
     match name {
         Some(_) => format!("read the rest with `{call}`"),
         None => {

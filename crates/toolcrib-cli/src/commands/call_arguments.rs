@@ -3,12 +3,15 @@
 use std::{
     fs::File,
     io::{self, Read},
+    path::Path,
 };
 
 use serde_json::{Map, Value};
+use toolcrib_config::suggest;
 use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
 use super::Problem;
+use crate::output::shell_word;
 
 /// The size limit of arguments from a file or standard input; a device is endless.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -30,9 +33,18 @@ pub(super) enum PairValue {
     Json(Value),
 }
 
-/// Parses the arguments: pairs, one JSON text, `@FILE`, or `-`.
+/// Whether a word is not a valid argument, because it lacks its `=`.
+pub(super) fn has_bare_word(arguments: &[String]) -> bool {
+    let is_whole = |word: &String| word == "-" || word.starts_with(['@', '{']);
+    let is_json = matches!(arguments, [only] if is_meant_as_json(only));
+    !is_json && arguments.iter().any(|word| !word.contains('=') && !is_whole(word))
+}
+
+/// Parses the arguments: pairs, one JSON text, `@FILE`, or `-`. The error about a
+/// [bare word](has_bare_word) suggests one of these parameters of the tool, if there are any.
 pub(super) async fn read(
     arguments: &[String],
+    parameters: &[String],
     cancellation: &CancellationToken,
 ) -> Result<Given, Problem> {
     if let [only] = arguments {
@@ -50,7 +62,7 @@ pub(super) async fn read(
     }
     let mut pairs: Vec<(String, PairValue)> = Vec::with_capacity(arguments.len());
     for argument in arguments {
-        let (key, value) = pair(argument)?;
+        let (key, value) = pair(argument, parameters)?;
         if pairs.iter().any(|(known, _)| *known == key) {
             return Err(Problem::usage(format!("`{key}` is given twice")));
         }
@@ -68,14 +80,14 @@ fn is_meant_as_json(text: &str) -> bool {
     text.starts_with(['{', '[', '"']) || (!text.contains('=') && is_value())
 }
 
-fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
+fn pair(argument: &str, parameters: &[String]) -> Result<(String, PairValue), Problem> {
     let Some((key, value)) = argument.split_once('=') else {
         return Err(Problem::usage(if argument == "-" || argument.starts_with(['@', '{']) {
             format!("`{argument}` contains all arguments of a call; no other argument may be added")
         } else {
             format!(
                 "`{argument}` is neither key=value, key:=JSON, a JSON object, @FILE nor -; {}",
-                as_pair(argument)
+                as_pair(argument, parameters)
             )
         }));
     };
@@ -90,12 +102,21 @@ fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
 }
 
 /// A correct spelling for a word that is not a valid argument.
-fn as_pair(word: &str) -> String {
+fn as_pair(word: &str, parameters: &[String]) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !word.is_empty() && word.chars().all(is_name) {
-        format!("write {word}=VALUE, or KEY={word}")
-    } else {
-        "write KEY=VALUE".to_owned()
+    match parameters {
+        parameters if parameters.iter().any(|parameter| parameter == word) => {
+            format!("write {word}=VALUE")
+        }
+        [only] => format!("write {only}={}", shell_word(Path::new(word))),
+        [_, ..] => format!(
+            "write KEY=VALUE; the keys are {}",
+            suggest::quoted(parameters.iter().map(String::as_str))
+        ),
+        [] if !word.is_empty() && word.chars().all(is_name) => {
+            format!("write {word}=VALUE, or KEY={word}")
+        }
+        [] => "write KEY=VALUE".to_owned(),
     }
 }
 
@@ -195,7 +216,7 @@ mod tests {
         }});
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let given = runtime.block_on(read(&arguments, &CancellationToken::new())).unwrap();
+        let given = runtime.block_on(read(&arguments, &[], &CancellationToken::new())).unwrap();
         given.typed(Some(&schema))
     }
 

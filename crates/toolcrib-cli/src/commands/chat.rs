@@ -203,7 +203,10 @@ impl<'a> Chat<'a> {
         let token = self.cancellation.child_token();
         let _guard = TurnGuard::new(&token);
         match command {
-            Slash::Menu => output::menu(&self.look(token).await?, self.global.verbose),
+            Slash::Menu => {
+                let verbose = self.global.verbose;
+                output::menu(&self.look(token).await?, verbose, verbose);
+            }
             Slash::Why(tool) => {
                 let iteration = self.look(token).await?;
                 let why = explain::why(&iteration, tool);

@@ -1,8 +1,8 @@
 //! `toolcrib check`: the contents of a project, or all its errors.
 
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, Menu};
 
-use super::{ChosenModel, Problem, Purpose, engine, load};
+use super::{ChosenModel, Problem, Purpose, engine, lint::of_skills, load};
 use crate::{
     args::{Global, Look},
     exit::{self, Exit},
@@ -22,7 +22,10 @@ pub(super) async fn check(
     if global.json {
         output::json(&CheckJson::from(&project));
     } else {
-        output::project(&project, global.quiet, global.verbose);
+        let of_skills = of_skills(&project).await?;
+        let tools = project.tools().iter().chain(&of_skills).cloned().collect();
+        let menu = Menu::new(tools).map_err(|error| Problem::invalid(error.to_string()))?;
+        output::project(&project, &menu, global.quiet, global.verbose);
     }
     Ok(exit::FINE)
 }

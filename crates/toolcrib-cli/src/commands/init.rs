@@ -16,11 +16,17 @@ pub(super) async fn init(
     args: &InitArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = global.project.as_ref().or(args.project.as_ref());
-    let state = global.state.as_ref().or(args.state.as_ref());
-    let import = global.imports.first().or(args.imports.first());
-    for (given, flag) in [(project, "--project"), (state, "--state"), (import, "--import")] {
-        if given.is_some() {
+    let refused = [
+        (global.project.is_some(), "--project"),
+        (global.state.is_some(), "--state"),
+        (!global.imports.is_empty(), "--import"),
+        (global.no_project, "--no-project"),
+        (global.allow_stray_children, "--allow-stray-children"),
+        (!global.trusted.is_empty(), "--trust"),
+        (global.locked, "--locked"),
+    ];
+    for (is_given, flag) in refused {
+        if is_given {
             return Err(Problem::usage(format!(
                 "`init` does not accept `{flag}`; name the folder to create: `toolcrib init DIR`"
             )));

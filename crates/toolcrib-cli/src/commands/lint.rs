@@ -15,7 +15,8 @@ use toolcrib_lint::{LintTool, Linter, Rule, parse};
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, call_arguments::read_text, catalog::known_tools, with_project,
+    ChosenModel, Problem, Purpose, call_arguments::read_text, catalog::known_tools, project_flags,
+    whom_flags, with_project,
 };
 use crate::{
     args::{Global, LintArgs},
@@ -110,7 +111,8 @@ async fn of_project(
     with_project(global, purpose, ChosenModel::default(), cancellation, async |project| {
         let mut known = known_tools(project, &args.whom, cancellation).await?;
         if !global.quiet && !global.json {
-            output::withheld(&known.sources);
+            let whom = whom_flags(args.whom.principal.as_deref(), args.whom.tenant.as_deref());
+            output::withheld(&known.sources, &(project_flags(global) + &whom));
             output::unanswered(project.approvals().unanswered());
         }
         if project.held().is_some() {
@@ -130,7 +132,7 @@ async fn of_project(
 }
 
 /// The descriptions of skills, which are part of every request in the tool that loads them.
-async fn of_skills(project: &Project) -> Result<Vec<Tool>, Problem> {
+pub(super) async fn of_skills(project: &Project) -> Result<Vec<Tool>, Problem> {
     let failed = |error: String| Problem::failed("discovery_failed", error);
     let engine = Engine::builder().skills(project.skills().clone()).build();
     let mut turn = engine

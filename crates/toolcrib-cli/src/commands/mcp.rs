@@ -39,7 +39,7 @@ pub(super) async fn mcp(
         McpCommand::Add(args) => mcp_entry::add(global, args, cancellation).await,
         McpCommand::Remove { server } => mcp_entry::remove(global, &server, cancellation).await,
         McpCommand::Get { server } => mcp_entry::get(global, &server, cancellation).await,
-        McpCommand::Logs { server, follow, lines } => {
+        McpCommand::Logs { server, follow, lines, .. } => {
             logs(global, &server, lines, follow, cancellation).await
         }
         McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
@@ -89,7 +89,7 @@ async fn test(
         if global.json {
             output::json(&ServerJson::with_tools(&asked, project, &redactor));
         } else {
-            output::server(&asked, &redactor);
+            output::server(&asked, &redactor, global.verbose);
         }
         Ok(if asked.listed.is_ok() { exit::FINE } else { exit::FAILED })
     })

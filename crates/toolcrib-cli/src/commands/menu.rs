@@ -36,7 +36,7 @@ async fn show(
     if global.json {
         output::json(&MenuJson::new(&iteration, project, args.why));
     } else {
-        output::menu(&iteration, args.why || global.verbose);
+        output::menu(&iteration, args.why || global.verbose, global.verbose);
     }
     Ok(exit::FINE)
 }

@@ -106,8 +106,8 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Discover => discover::discover(&global, cancellation).await,
         Command::Install(args) => install::install(&global, args, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
-        Command::Completions { shell } => editor::completions(&global, shell),
-        Command::Man { dir } => editor::man(&global, dir.as_deref()),
+        Command::Completions { shell, .. } => editor::completions(&global, shell),
+        Command::Man { dir, .. } => editor::man(&global, dir.as_deref()),
         Command::Schema => Ok(editor::schema()),
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
@@ -299,7 +299,22 @@ fn project_flags(global: &Global) -> String {
     global.project.iter().for_each(|path| push("--project", path));
     global.state.iter().for_each(|path| push("--state", path));
     global.imports.iter().for_each(|path| push("--import", path));
+    global.trusted.iter().for_each(|name| push("--trust", Path::new(name)));
+    let switches = [
+        ("--no-project", global.no_project),
+        ("--allow-stray-children", global.allow_stray_children),
+    ];
+    for (switch, _) in switches.iter().filter(|(_, on)| *on) {
+        let _ = write!(flags, " {switch}");
+    }
     flags
+}
+
+/// The options by which another command acts for the same principal and tenant.
+fn whom_flags(principal: Option<&str>, tenant: Option<&str>) -> String {
+    let flags = [("--as", principal), ("--tenant", tenant)];
+    let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+    given.map(|(flag, value)| format!(" {flag} {}", output::shell_word(Path::new(value)))).collect()
 }
 
 /// A relative state folder on the command line starts at the current folder, not at the project.

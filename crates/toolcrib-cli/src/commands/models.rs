@@ -113,7 +113,8 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
         let ModelName { vendor, model } = name.parse().ok()?;
         let model = environment_model(VendorModel::builder(vendor, model)).ok()?;
         let (origin, model) = (PROJECT_FILE.into(), Arc::new(model));
-        Some(Candidate { origin, model, any: false, of_project: true, name })
+        let any = project.vendor_alone().is_some() && !model.is_at_vendor();
+        Some(Candidate { origin, model, any, of_project: true, name })
     });
     let declared =
         project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
@@ -123,19 +124,22 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
             any: false,
             of_project: true,
         });
-    let of_environment = Vendor::ALL.into_iter().filter_map(|vendor| {
-        let origin = vendor.configured_by()?;
-        let name = vendor.default_model().unwrap_or(ANY);
-        let model = environment_model(VendorModel::builder(vendor, name)).ok()?;
-        Some(Candidate {
-            name: model.name().into(),
-            origin: origin.into(),
-            any: !model.is_at_vendor(),
-            of_project: false,
-            model: Arc::new(model),
-        })
-    });
+    let of_environment = Vendor::ALL.into_iter().filter_map(of_environment);
     named.into_iter().chain(declared).chain(of_environment).collect()
+}
+
+/// A vendor's model, if the environment has its key or base URL.
+fn of_environment(vendor: Vendor) -> Option<Candidate> {
+    let origin = vendor.configured_by()?;
+    let name = vendor.default_model().unwrap_or(ANY);
+    let model = environment_model(VendorModel::builder(vendor, name)).ok()?;
+    Some(Candidate {
+        name: model.name().into(),
+        origin: origin.into(),
+        any: !model.is_at_vendor(),
+        of_project: false,
+        model: Arc::new(model),
+    })
 }
 
 impl Candidate {
@@ -153,6 +157,24 @@ impl Candidate {
             self.model = Arc::new(model);
         }
         (self, listed)
+    }
+
+    /// With a model that its server lists.
+    async fn known(self) -> Result<Self, Problem> {
+        if !self.any {
+            return Ok(self);
+        }
+        let (this, listed) = self.ask().await;
+        let why = match listed {
+            Ok(models) if models.is_empty() => "the server lists none".to_owned(),
+            Ok(_) => return Ok(this),
+            Err(error) => error.to_string(),
+        };
+        let (origin, url) = (&this.origin, this.model.base_url());
+        let message = format!(
+            "the models of {origin} ({url}) cannot be listed: {why}; name one with `--model`"
+        );
+        Err(Problem::failed("model_failed", message))
     }
 }
 
@@ -207,22 +229,15 @@ pub(super) async fn first_configured(project: &Project) -> Result<Candidate, Pro
             variables.join(" or ")
         )));
     };
-    if !first.any {
-        return Ok(first);
-    }
-    let (first, listed) = first.ask().await;
-    let lacks = |why: &str| {
-        let (origin, url) = (&first.origin, first.model.base_url());
-        Problem::failed(
-            "model_failed",
-            format!(
-                "the models of {origin} ({url}) cannot be listed: {why}; name one with `--model`"
-            ),
-        )
-    };
-    match listed {
-        Ok(models) if models.is_empty() => Err(lacks("the server lists none")),
-        Ok(_) => Ok(first),
-        Err(error) => Err(lacks(&error.to_string())),
+    first.known().await
+}
+
+/// The model of a run that names only a vendor, if the environment names another server than the
+/// vendor's.
+pub(super) async fn of_server(project: &Project) -> Result<Option<Candidate>, Problem> {
+    let named = project.vendor_alone().and_then(of_environment);
+    match named.filter(|one| one.any && one.model.no_key().is_none()) {
+        Some(candidate) => candidate.known().await.map(Some),
+        None => Ok(None),
     }
 }

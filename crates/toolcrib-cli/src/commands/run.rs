@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::io::ioctl_fionread;
 use toolcrib_agent::{Agent, AnswerSchema, RunOptions, Stopped};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
@@ -14,11 +15,12 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, approver, attachments,
+    ChosenModel, Problem, Purpose, approver,
+    attachments::{self, STDIN},
     call_arguments::{read_stdin, read_text},
     catalog::identity,
     export_spans, fresh, json_lines, menu,
-    models::first_configured,
+    models::{first_configured, of_server},
     project_flags, questions,
     recording::Recording,
     run_session::ChosenSession,
@@ -35,8 +37,34 @@ pub(super) async fn run(
     args: RunArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    let is_attached = args.attachments.iter().any(|source| source == Path::new(STDIN));
+    let is_message = matches!(&*args.words, [] | [_]) && args.words.iter().all(|word| word == "-");
+    if is_attached && is_message {
+        return Err(Problem::usage(
+            "standard input is attached, and cannot be the message too; write the message: \
+             toolcrib run --attach - \"MESSAGE\"",
+        ));
+    }
+    let (is_used, tells) = (is_attached || is_message, tells(global, &args));
     let message = message(&args.words, &cancellation).await?;
-    begin(global, args, Some(message), cancellation).await
+    let outcome = begin(global, args, Some(message), cancellation).await;
+    // At the end: text of a pipe may come late.
+    if tells && !is_used && has_input() {
+        output::unread_input();
+    }
+    outcome
+}
+
+/// Whether a person reads standard error.
+fn tells(global: &Global, args: &RunArgs) -> bool {
+    let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
+    !(global.json || global.quiet || to_stderr)
+}
+
+/// Whether standard input has text for a program that reads it.
+fn has_input() -> bool {
+    let stdin = io::stdin();
+    !stdin.is_terminal() && ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0)
 }
 
 pub(super) async fn resume(
@@ -54,8 +82,7 @@ async fn begin(
     message: Option<String>,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
-    let tells = !(global.json || global.quiet || to_stderr);
+    let tells = tells(global, &args);
     let purpose = Purpose::Run(args.fresh);
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
@@ -261,10 +288,12 @@ pub(super) async fn agent(
     tells: bool,
 ) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
-    if project.model().is_none()
-        && let Some(own) = own_model(project, situation)
-    {
-        builder = builder.shared_model(Arc::clone(own));
+    if let Some(own) = own_model(project, situation) {
+        if project.model().is_none() {
+            builder = builder.shared_model(Arc::clone(own));
+        }
+    } else if let Some(served) = of_server(project).await? {
+        builder = builder.shared_model(project.prices().of(served.model));
     } else if project.model().is_none() {
         let first = first_configured(project).await?;
         if tells {

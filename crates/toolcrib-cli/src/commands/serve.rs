@@ -17,7 +17,7 @@ use toolcrib_project::Project;
 use self::reload::Reload;
 use super::{
     ChosenModel, Problem, Purpose, approver, engine, export_spans, json_lines, mcp::ask_all,
-    personality, skills, with_project,
+    personality, project_flags, skills, whom_flags, with_project,
 };
 use crate::{
     args::{Fresh, Global, HttpAddress, ServeArgs, claims},
@@ -165,7 +165,7 @@ async fn serve_project(
             let is_warmed =
                 |access: &Access| warmed.iter().any(|identity| is_whose(identity, access));
             let (now, later): (Vec<_>, Vec<_>) = accesses.into_iter().partition(is_warmed);
-            tell(project, &asked, now, &cancellation).await;
+            tell(global, project, &asked, now, &cancellation).await;
             output::served_later(later.len());
             join_all(asked.iter().map(|asked| follow(project, asked))).await;
         }
@@ -227,6 +227,7 @@ fn is_whose(identity: &Identity, access: &Access) -> bool {
 /// Prints the menus that are served, per identity. Uses a separate engine: no client requested
 /// these menus, and they must not appear in events.
 async fn tell(
+    global: &Global,
     project: &Project,
     asked: &[QueriedServer<'_>],
     accesses: Vec<Access>,
@@ -247,7 +248,9 @@ async fn tell(
             return;
         }
         let iteration = iteration.as_ref().map_err(ToString::to_string);
-        output::served(project, &access, iteration, engine.redactor());
+        let whom = whom_flags(access.principal.as_deref(), access.tenant.as_deref());
+        let why = format!("toolcrib menu --why{}{whom}", project_flags(global));
+        output::served(project, &access, iteration, engine.redactor(), &why);
     }
     output::asked(asked, engine.redactor());
 }

@@ -19,8 +19,9 @@ pub(crate) fn parsed(parsed: &Parsed) {
     }
 }
 
-/// The tools that sources withhold, which are not checked.
-pub(crate) fn withheld(sources: &[KnownSource]) {
+/// The tools that sources withhold, which are not checked. `flags` are those of the project and the
+/// identity.
+pub(crate) fn withheld(sources: &[KnownSource], flags: &str) {
     for source in sources.iter().filter(|source| source.withheld_count > 0) {
         let name = &source.facts.name;
         let withheld = count(source.withheld_count, "tool");
@@ -29,8 +30,9 @@ pub(crate) fn withheld(sources: &[KnownSource]) {
             None => "toolcrib menu --why".to_owned(),
         };
         note!(
-            "{DIM}{withheld} of {} withheld and not checked; `{asked}` says why{DIM:#}",
-            safe(name)
+            "{DIM}{withheld} of {} withheld and not checked; `{asked}{}` says why{DIM:#}",
+            safe(name),
+            safe(flags)
         );
     }
 }

@@ -12,7 +12,7 @@ use toolcrib_project::{Diagnostic, McpServer, Project};
 use super::{
     json::whole_ms,
     note, say,
-    text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
+    text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, safe},
 };
 
 /// Prints a line of a server's log.
@@ -59,11 +59,11 @@ pub(crate) fn servers(asked: &[QueriedServer<'_>], redactor: &Redactor) {
 }
 
 /// Prints one server with its tools.
-pub(crate) fn server(asked: &QueriedServer<'_>, redactor: &Redactor) {
+pub(crate) fn server(asked: &QueriedServer<'_>, redactor: &Redactor, verbose: bool) {
     head(asked, redactor);
     let Ok(offer) = &asked.listed else { return };
     for tool in &offer.offered {
-        let description = one_line(tool.description(), 72);
+        let description = super::tools::description(tool, verbose);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
     }
     for held in &offer.withheld {

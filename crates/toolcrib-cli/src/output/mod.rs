@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::{ToolName, ToolResult, WithheldTool};
+use toolcrib_core::{Menu, ToolName, ToolResult, WithheldTool};
 use toolcrib_engine::{Iteration, OnFailure};
 use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
@@ -194,7 +194,9 @@ pub(crate) fn answer(outcome: &RunOutcome, narrator: Option<&Narrator>) {
 }
 
 /// The tools that the model would see.
-pub(crate) fn menu(iteration: &Iteration, why: bool) {
+///
+/// With `verbose`, descriptions are shown in full.
+pub(crate) fn menu(iteration: &Iteration, why: bool, verbose: bool) {
     for notice in iteration.notices() {
         let what = match notice.outcome {
             OnFailure::Stale => "could not be listed; its last good listing is offered",
@@ -205,7 +207,7 @@ pub(crate) fn menu(iteration: &Iteration, why: bool) {
     let menu = iteration.menu();
     say!("{STRONG}offered{STRONG:#} ({}, {} characters)", count(menu.len(), "tool"), menu.chars());
     for tool in menu.tools() {
-        let description = one_line(tool.description(), 72);
+        let description = tools::description(tool, verbose);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
         if why && let Some(why) = iteration.why(tool.name()) {
             explain::in_short(&why);
@@ -263,6 +265,14 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
+/// Piped text beside a message that a run did not read.
+pub(crate) fn unread_input() {
+    note!(
+        "{WARN}notice{WARN:#}: the text on standard input was not read; add `--attach -` to attach \
+         it to the message"
+    );
+}
+
 /// How to read the rest of an artifact.
 pub(crate) fn read_on(how: &str) {
     note!("  {GOOD}help{GOOD:#}: {}", safe(how));
@@ -275,10 +285,9 @@ pub(crate) fn meant(name: Option<&str>) {
     }
 }
 
-/// The contents of a valid project.
-pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
+/// The contents of a valid project. The menu has its tools, then those that load its skills.
+pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool) {
     let tools = project.tools();
-    let chars: usize = tools.iter().map(|tool| tool.rendering().chars().count()).sum();
     say!("{GOOD}ok{GOOD:#} {}", safe(project.name()));
     if quiet {
         return;
@@ -287,9 +296,12 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let (servers, hubs) = (project.mcp_servers().len(), project.hubs().len());
     let has_sources = servers + hubs > 0;
     let noun = if has_sources { "declared tool" } else { "tool" };
+    let of_skills = menu.tools().iter().skip(tools.len());
+    let also: String = of_skills.map(|tool| format!(" and `{}`", tool.name())).collect();
     say!(
-        "  {} ({writes} with write access), {chars} characters for the model",
-        count(tools.len(), noun)
+        "  {} ({writes} with write access){also}, {} characters for the model",
+        count(tools.len(), noun),
+        menu.chars()
     );
     if has_sources {
         let sources = [(servers, "MCP server"), (hubs, "hub")];
@@ -311,7 +323,8 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     for skill in project.skills().iter() {
         let names: Vec<_> = skill.tools.iter().map(ToolName::as_str).collect();
         let of = of_plugin(skill.plugin.as_deref());
-        say!("  skill {}{of}: {}", skill.id, names.join(", "));
+        let names = if names.is_empty() { "no tools".to_owned() } else { names.join(", ") };
+        say!("  skill {}{of}: {names}", skill.id);
     }
     for plugin in project.plugins() {
         let tools = tools.iter().filter(|tool| tool.plugin() == Some(plugin)).count();

@@ -132,12 +132,13 @@ pub(crate) fn token(token: &str) {
     note!("  token {}", safe(token));
 }
 
-/// Prints the menu of one identity.
+/// Prints the menu of one identity, and the command that explains it.
 pub(crate) fn served(
     project: &Project,
     access: &Access,
     iteration: Result<&Iteration, String>,
     redactor: &Redactor,
+    why: &str,
 ) {
     let said = |word: &str, name: Option<&str>| {
         name.map(|name| format!(" {word} {}", safe(name))).unwrap_or_default()
@@ -146,10 +147,11 @@ pub(crate) fn served(
     let whose = whose + &said("as", access.personality.as_deref());
     match iteration {
         Ok(iteration) => note!(
-            "{STRONG}{}{STRONG:#}: {} offered, {} withheld{whose} {DIM}(`toolcrib menu --why` says why){DIM:#}",
+            "{STRONG}{}{STRONG:#}: {} offered, {} withheld{whose} {DIM}(`{}` says why){DIM:#}",
             safe(project.name()),
             count(iteration.menu().len(), "tool"),
-            iteration.withheld().len()
+            iteration.withheld().len(),
+            safe(why)
         ),
         Err(error) => {
             note!(

@@ -90,8 +90,7 @@ pub(crate) fn unmatched_excludes(project: &Project, known: &KnownTools) {
 
 fn one(known: &KnownTool, verbose: bool) {
     let tool = &known.tool;
-    let longest = if verbose { 1_000 } else { 72 };
-    say!("  {GOOD}{}{GOOD:#}  {}", tool.name(), one_line(tool.description(), longest),);
+    say!("  {GOOD}{}{GOOD:#}  {}", tool.name(), description(tool, verbose));
     if verbose {
         parameters(tool.definition().input_schema());
     }
@@ -101,6 +100,11 @@ fn one(known: &KnownTool, verbose: bool) {
         effects(tool.annotations()),
         safe(&tool.origin_label())
     );
+}
+
+/// The description on one line: with `verbose` all that a person reads, else its beginning.
+pub(super) fn description(tool: &Tool, verbose: bool) -> String {
+    one_line(tool.description(), if verbose { 10_000 } else { 72 })
 }
 
 /// Prints a line per argument: its name, type, and description. `tools --json` has the whole schema.

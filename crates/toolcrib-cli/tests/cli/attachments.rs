@@ -1,6 +1,8 @@
 //! Files that the user attaches to a message.
 
-use crate::support::Project;
+use std::{io::Write as _, process::Stdio};
+
+use crate::support::{Outcome, Project};
 
 #[test]
 fn a_program_reads_a_copy_of_an_attached_file_and_no_other() {
@@ -79,4 +81,31 @@ text = "Done."
     let (code, run) = project.json(&["run", "--attach", long.to_str().unwrap(), "Read it."]);
     assert_eq!(code, Some(0), "{run}");
     assert!(run["tool_calls"][0]["value"].as_str().unwrap().contains("the end"), "{run}");
+}
+
+#[test]
+fn piped_text_is_attached_to_a_message_or_named_as_unread() {
+    let project = Project::of(&[
+        ("toolcrib.toml", "[agent]\nmodel = \"script:s.toml\"\n"),
+        ("s.toml", "[[rule]]\ntext = \"You said: {{ user }}\"\n"),
+    ]);
+    let piped = |args: &[&str]| -> Outcome {
+        let mut command = project.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"ERROR disk full\n").unwrap();
+        child.wait_with_output().unwrap().into()
+    };
+    let unread = "standard input was not read; add `--attach -`";
+    let attached = piped(&["run", "--attach", "-", "Why does it fail?"]);
+    let answer = &attached.stdout;
+    assert!(answer.starts_with("You said: Why does it fail?"), "{answer}{}", attached.stderr);
+    assert!(answer.contains("ERROR disk full") && answer.contains("<untrusted"), "{answer}");
+    assert!(!attached.stderr.contains(unread), "{}", attached.stderr);
+    let ignored = piped(&["run", "Why does it fail?"]);
+    assert_eq!((ignored.code, &*ignored.stdout), (Some(0), "You said: Why does it fail?\n"));
+    assert!(ignored.stderr.contains(unread), "{}", ignored.stderr);
+    let both = piped(&["run", "--attach", "-"]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+    assert!(both.stderr.contains("cannot be the message too"), "{}", both.stderr);
 }

@@ -200,7 +200,7 @@ fn an_interrupt_at_any_moment_ends_in_order() {
         assert_eq!(marks(&project, "first"), marks(&project, "second"), "half a transaction");
     }
     assert!(cancelled > moments / 2, "{cancelled} cancelled, {finished} finished");
-    // No lock is left: the database can be made anew, which needs it alone.
+    // No lock is left: the database can be recreated, which needs it alone.
     assert_eq!(project.toolcrib(&["call", "--fresh", "read_slowly"]).code, Some(0));
     assert_eq!(marks(&project, "first"), 0);
 }

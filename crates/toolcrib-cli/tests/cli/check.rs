@@ -102,6 +102,29 @@ fn the_support_desk_is_sound() {
 }
 
 #[test]
+fn the_characters_are_those_of_the_menu() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let dir = folder.path().join("notes");
+    let run = |args: &[&str]| -> crate::support::Outcome {
+        crate::support::toolcrib().args(args).arg(&dir).output().unwrap().into()
+    };
+    assert_eq!(run(&["init"]).code, Some(0));
+    let skill =
+        "---\nname: plain\ndescription: Use it when a text must be plain.\n---\nBe plain.\n";
+    std::fs::create_dir(dir.join("skills/plain")).unwrap();
+    std::fs::write(dir.join("skills/plain/SKILL.md"), skill).unwrap();
+    let menu = run(&["menu", "-p"]).stdout;
+    let (_, characters) = menu.split_once("offered (4 tools, ").unwrap();
+    let characters = characters.split_once(" characters)").unwrap().0;
+    let check = run(&["check", "-p"]).stdout;
+    let counted = format!(
+        "3 tools (2 with write access) and `read_skill`, {characters} characters for the model"
+    );
+    assert!(check.contains(&counted), "{check}");
+    assert!(check.contains("\n  skill plain: no tools\n"), "{check}");
+}
+
+#[test]
 fn where_there_is_no_project_the_error_says_what_to_do() {
     let empty = tempfile::TempDir::new().unwrap();
     let output =

@@ -253,7 +253,8 @@ fn where_what_a_program_starts_could_outlive_it_that_must_be_wanted() {
     assert_eq!(lines, [13, 41], "one for all tools, and one for all servers");
     for error in errors {
         assert!(error["message"].as_str().unwrap().contains("PID namespace"), "{error}");
-        assert!(error["help"].as_str().unwrap().contains("where_possible"), "{error}");
+        let help = error["help"].as_str().unwrap();
+        assert!(help.starts_with("to start them") && help.contains("where_possible"), "{error}");
     }
     assert!(found.to_string().contains("`one`, `two`"), "{found}");
     let per_program = wanted.replace("description", "allow_stray_children = true\ndescription");

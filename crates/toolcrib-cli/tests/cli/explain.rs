@@ -32,7 +32,7 @@ fn a_withheld_tool_is_explained_link_by_link_with_what_would_offer_it() {
 }
 
 #[test]
-fn the_facts_of_the_change_turn_the_matter_round() {
+fn the_facts_of_the_change_reverse_the_result() {
     let desk = Project::desk();
     let explained = |args: &[&str]| -> Value {
         let args: Vec<_> = ["explain", BILLING].iter().chain(args).copied().collect();

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::{Outcome, Project, toolcrib};
 
 /// One tool that is named after its tenant and its principal, and one invalid tool.
 fn hub() -> String {
@@ -79,10 +79,12 @@ fn a_hub_is_asked_on_behalf_of_whom_lint_and_tools_are_told() {
     let said = listed["sources"][0]["error"].as_str().unwrap();
     assert!(said.contains("tenant"), "{said}");
     let outcome = project.toolcrib(&with("lint"));
-    let said = "1 tool of hub:crm withheld and not checked; `toolcrib menu --why` says why";
+    let said = "1 tool of hub:crm withheld and not checked; `toolcrib menu --why --project ";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    // The suggested option works.
-    let menu = project.toolcrib(&[&with("menu")[..], &["--why"]].concat());
+    // The suggested command works.
+    let (_, suggested) = outcome.stderr.split_once("`toolcrib ").unwrap();
+    let suggested: Vec<_> = suggested.split_once('`').unwrap().0.split(' ').collect();
+    let menu = Outcome::from(toolcrib().args(&suggested).output().unwrap());
     assert!(menu.stdout.contains("gives it no name"), "{}{}", menu.stdout, menu.stderr);
 }
 

@@ -53,12 +53,19 @@ fn the_command_to_try_is_one_for_a_shell() {
 #[test]
 fn a_flag_that_init_has_no_use_for_is_refused() {
     let dir = tempfile::TempDir::new().unwrap();
-    for flag in ["--project", "--state"] {
-        let output = toolcrib()
-            .args(["init", "new", flag, "elsewhere"])
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
+    let refused = [
+        &["--project", "elsewhere"][..],
+        &["--state", "elsewhere"],
+        &["--import", "elsewhere"],
+        &["--no-project"],
+        &["--allow-stray-children"],
+        &["--trust", "elsewhere"],
+        &["--locked"],
+    ];
+    for option in refused {
+        let flag = option[0];
+        let output =
+            toolcrib().args(["init", "new"]).args(option).current_dir(dir.path()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(flag) && said.contains("DIR"), "{said}");
@@ -68,7 +75,7 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
     assert_eq!(before.status.code(), Some(2));
     let help =
         |args: &[&str]| String::from_utf8(toolcrib().args(args).output().unwrap().stdout).unwrap();
-    for flag in ["--project", "--state"] {
+    for flag in refused.map(|option| option[0]) {
         assert!(!help(&["init", "--help"]).contains(flag));
         assert!(help(&["check", "--help"]).contains(flag) && help(&["--help"]).contains(flag));
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Outcome, Project, toolcrib, wait_for};
 
 /// The fixture as in the project's file.
-fn server() -> String {
+pub(crate) fn server() -> String {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
     fixtures.to_owned()
 }
@@ -233,6 +233,23 @@ fn an_import_never_leaves_a_project_s_rules_out_by_the_way() {
     let beside = here(&["menu", "--project", "."]);
     assert_eq!(beside.code, Some(0), "{}", beside.stderr);
     assert!(beside.stdout.contains("mcp__more__echo") && beside.stdout.contains("mcp__small"));
+}
+
+#[test]
+fn a_file_that_is_not_json_names_the_formats() {
+    let folder = Project::of(&[
+        ("goose.yaml", "extensions:\n  small:\n    cmd: python3\n"),
+        ("codex", "[mcp_servers.small]\ncommand = 'python3'\n"),
+        ("cut.json", "{ \"mcpServers\": { \"small\": {"),
+    ]);
+    let said = |file: &str| {
+        let mut command = toolcrib();
+        command.args(["mcp", "list", "--import", file]).current_dir(folder.path());
+        let outcome = Outcome::from(command.output().unwrap());
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stdout);
+        outcome.stderr
+    };
+    insta::assert_snapshot!(["goose.yaml", "codex", "cut.json"].map(said).concat());
 }
 
 #[test]

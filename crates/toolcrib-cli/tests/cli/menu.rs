@@ -176,6 +176,22 @@ fn reasons_hold_where_roles_tenants_and_skills_come_together() {
 }
 
 #[test]
+fn verbose_shows_descriptions_in_full() {
+    let desk = Project::desk();
+    let (_, menu) = desk.json(&["menu"]);
+    let descriptions: Vec<_> = menu["offered"].as_array().unwrap().iter().collect();
+    let descriptions = descriptions.iter().map(|tool| tool["description"].as_str().unwrap());
+    let lines: Vec<String> =
+        descriptions.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert!(lines.iter().any(|line| line.chars().count() > 72), "{lines:?}");
+    let (short, full) = (desk.toolcrib(&["menu"]).stdout, desk.toolcrib(&["menu", "-v"]).stdout);
+    assert!(short.contains('…'), "{short}");
+    for line in lines {
+        assert!(full.contains(&line), "{line}:\n{full}");
+    }
+}
+
+#[test]
 fn the_same_menu_has_the_same_bytes() {
     let desk = Project::desk();
     let (_, first) = desk.json(&["menu", "--skill", "billing"]);

@@ -314,6 +314,22 @@ fn a_server_of_ones_own_is_asked_which_models_it_has() {
         let taken = format!("using {vendor}:qwen3, the first configured one");
         assert!(outcome.stderr.contains(&taken), "{vendor}: {}", outcome.stderr);
     }
+    // Also if the vendor alone is named, on the command line or by the project.
+    let vendor = Vendor::OpenAi;
+    for (file, args) in [
+        ("", &["run", "--model", "openai", "Hello"][..]),
+        ("[agent]\nmodel = 'openai'\n", &["run", "Hello"]),
+    ] {
+        desk.write("toolcrib.toml", file);
+        let hello = reply(vendor, &Said::text(&["Hello to you."]));
+        let served = Prepared::new(vendor, vec![listing(vendor, "qwen3"), hello]);
+        let outcome: Outcome = served.set(&mut within(args, desk.path())).output().unwrap().into();
+        assert_eq!(outcome.stdout.trim(), "Hello to you.", "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("model openai:qwen3"), "{}", outcome.stderr);
+        let sent: Value = serde_json::from_slice(&served.requests()[1].body).unwrap();
+        assert_eq!(sent["model"], "qwen3");
+    }
+    desk.write("toolcrib.toml", "");
     let gone: Outcome = within(&["run", "Hello"], desk.path())
         .env("OLLAMA_HOST", "127.0.0.1:9")
         .output()

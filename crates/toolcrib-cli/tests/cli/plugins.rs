@@ -44,7 +44,7 @@ fn check_and_tools_say_whose_each_part_is() {
     let shown = outcome.stdout.replace(env!("CARGO_MANIFEST_DIR"), ".");
     insta::assert_snapshot!(shown, @"
     ok desk
-      2 declared tools (1 with write access), 214 characters for the model
+      2 declared tools (1 with write access) and `read_skill`, 553 characters for the model
       the tools of 1 MCP server are not counted: `check` queries no server, `toolcrib tools` does
         say  -, writes, toolcrib.toml:13
         list_notes  -, reads, plugins/notes/plugin.toml:5 (plugin `notes`)

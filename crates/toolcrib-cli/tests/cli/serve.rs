@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Project, wait_for};
+use crate::support::{Project, toolcrib, wait_for};
 
 /// The support desk's tools with a token of a secret's, or not.
 fn desk(tokens: &str) -> Project {
@@ -168,6 +168,54 @@ fn it_prints_no_result_as_json_and_takes_flags_of_http_for_http_alone() {
     {
         assert_eq!(project.toolcrib(args).code, Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn help_lists_json_for_commands_that_print_it() {
+    let help = |command: &[&str]| {
+        let output = toolcrib().args(command).arg("--help").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in
+        [&["serve"][..], &["acp"], &["chat"], &["completions"], &["man"], &["mcp", "logs"]]
+    {
+        let help = help(command);
+        assert!(help.contains("--quiet") && !help.contains("--json "), "{help}");
+        let words: &[&str] = if command == ["completions"] { &["bash"] } else { &[] };
+        let words = if command.len() == 2 { &["small"] } else { words };
+        let refused = toolcrib().args(command).args(words).arg("--json").output().unwrap();
+        let error: Value = serde_json::from_slice(&refused.stdout).unwrap();
+        assert_eq!((refused.status.code(), &error["error"]["code"]), (Some(2), &json!("usage")));
+    }
+    assert!(help(&["run"]).contains("--json "));
+}
+
+#[test]
+fn the_command_that_says_why_is_complete() {
+    let folder = Project::of(&[(
+        "some servers.json",
+        &json!({ "mcpServers": { "small": {
+            "command": "python3", "args": [crate::mcp::server(), "small"], "includeTools": ["echo"],
+        } } })
+        .to_string(),
+    )]);
+    let file = folder.path().join("some servers.json");
+    let import = format!("--import '{}' --trust small", file.display());
+    let of_file = |args: &[&str]| {
+        let mut command = toolcrib();
+        command.args(args).arg("--import").arg(&file).args(["--trust", "small"]);
+        command.current_dir(folder.path());
+        command
+    };
+    let errors = folder.path().join("errors.txt");
+    let http = Http::start(&mut of_file(&["serve", "--as", "ann"]), &errors);
+    let said = format!("(`toolcrib menu --why {import} --as ann` says why)");
+    wait_for(|| fs::read_to_string(&errors).unwrap().contains(&said));
+    assert_eq!(http.end(), Some(0));
+    let lint = of_file(&["lint"]).output().unwrap();
+    let said = format!("`toolcrib mcp test small {import}` says why");
+    let lint = String::from_utf8(lint.stderr).unwrap();
+    assert!(lint.contains(&said), "{lint}");
 }
 
 /// A gateway over HTTP, and where it is.

@@ -90,6 +90,14 @@ fn what_cannot_be_installed_is_a_mistake_of_the_command_line() {
     let missing = project.toolcrib(&["skills", "install", "nowhere.zip"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("nowhere.zip"), "{}", missing.stderr);
+    let folder = project.path().join("skills");
+    for (source, next) in [
+        (folder.to_str().unwrap(), "copy this folder into the project's skills folder"),
+        ("https://a.example/skill.zip", "download the archive, and name the file"),
+    ] {
+        let refused = project.toolcrib(&["skills", "install", source]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(next), "{}", refused.stderr);
+    }
     assert_eq!(project.toolcrib(&["skills", "-q"]).stdout, "rest\ntalking\n");
 }
 

@@ -6,6 +6,7 @@ use jsonc_parser::{
     CollectOptions, ParseOptions,
     ast::{self, ObjectProp},
     common::Ranged,
+    errors::ParseErrorKind,
     parse_to_ast,
 };
 use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
@@ -64,7 +65,18 @@ impl<'a> Source<'a> {
             }
             Err(error) => {
                 let problem = format!("this is not JSON: {}", error.kind());
-                self.refuse(error.range().start, problem, None);
+                let help = match error.kind() {
+                    ParseErrorKind::UnterminatedObject => Some("add the `}` for this `{`"),
+                    ParseErrorKind::UnterminatedArray => Some("add the `]` for this `[`"),
+                    ParseErrorKind::UnexpectedWord
+                    | ParseErrorKind::UnexpectedToken
+                    | ParseErrorKind::MultipleRootJsonValues => Some(
+                        "servers are read from JSON, and from the TOML of Codex if the file's \
+                         name ends in `.toml`; YAML, as of goose, is not read",
+                    ),
+                    _ => None,
+                };
+                self.refuse(error.range().start, problem, help.map(str::to_owned));
                 None
             }
         }

@@ -9,6 +9,7 @@ use std::{
 use toolcrib_config::{Diagnostic, Document, Problems, Spot};
 use toolcrib_core::{CancellationToken, Effect, Model};
 use toolcrib_engine::{Limits, Redactor, Skill, Skills};
+use toolcrib_models::Vendor;
 
 use super::{Project, of};
 use crate::{
@@ -215,7 +216,7 @@ impl Project {
             prices: &prices,
             problems: &problems,
         };
-        let Chosen { model, fallback_models, reliability } =
+        let Chosen { model, vendor_alone, fallback_models, reliability } =
             choose_models(&file, &sources, options, &problems)?;
         let own_models = options.model.is_none().then_some(&sources);
         let personalities =
@@ -328,6 +329,7 @@ impl Project {
             deferral,
             personalities,
             model,
+            vendor_alone,
             fallback_models,
             reliability,
             models,
@@ -425,6 +427,7 @@ fn remote_sources(
 /// The models, and the rules for their failures.
 struct Chosen {
     model: Option<Arc<dyn Model>>,
+    vendor_alone: Option<Vendor>,
     fallback_models: Vec<Arc<dyn Model>>,
     reliability: Reliability,
 }
@@ -441,6 +444,9 @@ fn choose_models(
         (None, Some(name)) => sources.load(name),
         (None, None) => None,
     };
+    let named = options.model.as_deref().or(file.agent.model.as_ref().map(|name| &*name.value));
+    let vendor_alone =
+        named.filter(|_| options.base_url.is_none()).and_then(|name| sources.vendor_alone(name));
     let is_own = options.model.is_none();
     let first = file.agent.model.iter().map(|name| NamedModel {
         name: Arc::clone(&name.value),
@@ -454,7 +460,7 @@ fn choose_models(
     let reliability = build_reliability(&file.reliability, &named, sources.names, problems);
     let others = named.into_iter().skip(usize::from(file.agent.model.is_some()));
     let fallback_models = others.filter_map(|named| named.model).collect();
-    Ok(Chosen { model, fallback_models, reliability })
+    Ok(Chosen { model, vendor_alone, fallback_models, reliability })
 }
 
 /// The skills at load time, and the folders to search for them later.

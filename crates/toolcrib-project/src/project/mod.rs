@@ -19,6 +19,7 @@ use toolcrib_config::Diagnostics;
 use toolcrib_core::{Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
+use toolcrib_models::Vendor;
 
 pub use self::load::{LoadOptions, Mode};
 use crate::{
@@ -59,6 +60,7 @@ pub struct Project {
     personalities: Vec<DeclaredPersonality>,
     agent_id: Option<Arc<str>>,
     model: Option<Arc<dyn Model>>,
+    vendor_alone: Option<Vendor>,
     fallback_models: Vec<Arc<dyn Model>>,
     reliability: Reliability,
     models: Vec<DeclaredModel>,
@@ -185,6 +187,12 @@ impl Project {
     /// The model, if the project or the options name one.
     pub fn model(&self) -> Option<&Arc<dyn Model>> {
         self.model.as_ref()
+    }
+
+    /// The vendor, if the [`model`](Self::model) is named by it alone, and is therefore the vendor's
+    /// default. A server other than the vendor's may lack that model.
+    pub fn vendor_alone(&self) -> Option<Vendor> {
+        self.vendor_alone
     }
 
     /// The alternative models for rules, in order; none if the options name a model.

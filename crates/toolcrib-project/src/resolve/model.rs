@@ -95,6 +95,11 @@ impl ModelSources<'_> {
         })
     }
 
+    /// The vendor, if the name is a vendor without a model.
+    pub(crate) fn vendor_alone(&self, name: &str) -> Option<Vendor> {
+        matches!(self.meaning(name), Ok(Meaning::Vendor(_))).then(|| name.parse().ok())?
+    }
+
     fn priced(&self, model: Option<Arc<dyn Model>>) -> Option<Arc<dyn Model>> {
         model.map(|model| self.prices.of(model))
     }

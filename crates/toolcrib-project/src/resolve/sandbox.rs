@@ -108,9 +108,10 @@ impl SandboxDefaults {
                     "these servers cannot be used; add `--allow-stray-children` to start them";
                 Diagnostic::warning(&first.at, message).help(help)
             } else {
-                let help = "or write contain_children = \"where_possible\" below [sandbox]: then a \
-                            process that leaves the process group of its program can outlive it; \
-                            allow_stray_children = true permits the same for one program";
+                let help = "to start them all the same, write contain_children = \
+                            \"where_possible\" below [sandbox]: then a process that leaves the \
+                            process group of its program can outlive it; allow_stray_children = \
+                            true permits the same for one program";
                 Diagnostic::error(&first.at, message).help(help)
             };
             problems.push(problem);

@@ -1,7 +1,7 @@
 //! JSON Schemas of schemas in OpenAPI documents.
 //!
 //! A schema keeps the keywords that a model and the engine can use. Referenced schemas become
-//! `$defs`. A schema that is too large is made anew with fewer levels; below the last one, objects
+//! `$defs`. A schema that is too large is recreated with fewer levels; below the last one, objects
 //! and lists have any content, which the server checks.
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -43,8 +43,17 @@ pub(super) struct Entry {
 /// Reads an archive, `.zip` or `.tar.gz`, detected by its first bytes, not by its name.
 pub(super) fn read(path: &Path) -> Result<Vec<Entry>, InstallError> {
     let unreadable = |source| InstallError::Unreadable { path: path.to_owned(), source };
+    if path.to_str().is_some_and(|path| path.contains("://")) {
+        return Err(unreadable(io::Error::other("download the archive, and name the file")));
+    }
     let file = File::open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        let help = "copy this folder into the project's skills folder, or pack it as a .zip or \
+                    .tar.gz file";
+        return Err(unreadable(io::Error::other(help)));
+    }
+    if !metadata.is_file() {
         return Err(unreadable(io::Error::other("it is not a file")));
     }
     let mut packed = Vec::new();
