@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use rmcp::{ErrorData, model::CallToolResult};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult, args_digest};
 use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
@@ -21,17 +20,27 @@ use super::{
 };
 
 /// The parameters; others are ignored.
-#[derive(Deserialize)]
 struct Call {
     name: Arc<str>,
-    #[serde(default)]
-    arguments: Option<Map<String, Value>>,
+    arguments: Map<String, Value>,
+}
+
+impl Call {
+    fn read(mut params: Map<String, Value>) -> Option<Self> {
+        let Some(Value::String(name)) = params.remove("name") else { return None };
+        let arguments = match params.remove("arguments") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return None,
+        };
+        Some(Self { name: name.into(), arguments })
+    }
 }
 
 /// Makes a call. If it may have changed the session's menu, `recheck` is set.
 pub(super) async fn call(
     exchange: &Asked<'_>,
-    params: Value,
+    params: Map<String, Value>,
     recheck: &mut Option<Recheck>,
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
@@ -43,16 +52,16 @@ pub(super) async fn call(
         entry
     };
     let span = CallSpan::open(exchange, &entry);
-    let answer = match serde_json::from_value::<Call>(params) {
-        Ok(call) => {
+    let answer = match Call::read(params) {
+        Some(call) => {
             entry.tool = Some(Arc::clone(&call.name));
             if gateway.audit.is_some() {
-                let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
+                let arguments = Value::Object(call.arguments.clone());
                 entry.arguments = Some(args_digest(&call.name, &arguments));
             }
             span.around(answer(exchange, call, recheck, &mut entry)).await
         }
-        Err(_) => {
+        None => {
             let message =
                 "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
             Err(ErrorData::invalid_params(message, None))
@@ -87,7 +96,7 @@ async fn answer(
     let tool = step.iteration.menu().get(&name).cloned();
     // A model that called it before should read this as the result of its call.
     let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
-    let arguments = Value::Object(arguments.unwrap_or_default());
+    let arguments = Value::Object(arguments);
     // The tool that runs: `call_tool` calls a deferred one.
     let runs = match &tool {
         Some(tool) if *name == *CALL_TOOL && tool.is_framework() => {

@@ -216,7 +216,7 @@ impl Exchange {
         // Skills may be read from files: not before each call.
         let has_skills = || self.serving.gateway.has_skills(&self.caller.access);
         match method.as_str() {
-            "tools/call" => call::call(&asked, params.into(), recheck).await.map(Into::into),
+            "tools/call" => call::call(&asked, params, recheck).await.map(Into::into),
             "tools/list" => list::list(&asked, &params).await.map(Into::into),
             "skills/list" if has_skills() => skills::list(&asked, &params).await,
             "skills/get" if has_skills() => skills::get(&asked, &params).await,
