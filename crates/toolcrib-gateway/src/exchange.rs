@@ -117,6 +117,7 @@ impl Exchange {
                 Answer { recheck, ..Answer::new(id, outcome) }
             }
             Some(round) => {
+                // Large futures of rare requests are on the heap: each request has room for the rest.
                 Answer::new(id, Box::pin(self.in_rounds(request, can, round, counted)).await)
             }
         }

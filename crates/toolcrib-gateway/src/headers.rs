@@ -175,10 +175,11 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> bool {
     let lists = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let entries: Vec<_> = lists.flat_map(|list| unquoted(list, ',')).collect();
-    kinds.iter().all(|kind| entries.iter().any(|entry| names(entry, kind)))
+    kinds.iter().all(|kind| entries.iter().any(|entry| permits(entry, kind)))
 }
 
-fn names(entry: &str, kind: &str) -> bool {
+/// Whether an entry of the list permits a media type.
+fn permits(entry: &str, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
     let mut parts = unquoted(entry, ';').map(str::trim);
     let name = parts.next().unwrap_or_default();

@@ -218,7 +218,7 @@ impl Asked<'_> {
         let call =
             ToolCall::new(self.id.to_string(), tool.name().as_str(), Value::Object(arguments));
         let call_id = Arc::clone(&call.id);
-        // On the heap: the future of every request has room for that of the largest method.
+        // Large and rare: on the heap, because each request has room for the rest.
         let execute = Box::pin(step.iteration.execute_apart(&tool, call, Some(self.port)));
         let forwarded = super::progress::forwarded(self.exchange, step, &call_id, execute);
         let mut results = std::pin::pin!(forwarded);

@@ -59,8 +59,8 @@ const PRECEDENCE: [Pattern; 4] = [
 
 type Compiled = Vec<(&'static str, Regex)>;
 
-/// The bytes of a word in any script, roughly. The patterns are those of bytes: with classes of
-/// Unicode, the compiled ones take megabytes. Each begins and ends with ASCII.
+/// The bytes of a word in any script, roughly. The patterns are those of bytes: to compile classes of
+/// Unicode takes several times the memory. Each begins and ends with ASCII.
 const WORD: &str = r"[a-z0-9_'\x80-\xff]+";
 
 fn compiled(patterns: &[Pattern]) -> Compiled {
