@@ -13,9 +13,9 @@ pub(crate) const CHANGED_INTEGER: &str =
 /// [`PlainJson::read`]: crate::__internal::PlainJson::read
 #[must_use]
 pub fn changes_integers(json: &[u8]) -> bool {
-    // Wherever so many digits are in a row, one of them is at such a place.
-    let candidates = json.iter().skip(FEWEST_DIGITS - 1).step_by(FEWEST_DIGITS);
-    if !candidates.into_iter().any(u8::is_ascii_digit) {
+    // Few texts have so many digits in a row.
+    let mut runs = json.split(|byte| !byte.is_ascii_digit());
+    if !runs.any(|run| run.len() >= FEWEST_DIGITS) {
         return false;
     }
     let mut rest = json;
