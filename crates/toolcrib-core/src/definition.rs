@@ -99,14 +99,9 @@ pub enum ArtifactPolicy {
     Never,
 }
 
-/// The complete declaration of a tool: the parts for the model (name, description, schema) and the
-/// engine's settings. Immutable; made with [`Tool::builder`](crate::Tool::builder).
-#[derive(Clone)]
-pub struct ToolDefinition {
-    pub(crate) name: ToolName,
-    pub(crate) description: Arc<str>,
-    pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<(Value, Digest)>,
+/// The engine's settings of a tool, as its builder collects them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToolSettings {
     pub(crate) title: Option<Arc<str>>,
     pub(crate) toolset: Option<Arc<str>>,
     pub(crate) annotations: Annotations,
@@ -119,12 +114,9 @@ pub struct ToolDefinition {
     pub(crate) deferred: Option<bool>,
     pub(crate) on_collision: OnCollision,
     pub(crate) ephemeral: Option<Lifetime>,
-    pub(crate) capabilities: Arc<Capabilities>,
-    pub(crate) has_own_handles: bool,
-    pub(crate) origin: Arc<str>,
+    pub(crate) own_handles: bool,
     pub(crate) mcp_server: Option<Arc<str>>,
     pub(crate) open_world: bool,
-    pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
     pub(crate) resource: Option<ResourceKey>,
     pub(crate) availability: Option<Availability>,
@@ -132,6 +124,20 @@ pub struct ToolDefinition {
     pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
     pub(crate) meta: Map<String, Value>,
+}
+
+/// The complete declaration of a tool: the parts for the model (name, description, schema) and the
+/// engine's settings. Immutable; made with [`Tool::builder`](crate::Tool::builder).
+#[derive(Clone)]
+pub struct ToolDefinition {
+    pub(crate) name: ToolName,
+    pub(crate) description: Arc<str>,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<(Value, Digest)>,
+    pub(crate) settings: ToolSettings,
+    pub(crate) capabilities: Arc<Capabilities>,
+    pub(crate) origin: Arc<str>,
+    pub(crate) plugin: Option<Arc<str>>,
     /// Why no tool can be made as declared.
     pub(crate) invalid: Option<Arc<InvalidToolError>>,
     digest: Digest,
@@ -195,31 +201,10 @@ impl ToolDefinition {
             description: description.into(),
             input_schema,
             output_schema: None,
-            title: None,
-            toolset: None,
-            annotations: Annotations::default(),
-            timeout: None,
-            max_result_chars: None,
-            untrusted: false,
-            asks_when_tainted: false,
-            dry_run: false,
-            always_include: false,
-            deferred: None,
-            on_collision: OnCollision::default(),
-            ephemeral: None,
+            settings: ToolSettings::default(),
             capabilities: Arc::default(),
-            has_own_handles: false,
             origin: UNDECLARED_ORIGIN.into(),
-            mcp_server: None,
-            open_world: false,
             plugin: None,
-            sequential: false,
-            resource: None,
-            availability: None,
-            artifact_policy: ArtifactPolicy::default(),
-            artifact_kind: None,
-            framework: false,
-            meta: Map::new(),
             invalid: None,
         }
     }
@@ -287,82 +272,82 @@ impl ToolDefinition {
 
     /// The display name for people, if declared. Models do not see it.
     pub fn title(&self) -> Option<&str> {
-        self.title.as_deref()
+        self.settings.title.as_deref()
     }
 
     /// The group that the tool belongs to, such as `billing` or `file`.
     pub fn toolset(&self) -> Option<&str> {
-        self.toolset.as_deref()
+        self.settings.toolset.as_deref()
     }
 
     /// Hints about the tool's effects.
     pub fn annotations(&self) -> Annotations {
-        self.annotations
+        self.settings.annotations
     }
 
     /// The timeout of one call; the engine's default if absent.
     pub fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        self.settings.timeout
     }
 
     /// The tool's cap on a result's text, in characters, at least
     /// [`MIN_RESULT_CHARS`](crate::ToolBuilder::MIN_RESULT_CHARS). It is never raised, even if the
     /// batch's budget is not used up.
     pub fn max_result_chars(&self) -> Option<usize> {
-        self.max_result_chars
+        self.settings.max_result_chars
     }
 
     /// When a result is stored as an artifact.
     pub fn artifact_policy(&self) -> ArtifactPolicy {
-        self.artifact_policy
+        self.settings.artifact_policy
     }
 
     /// The kind of its artifacts, if declared; otherwise detected from the content.
     pub fn artifact_kind(&self) -> Option<&Arc<str>> {
-        self.artifact_kind.as_ref()
+        self.settings.artifact_kind.as_ref()
     }
 
     /// Whether results may contain content of an untrusted author. Such results, including errors,
     /// are sanitized and fenced for the model.
     pub fn untrusted(&self) -> bool {
-        self.untrusted
+        self.settings.untrusted
     }
 
     /// Whether the tool stays in the menu while a skill narrows it. The policy still applies.
     pub fn always_include(&self) -> bool {
-        self.always_include
+        self.settings.always_include
     }
 
     /// Whether the tool is deferred: callable, and absent from the definitions that a model reads
     /// until it finds the tool with `search_tools`. `None` leaves it to the engine.
     pub fn deferred(&self) -> Option<bool> {
-        self.deferred
+        self.settings.deferred
     }
 
     /// The behavior if an earlier source offers the same name.
     pub fn on_collision(&self) -> OnCollision {
-        self.on_collision
+        self.settings.on_collision
     }
 
     /// The tool's lifetime in a turn's registry, if limited.
     pub fn ephemeral(&self) -> Option<Lifetime> {
-        self.ephemeral
+        self.settings.ephemeral
     }
 
     /// Whether each call is approved while the conversation has read content of unknown authors.
     pub fn asks_when_tainted(&self) -> bool {
-        self.asks_when_tainted
+        self.settings.asks_when_tainted
     }
 
     /// Whether the body of a call runs in a dry run; see
     /// [`ToolBuilder::dry_run`](crate::ToolBuilder::dry_run).
     pub fn runs_in_dry_run(&self) -> bool {
-        self.dry_run || self.framework
+        self.settings.dry_run || self.settings.framework
     }
 
     /// Metadata for code such as gates and middleware. Models do not see it.
     pub fn meta(&self) -> &Map<String, Value> {
-        &self.meta
+        &self.settings.meta
     }
 
     /// The capabilities that the tool needs.
@@ -373,29 +358,29 @@ impl ToolDefinition {
     /// Whether a call needs handles of a [`CapabilityGranter`](crate::CapabilityGranter). False for
     /// a tool whose body [has its handles already](crate::ToolBuilder::own_handles).
     pub fn requires_granter(&self) -> bool {
-        !self.has_own_handles && self.capabilities.requires_granter()
+        !self.settings.own_handles && self.capabilities.requires_granter()
     }
 
     /// Whether the body was made with the handles of its [capabilities](Self::capabilities).
     pub fn has_own_handles(&self) -> bool {
-        self.has_own_handles
+        self.settings.own_handles
     }
 
     /// The key of the resource that a call with these arguments changes, if it is known; see
     /// [`ToolBuilder::resource`](crate::ToolBuilder::resource).
     pub fn resource(&self, args: &Value) -> Option<String> {
-        self.resource.as_ref().and_then(|key| (key.0)(args))
+        self.settings.resource.as_ref().and_then(|key| (key.0)(args))
     }
 
     /// Whether a call runs alone: earlier calls of the batch have ended, and later ones have not
     /// begun.
     pub fn sequential(&self) -> bool {
-        self.sequential
+        self.settings.sequential
     }
 
     /// Whether the tool has an [availability check](crate::ToolBuilder::available_if).
     pub fn has_availability_check(&self) -> bool {
-        self.availability.is_some()
+        self.settings.availability.is_some()
     }
 
     /// Runs the availability check; a tool without one is always available.
@@ -404,13 +389,13 @@ impl ToolDefinition {
     /// The reason, for the operator, why the tool is unavailable. A check that panics counts as
     /// failed.
     pub fn check_available(&self) -> Result<(), Arc<str>> {
-        self.availability.as_ref().map_or(Ok(()), Availability::check)
+        self.settings.availability.as_ref().map_or(Ok(()), Availability::check)
     }
 
     /// The local name of the MCP server that the tool belongs to. A personality admits such tools
     /// by server, not by toolset.
     pub fn mcp_server(&self) -> Option<&str> {
-        self.mcp_server.as_deref()
+        self.settings.mcp_server.as_deref()
     }
 
     /// Whether a call passes its arguments on to a host, a program or a server. True for tools of
@@ -418,7 +403,9 @@ impl ToolDefinition {
     /// [capabilities](Self::capabilities). Calls whose arguments contain a known secret that the
     /// tool does not declare are denied.
     pub fn open_world(&self) -> bool {
-        self.open_world || self.mcp_server.is_some() || self.capabilities.reach_others()
+        self.settings.open_world
+            || self.settings.mcp_server.is_some()
+            || self.capabilities.reach_others()
     }
 
     /// The reason, if the tool's name, toolset or origin wrongly claims that it belongs to an MCP
@@ -477,7 +464,7 @@ impl ToolDefinition {
     /// Whether the tool is one of Toolcrib's own (`read_skill`). Only policy rules that name it
     /// literally apply to it; patterns and the default do not.
     pub fn is_framework(&self) -> bool {
-        self.framework
+        self.settings.framework
     }
 
     /// The digest of the model's texts of this tool.
@@ -500,8 +487,8 @@ impl fmt::Debug for ToolDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolDefinition")
             .field("name", &self.name)
-            .field("toolset", &self.toolset)
-            .field("annotations", &self.annotations)
+            .field("toolset", &self.settings.toolset)
+            .field("annotations", &self.settings.annotations)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
     }

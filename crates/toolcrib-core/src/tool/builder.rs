@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Inner, Tool, ToolBody,
@@ -16,7 +16,7 @@ use crate::{
     context::ToolContext,
     definition::{
         Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ResourceKey,
-        ToolDefinition,
+        ToolDefinition, ToolSettings,
     },
     depth::dismantle,
     output::IntoToolOutput,
@@ -31,30 +31,9 @@ pub struct ToolBuilder {
     description: String,
     input_schema: Value,
     output_schema: Option<Value>,
-    title: Option<Arc<str>>,
-    toolset: Option<Arc<str>>,
-    annotations: Annotations,
-    timeout: Option<Duration>,
-    max_result_chars: Option<usize>,
-    untrusted: bool,
-    asks_when_tainted: bool,
-    dry_run: bool,
-    always_include: bool,
-    deferred: Option<bool>,
-    on_collision: OnCollision,
-    ephemeral: Option<Lifetime>,
     capabilities: Capabilities,
-    own_handles: bool,
-    sequential: bool,
-    resource: Option<ResourceKey>,
     origin: Option<Arc<str>>,
-    mcp_server: Option<Arc<str>>,
-    open_world: bool,
-    availability: Option<Availability>,
-    artifact_policy: ArtifactPolicy,
-    artifact_kind: Option<Arc<str>>,
-    framework: bool,
-    meta: Map<String, Value>,
+    settings: ToolSettings,
 }
 
 impl ToolBuilder {
@@ -64,30 +43,9 @@ impl ToolBuilder {
             description: String::new(),
             input_schema: json!({ "type": "object", "additionalProperties": false }),
             output_schema: None,
-            title: None,
-            toolset: None,
-            annotations: Annotations::default(),
-            timeout: None,
-            max_result_chars: None,
-            untrusted: false,
-            asks_when_tainted: false,
-            dry_run: false,
-            always_include: false,
-            deferred: None,
-            on_collision: OnCollision::default(),
-            ephemeral: None,
             capabilities: Capabilities::default(),
-            own_handles: false,
-            sequential: false,
-            resource: None,
             origin: None,
-            mcp_server: None,
-            open_world: false,
-            availability: None,
-            artifact_policy: ArtifactPolicy::default(),
-            artifact_kind: None,
-            framework: false,
-            meta: Map::new(),
+            settings: ToolSettings::default(),
         }
     }
 
@@ -113,43 +71,44 @@ impl ToolBuilder {
     /// The display name for people. Models do not see it. Default: none; a blank text counts as
     /// none.
     pub fn title(mut self, title: impl AsRef<str>) -> Self {
-        self.title = Some(title.as_ref().trim()).filter(|title| !title.is_empty()).map(Arc::from);
+        self.settings.title =
+            Some(title.as_ref().trim()).filter(|title| !title.is_empty()).map(Arc::from);
         self
     }
 
     /// The group that the tool belongs to.
     pub fn toolset(mut self, toolset: impl Into<Arc<str>>) -> Self {
-        self.toolset = Some(toolset.into());
+        self.settings.toolset = Some(toolset.into());
         self
     }
 
     /// Sets all annotations at once.
     pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = annotations;
+        self.settings.annotations = annotations;
         self
     }
 
     /// Declares that the tool changes nothing.
     pub fn read_only(mut self) -> Self {
-        self.annotations.read_only = true;
+        self.settings.annotations.read_only = true;
         self
     }
 
     /// Declares that the tool may destroy or overwrite something.
     pub fn destructive(mut self) -> Self {
-        self.annotations.destructive = true;
+        self.settings.annotations.destructive = true;
         self
     }
 
     /// Declares that repeating a call has the same effect as making it once.
     pub fn idempotent(mut self) -> Self {
-        self.annotations.idempotent = true;
+        self.settings.annotations.idempotent = true;
         self
     }
 
     /// The timeout of one call. Default: the engine's.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.settings.timeout = Some(timeout);
         self
     }
 
@@ -159,13 +118,13 @@ impl ToolBuilder {
     /// The tool's cap on a result's text, in characters, at least
     /// [`MIN_RESULT_CHARS`](Self::MIN_RESULT_CHARS). Default: only the batch's budget applies.
     pub fn max_result_chars(mut self, chars: usize) -> Self {
-        self.max_result_chars = Some(chars);
+        self.settings.max_result_chars = Some(chars);
         self
     }
 
     /// Marks results as content of an untrusted author.
     pub fn untrusted(mut self) -> Self {
-        self.untrusted = true;
+        self.settings.untrusted = true;
         self
     }
 
@@ -173,7 +132,7 @@ impl ToolBuilder {
     /// content of unknown authors. For tools that change what other conversations read. Default: only
     /// the policy decides.
     pub fn asks_when_tainted(mut self) -> Self {
-        self.asks_when_tainted = true;
+        self.settings.asks_when_tainted = true;
         self
     }
 
@@ -181,27 +140,27 @@ impl ToolBuilder {
     /// would do, or what it reads. Default: a dry run does not run the body, and the result is a
     /// [plan](crate::CallPlan).
     pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
+        self.settings.dry_run = true;
         self
     }
 
     /// Keeps the tool in the menu while a skill narrows it.
     pub fn always_include(mut self) -> Self {
-        self.always_include = true;
+        self.settings.always_include = true;
         self
     }
 
     /// The behavior if an earlier source offers the same name. Does not apply to tools that come
     /// later; they use their own setting. Default: an error.
     pub fn on_collision(mut self, on_collision: OnCollision) -> Self {
-        self.on_collision = on_collision;
+        self.settings.on_collision = on_collision;
         self
     }
 
     /// Limits the tool's lifetime in a registry: to the first iteration that offers it, the turn,
     /// or the conversation. A provider decides itself how long it lists a tool.
     pub fn ephemeral(mut self, lifetime: Lifetime) -> Self {
-        self.ephemeral = Some(lifetime);
+        self.settings.ephemeral = Some(lifetime);
         self
     }
 
@@ -216,13 +175,13 @@ impl ToolBuilder {
     /// [`CapabilityGranter`](crate::CapabilityGranter) is asked. Default: the granter adds handles to
     /// each call.
     pub fn own_handles(mut self) -> Self {
-        self.own_handles = true;
+        self.settings.own_handles = true;
         self
     }
 
     /// Runs each call alone within its batch. Default: calls of a batch run concurrently.
     pub fn sequential(mut self) -> Self {
-        self.sequential = true;
+        self.settings.sequential = true;
         self
     }
 
@@ -236,14 +195,14 @@ impl ToolBuilder {
         mut self,
         key: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.resource = Some(ResourceKey(Arc::new(key)));
+        self.settings.resource = Some(ResourceKey(Arc::new(key)));
         self
     }
 
     /// Adds metadata for code such as gates and middleware. Neither models nor the engine use it.
     /// The last value of a key counts.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
+        self.settings.meta.insert(key.into(), value.into());
         self
     }
 
@@ -275,48 +234,49 @@ impl ToolBuilder {
         mut self,
         check: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
-        self.availability = Some(with_check(self.availability.take(), Availability::new(check)));
+        self.settings.availability =
+            Some(with_check(self.settings.availability.take(), Availability::new(check)));
         self
     }
 
     /// Sets when a result is stored as an artifact, if the engine has an artifact port. Default:
     /// when it is truncated.
     pub fn artifact_policy(mut self, artifact_policy: ArtifactPolicy) -> Self {
-        self.artifact_policy = artifact_policy;
+        self.settings.artifact_policy = artifact_policy;
         self
     }
 
     /// Sets the kind of artifact, such as `json`. Default: detected from the content.
     pub fn artifact_kind(mut self, kind: impl Into<Arc<str>>) -> Self {
-        self.artifact_kind = Some(kind.into());
+        self.settings.artifact_kind = Some(kind.into());
         self
     }
 
     /// Sets the MCP server that the tool belongs to; see [`ToolDefinition::mcp_server`]. For MCP
     /// clients.
     pub fn mcp_server(mut self, server: impl Into<Arc<str>>) -> Self {
-        self.mcp_server = Some(server.into());
+        self.settings.mcp_server = Some(server.into());
         self
     }
 
     /// Sets whether the tool is deferred; see [`ToolDefinition::deferred`]. Default: the engine
     /// decides.
     pub fn deferred(mut self, deferred: bool) -> Self {
-        self.deferred = Some(deferred);
+        self.settings.deferred = Some(deferred);
         self
     }
 
     /// Declares that calls pass their arguments on to others; see [`ToolDefinition::open_world`].
     pub fn open_world(mut self) -> Self {
-        self.open_world = true;
+        self.settings.open_world = true;
         self
     }
 
     /// Marks a tool as Toolcrib's own; see [`ToolDefinition::is_framework`].
     #[doc(hidden)]
     pub fn framework(mut self) -> Self {
-        self.framework = true;
-        self.always_include = true;
+        self.settings.framework = true;
+        self.settings.always_include = true;
         self
     }
 
@@ -362,38 +322,19 @@ impl ToolBuilder {
         dismantle(self.input_schema);
         output_schema.into_iter().for_each(dismantle);
         let mut definition = definition?;
-        definition.title = self.title;
-        if let Some(chars) = self.max_result_chars.filter(|chars| *chars < Self::MIN_RESULT_CHARS) {
+        let settings = self.settings;
+        let too_small = |chars: &usize| *chars < Self::MIN_RESULT_CHARS;
+        if let Some(chars) = settings.max_result_chars.filter(too_small) {
             return Err(InvalidToolError::ResultCapTooSmall { name: definition.name, chars });
         }
-        if self.artifact_policy == ArtifactPolicy::Never && self.artifact_kind.is_some() {
+        if settings.artifact_policy == ArtifactPolicy::Never && settings.artifact_kind.is_some() {
             return Err(InvalidToolError::KindOfNothing { name: definition.name });
         }
-        definition.toolset = self.toolset;
-        definition.annotations = self.annotations;
-        definition.timeout = self.timeout;
-        definition.max_result_chars = self.max_result_chars;
-        definition.untrusted = self.untrusted;
-        definition.asks_when_tainted = self.asks_when_tainted;
-        definition.dry_run = self.dry_run;
-        definition.always_include = self.always_include;
-        definition.deferred = self.deferred;
-        definition.on_collision = self.on_collision;
-        definition.ephemeral = self.ephemeral;
+        definition.settings = settings;
         definition.capabilities = Arc::new(self.capabilities);
-        definition.has_own_handles = self.own_handles;
-        definition.sequential = self.sequential;
-        definition.resource = self.resource;
-        definition.availability = self.availability;
-        definition.artifact_policy = self.artifact_policy;
-        definition.artifact_kind = self.artifact_kind;
-        definition.framework = self.framework;
-        definition.meta = self.meta;
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
-        definition.mcp_server = self.mcp_server;
-        definition.open_world = self.open_world;
         Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
     }
 }

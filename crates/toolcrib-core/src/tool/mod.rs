@@ -86,7 +86,7 @@ impl Tool {
             let mut definition = ToolDefinition::invalid(error);
             let shared = Arc::clone(&reason);
             let never = move || Err::<(), _>(Arc::clone(&shared));
-            definition.availability = Some(Availability::new(never));
+            definition.settings.availability = Some(Availability::new(never));
             let body = Handler::new(move |_: Value, _| {
                 std::future::ready(Err::<ToolOutput, _>(
                     ToolError::new(ErrorCode::NotAvailable, "the tool cannot be used")
@@ -137,7 +137,8 @@ impl Tool {
     ) -> Self {
         let mut definition = self.0.definition.clone();
         let check = Availability::new(check);
-        definition.availability = Some(with_check(definition.availability.take(), check));
+        definition.settings.availability =
+            Some(with_check(definition.settings.availability.take(), check));
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 
@@ -164,7 +165,7 @@ impl Tool {
         if let Some(schema) = output_schema {
             definition.set_output_schema(schema)?;
         }
-        definition.title = title.filter(|title| !title.trim().is_empty()).map(Arc::from);
+        definition.settings.title = title.filter(|title| !title.trim().is_empty()).map(Arc::from);
         Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
     }
 
