@@ -1,6 +1,6 @@
 //! Strict reading of JSON from outside.
 
-use std::{cell::Cell, fmt};
+use std::{borrow::Cow, cell::Cell, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -36,13 +36,18 @@ const NUMBER: &str = "$serde_json::private::Number";
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlainJson(pub Value);
 
+/// Whether a key is reserved by `serde_json`; see [`PlainJson`].
+pub fn is_reserved_key(key: &str) -> bool {
+    key.starts_with(RESERVED)
+}
+
 /// Whether a key in a value, at any depth, is reserved by `serde_json`; see [`PlainJson`].
 /// Recursive: check first that the value does not [nest too deep](crate::__internal::nests_too_deep).
 pub fn has_reserved_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_reserved_key),
         Value::Object(entries) => {
-            entries.iter().any(|(key, value)| key.starts_with(RESERVED) || has_reserved_key(value))
+            entries.iter().any(|(key, value)| is_reserved_key(key) || has_reserved_key(value))
         }
         _ => false,
     }
@@ -160,7 +165,7 @@ impl<'de> Visitor<'de> for Plain<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<PlainJson, A::Error> {
         let mut all = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            if key.starts_with(RESERVED) {
+            if is_reserved_key(&key) {
                 if key == NUMBER && all.is_empty() && numbers_are_maps() {
                     return number(&entries.next_value::<String>()?);
                 }
@@ -172,6 +177,91 @@ impl<'de> Visitor<'de> for Plain<'_> {
             }
         }
         Ok(PlainJson(all.into()))
+    }
+}
+
+/// Reads JSON, of at most so many levels, without keeping it.
+///
+/// # Errors
+/// Also for texts and numbers that are no data, such as half a surrogate pair (`"\ud83d"`) or an infinite
+/// number (`1e999`). Of the category [`Data`](serde_json::error::Category::Data) for a refused key, and for
+/// too many levels.
+pub fn scan_json(
+    json: &str,
+    levels: usize,
+    refuses_key: fn(&str) -> bool,
+) -> serde_json::Result<()> {
+    Scan { levels, refuses_key }.deserialize(&mut serde_json::Deserializer::from_str(json))
+}
+
+/// Reads a value, and discards it.
+#[derive(Clone, Copy)]
+struct Scan {
+    levels: usize,
+    refuses_key: fn(&str) -> bool,
+}
+
+impl Scan {
+    fn inner<E: Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom("it nests too deep"))?;
+        Ok(Self { levels, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Scan {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Scan {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while let Some(key) = entries.next_key::<Cow<'_, str>>()? {
+            if (self.refuses_key)(&key) {
+                return Err(A::Error::custom("a refused key"));
+            }
+            entries.next_value_seed(inner)?;
+        }
+        Ok(())
     }
 }
 

@@ -184,7 +184,7 @@ pub mod __internal {
         event::millis,
         fence::fence_chars,
         hidden::{is_hidden, plain_letter},
-        json::{PlainJson, has_reserved_key},
+        json::{PlainJson, has_reserved_key, is_reserved_key, scan_json},
         panic_text::panic_text,
         policy::BoundPolicy,
         progress_pace::ProgressPace,

@@ -1,13 +1,8 @@
 //! The arguments of a past call, for vendors that accept only an object.
 
-use std::fmt;
-
-use serde::{
-    Serialize, Serializer,
-    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::{Deserializer, Map, Value, value::RawValue};
-use toolcrib_core::Arguments;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, value::RawValue};
+use toolcrib_core::{__internal::scan_json, Arguments};
 
 /// Maximum depth of arguments that are sent back, in levels. Google's JSON parser accepts a hundred
 /// for the whole request, and one past call must not make each later request invalid.
@@ -53,74 +48,7 @@ impl Serialize for ObjectArguments<'_> {
 /// Whether a text is JSON that any parser accepts. Arguments that are only passed through are not
 /// inspected, and may contain half a surrogate pair (`"\ud83d"`) or an infinite number (`1e999`).
 fn is_sound(json: &str) -> bool {
-    Sound { levels: DEEPEST }.deserialize(&mut Deserializer::from_str(json)).is_ok()
-}
-
-/// Reads a value of limited depth, and discards it.
-#[derive(Clone, Copy)]
-struct Sound {
-    levels: usize,
-}
-
-impl Sound {
-    fn inner<E: de::Error>(self) -> Result<Self, E> {
-        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom("it nests too deep"))?;
-        Ok(Self { levels })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Sound {
-    type Value = ();
-
-    fn deserialize<D: de::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Sound {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let inner = self.inner()?;
-        while items.next_element_seed(inner)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        let inner = self.inner()?;
-        while entries.next_key_seed(inner)?.is_some() {
-            entries.next_value_seed(inner)?;
-        }
-        Ok(())
-    }
+    scan_json(json, DEEPEST, |_| false).is_ok()
 }
 
 /// Whether data nests too deep, found without recursion.
