@@ -75,29 +75,7 @@ impl<'de, E: EachItem> Visitor<'de> for ItemsVisitor<'_, '_, E> {
         f.write_str("JSON")
     }
 
-    fn visit_unit<F: Error>(self) -> Result<(), F> {
-        self.other()
-    }
-
-    fn visit_bool<F: Error>(self, _: bool) -> Result<(), F> {
-        self.other()
-    }
-
-    fn visit_i64<F: Error>(self, _: i64) -> Result<(), F> {
-        self.other()
-    }
-
-    fn visit_u64<F: Error>(self, _: u64) -> Result<(), F> {
-        self.other()
-    }
-
-    fn visit_f64<F: Error>(self, _: f64) -> Result<(), F> {
-        self.other()
-    }
-
-    fn visit_str<F: Error>(self, _: &str) -> Result<(), F> {
-        self.other()
-    }
+    scalars!(self => self.other());
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -189,29 +167,7 @@ impl<'de> Visitor<'de> for KeysVisitor<'_> {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
+    scalars!(self => Ok(()));
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         if self.is_item {

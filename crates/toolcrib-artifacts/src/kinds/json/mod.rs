@@ -10,6 +10,23 @@
 //! records.rs    documents and records as they are read, and what is wrong with them
 //! ```
 
+/// The visits of values other than arrays and objects, with one outcome for all.
+macro_rules! scalars {
+    ($self:ident => $outcome:expr) => {
+        scalars!($self => $outcome; visit_bool: bool, visit_i64: i64, visit_u64: u64);
+        scalars!($self => $outcome; visit_f64: f64, visit_str: &str);
+
+        fn visit_unit<F: Error>($self) -> Result<Self::Value, F> {
+            $outcome
+        }
+    };
+    ($self:ident => $outcome:expr; $($visit:ident: $value:ty),*) => {
+        $(fn $visit<F: Error>($self, _: $value) -> Result<Self::Value, F> {
+            $outcome
+        })*
+    };
+}
+
 mod bounded;
 mod each;
 mod items;

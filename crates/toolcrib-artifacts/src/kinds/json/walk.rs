@@ -75,29 +75,7 @@ impl<'de, S: Sink> Visitor<'de> for Step<'_, S> {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<bool, E> {
-        Ok(false)
-    }
+    scalars!(self => Ok(false));
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
         let wanted = place(self.step);
