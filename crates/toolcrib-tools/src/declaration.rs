@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{Annotations, ArtifactPolicy};
 
 use crate::Source;
@@ -69,4 +69,35 @@ impl Declaration {
             source: Source::default(),
         }
     }
+
+    /// The declaration of a toolset's tool, still to be completed: all as in `self`, with a label.
+    pub(crate) fn in_toolset(&self, toolset: &str) -> Self {
+        Self { toolset: self.toolset.clone().or_else(|| Some(toolset.into())), ..self.clone() }
+    }
+
+    /// The description of a toolset's tool: what it does, and the toolset's own description, which may be
+    /// empty.
+    pub(crate) fn described(&self, does: &str) -> String {
+        let about = &self.description;
+        if about.is_empty() { does.to_owned() } else { format!("{does} {about}") }
+    }
+}
+
+/// The name of a toolset's tool, after the prefix of the toolset, if it has one.
+pub(crate) fn prefixed(prefix: Option<&str>, name: &str) -> String {
+    prefix.map_or_else(|| name.to_owned(), |prefix| format!("{prefix}_{name}"))
+}
+
+/// The required parameters of a tool, and all of them.
+pub(crate) type Parameters = (Vec<&'static str>, Vec<(&'static str, Value)>);
+
+/// JSON Schema of an object with only these parameters.
+pub(crate) fn closed((required, all): Parameters) -> Value {
+    let all: Map<_, _> = all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": all,
+        "additionalProperties": false,
+    })
 }

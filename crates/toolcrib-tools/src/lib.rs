@@ -55,13 +55,7 @@
     allow(dead_code, reason = "some helpers serve one kind")
 )]
 
-#[cfg(any(
-    feature = "agent",
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql"
-))]
+#[cfg(feature = "declared")]
 mod arguments;
 #[cfg(feature = "agent")]
 pub mod clarify;
@@ -72,26 +66,14 @@ pub mod command;
 mod declaration;
 #[cfg(feature = "files")]
 pub mod files;
-#[cfg(any(
-    feature = "agent",
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql"
-))]
+#[cfg(feature = "declared")]
 mod findings;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kind;
-#[cfg(any(
-    feature = "agent",
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql"
-))]
+#[cfg(feature = "declared")]
 mod making;
 #[cfg(feature = "agent")]
 pub mod memory;
@@ -104,13 +86,7 @@ pub mod sql;
 pub mod sql_explore;
 #[cfg(feature = "agent")]
 pub mod task;
-#[cfg(any(
-    feature = "agent",
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql"
-))]
+#[cfg(feature = "declared")]
 mod template;
 #[cfg(feature = "command")]
 pub mod terminal;
@@ -119,13 +95,7 @@ pub mod todo;
 #[cfg(feature = "web")]
 pub mod web;
 
-#[cfg(any(
-    feature = "agent",
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql"
-))]
+#[cfg(feature = "declared")]
 pub use self::findings::{FieldError, ToolErrors};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},

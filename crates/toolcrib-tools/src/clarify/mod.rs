@@ -17,7 +17,12 @@ use toolcrib_core::{
 
 #[doc(hidden)]
 pub use self::table::DeclaredClarify;
-use crate::{Declaration, ToolErrors, arguments::text, findings::Findings};
+use crate::{
+    Declaration, ToolErrors,
+    arguments::text,
+    declaration::{closed, prefixed},
+    findings::Findings,
+};
 
 /// The usual name of the tool.
 pub const CLARIFY: &str = "clarify";
@@ -43,30 +48,22 @@ const ANSWERS_WITHIN: Duration = Duration::from_mins(15);
 pub fn declaration(base: &Declaration, prefix: Option<&str>) -> Declaration {
     let does = "Asks the user a question and waits for the answer. Use it only if the work cannot go \
         on, or would go wrong, without the answer.";
-    let about = &base.description;
+    let question = json!({
+        "type": "string", "minLength": 1, "maxLength": MOST_CHARS,
+        "description": "One question, with all that the user needs to answer it.",
+    });
     let option = json!({ "type": "string", "minLength": 1, "maxLength": MOST_OPTION_CHARS });
+    let options = json!({
+        "type": "array", "maxItems": MOST_OPTIONS, "items": option,
+        "description": "Suggested answers; the user may give another one.",
+    });
     Declaration {
-        name: prefix.map_or_else(|| CLARIFY.to_owned(), |prefix| format!("{prefix}_{CLARIFY}")),
-        description: if about.is_empty() { does.to_owned() } else { format!("{does} {about}") },
+        name: prefixed(prefix, CLARIFY),
+        description: base.described(does),
         annotations: Annotations { read_only: true, destructive: false, idempotent: false },
-        input_schema: json!({
-            "type": "object",
-            "required": [QUESTION],
-            "properties": {
-                QUESTION: {
-                    "type": "string", "minLength": 1, "maxLength": MOST_CHARS,
-                    "description": "One question, with all that the user needs to answer it.",
-                },
-                OPTIONS: {
-                    "type": "array", "maxItems": MOST_OPTIONS, "items": option,
-                    "description": "Suggested answers; the user may give another one.",
-                },
-            },
-            "additionalProperties": false,
-        }),
-        toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+        input_schema: closed((vec![QUESTION], vec![(QUESTION, question), (OPTIONS, options)])),
         untrusted: false,
-        ..base.clone()
+        ..base.in_toolset(TOOLSET)
     }
 }
 

@@ -10,8 +10,4 @@ impl DeclaredKind for DeclaredClarify {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
-
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
 }

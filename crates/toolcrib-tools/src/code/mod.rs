@@ -25,6 +25,7 @@ use self::{problem::Problem, run::Body};
 use crate::{
     Declaration, ToolErrors,
     command::{CommandToolSpec, Prepared, prepare},
+    declaration::prefixed,
 };
 
 /// The names of parameters.
@@ -66,10 +67,7 @@ impl CodeTool {
             Self::Typecheck => "typecheck",
             Self::RunTests => "run_tests",
         };
-        match prefix {
-            Some(prefix) => format!("{prefix}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(prefix, name)
     }
 
     /// Its declaration: its name, description and parameters, and all else as in `base`. The
@@ -85,9 +83,6 @@ impl CodeTool {
                  with its file and line."
             }
         };
-        let about = &base.description;
-        let description =
-            if about.is_empty() { does.to_owned() } else { format!("{does} {about}") };
         let mut parameters = Map::new();
         let text = |about: &str| json!({ "type": "string", "description": about });
         let about = "The folder of the code, from the working folder; that one by default.";
@@ -101,8 +96,7 @@ impl CodeTool {
         parameters.insert(LANGUAGE.to_owned(), language);
         Declaration {
             name: self.name(prefix),
-            description,
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            description: base.described(does),
             // Programs of the project run, which may do anything that the sandbox permits.
             annotations: Annotations { read_only: false, destructive: false, idempotent: true },
             input_schema: json!({
@@ -111,7 +105,7 @@ impl CodeTool {
                 "additionalProperties": false,
             }),
             timeout: Some(base.timeout.unwrap_or(MOST_TIME) + STOP_TIME),
-            ..base.clone()
+            ..base.in_toolset(TOOLSET)
         }
     }
 

@@ -12,14 +12,18 @@ mod table;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_capabilities::files::Files;
 use toolcrib_core::{Annotations, Capabilities, Tool};
 
 use self::run::Body;
 #[doc(hidden)]
 pub use self::table::{DeclaredFiles, KEYS};
-use crate::{Declaration, ToolErrors, findings::Findings};
+use crate::{
+    Declaration, ToolErrors,
+    declaration::{Parameters, closed, prefixed},
+    findings::Findings,
+};
 
 /// The names of parameters.
 const FOLDER: &str = "folder";
@@ -102,10 +106,7 @@ impl FilesTool {
             Self::Move => "move_file",
             Self::Delete => "delete_file",
         };
-        match prefix {
-            Some(prefix) => format!("{prefix}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(prefix, name)
     }
 
     /// Its declaration: its name, description and parameters, and all else as in `base`. The
@@ -125,7 +126,7 @@ impl FilesTool {
         if folders.len() > 1 {
             required.insert(0, FOLDER);
             let folder = json!({ "type": "string", "enum": folders });
-            parameters.shift_insert(0, FOLDER.to_owned(), folder);
+            parameters.insert(0, (FOLDER, folder));
         }
         Declaration {
             name: self.name(prefix),
@@ -136,14 +137,8 @@ impl FilesTool {
                 destructive: matches!(self, Self::Write | Self::Delete),
                 idempotent: !self.writes() || self == Self::Write,
             },
-            input_schema: json!({
-                "type": "object",
-                "required": required,
-                "properties": parameters,
-                "additionalProperties": false,
-            }),
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
-            ..base.clone()
+            input_schema: closed((required, parameters)),
+            ..base.in_toolset(TOOLSET)
         }
     }
 
@@ -172,7 +167,7 @@ impl FilesTool {
     }
 
     /// The required parameters, and all of them.
-    fn parameters(self) -> (Vec<&'static str>, Map<String, Value>) {
+    fn parameters(self) -> Parameters {
         let file = || {
             let about = "The path of the file, such as notes/a.md.";
             (PATH, json!({ "type": "string", "description": about }))
@@ -191,7 +186,7 @@ impl FilesTool {
         let is = |about: &str| json!({ "type": "boolean", "default": false, "description": about });
         let glob = "A pattern of paths, such as *.md or src/**/*.rs.";
         let ignored = || (IGNORED, is("Whether files that .gitignore names are included."));
-        let (required, all) = match self {
+        match self {
             Self::Read => {
                 let lines = json!({
                     "type": "integer", "minimum": 1, "maximum": MOST_LINES,
@@ -256,8 +251,7 @@ impl FilesTool {
                 (vec![FROM, TO], vec![(FROM, from), (TO, to)])
             }
             Self::Delete => (vec![PATH], vec![file()]),
-        };
-        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+        }
     }
 
     /// Makes the tool, of its [`declaration`](Self::declaration) for the same folders. A tool that

@@ -15,7 +15,7 @@ mod topic;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_capabilities::files::Files;
 #[doc(no_inline)]
 pub use toolcrib_core::MemoryScope;
@@ -26,7 +26,11 @@ use toolcrib_core::{
 use self::run::Body;
 #[doc(hidden)]
 pub use self::table::{DeclaredMemory, KEYS};
-use crate::{Declaration, ToolErrors, findings::Findings};
+use crate::{
+    Declaration, ToolErrors,
+    declaration::{Parameters, closed, prefixed},
+    findings::Findings,
+};
 
 /// The names of parameters.
 const TOPIC: &str = "topic";
@@ -108,20 +112,14 @@ impl MemoryTool {
             Self::Search => "memory_search",
             Self::Sessions => "session_search",
         };
-        match prefix {
-            Some(prefix) => format!("{prefix}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(prefix, name)
     }
 
     /// Its declaration: its name, description and parameters, and all else as in `base`. The
     /// description of `base` says what the memory is for; it may be empty.
     pub fn declaration(self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         let does = self.does(prefix);
-        let about = &base.description;
-        let is_told = !about.is_empty() && self != Self::Sessions;
-        let description = if is_told { format!("{does} {about}") } else { does };
-        let (required, parameters) = self.parameters();
+        let description = if self == Self::Sessions { does } else { base.described(&does) };
         let writes = self == Self::Write;
         Declaration {
             name: self.name(prefix),
@@ -131,16 +129,10 @@ impl MemoryTool {
                 destructive: writes,
                 idempotent: !writes,
             },
-            input_schema: json!({
-                "type": "object",
-                "required": required,
-                "properties": parameters,
-                "additionalProperties": false,
-            }),
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            input_schema: closed(self.parameters()),
             // Results of topics are marked one by one.
             untrusted: self == Self::Sessions,
-            ..base.clone()
+            ..base.in_toolset(TOOLSET)
         }
     }
 
@@ -169,7 +161,7 @@ impl MemoryTool {
     }
 
     /// The required parameters, and all of them.
-    fn parameters(self) -> (&'static [&'static str], Map<String, Value>) {
+    fn parameters(self) -> Parameters {
         let text = |most: usize, about: &str| json!({ "type": "string", "minLength": 1, "maxLength": most, "description": about });
         let topic = |about: &str| (TOPIC, text(topic::MOST_NAME, about));
         let query = || (QUERY, text(MOST_QUERY, "The words to look for."));
@@ -180,14 +172,14 @@ impl MemoryTool {
             });
             (LIMIT, limit)
         };
-        let (required, all): (&[_], Vec<(_, Value)>) = match self {
+        match self {
             Self::Read => {
                 let first = json!({
                     "type": "integer", "minimum": 1, "default": 1,
                     "description": "The first line to read.",
                 });
                 let about = "The topic; without it, the topics are listed.";
-                (&[], vec![topic(about), (FIRST_LINE, first)])
+                (Vec::new(), vec![topic(about), (FIRST_LINE, first)])
             }
             Self::Write => {
                 let action = json!({
@@ -205,11 +197,10 @@ impl MemoryTool {
                     (CONTENT, text(MOST_CONTENT, "The new text, in Markdown.")),
                     (OLD, old),
                 ];
-                (&[TOPIC], all)
+                (vec![TOPIC], all)
             }
-            Self::Search | Self::Sessions => (&[QUERY], vec![query(), limit()]),
-        };
-        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+            Self::Search | Self::Sessions => (vec![QUERY], vec![query(), limit()]),
+        }
     }
 
     /// Makes the tool, of its [`declaration`](Self::declaration).

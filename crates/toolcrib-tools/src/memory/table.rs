@@ -48,8 +48,4 @@ impl DeclaredKind for DeclaredMemory {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
-
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
 }

@@ -23,6 +23,7 @@ use self::run::Body;
 pub use self::table::DeclaredExplore;
 use crate::{
     Declaration, ToolErrors,
+    declaration::{Parameters, closed},
     findings::{Field, Findings},
     sql::{SqlDatabase, unless_withheld},
 };
@@ -62,18 +63,21 @@ impl ExploreTool {
     /// description of `base` says what the database contains; it may be empty.
     pub fn declaration(self, base: &Declaration, prefix: &str) -> Declaration {
         let [list, describe] = [Self::ListTables, Self::DescribeTable].map(|one| one.name(prefix));
+        let text = |about: &str| json!({ "type": "string", "description": about });
         let (does, parameters) = match self {
-            Self::ListTables => ("Lists the tables and views of a database.".to_owned(), json!({})),
+            Self::ListTables => {
+                ("Lists the tables and views of a database.".to_owned(), Parameters::default())
+            }
             Self::DescribeTable => (
                 format!("Describes a table or view of a database. Use {list} first."),
-                json!({ TABLE: { "type": "string", "description": format!("A name from {list}.") } }),
+                (vec![TABLE], vec![(TABLE, text(&format!("A name from {list}.")))]),
             ),
             Self::Query => (
                 format!(
                     "Runs one SQL statement that reads, such as SELECT, and returns its rows. Use \
                      {describe} first for the names of columns."
                 ),
-                json!({ SQL: { "type": "string", "description": "One statement." } }),
+                (vec![SQL], vec![(SQL, text("One statement."))]),
             ),
         };
         let about = &base.description;
@@ -87,12 +91,7 @@ impl ExploreTool {
                 idempotent: true,
                 ..Annotations::default()
             },
-            input_schema: json!({
-                "type": "object",
-                "required": required(&parameters),
-                "properties": parameters,
-                "additionalProperties": false,
-            }),
+            input_schema: closed(parameters),
             ..base.clone()
         }
     }
@@ -123,8 +122,4 @@ impl ExploreTool {
         let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
         found.or_tool(name, made).map(|tool| unless_withheld(tool, &database))
     }
-}
-
-fn required(parameters: &Value) -> Vec<&String> {
-    parameters.as_object().into_iter().flat_map(|named| named.keys()).collect()
 }

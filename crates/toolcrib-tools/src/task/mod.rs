@@ -15,7 +15,12 @@ use toolcrib_core::{
 
 #[doc(hidden)]
 pub use self::table::{DeclaredTask, KEYS};
-use crate::{Declaration, ToolErrors, arguments::text, findings::Findings};
+use crate::{
+    Declaration, ToolErrors,
+    arguments::text,
+    declaration::{closed, prefixed},
+    findings::Findings,
+};
 
 /// The usual name of the tool.
 pub const TASK: &str = "task";
@@ -73,7 +78,6 @@ impl TaskSpec {
         let does = "Gives a task to another agent, which works on it on its own, and returns its \
             result. It does not see this conversation. Use it for a part of the work that needs many \
             steps or much reading, but only a short result.";
-        let about = &base.description;
         let prompt = json!({
             "type": "string", "minLength": 1, "maxLength": MOST_CHARS,
             "description": "The task, with everything that the agent needs to know, and what its \
@@ -83,25 +87,17 @@ impl TaskSpec {
             "type": "string", "enum": self.agents.iter().map(|agent| &**agent).collect::<Vec<_>>(),
             "description": "The agent that works on it.",
         });
-        let input_schema = match self.agents.as_slice() {
-            [] => json!({
-                "type": "object", "required": [PROMPT], "properties": { PROMPT: prompt },
-                "additionalProperties": false,
-            }),
-            _ => json!({
-                "type": "object", "required": [PROMPT, AGENT],
-                "properties": { PROMPT: prompt, AGENT: agent },
-                "additionalProperties": false,
-            }),
+        let parameters = match self.agents.as_slice() {
+            [] => (vec![PROMPT], vec![(PROMPT, prompt)]),
+            _ => (vec![PROMPT, AGENT], vec![(PROMPT, prompt), (AGENT, agent)]),
         };
         Declaration {
-            name: prefix.map_or_else(|| TASK.to_owned(), |prefix| format!("{prefix}_{TASK}")),
-            description: if about.is_empty() { does.to_owned() } else { format!("{does} {about}") },
+            name: prefixed(prefix, TASK),
+            description: base.described(does),
             annotations: Annotations::default(),
-            input_schema,
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            input_schema: closed(parameters),
             untrusted: false,
-            ..base.clone()
+            ..base.in_toolset(TOOLSET)
         }
     }
 

@@ -21,16 +21,17 @@ pub(crate) mod table;
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::{Annotations, Tool};
 
 use self::run::Body;
 #[doc(hidden)]
-pub use self::table::{DeclaredTerminal, KEYS};
+pub use self::table::{DeclaredShell, DeclaredTerminal, KEYS};
 pub use self::{jobs::Jobs, table::DEFAULT_SHELLS};
 use crate::{
     Declaration, ToolErrors,
     command::{CommandToolSpec, Prepared, prepare},
+    declaration::{Parameters, closed, prefixed},
 };
 
 /// The names of parameters.
@@ -85,10 +86,7 @@ impl TerminalTool {
             Self::Wait => "wait_for_job",
             Self::Stop => "stop_job",
         };
-        match prefix {
-            Some(prefix) => format!("{prefix}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(prefix, name)
     }
 
     /// Whether it only shows jobs.
@@ -105,29 +103,18 @@ impl TerminalTool {
     pub fn declaration(self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         let most = base.timeout.unwrap_or(MOST_TIME);
         let does = self.does(prefix);
-        let about = &base.description;
-        let description = match about.is_empty() || !self.runs_commands() {
-            true => does,
-            false => format!("{does} {about}"),
-        };
-        let (required, parameters) = self.parameters(most);
+        let description = if self.runs_commands() { base.described(&does) } else { does };
         Declaration {
             name: self.name(prefix),
             description,
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
             annotations: Annotations {
                 read_only: self.is_read_only(),
                 destructive: self.runs_commands(),
                 idempotent: !self.runs_commands(),
             },
-            input_schema: json!({
-                "type": "object",
-                "required": required,
-                "properties": parameters,
-                "additionalProperties": false,
-            }),
+            input_schema: closed(self.parameters(most)),
             timeout: Some(most + STOP_TIME),
-            ..base.clone()
+            ..base.in_toolset(TOOLSET)
         }
     }
 
@@ -151,7 +138,7 @@ impl TerminalTool {
     }
 
     /// The required parameters, and all of them.
-    fn parameters(self, most: Duration) -> (Vec<&'static str>, Map<String, Value>) {
+    fn parameters(self, most: Duration) -> Parameters {
         let command = || {
             let about = "The command line, such as `ls -l src | head`.";
             (COMMAND, json!({ "type": "string", "minLength": 1, "description": about }))
@@ -170,7 +157,7 @@ impl TerminalTool {
             (TIMEOUT, about)
         };
         let job = || (JOB, json!({ "type": "string", "description": "The name of the job." }));
-        let (required, all) = match self {
+        match self {
             Self::Run => {
                 let timeout = timeout("The time after which the command is stopped.");
                 (vec![COMMAND], vec![command(), folder(), timeout])
@@ -190,8 +177,7 @@ impl TerminalTool {
                 (vec![JOB], vec![job(), (UNTIL, until), timeout])
             }
             Self::Stop => (vec![JOB], vec![job()]),
-        };
-        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+        }
     }
 
     /// Makes the tool, of a spec with the shell as its program and with this tool's

@@ -32,14 +32,93 @@ const PLAIN: [(&str, &str); 4] =
 /// The most permitted jobs of a conversation.
 const MOST_JOBS: usize = 64;
 
+/// A shell as read from a table: a program that a model's words control, with the environment that
+/// programs for people expect.
+#[derive(Debug, Clone)]
+pub struct DeclaredShell {
+    pub(crate) command: DeclaredCommand,
+    /// Whether `inherit_env` is written.
+    inherits: bool,
+}
+
+impl DeclaredShell {
+    /// Reads the keys of every kind that runs a program; problems are recorded.
+    pub(crate) fn read(table: &Table<'_>, program: String) -> Self {
+        let mut command = DeclaredCommand::read_shared(table, program);
+        let inherits = table.has("inherit_env");
+        let (spec, _) = command.parts();
+        if !inherits {
+            spec.inherit_env = INHERITED.map(str::to_owned).into();
+        }
+        let is_set = |spec: &CommandToolSpec, name| {
+            spec.env.iter().any(|(set, _)| set == name)
+                || spec.inherit_env.iter().any(|set| set == name)
+        };
+        for (name, value) in PLAIN {
+            if !is_set(spec, name) {
+                spec.env.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        // A declared variable replaces an inherited one of the default list.
+        let declared: Vec<_> = spec.env.iter().map(|(name, _)| name.clone()).collect();
+        if !inherits {
+            spec.inherit_env.retain(|name| !declared.contains(name));
+        }
+        Self { command, inherits }
+    }
+
+    /// The shell, as a program.
+    pub fn command(&self) -> &DeclaredCommand {
+        &self.command
+    }
+
+    /// Sets the sandbox `files`, unless one is written or the project has a stricter default.
+    pub fn default_tier(&mut self, of_project: SandboxTier, at: &Spot) {
+        let (_, sandbox) = self.command.parts();
+        if sandbox.tier.is_none() && of_project < SandboxTier::Files {
+            sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
+        }
+    }
+
+    /// [`DeclaredCommand::default_stray_children`] of its program.
+    pub fn default_stray_children(&mut self, of_project: bool) {
+        self.command.default_stray_children(of_project);
+    }
+
+    /// The whole spec of a tool that runs command lines in it, with the folders of the project and the
+    /// resolved sandbox.
+    pub fn complete(
+        &self,
+        declaration: Declaration,
+        base_dir: &Path,
+        working_dir: PathBuf,
+        sandbox: Sandbox,
+    ) -> CommandToolSpec {
+        let spec = self.command.complete(declaration, base_dir, working_dir, sandbox);
+        CommandToolSpec { args: vec![ArgItem::from("-c")], ..spec }
+    }
+
+    /// [`DeclaredKind::reaches`] of a tool that runs such command lines in it.
+    pub(crate) fn reaches(&self, line: &'static str) -> Vec<Reach<'_>> {
+        let mut reaches = self.command.reaches();
+        for reach in &mut reaches {
+            if let Reach::Program { command, inherit_env, .. } = reach {
+                command.extend(["-c", line]);
+                if !self.inherits {
+                    *inherit_env = &[];
+                }
+            }
+        }
+        reaches
+    }
+}
+
 /// A tool of the toolset as read from a table.
 #[derive(Debug, Clone)]
 pub struct DeclaredTerminal {
     tool: TerminalTool,
-    command: DeclaredCommand,
+    shell: DeclaredShell,
     jobs: Jobs,
-    /// Whether `inherit_env` is written.
-    inherits: bool,
 }
 
 impl DeclaredTerminal {
@@ -51,8 +130,7 @@ impl DeclaredTerminal {
             let is_there = |shell: &&str| find_program(shell, Path::new("/")).is_ok();
             DEFAULT_SHELLS.into_iter().find(is_there).unwrap_or("sh").to_owned()
         };
-        let inherits = table.has("inherit_env");
-        let command = shell_command(table, shell.unwrap_or_else(found));
+        let shell = DeclaredShell::read(table, shell.unwrap_or_else(found));
         let most = table.integer("max_jobs", 0..=MOST_JOBS).unwrap_or(Jobs::DEFAULT_MOST);
         let time = table.duration("job_timeout").unwrap_or(Jobs::DEFAULT_TIME);
         let jobs = Jobs::new(most, time);
@@ -60,28 +138,13 @@ impl DeclaredTerminal {
         let tools = TerminalTool::ALL.into_iter();
         tools
             .filter(|tool| !without_jobs || *tool == TerminalTool::Run)
-            .map(|tool| Self { tool, command: command.clone(), jobs: jobs.clone(), inherits })
+            .map(|tool| Self { tool, shell: shell.clone(), jobs: jobs.clone() })
             .collect()
     }
 
-    /// Which tool it is.
-    pub fn tool(&self) -> TerminalTool {
-        self.tool
-    }
-
-    /// The shell, as a program.
-    pub fn command(&self) -> &DeclaredCommand {
-        &self.command
-    }
-
-    /// Sets the sandbox `files`, unless one is written or the project has a stricter default.
-    pub fn default_tier(&mut self, of_project: SandboxTier, at: &Spot) {
-        default_tier(&mut self.command, of_project, at);
-    }
-
-    /// [`DeclaredCommand::default_stray_children`] of its program.
-    pub fn default_stray_children(&mut self, of_project: bool) {
-        self.command.default_stray_children(of_project);
+    /// The shell.
+    pub fn shell(&self) -> &DeclaredShell {
+        &self.shell
     }
 
     /// Its declaration, as [`TerminalTool::declaration`].
@@ -93,18 +156,9 @@ impl DeclaredTerminal {
     ///
     /// # Errors
     /// As there.
-    pub fn build(
-        &self,
-        declaration: Declaration,
-        base_dir: &Path,
-        working_dir: PathBuf,
-        sandbox: Sandbox,
-    ) -> Result<Tool, ToolErrors> {
-        let spec = self.command.complete(declaration, base_dir, working_dir, sandbox);
-        let args = vec![ArgItem::from("-c")];
+    pub fn build(&self, spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
         let source = spec.declaration.source.clone();
-        let built = self.tool.build(CommandToolSpec { args, ..spec }, &self.jobs);
-        built.map_err(|mut found| {
+        self.tool.build(spec, &self.jobs).map_err(|mut found| {
             // The program has another key here.
             for error in found.errors.iter_mut().filter(|error| error.field == "/program") {
                 error.field = "/shell".to_owned();
@@ -115,39 +169,6 @@ impl DeclaredTerminal {
     }
 }
 
-/// A program that a model's words control, with the environment that programs for people expect.
-pub(crate) fn shell_command(table: &Table<'_>, program: String) -> DeclaredCommand {
-    let mut command = DeclaredCommand::read_shared(table, program);
-    let inherits = table.has("inherit_env");
-    let (spec, _) = command.parts();
-    if !inherits {
-        spec.inherit_env = INHERITED.map(str::to_owned).into();
-    }
-    let is_set = |spec: &CommandToolSpec, name| {
-        spec.env.iter().any(|(set, _)| set == name)
-            || spec.inherit_env.iter().any(|set| set == name)
-    };
-    for (name, value) in PLAIN {
-        if !is_set(spec, name) {
-            spec.env.push((name.to_owned(), value.to_owned()));
-        }
-    }
-    // A declared variable replaces an inherited one of the default list.
-    let declared: Vec<_> = spec.env.iter().map(|(name, _)| name.clone()).collect();
-    if !inherits {
-        spec.inherit_env.retain(|name| !declared.contains(name));
-    }
-    command
-}
-
-/// Sets the sandbox `files` of a program that a model's words control.
-pub(crate) fn default_tier(command: &mut DeclaredCommand, of_project: SandboxTier, at: &Spot) {
-    let (_, sandbox) = command.parts();
-    if sandbox.tier.is_none() && of_project < SandboxTier::Files {
-        sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
-    }
-}
-
 impl DeclaredKind for DeclaredTerminal {
     /// The tools over jobs start nothing, so a review of the project shows the shell once for each tool
     /// that does.
@@ -155,20 +176,11 @@ impl DeclaredKind for DeclaredTerminal {
         if !self.tool.runs_commands() {
             return Vec::new();
         }
-        let mut reaches = self.command.reaches();
-        for reach in &mut reaches {
-            if let Reach::Program { command, inherit_env, .. } = reach {
-                command.extend(["-c", "{command}"]);
-                if !self.inherits {
-                    *inherit_env = &[];
-                }
-            }
-        }
-        reaches
+        self.shell.reaches("{command}")
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
-        self.command.secret_texts()
+        self.shell.command.secret_texts()
     }
 
     fn is_read_only(&self) -> bool {

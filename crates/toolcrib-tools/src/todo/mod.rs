@@ -5,7 +5,7 @@ mod list;
 mod run;
 mod table;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::{Annotations, Capabilities, KvScope, Tool};
 
 #[doc(hidden)]
@@ -14,7 +14,11 @@ use self::{
     list::{MOST_CHARS, MOST_NOTES, MOST_TASKS, Status},
     run::Body,
 };
-use crate::{Declaration, ToolErrors, findings::Findings};
+use crate::{
+    Declaration, ToolErrors,
+    declaration::{Parameters, closed, prefixed},
+    findings::Findings,
+};
 
 /// The names of parameters.
 const TASKS: &str = "tasks";
@@ -56,10 +60,7 @@ impl TodoTool {
             Self::List => "todo_list",
             Self::Clear => "todo_clear",
         };
-        match prefix {
-            Some(prefix) => format!("{prefix}_{name}"),
-            None => name.to_owned(),
-        }
+        prefixed(prefix, name)
     }
 
     /// Its declaration: its name, description and parameters, and all else as in `base`.
@@ -75,31 +76,21 @@ impl TodoTool {
             Self::List => "Shows your list of tasks.",
             Self::Clear => "Removes all tasks from your list.",
         };
-        let about = &base.description;
-        let description =
-            if about.is_empty() { does.to_owned() } else { format!("{does} {about}") };
-        let (required, parameters) = self.parameters();
         Declaration {
             name: self.name(prefix),
-            description,
+            description: base.described(does),
             annotations: Annotations {
                 read_only: self == Self::List,
                 destructive: false,
                 idempotent: self != Self::Add,
             },
-            input_schema: json!({
-                "type": "object",
-                "required": required,
-                "properties": parameters,
-                "additionalProperties": false,
-            }),
-            toolset: base.toolset.clone().or_else(|| Some(TOOLSET.into())),
+            input_schema: closed(self.parameters()),
             untrusted: false,
-            ..base.clone()
+            ..base.in_toolset(TOOLSET)
         }
     }
 
-    fn parameters(self) -> (&'static [&'static str], Map<String, Value>) {
+    fn parameters(self) -> Parameters {
         let content = || {
             let about = "What is to be done.";
             json!({ "type": "string", "minLength": 1, "maxLength": MOST_CHARS, "description": about })
@@ -109,7 +100,7 @@ impl TodoTool {
             json!({ "type": "string", "maxLength": MOST_NOTES, "description": about })
         };
         let status = || json!({ "enum": Status::ALL.map(Status::as_str) });
-        let (required, all): (&[_], Vec<(_, Value)>) = match self {
+        match self {
             Self::Set => {
                 let task = json!({
                     "type": "object",
@@ -118,28 +109,27 @@ impl TodoTool {
                     "additionalProperties": false,
                 });
                 let tasks = json!({ "type": "array", "maxItems": MOST_TASKS, "items": task });
-                (&[TASKS], vec![(TASKS, tasks)])
+                (vec![TASKS], vec![(TASKS, tasks)])
             }
             Self::Add => {
                 let about = "Whether it becomes the first task; else the last.";
                 let first = json!({ "type": "boolean", "default": false, "description": about });
                 let all = vec![(CONTENT, content()), (NOTES, notes()), (FIRST, first)];
-                (&[CONTENT], all)
+                (vec![CONTENT], all)
             }
             Self::Update => {
                 let id = json!({ "type": "string", "description": "The task, such as t2." });
                 let all =
                     vec![(ID, id), (STATUS, status()), (CONTENT, content()), (NOTES, notes())];
-                (&[ID], all)
+                (vec![ID], all)
             }
             Self::List => {
                 let about = "Whether tasks that are done are shown too.";
                 let done = json!({ "type": "boolean", "default": true, "description": about });
-                (&[], vec![(DONE, done)])
+                (Vec::new(), vec![(DONE, done)])
             }
-            Self::Clear => (&[], Vec::new()),
-        };
-        (required, all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+            Self::Clear => Parameters::default(),
+        }
     }
 
     /// Makes the tool, of its [`declaration`](Self::declaration) for the same prefix, which also names

@@ -1,12 +1,11 @@
 //! Declared tools: what does not depend on their kind, and one file for each kind.
 
-mod code;
 mod command;
 mod hook;
 mod http;
 mod openapi;
 mod schema;
-mod terminal;
+mod shell;
 
 use std::collections::HashMap;
 
@@ -119,8 +118,12 @@ pub(crate) fn build_tools(
                     command.build(source.declaration.clone(), base, working_dir, sandbox)
                 })
             }
-            Kind::Terminal(terminal) => terminal::build(terminal, &source(section)),
-            Kind::Code(code) => code::build(code, &source(section)),
+            Kind::Terminal(terminal) => {
+                shell::build(terminal.shell(), &source(section), |spec| terminal.build(spec))
+            }
+            Kind::Code(code) => {
+                shell::build(code.shell(), &source(section), |spec| code.build(spec))
+            }
             Kind::Http(http) => http::build(http, &source(section), &mut clients),
             Kind::Todo(todo) => {
                 let source = source(section);
