@@ -1,8 +1,18 @@
-//! Maps the strings of JSON data.
+//! Schemas of built-in tools, and the strings of JSON data.
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+/// A schema with only these properties, of which `required` must be present.
+pub(crate) fn closed(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
 
 /// Maps the leaves and keys of data. Keys that become equal are numbered, which keeps all entries.
 /// Recursive: data that nests too deep is rejected earlier.
@@ -49,8 +59,6 @@ pub(crate) fn text_bytes(data: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
-
-    use serde_json::json;
 
     use super::*;
 

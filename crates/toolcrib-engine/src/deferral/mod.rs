@@ -8,7 +8,6 @@ mod search_tools;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use toolcrib_core::{Glob, Tool, ToolBuilder, ToolMatch};
 
 pub(crate) use self::{
@@ -17,6 +16,7 @@ pub(crate) use self::{
     search_tools::{Search, search_tools},
 };
 pub use self::{revealed::Revealed, search_tools::FOUND_PER_NEED};
+use crate::json::closed;
 pub use toolcrib_core::{CALL_TOOL, SEARCH_TOOLS};
 
 /// Which permitted tools are deferred: see [`EngineBuilder::defer`](crate::EngineBuilder::defer).
@@ -167,14 +167,4 @@ fn globs<G: Into<Arc<str>>>(patterns: impl IntoIterator<Item = G>) -> Vec<Glob> 
 /// Begins a built-in tool, without description, schema and body.
 fn framework_tool(name: &str) -> ToolBuilder {
     Tool::builder(name).origin("tool search").framework()
-}
-
-/// A schema with only these properties, of which `required` must be present.
-fn closed(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
 }

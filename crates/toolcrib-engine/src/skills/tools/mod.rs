@@ -7,7 +7,7 @@ mod skip_step;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolcrib_core::{
     __internal::PlainJson, Arguments, Catalog, InvalidToolError, ListContext, Listing, Tool,
     ToolBuilder, ToolProvider,
@@ -19,6 +19,7 @@ pub use self::{
     skip_step::SKIP_STEP,
 };
 use super::{ActiveSkills, Request, Skill};
+use crate::json::closed;
 
 /// The names of the skill tools. No tool of the baseline registry may have one of them while there
 /// are skills.
@@ -96,14 +97,4 @@ pub(crate) fn requested(tool: &str, arguments: &Arguments) -> Option<Request> {
 
 fn ids(skills: &[Arc<Skill>]) -> Vec<&str> {
     skills.iter().map(|skill| skill.id.as_str()).collect()
-}
-
-/// A schema with only these properties, of which `required` must be present.
-fn closed(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
 }
