@@ -33,6 +33,7 @@
 
 mod diagnostic;
 mod document;
+mod frontmatter;
 mod places;
 mod problems;
 mod range;
@@ -45,6 +46,7 @@ mod value;
 pub use self::{
     diagnostic::{Diagnostic, Diagnostics, Help, Severity},
     document::Document,
+    frontmatter::split_frontmatter,
     places::{Places, pointer_step},
     problems::Problems,
     spot::{Located, Spot},

@@ -9,36 +9,8 @@ use super::{
     yaml::{self, Node},
 };
 
-/// A Markdown file in parts.
-pub(super) struct Markdown<'t> {
-    /// The text between the two `---`.
-    pub(super) frontmatter: &'t str,
-    /// The text below.
-    pub(super) body: &'t str,
-}
-
 /// The line on which frontmatter begins: the one after the first `---`.
 pub(super) const FIRST_LINE: usize = 2;
-
-impl<'t> Markdown<'t> {
-    /// Splits a file. `None` if it does not begin with complete frontmatter.
-    pub(super) fn split(text: &'t str) -> Option<Self> {
-        let is_fence = |line: &str| line.trim_end() == "---";
-        let mut lines = text.split_inclusive('\n');
-        let start = lines.next().filter(|line| is_fence(line))?.len();
-        let mut end = start;
-        for line in lines {
-            if is_fence(line) {
-                return Some(Self {
-                    frontmatter: text.get(start..end)?,
-                    body: text.get(end + line.len()..)?,
-                });
-            }
-            end += line.len();
-        }
-        None
-    }
-}
 
 /// A name with a remark.
 #[derive(Debug)]

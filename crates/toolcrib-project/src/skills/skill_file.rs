@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot, suggest};
+use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot, split_frontmatter, suggest};
 use toolcrib_core::SkillId;
 use toolcrib_engine::{OnSkip, ToolsMode};
 
-use super::frontmatter::{Keys, Markdown, Remarked};
+use super::frontmatter::{Keys, Remarked};
 use crate::config::tools_mode;
 
 /// The longest id of a skill, in characters.
@@ -49,7 +49,7 @@ impl SkillFile {
         problems: &Problems,
     ) -> Option<Self> {
         let id = skill_id(folder, file, problems);
-        let Some(markdown) = Markdown::split(text) else {
+        let Some((frontmatter, body)) = split_frontmatter(text) else {
             problems.push(
                 Diagnostic::error(
                     &Spot::start_of(Arc::clone(file)),
@@ -61,7 +61,7 @@ impl SkillFile {
             );
             return None;
         };
-        let mut keys = Keys::of_file(markdown.frontmatter, file, problems)?;
+        let mut keys = Keys::of_file(frontmatter, file, problems)?;
         name(&mut keys, folder);
         let description = keys
             .required_text("description", "What it is for, and when to use it.")
@@ -86,7 +86,7 @@ impl SkillFile {
         Some(Self {
             id: id?,
             description: description?,
-            body: markdown.body.trim().into(),
+            body: body.trim().into(),
             tools: ours.tools,
             tools_mode: ours.tools_mode,
             steps: ours.steps,

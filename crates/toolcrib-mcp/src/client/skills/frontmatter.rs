@@ -2,6 +2,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
+use toolcrib_config::split_frontmatter;
 
 /// The limits of frontmatter: the bytes, and the depth.
 const MOST_BYTES: usize = 64 * 1024;
@@ -29,8 +30,8 @@ enum Open {
 /// The difference, as the end of a sentence about the file.
 pub(super) fn body<'t>(text: &'t str, listed: &Map<String, Value>) -> Result<&'t str, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (frontmatter, body) =
-        split(text).ok_or("does not begin with frontmatter between two lines of `---`")?;
+    let (frontmatter, body) = split_frontmatter(text)
+        .ok_or("does not begin with frontmatter between two lines of `---`")?;
     if frontmatter.len() > MOST_BYTES {
         return Err(format!("has frontmatter of more than {MOST_BYTES} bytes"));
     }
@@ -51,21 +52,6 @@ pub(super) fn body<'t>(text: &'t str, listed: &Map<String, Value>) -> Result<&'t
         Some(key) => Err(differs(key)),
         None => Ok(body.trim()),
     }
-}
-
-/// The text between the first two lines of `---`, and the text below.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let is_fence = |line: &str| line.trim_end() == "---";
-    let mut lines = text.split_inclusive('\n');
-    let start = lines.next().filter(|line| is_fence(line))?.len();
-    let mut end = start;
-    for line in lines {
-        if is_fence(line) {
-            return Some((text.get(start..end)?, text.get(end + line.len()..)?));
-        }
-        end += line.len();
-    }
-    None
 }
 
 /// The first document; `None` if it is not YAML, too deep, repeats a key, or has aliases.
