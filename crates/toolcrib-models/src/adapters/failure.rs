@@ -59,6 +59,14 @@ pub(super) fn in_stream(refusal: Refusal) -> ModelError {
     error
 }
 
+/// As [`in_stream`], of a text that need not be JSON.
+pub(super) fn in_stream_text(text: &str, refusal: fn(&Value) -> Refusal) -> ModelError {
+    in_stream(match serde_json::from_str(text) {
+        Ok(json) => refusal(&json),
+        Err(_) => Refusal { message: Some(text.to_owned()), ..Refusal::default() },
+    })
+}
+
 /// A success status without the requested list of models.
 pub(super) fn of_no_list(refusal: Refusal) -> ModelError {
     let class = refusal.class.unwrap_or(ModelErrorClass::Protocol);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
-use toolcrib_capabilities::http::{HeaderName, StatusCode};
+use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 use toolcrib_core::{
     Arguments, CALL_TOOL, Digest, Menu, Message, ModelError, ModelErrorClass, ModelRequest,
     SEARCH_TOOLS, Tool,
@@ -133,7 +133,9 @@ pub(super) trait Protocol: Send + Sync + 'static {
     fn path(&self, model: &str) -> String;
 
     /// The header that carries the key, and its value.
-    fn key(&self, key: &str) -> (HeaderName, String);
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (header::AUTHORIZATION, format!("Bearer {key}"))
+    }
 
     /// Headers beside the key's, `content-type` and `accept`.
     fn headers(&self, _settings: &Settings) -> &'static [(&'static str, &'static str)] {

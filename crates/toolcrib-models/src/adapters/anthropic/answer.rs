@@ -259,7 +259,7 @@ impl Content {
 impl Reader for Reading {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         if frame.event == "error" {
-            return Err(failed(&frame.data));
+            return Err(failure::in_stream_text(&frame.data, refusal::in_stream));
         }
         if frame.data.trim().is_empty() {
             return Ok(());
@@ -282,7 +282,7 @@ impl Reader for Reading {
             }
             "message_delta" => event.delta.as_ref().map_or(Ok(()), |delta| self.change(delta))?,
             "message_stop" => self.finish(answer),
-            "error" => return Err(failed(&frame.data)),
+            "error" => return Err(failure::in_stream_text(&frame.data, refusal::in_stream)),
             _ => {}
         }
         Ok(())
@@ -294,14 +294,6 @@ impl Reader for Reading {
             self.finish(answer);
         }
     }
-}
-
-/// An error in the stream, which need not be JSON.
-fn failed(data: &str) -> ModelError {
-    failure::in_stream(match serde_json::from_str::<Value>(data) {
-        Ok(event) => refusal::in_stream(&event),
-        Err(_) => Refusal { message: Some(data.to_owned()), ..Refusal::default() },
-    })
 }
 
 /// A refusal by the model or its vendor.

@@ -9,6 +9,7 @@ mod request;
 mod schema;
 mod series;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
 
@@ -21,6 +22,17 @@ use super::{
 /// The vendor name of a message's vendor content.
 const VENDOR: &str = "gemini";
 
+/// The characters that are encoded in a model's name in a URL; it may contain a `/`, as in
+/// `tunedModels/mine`.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'@')
+    .remove(b':');
+
 /// Google's Gemini API, in the version that its SDKs use.
 pub(super) struct Gemini;
 
@@ -31,7 +43,7 @@ impl Protocol for Gemini {
 
     fn path(&self, model: &str) -> String {
         let kind = if model.contains('/') { "" } else { "models/" };
-        format!("/v1/{kind}{}:streamGenerateContent?alt=sse", in_path(model))
+        format!("/v1/{kind}{}:streamGenerateContent?alt=sse", utf8_percent_encode(model, IN_PATH))
     }
 
     fn key(&self, key: &str) -> (HeaderName, String) {
@@ -80,25 +92,4 @@ fn answers(model: &Value) -> bool {
 fn name_of(model: &Value) -> Option<String> {
     let name = model.get("name")?.as_str()?;
     Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
-}
-
-/// A name as a part of a URL; it may contain a `/`, as in `tunedModels/mine`.
-fn in_path(model: &str) -> String {
-    let mut path = String::with_capacity(model.len());
-    for byte in model.bytes() {
-        match byte {
-            b'a'..=b'z'
-            | b'A'..=b'Z'
-            | b'0'..=b'9'
-            | b'-'
-            | b'.'
-            | b'_'
-            | b'~'
-            | b'/'
-            | b'@'
-            | b':' => path.push(char::from(byte)),
-            _ => path.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    path
 }

@@ -6,7 +6,7 @@ mod request;
 mod schema;
 
 use serde_json::Value;
-use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
+use toolcrib_capabilities::http::StatusCode;
 
 use super::{
     first_sent::SentForm,
@@ -28,10 +28,6 @@ impl Protocol for Ollama {
 
     fn path(&self, _model: &str) -> String {
         "/api/chat".to_owned()
-    }
-
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        (header::AUTHORIZATION, format!("Bearer {key}"))
     }
 
     fn framing(&self) -> Framing {

@@ -23,7 +23,7 @@ mod schema;
 mod sent;
 
 use serde_json::Value;
-use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
+use toolcrib_capabilities::http::StatusCode;
 
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
@@ -66,10 +66,6 @@ impl<A: Api> Protocol for A {
 
     fn path(&self, _model: &str) -> String {
         A::PATH.to_owned()
-    }
-
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        (header::AUTHORIZATION, format!("Bearer {key}"))
     }
 
     fn framing(&self) -> Framing {

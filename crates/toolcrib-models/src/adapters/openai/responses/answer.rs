@@ -12,7 +12,7 @@ use super::{
             answer::Answer,
             failure,
             frames::Frame,
-            protocol::{Asked, Reader, Refusal},
+            protocol::{Asked, Reader},
         },
         refusal::{self, declined},
     },
@@ -183,7 +183,7 @@ impl Reader for Reading {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         let data = frame.data.trim();
         if frame.event == "error" {
-            return Err(failed(data));
+            return Err(failure::in_stream_text(data, refusal::in_stream));
         }
         // Some servers end a stream like one of Chat Completions.
         if data.is_empty() || data.starts_with(DONE) {
@@ -197,8 +197,10 @@ impl Reader for Reading {
                     serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.end(kind, response, answer)?;
             }
-            "error" => return Err(failed(data)),
-            "" if !event.error.is_null() => return Err(failed(data)),
+            "error" => return Err(failure::in_stream_text(data, refusal::in_stream)),
+            "" if !event.error.is_null() => {
+                return Err(failure::in_stream_text(data, refusal::in_stream));
+            }
             _ if OF_ITEMS.iter().any(|group| kind.starts_with(group)) => {
                 let event: OfItem = serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.item(kind, &event, answer);
@@ -223,12 +225,4 @@ impl Counts {
 
 fn whole(text: &Option<String>) -> Said<'_> {
     Said::Whole(text.as_deref().unwrap_or_default())
-}
-
-/// An error in the stream, which need not be JSON.
-fn failed(data: &str) -> ModelError {
-    failure::in_stream(match serde_json::from_str::<Value>(data) {
-        Ok(event) => refusal::in_stream(&event),
-        Err(_) => Refusal { message: Some(data.to_owned()), ..Refusal::default() },
-    })
 }
