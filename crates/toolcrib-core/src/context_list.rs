@@ -51,13 +51,6 @@ impl ListContext {
         self
     }
 
-    /// Sets the cancellation of the listing.
-    #[must_use]
-    pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
     /// Sets the client of the run.
     #[must_use]
     pub fn with_client(mut self, client: Option<ClientHandle>) -> Self {
