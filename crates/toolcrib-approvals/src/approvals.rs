@@ -1,15 +1,12 @@
 //! Parked calls, decisions on them, and grants.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolcrib_core::{
-    __internal::millis, ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError,
-    SessionStoreError, Settlement, StoredApproval, StoredArguments,
+    __internal::{millis, now_ms},
+    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, SessionStoreError, Settlement,
+    StoredApproval, StoredArguments,
 };
 
 use crate::{
@@ -311,9 +308,4 @@ impl fmt::Debug for Approvals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Approvals").field("keys", &self.keys).finish_non_exhaustive()
     }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }

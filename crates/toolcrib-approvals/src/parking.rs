@@ -4,12 +4,13 @@ use std::{fmt, future::ready, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
-    __internal::millis, Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture,
-    Clarification, Clarified, ParkedCall, SessionOwner, StoredApproval, StoredArguments,
+    __internal::{millis, now_ms},
+    Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification, Clarified,
+    ParkedCall, SessionOwner, StoredApproval, StoredArguments,
 };
 
 use crate::{
-    approvals::{Approvals, now_ms},
+    approvals::Approvals,
     binding::{Bound, digest_of},
     error::ApprovalError,
     grant::GrantScope,

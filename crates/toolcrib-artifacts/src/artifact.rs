@@ -2,12 +2,14 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use toolcrib_core::{ArtifactEntry, CancellationToken, IntoToolOutput, ToolError, ToolOutput};
+use toolcrib_core::{
+    __internal::counted, ArtifactEntry, CancellationToken, IntoToolOutput, ToolError, ToolOutput,
+};
 
 use crate::{
     content::Content,
     kinds::{ArtifactKind, Index, QueryRequest, Text},
-    page::{Answer, Page, counted},
+    page::{Answer, Page},
 };
 
 /// The number of lines in a handle, and the number of characters of each.

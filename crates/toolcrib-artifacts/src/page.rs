@@ -18,11 +18,6 @@ const STATUS_ROOM: usize = 240;
 /// The number of bytes in one line of a hexadecimal dump.
 const HEX_ROW: u64 = 16;
 
-/// A number with its noun, such as `1 line` and `2 lines`.
-pub(crate) fn counted(count: u64, name: &str) -> String {
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The requested part of an answer: its maximum size and its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{digest::Digest, hidden::is_hidden, output::ToolError};
+use crate::{digest::Digest, hidden::marked, output::ToolError};
 
 /// A file that the user attached to a message: a copy of its bytes, made when it was attached. A
 /// model knows its [id](Self::id), its name and its size; a path is not part of it.
@@ -168,16 +168,13 @@ pub enum AttachmentError {
 /// The last part of a path, in one line.
 fn shown_name(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let mut last = None;
-    let mut chars = name.chars().peekable();
     let mut shown = String::new();
-    while let Some(c) = chars.next() {
+    for (c, is_hidden) in marked(name) {
         if matches!(c, '\n' | '\t' | '`') {
             shown.push(' ');
-        } else if !is_hidden(last, c, chars.peek().copied()) {
+        } else if !is_hidden {
             shown.push(c);
         }
-        last = Some(c);
     }
     let shown: String = shown.trim().chars().take(Attachment::MAX_NAME).collect();
     if shown.is_empty() { "file".to_owned() } else { shown }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::hidden::is_hidden;
+use crate::{counted::counted, hidden::marked};
 
 /// Further fields that a protocol gives a block, such as MCP's `annotations` and `_meta`. Clients of
 /// a gateway receive them; models do not.
@@ -320,25 +320,19 @@ struct OneLine<'a>(&'a str);
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write as _;
-        let mut chars = self.0.chars().peekable();
-        let mut last = None;
-        while let Some(c) = chars.next() {
+        for (c, is_hidden) in marked(self.0) {
             if matches!(c, '\n' | '\t') {
                 f.write_char(' ')?;
-            } else if !is_hidden(last, c, chars.peek().copied()) {
+            } else if !is_hidden {
                 f.write_char(c)?;
             }
-            last = Some(c);
         }
         Ok(())
     }
 }
 
 fn bytes(data: &[u8]) -> String {
-    match data.len() {
-        1 => "1 byte".to_owned(),
-        length => format!("{length} bytes"),
-    }
+    counted(data.len(), "byte")
 }
 
 /// A block as serialized in a message: bytes as their length.

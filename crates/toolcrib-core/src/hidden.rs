@@ -1,5 +1,7 @@
 //! Invisible and look-alike characters.
 
+use std::iter;
+
 /// Whether a character, given its neighbors, is invisible to a reader but read by a model or
 /// interpreted by a terminal: controls other than line feed and tab, zero-width and bidirectional
 /// characters, the tag block, variation selectors. Characters that form an emoji, such as a joiner
@@ -14,6 +16,18 @@ pub fn is_hidden(last: Option<char>, c: char, next: Option<char>) -> bool {
                 | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
         );
     unseen && !belongs_to_emoji(last, c, next)
+}
+
+/// The characters of a text, each with whether it [is hidden](is_hidden).
+pub fn marked(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut last = None;
+    let mut chars = text.chars().peekable();
+    iter::from_fn(move || {
+        let c = chars.next()?;
+        let hidden = is_hidden(last, c, chars.peek().copied());
+        last = Some(c);
+        Some((c, hidden))
+    })
 }
 
 fn belongs_to_emoji(last: Option<char>, c: char, next: Option<char>) -> bool {

@@ -27,6 +27,7 @@ mod clarification;
 mod client_port;
 mod context;
 mod context_list;
+mod counted;
 mod definition;
 mod depth;
 mod digest;
@@ -38,6 +39,7 @@ mod first_sent;
 mod fitted_name;
 mod hidden;
 mod identity;
+mod image_type;
 mod json;
 mod kv;
 mod lanes;
@@ -180,10 +182,12 @@ pub mod __internal {
         bounded::Bounded,
         catalog::CatalogBuilder,
         chance::random_share,
+        counted::counted,
         depth::{DEEPEST_JSON, dismantle, nests_too_deep},
-        event::millis,
+        event::{millis, now_ms},
         fence::fence_chars,
-        hidden::{is_hidden, plain_letter},
+        hidden::{is_hidden, marked, plain_letter},
+        image_type::image_type,
         json::{PlainJson, has_reserved_key, is_reserved_key, scan_json},
         panic_text::panic_text,
         policy::BoundPolicy,
@@ -191,7 +195,7 @@ pub mod __internal {
         provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
         reliability::{Backoff, BreakerChange},
         sanitize::is_plain,
-        shortened::shortened,
+        shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
     };
 }

@@ -3,12 +3,12 @@
 use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
-use toolcrib_core::{Digest, ErrorCode, WithheldBy};
+use toolcrib_core::{__internal::beginning, Digest, ErrorCode, WithheldBy};
 use toolcrib_engine::{Notice, Redactor};
 
 use super::{
     access::Caller,
-    quoted::{LONGEST_ERROR, LONGEST_NAME, cut},
+    quoted::{LONGEST_ERROR, LONGEST_NAME},
 };
 
 /// One request that was answered or refused: its sender, its target, and its result. It contains no
@@ -125,9 +125,9 @@ impl AccessEntry {
 
     /// Redacts and cuts texts of a client or a server.
     pub(super) fn cleaned(mut self, redactor: &Redactor) -> Self {
-        let clean = |text: Arc<str>, longest| cut(&redactor.text(&text), longest).into();
+        let clean = |text: Arc<str>, longest| beginning(&redactor.text(&text), longest).into();
         self.error = self.error.map(|error| clean(error, LONGEST_ERROR));
-        self.protocol = self.protocol.map(|version| cut(&version, LONGEST_NAME));
+        self.protocol = self.protocol.map(|version| beginning(&version, LONGEST_NAME));
         // The name of an offered tool is safe.
         if self.origin.is_none() {
             self.tool = self.tool.map(|name| clean(name, LONGEST_NAME));

@@ -13,12 +13,12 @@ use rmcp::{
     model::{ErrorCode, ProtocolVersion},
 };
 use serde_json::{Map, Value};
+use toolcrib_core::__internal::shortened;
 
 use super::{
     exchange::complete,
     handshake::requested_version,
     message::{INITIALIZE, Message, Request, no_method},
-    quoted::shortened,
 };
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -6,12 +6,9 @@ use rmcp::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
-use toolcrib_core::__internal::PlainJson;
+use toolcrib_core::__internal::{PlainJson, shortened};
 
-use super::{
-    find_id::FindId,
-    quoted::{bounded, shortened},
-};
+use super::{find_id::FindId, quoted::bounded};
 
 /// The size limit of a message, in bytes: of a line, and of a body over HTTP.
 pub(super) const MAX_MESSAGE: usize = 4 * 1024 * 1024;

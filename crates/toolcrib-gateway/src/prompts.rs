@@ -7,7 +7,9 @@ use rmcp::{
     model::{CustomResult, ServerResult},
 };
 use serde_json::{Map, Value, json};
-use toolcrib_core::{ContentBlock, Tool, ToolBody, ToolContext, ToolError, ToolOutput};
+use toolcrib_core::{
+    __internal::shortened, ContentBlock, Tool, ToolBody, ToolContext, ToolError, ToolOutput,
+};
 use toolcrib_mcp::__internal::{self as wire, AssetKind};
 
 use super::{
@@ -15,7 +17,6 @@ use super::{
     exchange::{Asked, Outcome},
     message::no_method,
     names::ShownNames,
-    quoted::shortened,
     resources::{listed, lists, one_page, request},
     servers::{Body, JudgedOnly, Server, Servers, named},
 };

@@ -2,6 +2,7 @@
 
 use rmcp::ErrorData;
 use serde_json::Value;
+use toolcrib_core::__internal::beginning;
 
 /// The limit of a quoted name, in characters.
 pub(super) const LONGEST_NAME: usize = 64;
@@ -9,32 +10,19 @@ pub(super) const LONGEST_NAME: usize = 64;
 /// The limit of an error's text, in characters.
 pub(super) const LONGEST_ERROR: usize = 1_000;
 
-/// The beginning of a text.
-pub(super) fn cut(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-/// An arbitrary name, for a sentence.
-pub(super) fn shortened(name: &str) -> String {
-    cut(name, LONGEST_NAME).escape_debug().to_string()
-}
-
 /// An error with limited quotes of a request. The protocol library quotes headers, versions and
 /// values whole.
 pub(super) fn bounded(mut error: ErrorData) -> ErrorData {
     // Bytes first: nearly all are short, and unchanged.
     if error.message.len() > LONGEST_ERROR {
-        error.message = cut(&error.message, LONGEST_ERROR).into();
+        error.message = beginning(&error.message, LONGEST_ERROR).into();
     }
     if let Some(Value::Object(data)) = &mut error.data {
         for value in data.values_mut() {
             if let Value::String(text) = value
                 && text.len() > LONGEST_ERROR
             {
-                *text = cut(text, LONGEST_ERROR);
+                *text = beginning(text, LONGEST_ERROR);
             }
         }
     }

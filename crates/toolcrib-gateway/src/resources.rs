@@ -18,7 +18,8 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use toolcrib_core::{
-    ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError, ToolOutput,
+    __internal::shortened, ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
@@ -27,7 +28,6 @@ use super::{
     downstream::is_of_protocol,
     exchange::{Asked, Era, Outcome},
     message::no_method,
-    quoted::shortened,
     servers::{Body, JudgedOnly, Server, Servers, tool},
     skills,
 };

@@ -11,7 +11,10 @@ use http::{
 use hyper::body::Incoming;
 use parking_lot::{Mutex, RwLock};
 use percent_encoding::percent_decode_str;
-use toolcrib_core::{__internal::millis, CancellationToken, SkillId};
+use toolcrib_core::{
+    __internal::{millis, shortened},
+    CancellationToken, SkillId,
+};
 
 use super::{
     GatewayError, HttpAccess, MAX_SESSIONS, Serving,
@@ -25,7 +28,6 @@ use super::{
     oauth::{Verifier, Whose},
     pages,
     post::Post,
-    quoted::shortened,
     readiness::readiness,
     reply::{self, Refusal},
     sessions::{HttpSession, Sessions},

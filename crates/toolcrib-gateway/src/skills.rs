@@ -16,6 +16,7 @@ use rmcp::{
     },
 };
 use serde_json::{Map, Value};
+use toolcrib_core::__internal::shortened;
 use toolcrib_engine::{READ_SKILL, Redactor, Skill, SkillFiles};
 use toolcrib_mcp::__internal::{
     MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name,
@@ -23,7 +24,6 @@ use toolcrib_mcp::__internal::{
 
 use super::{
     exchange::{Asked, Outcome},
-    quoted::shortened,
     resources::{one_page, uri_of},
 };
 

@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolcrib_capabilities::__internal::{Line, LineDecoder};
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{__internal::shortened, CancellationToken};
 use uuid::Uuid;
 
 use super::{
@@ -22,7 +22,6 @@ use super::{
     find_id::FindId,
     handshake,
     message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
-    quoted::shortened,
 };
 
 /// How long calls continue after the input has ended: enough to answer piped input, and less than

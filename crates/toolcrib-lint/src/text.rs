@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
+pub(crate) use toolcrib_core::__internal::counted as count;
 use toolcrib_core::__internal::is_hidden;
 
 /// A text without hidden characters and line breaks: invisible characters are shown as `\u{…}`.
@@ -59,11 +60,6 @@ pub(crate) fn some_of<T: AsRef<str>>(all: &[T]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-/// `1 character`, `2 characters`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The words of a name: `getUserName`, `get_user_name` and `get-user.name` have the same.

@@ -1,10 +1,8 @@
 //! The rules that all stores share.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
+pub(crate) use toolcrib_core::__internal::now_ms;
 use toolcrib_core::{__internal::millis, NewSession, SessionStoreError, is_session_name};
 use uuid::Uuid;
 
@@ -24,11 +22,6 @@ pub(crate) fn new_id() -> Arc<str> {
 /// A new id of a lease.
 pub(crate) fn new_token() -> Arc<str> {
     Uuid::new_v4().simple().to_string().into()
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// The present day, as the number of days since 1970 in UTC.

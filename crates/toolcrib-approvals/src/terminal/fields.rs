@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use toolcrib_core::{__internal::is_hidden, StoredArguments};
+use toolcrib_core::{__internal::marked, StoredArguments};
 
 /// Words of names, by the importance of their values.
 const AMOUNTS: &[&str] = &[
@@ -203,9 +203,7 @@ fn multiline(text: &str) -> String {
 }
 
 fn visible(text: &str, shown: &mut String, is_quoted: bool) {
-    let mut last = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    for (c, is_hidden) in marked(text) {
         match c {
             '\n' if is_quoted => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
@@ -213,12 +211,11 @@ fn visible(text: &str, shown: &mut String, is_quoted: bool) {
             '"' | '\\' if is_quoted => shown.extend(['\\', c]),
             // A backslash before a letter must not look like one of our escapes.
             '\\' => shown.push_str("\\\\"),
-            c if is_hidden(last, c, chars.peek().copied()) || is_odd_space(c) => {
+            c if is_hidden || is_odd_space(c) => {
                 let _ = write!(shown, "{}", c.escape_unicode());
             }
             c => shown.push(c),
         }
-        last = Some(c);
     }
 }
 
@@ -256,6 +253,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
     use serde_json::json;
+    use toolcrib_core::__internal::is_hidden;
 
     use super::*;
 

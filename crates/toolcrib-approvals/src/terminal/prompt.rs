@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io};
 
 use anstyle::{AnsiColor, Style};
 use rustix::termios::tcgetwinsize;
-use toolcrib_core::{ApprovalRequest, Clarification, StoredArguments, Tool};
+use toolcrib_core::{__internal::marked, ApprovalRequest, Clarification, StoredArguments, Tool};
 
 use super::shown_arguments;
 
@@ -81,15 +81,12 @@ fn kind(tool: &Tool) -> String {
 fn harmless(text: &str) -> String {
     let text = text.replace('\n', " ");
     let mut shown = String::with_capacity(text.len());
-    let mut last = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if toolcrib_core::__internal::is_hidden(last, c, chars.peek().copied()) {
+    for (c, is_hidden) in marked(&text) {
+        if is_hidden {
             let _ = write!(shown, "{}", c.escape_unicode());
         } else {
             shown.push(c);
         }
-        last = Some(c);
     }
     shown
 }

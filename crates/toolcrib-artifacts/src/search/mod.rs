@@ -5,13 +5,13 @@ mod scan;
 
 use std::{collections::VecDeque, fmt::Write as _, ops::ControlFlow};
 
-use toolcrib_core::{ArtifactStoreError, CancellationToken, ToolError};
+use toolcrib_core::{__internal::counted, ArtifactStoreError, CancellationToken, ToolError};
 
 pub(crate) use self::pattern::{LONGEST_PATTERN, Pattern};
 use self::scan::{Hit, scan};
 use crate::{
     content::{Content, Line, Lines},
-    page::{Answer, Page, counted},
+    page::{Answer, Page},
 };
 
 /// The maximum number of characters shown of a line.

@@ -4,9 +4,12 @@
 mod files;
 mod memory;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use toolcrib_core::{ArtifactEntry, ArtifactMeta, DigestHasher, LineIndex};
+use toolcrib_core::{
+    __internal::{millis, now_ms},
+    ArtifactEntry, ArtifactMeta, DigestHasher, LineIndex,
+};
 
 #[cfg(not(portable))]
 pub use self::files::FileStore;
@@ -42,15 +45,7 @@ impl WriteSummary {
     }
 }
 
-/// Milliseconds since 1970; 0 if the clock is before that.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    toolcrib_core::__internal::millis(since)
-}
-
 /// Whether an artifact with this creation time has expired.
 fn has_expired(made_ms: u64, keep: Option<Duration>) -> bool {
-    keep.is_some_and(|keep| {
-        now_ms().saturating_sub(made_ms) >= toolcrib_core::__internal::millis(keep)
-    })
+    keep.is_some_and(|keep| now_ms().saturating_sub(made_ms) >= millis(keep))
 }

@@ -4,14 +4,12 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{ArtifactStoreError, InvalidToolError, Tool, ToolContext, ToolError};
+use toolcrib_core::{
+    __internal::counted, ArtifactStoreError, InvalidToolError, Tool, ToolContext, ToolError,
+};
 
 use super::{ARTIFACT_READ, builder, cursor_property, find, first_page, id_property, output};
-use crate::{
-    artifacts::Artifacts,
-    content::Content,
-    page::{counted, show},
-};
+use crate::{artifacts::Artifacts, content::Content, page::show};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

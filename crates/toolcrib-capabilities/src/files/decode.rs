@@ -1,22 +1,12 @@
 //! Contents of files as text or as images.
 
 use encoding_rs::{Encoding, UTF_8};
+use toolcrib_core::__internal::image_type;
 
 use super::error::FileError;
 
 /// The characters of an unknown encoding that a message repeats.
 const ENCODING_CHARS: usize = 40;
-
-/// The media type of an image, by its first bytes; `None` for all else.
-pub(super) fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
-}
 
 /// The text of a content: in the named encoding, else in that of its byte order mark, else in UTF-8. The
 /// mark is not part of the text.

@@ -3,11 +3,10 @@
 use std::{io::Read as _, time::SystemTime};
 
 use cap_std::fs::Metadata;
-use toolcrib_core::{Digest, FileRead, ToolContext, ToolError};
+use toolcrib_core::{__internal::image_type, Digest, FileRead, ToolContext, ToolError};
 
 use super::{
-    FilesHandle,
-    decode::{self, image_type},
+    FilesHandle, decode,
     error::FileError,
     locate::{Located, Purpose},
     path::RelativePath,

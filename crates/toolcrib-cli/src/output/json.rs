@@ -4,7 +4,6 @@ use std::{
     borrow::Cow,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use super::approvals::ApprovalJson;
@@ -13,8 +12,8 @@ use serde_json::Value;
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
-    Annotations, CallPlan, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName,
-    ToolResult, Usage, WithheldTool,
+    __internal::millis, Annotations, CallPlan, ContentBlock, Digest, ErrorCode, StopReason,
+    ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, OnFailure, Personality, Why};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
@@ -60,7 +59,7 @@ impl<'a> RunJson<'a> {
             result_chars: outcome.result_chars(),
             usage: outcome.usage,
             menus: &outcome.menus,
-            duration_ms: whole_ms(outcome.duration),
+            duration_ms: millis(outcome.duration),
             model: Some(model),
             stop: outcome.stop,
             approvals: Vec::new(),
@@ -228,7 +227,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             blocks: result.blocks.iter().map(ContentBlock::as_read).collect(),
             artifacts: &result.artifacts,
             cost_usd: result.cost_usd,
-            duration_ms: whole_ms(result.duration),
+            duration_ms: millis(result.duration),
             untrusted: result.untrusted,
             cause: result.cause.as_deref(),
         }
@@ -462,9 +461,4 @@ impl<'a> InitJson<'a> {
             created: created.iter().map(|path| path.to_string_lossy()).collect(),
         }
     }
-}
-
-/// Whole milliseconds, as in events: each call has the same duration everywhere.
-pub(super) fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use toolcrib_capabilities::process::SandboxTier;
-use toolcrib_core::{Tool, WithheldTool};
+use toolcrib_core::{__internal::millis, Tool, WithheldTool};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{ServerStatus, UnmatchedPattern};
 use toolcrib_project::{Diagnostic, McpServer, Project};
 
 use super::{
-    json::whole_ms,
     note, say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, safe},
 };
@@ -211,7 +210,7 @@ impl<'a> ServerJson<'a> {
             withheld_count: offer.map(|offer| offer.withheld.len()),
             chars: offer.map(chars),
             unmatched: &asked.unmatched,
-            duration_ms: whole_ms(asked.took),
+            duration_ms: millis(asked.took),
             tools: None,
             withheld: None,
             warnings: None,

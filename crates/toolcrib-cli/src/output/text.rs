@@ -4,7 +4,8 @@ use std::{fmt::Write as _, path::Path, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use toolcrib_core::__internal::is_hidden;
+pub(super) use toolcrib_core::__internal::counted as count;
+use toolcrib_core::__internal::{is_hidden, marked};
 
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -15,11 +16,6 @@ pub(super) const STRONG: Style = Style::new().bold();
 /// A suffix to a number of tools if servers are unavailable.
 pub(super) fn servers_away(away: usize) -> String {
     if away == 0 { String::new() } else { format!(", {} unavailable", count(away, "server")) }
-}
-
-/// `1 iteration`, `2 iterations`.
-pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// `7`, `1,234`, `209,715,200`.
@@ -103,18 +99,15 @@ pub(crate) fn safe_json(json: String) -> String {
         return json;
     }
     let mut safe = String::with_capacity(json.len());
-    let mut chars = json.chars().peekable();
-    let mut last = None;
-    while let Some(c) = chars.next() {
+    for (c, is_hidden) in marked(&json) {
         // A line feed separates texts; inside a text it is already escaped.
-        if is_hidden(last, c, chars.peek().copied()) {
+        if is_hidden {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(safe, "\\u{unit:04x}");
             }
         } else {
             safe.push(c);
         }
-        last = Some(c);
     }
     safe
 }

@@ -17,7 +17,7 @@ pub use self::spans::{RequestSpan, SpanLink};
 pub use self::{
     channel::ChannelAdapter,
     hub::{EventStream, Events, Subscription, UnknownEventError},
-    recorder::{TurnEvents, millis},
+    recorder::{TurnEvents, millis, now_ms},
 };
 use crate::{
     capabilities::is_false,

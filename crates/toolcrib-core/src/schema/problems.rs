@@ -3,7 +3,7 @@
 use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
 use serde_json::Value;
 
-use crate::shortened::shortened;
+use crate::shortened::{beginning, shortened};
 
 /// Maximum number of listed problems, and of names in one of them; further ones are counted.
 const MOST_PROBLEMS: usize = 10;
@@ -17,7 +17,7 @@ pub(super) fn problems(validator: &Validator, value: &Value, part: &str) -> Vec<
     let mut further = 0_usize;
     for error in validator.iter_errors(value) {
         if problems.len() < MOST_PROBLEMS {
-            problems.push(cut(describe(&error, value, part)));
+            problems.push(beginning(&describe(&error, value, part), LONGEST_PROBLEM));
         } else {
             further += 1;
         }
@@ -58,12 +58,4 @@ fn describe(error: &ValidationError<'_>, value: &Value, part: &str) -> String {
         _ if field.is_empty() => error.masked_with("all of it").to_string(),
         _ => format!("`{field}`: {}", error.masked_with("the value")),
     }
-}
-
-fn cut(mut problem: String) -> String {
-    if let Some((end, _)) = problem.char_indices().nth(LONGEST_PROBLEM) {
-        problem.truncate(end);
-        problem.push('…');
-    }
-    problem
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
-use toolcrib_core::__internal::is_hidden;
+use toolcrib_core::__internal::marked;
 
 use crate::{
     catalog::LintCatalog,
@@ -36,14 +36,13 @@ pub(super) fn characters(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 
 fn hidden(text: &str) -> Vec<char> {
     let mut hidden = Vec::new();
-    let (mut last, mut chars) = (None, text.chars().peekable());
-    while let Some(c) = chars.next() {
-        let next = chars.peek().copied();
+    let mut chars = marked(text).peekable();
+    while let Some((c, is_hidden)) = chars.next() {
         // Windows line ends are not hidden.
-        if is_hidden(last, c, next) && !(c == '\r' && next == Some('\n')) {
+        let ends_line = c == '\r' && chars.peek().is_some_and(|(next, _)| *next == '\n');
+        if is_hidden && !ends_line {
             hidden.push(c);
         }
-        last = Some(c);
     }
     hidden
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use toolcrib_core::Redact;
+use toolcrib_core::{__internal::beginning, Redact};
 
 /// How many characters of a text of a server an error shows.
 const MAX_CHARS: usize = 2_000;
@@ -49,11 +49,7 @@ pub(super) fn preview(bytes: &[u8], redactor: &Redaction) -> String {
         Some(begin) => begun(&String::from_utf8_lossy(begin), redactor),
         None => redactor.text(&String::from_utf8_lossy(bytes)),
     };
-    let shown = shown.trim();
-    match shown.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
-        None => shown.to_owned(),
-    }
+    beginning(shown.trim(), 200)
 }
 
 /// The end of what was written to stderr, on one text of at most [`MAX_CHARS`] characters.

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use toolcrib_capabilities::http::HttpError;
+use toolcrib_core::__internal::beginning;
 
 /// How much of a text of another party an error shows.
 const MAX_CHARS: usize = 300;
@@ -90,10 +91,6 @@ fn said(description: &str) -> String {
 /// A text of another party on one short line.
 pub(super) fn plain(text: &str) -> String {
     let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut shown: String = shown.take(MAX_CHARS + 1).collect();
-    if let Some((end, _)) = shown.char_indices().nth(MAX_CHARS) {
-        shown.truncate(end);
-        shown.push('…');
-    }
-    shown
+    let shown: String = shown.take(MAX_CHARS + 1).collect();
+    beginning(&shown, MAX_CHARS)
 }

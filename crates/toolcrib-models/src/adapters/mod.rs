@@ -21,7 +21,6 @@ mod failure;
 mod first_sent;
 mod frames;
 mod gemini;
-mod image_type;
 mod menu_cache;
 mod model;
 mod ollama;

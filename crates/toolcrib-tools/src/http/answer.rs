@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HttpResponse, StatusCode, header};
-use toolcrib_core::{ToolContext, ToolOutput};
+use toolcrib_core::{__internal::beginning, ToolContext, ToolOutput};
 
 /// How much of the body of a failure is shown, in characters.
 const SHOWN_BODY: usize = 500;
@@ -186,9 +186,21 @@ fn said(response: &HttpResponse, name: header::HeaderName, cx: &ToolContext) -> 
 /// The beginning of a text, of so many characters. Redacted before it is cut: half a secret is none
 /// that anybody would know again.
 pub(super) fn shortened(text: &str, chars: usize, cx: &ToolContext) -> String {
-    let text = cx.redacted(text);
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
+    beginning(&cx.redacted(text), chars)
+}
+
+/// The beginning of a text, its white space made single spaces.
+pub(crate) fn one_line(text: &str, chars: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        // Stops early: a text can be large.
+        if line.len() > chars * 4 {
+            break;
+        }
     }
+    beginning(&line, chars)
 }

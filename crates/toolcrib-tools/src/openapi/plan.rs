@@ -8,11 +8,12 @@ use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_ur
 use super::{
     body::is_json,
     document::{OpenApi, Outline, Version},
-    schema::{Side, bundled, cut},
+    schema::{Side, bundled},
     security::{Auth, Credential, credentials},
     serialize::{Style, StyleKind},
     shapes::{input_schema, responses},
 };
+use crate::http::answer::one_line;
 
 /// The longest description of a tool, in characters.
 const LONGEST_TEXT: usize = 700;
@@ -144,7 +145,7 @@ pub(super) fn description(operation: &Outline<'_>) -> String {
     if operation.operation.get("deprecated").and_then(Value::as_bool) == Some(true) {
         text.insert_str(0, "Deprecated. ");
     }
-    cut(&text, LONGEST_TEXT)
+    one_line(&text, LONGEST_TEXT)
 }
 
 /// Makes an operation.

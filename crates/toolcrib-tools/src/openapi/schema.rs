@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::__internal::check_schema;
 
 use super::document::{OpenApi, unresolved};
+use crate::http::answer::one_line;
 
 /// The largest schema, in bytes: more would fill the context of a model.
 const LARGEST: usize = 48 * 1024;
@@ -130,7 +131,7 @@ impl<'d> Schemas<'d> {
             self.keywords(from, &mut to, level);
         }
         if let Some(text) = from.get("description").and_then(Value::as_str) {
-            to.insert("description".to_owned(), cut(text, LONGEST_TEXT).into());
+            to.insert("description".to_owned(), one_line(text, LONGEST_TEXT).into());
         }
         self.with_null(from, to)
     }
@@ -415,27 +416,5 @@ fn is_small(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(entries) => entries.is_empty(),
         _ => true,
-    }
-}
-
-/// The beginning of a text, its white space made single spaces.
-pub(super) fn cut(text: &str, chars: usize) -> String {
-    let mut short = String::new();
-    for word in text.split_whitespace() {
-        if !short.is_empty() {
-            short.push(' ');
-        }
-        short.push_str(word);
-        if short.len() > chars * 4 {
-            break;
-        }
-    }
-    match short.char_indices().nth(chars) {
-        Some((end, _)) => {
-            short.truncate(end);
-            short.push('…');
-            short
-        }
-        None => short,
     }
 }

@@ -7,8 +7,9 @@ use super::{
     body::{BodySchema, DeclaredBody, is_json, is_old_file},
     document::{OpenApi, Outline, Version},
     plan::{BodyKind, Declared},
-    schema::{Schemas, cut},
+    schema::Schemas,
 };
+use crate::http::answer::one_line;
 
 /// The longest description of a parameter, in characters.
 const LONGEST_PARAMETER_TEXT: usize = 300;
@@ -118,6 +119,7 @@ fn describe(schema: &mut Value, description: &str) {
     if let Value::Object(schema) = schema
         && !description.trim().is_empty()
     {
-        schema.insert("description".to_owned(), cut(description, LONGEST_PARAMETER_TEXT).into());
+        schema
+            .insert("description".to_owned(), one_line(description, LONGEST_PARAMETER_TEXT).into());
     }
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     arguments::{refused, text},
-    http::{cause, exchange::Exchange},
+    http::{answer::one_line, cause, exchange::Exchange},
 };
 
 /// How much of a page one call returns, in characters.
@@ -84,9 +84,9 @@ impl Body {
         let end = start + piece.len();
         let mut head = String::new();
         if let Some(title) = &document.title {
-            head += &format!("Title: {}\n", start_of(&cx.redacted(title), MOST_TITLE));
+            head += &format!("Title: {}\n", one_line(&cx.redacted(title), MOST_TITLE));
         }
-        head += &format!("URL: {}\n", start_of(&cx.redacted(url.as_str()), MOST_SHOWN_URL));
+        head += &format!("URL: {}\n", one_line(&cx.redacted(url.as_str()), MOST_SHOWN_URL));
         if changed {
             head += "The page has changed since the piece before; text may be missing between.\n";
         }
@@ -193,15 +193,6 @@ fn piece(text: &str, chars: usize) -> &str {
     match cut.rfind('\n') {
         Some(at) if at >= end / 2 => cut.get(..=at).unwrap_or(cut),
         _ => cut,
-    }
-}
-
-/// The beginning of a text, in one line.
-pub(super) fn start_of(text: &str, chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
     }
 }
 

@@ -6,12 +6,10 @@ use serde_json::Value;
 use toolcrib_capabilities::http::{HttpResponse, StatusCode, Url, parse_url};
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
-use super::{
-    LIMIT, MATCHES, MOST_MATCHES, MOST_URL, PAGE, QUERY, failure, fetch::start_of, request,
-};
+use super::{LIMIT, MATCHES, MOST_MATCHES, MOST_URL, PAGE, QUERY, failure, request};
 use crate::{
     arguments::{present, text},
-    http::{cause, exchange::Exchange},
+    http::{answer::one_line, cause, exchange::Exchange},
 };
 
 /// How much of a title and a snippet is shown, in characters.
@@ -91,7 +89,7 @@ fn shown(found: &Value, most: usize) -> String {
     let results = list("results").filter_map(|result| {
         let of = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
         let url = parse_url(of("url")).ok().filter(|url| url.as_str().len() <= MOST_URL)?;
-        Some((url, start_of(of("title"), MOST_TITLE), start_of(of("content"), MOST_SNIPPET)))
+        Some((url, one_line(of("title"), MOST_TITLE), one_line(of("content"), MOST_SNIPPET)))
     });
     for (position, (url, title, snippet)) in results.take(most).enumerate() {
         let title = if title.is_empty() { "(no title)" } else { &title };

@@ -3,9 +3,7 @@
 
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use serde::{Serialize, Serializer};
-use toolcrib_core::ContentBlock;
-
-use crate::adapters::image_type::image_type;
+use toolcrib_core::{__internal::image_type, ContentBlock};
 
 /// The vendor's limit for an image: 5 MiB, encoded.
 const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;

@@ -2,9 +2,7 @@
 //! one such block would invalidate every later request too; the result's text still names them.
 
 use base64::{display::Base64Display, prelude::BASE64_STANDARD};
-use toolcrib_core::ContentBlock;
-
-use super::super::image_type::image_type;
+use toolcrib_core::{__internal::image_type, ContentBlock};
 
 /// Maximum size of a block: 16 MiB. A request may contain 50 MB of files, encoded.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
