@@ -12,10 +12,7 @@ pub trait DeclaredKind {
     fn reaches(&self) -> Vec<Reach<'_>>;
 
     /// The texts that may refer to secrets, each with its field as a JSON pointer into the table.
-    /// Default: none.
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
+    fn secret_texts(&self) -> Vec<(String, &str)>;
 
     /// Whether a tool is read-only unless its table says otherwise.
     fn is_read_only(&self) -> bool {

@@ -10,4 +10,8 @@ impl DeclaredKind for DeclaredClarify {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 }

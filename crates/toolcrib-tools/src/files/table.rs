@@ -59,6 +59,10 @@ impl DeclaredKind for DeclaredFiles {
         vec![Reach::Files(&self.files)]
     }
 
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
     fn is_read_only(&self) -> bool {
         !self.tool.writes()
     }

@@ -48,4 +48,8 @@ impl DeclaredKind for DeclaredMemory {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 }

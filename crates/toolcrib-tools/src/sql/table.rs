@@ -48,6 +48,10 @@ impl DeclaredKind for DeclaredSql {
     fn reaches(&self) -> Vec<Reach<'_>> {
         vec![Reach::Database(self.database.as_ref())]
     }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 }
 
 fn read_statements(value: &Value<'_>) -> Vec<SqlStatement> {

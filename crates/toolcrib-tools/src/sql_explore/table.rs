@@ -50,6 +50,10 @@ impl DeclaredKind for DeclaredExplore {
         vec![Reach::Database(self.database.as_ref())]
     }
 
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }

@@ -65,4 +65,8 @@ impl DeclaredKind for DeclaredTask {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 }

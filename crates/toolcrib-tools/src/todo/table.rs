@@ -36,4 +36,8 @@ impl DeclaredKind for DeclaredTodo {
     fn reaches(&self) -> Vec<Reach<'_>> {
         Vec::new()
     }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 }

@@ -102,6 +102,10 @@ impl DeclaredKind for DeclaredWeb {
         vec![Reach::Host { url, allow_addresses: &self.addresses }]
     }
 
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
