@@ -55,7 +55,7 @@ pub(crate) use self::{
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
     find::{Expected, FindJson, Found, found},
-    json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
+    json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
     lint::{findings, parsed, withheld},
     lock::{LockJson, accepted, lock_changes, pin_changed, pinned, pins_unsaved},
     login::{LoginJson, LoginsJson, logged_in, logged_out, login_address, logins},
@@ -76,8 +76,7 @@ pub(crate) use self::{
         session_markdown, session_waits, sessions,
     },
     skills::{
-        InstalledJson, RemovedJson, SkillsJson, installed as skill_installed, reload_failed,
-        removed, skills,
+        SkillsJson, installed as skill_installed, installed_json, reload_failed, removed, skills,
     },
     streams::{lost, raw, settle},
     summary::{plan, recorded, summary, turn_summary},
