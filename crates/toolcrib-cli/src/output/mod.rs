@@ -83,7 +83,7 @@ pub(crate) use self::{
     terminal::pause,
     text::{safe_json, shell_word},
     tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
-    trace::{RunsJson, runs, trace},
+    trace::{RunsJson, runs, trace, written},
     trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
