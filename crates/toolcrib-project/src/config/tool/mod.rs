@@ -192,7 +192,7 @@ impl ToolSection {
         declaration.toolset = table.text("toolset").map(|toolset| toolset.value);
         declaration.origin = Some(table.at().to_string().into());
         declaration.source = Source::of(table);
-        let mut tool = Self {
+        let tool = Self {
             at: table.at().clone(),
             name,
             is_complete: false,
@@ -200,26 +200,24 @@ impl ToolSection {
             input: Input::Broken,
             kind: Kind::Unknown,
         };
-        if let Some(word) = word
-            && let Some(tools) = tool.read_toolset(word, table, has_name)
-        {
-            return tools;
-        }
         match word {
-            Some(Word::OpenApi) => return vec![tool.read_openapi(table)],
-            Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
-            Some(Word::Command) => {
-                tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
+            Some(kind) => tool.read_kind(kind, table, has_name),
+            None => {
+                table.ignore_the_rest();
+                vec![tool]
             }
-            Some(Word::Http) => tool.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
-            _ => table.ignore_the_rest(),
         }
-        vec![tool]
     }
 
-    /// The tools of a toolset, if the kind is one.
-    fn read_toolset(&mut self, kind: Word, table: &Table<'_>, has_name: bool) -> Option<Vec<Self>> {
-        Some(match kind {
+    /// Reads the keys of the kind and those common to all.
+    fn read_kind(mut self, kind: Word, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        match kind {
+            Word::Sql => self.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
+            Word::Command => {
+                self.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)))
+            }
+            Word::Http => self.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
+            Word::OpenApi => vec![self.read_openapi(table)],
             Word::SqlExplore => {
                 table.explain("read_only", "a tool of the kind `sql_explore` always is");
                 self.read_of_toolset(table);
@@ -278,8 +276,7 @@ impl ToolSection {
                 let all = DeclaredWeb::read_all(table);
                 self.toolset(table, has_name, all, DeclaredWeb::declaration, Kind::Web)
             }
-            Word::Sql | Word::Command | Word::Http | Word::OpenApi => return None,
-        })
+        }
     }
 
     /// The document whose operations become tools. A name is their prefix.
@@ -357,7 +354,7 @@ impl ToolSection {
     }
 
     /// A table that declares one tool.
-    fn read_one(&mut self, table: &Table<'_>, kind: impl FnOnce(&Table<'_>) -> Kind) {
+    fn read_one(mut self, table: &Table<'_>, kind: impl FnOnce(&Table<'_>) -> Kind) -> Vec<Self> {
         let description = table
             .required("description", "\"What it does, and when to use it.\"")
             .and_then(|description| description.text());
@@ -391,6 +388,7 @@ impl ToolSection {
             );
         }
         self.declaration.dry_run = dry_run.unwrap_or(is_bounded);
+        vec![self]
     }
 
     /// The optional keys of all kinds.
