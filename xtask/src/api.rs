@@ -19,8 +19,7 @@ const MAX_ROOT: usize = 40;
 
 /// Fails if the API is not that of the snapshot.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let (path, now) = (workspace.root().join(FILE), list(workspace)?);
-    let kept = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    let (kept, now) = (workspace.read(FILE)?, list(workspace)?);
     let (before, after): (BTreeSet<_>, BTreeSet<_>) =
         (kept.lines().collect(), now.lines().collect());
     let gone = before.difference(&after).map(|line| format!("- {line}"));
@@ -64,8 +63,7 @@ fn list(workspace: &Workspace) -> Result<String, Problem> {
         }
         let name = name.replace('-', "_");
         let path = workspace.target().join("doc").join(format!("{name}.json"));
-        let read = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
-        let json: JsonValue = read.parse().map_err(|error| {
+        let json: JsonValue = workspace.read(&path)?.parse().map_err(|error| {
             Problem::new(format!("{}: {error}", path.display()), "delete the file, and try again")
         })?;
         let mut reader = Reader { workspace, json: &json, lines: BTreeSet::new() };

@@ -7,7 +7,7 @@ use crate::{
     counts::cpus,
     gateways,
     problem::Problem,
-    workspace::{Workspace, output, run as run_program, unreadable},
+    workspace::{Workspace, output, run as run_program},
 };
 
 const PAGE: &str = "docs/benchmarks.md";
@@ -99,7 +99,7 @@ pub(crate) fn write(
     let begin = format!("<!-- written by `cargo xtask {command}` -->\n");
     let end = format!("<!-- end of what is written by `cargo xtask {command}` -->\n");
     let path = workspace.root().join(page);
-    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    let text = workspace.read(&path)?;
     let parts = text
         .split_once(&begin)
         .and_then(|(before, rest)| rest.split_once(&end).map(|(_, after)| (before, after)));

@@ -1,13 +1,11 @@
 //! `docs/` as a book: its summary, the places that its links name, and the pages that mdBook makes.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use crate::{
+    links::links,
     problem::Problem,
-    workspace::{Workspace, run, unreadable},
+    workspace::{Workspace, run},
 };
 
 /// The version that is installed. It compiles in about two minutes of processor time.
@@ -16,19 +14,21 @@ const VERSION: &str = "0.5.4";
 /// Each page is in the summary once, and each link to a place in a page leads to a heading.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let folder = workspace.root().join("docs");
-    let summary = read(&folder.join("SUMMARY.md"))?;
+    let summary = workspace.read("docs/SUMMARY.md")?;
     let mut broken = Vec::new();
     for page in workspace.files(&["docs"], "md")? {
         let name = page.strip_prefix(&folder).unwrap_or(&page).display().to_string();
         if name != "SUMMARY.md" && summary.matches(&format!("]({name})")).count() != 1 {
             broken.push(format!("docs/SUMMARY.md must name {name} once"));
         }
-        for (file, place) in places(&read(&page)?) {
+        for (_, file, place) in links(&workspace.read(&page)?) {
+            let is_page = file.is_empty() || file.ends_with(".md");
+            let Some(place) = place.filter(|_| is_page) else { continue };
             let target = match file {
                 "" => page.clone(),
                 file => page.parent().unwrap_or(&folder).join(file),
             };
-            if !headings(&read(&target)?).any(|heading| heading == place) {
+            if !headings(&workspace.read(&target)?).any(|heading| heading == place) {
                 broken.push(format!("{name} links to {file}#{place}, and no heading is called so"));
             }
         }
@@ -54,19 +54,6 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Problem> {
     run(&mut mdbook, "correct the page that mdBook names")
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
-    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
-}
-
-/// The links of a page that name a place in a page.
-fn places(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.split("](").skip(1).filter_map(|rest| {
-        let (file, place) = rest.split_once(')')?.0.split_once('#')?;
-        (!file.contains("://") && (file.is_empty() || file.ends_with(".md")))
-            .then_some((file, place))
-    })
-}
-
 /// The places in a page: its headings, as GitHub and mdBook name them.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     text.lines()
@@ -85,11 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_and_headings_meet() {
-        assert_eq!(
-            places("[a](b.md#c-d) [e](#f) [g](h.md) [i](https://j#k)").collect::<Vec<_>>(),
-            [("b.md", "c-d"), ("", "f")]
-        );
+    fn headings_are_named_as_in_links() {
         let found: Vec<_> = headings("# `mcpServers` files\ntext\n## A, and b?").collect();
         assert_eq!(found, ["mcpservers-files", "a-and-b"]);
     }

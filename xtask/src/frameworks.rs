@@ -1,10 +1,6 @@
 //! Runs the programs of `examples/frameworks`, a separate workspace, and compares its page with them.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, fs, path::Path, process::Command};
 
 use crate::{
     example::Copy,
@@ -35,7 +31,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     for path in workspace.files(&[FOLDER], "txt")? {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let program = target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX));
-        prints(&mut workspace.program(program), &read(&path)?)?;
+        prints(&mut workspace.program(program), &workspace.read(&path)?)?;
     }
     clients(workspace, &folder)
 }
@@ -81,12 +77,12 @@ fn prints(program: &mut Command, expected: &str) -> Result<(), Problem> {
 
 /// Compares the snippets of the examples with the page.
 pub(crate) fn check_page(workspace: &Workspace) -> Result<(), Problem> {
-    let page = read(&workspace.root().join(PAGE))?;
+    let page = workspace.read(PAGE)?;
     let mut sources = workspace.files(&[FOLDER], "rs")?;
     sources.extend(["client.py", "client.ts"].map(|name| workspace.root().join(FOLDER).join(name)));
     let mut found = 0;
     for path in sources {
-        for snippet in snippets(&read(&path)?) {
+        for snippet in snippets(&workspace.read(&path)?) {
             found += 1;
             if !page.contains(&format!("```{}\n{snippet}```", language(&path))) {
                 return Err(Problem::new(
@@ -129,8 +125,4 @@ fn snippets(source: &str) -> Vec<String> {
         snippets.push(part.collect());
     }
     snippets
-}
-
-fn read(path: &PathBuf) -> Result<String, Problem> {
-    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
 }

@@ -1,13 +1,8 @@
 //! Third-party MCP gateways, for comparison with Toolcrib's.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use crate::{
-    packages::{self, Installed, unwritable},
-    peers,
-    problem::Problem,
-    workspace::Workspace,
-};
+use crate::{packages, peers, problem::Problem, workspace::Workspace};
 
 /// The exact versions, with the digest of each file.
 const PACKAGE: &str = "benches/gateways/package.json";
@@ -21,15 +16,16 @@ pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
 /// Installs the gateways into a separate folder, unless these versions are there. The peers must be
 /// installed: they provide the Node that runs both.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) = (folder(workspace), packages::texts(workspace, &[PACKAGE, LOCK])?);
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && folder.join("node").exists() {
-        eprintln!("the gateways are in {}", folder.display());
-        return Ok(());
-    }
-    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-    let node = peers::node(workspace);
-    packages::link(&node, &folder.join("node"))?;
-    packages::npm_ci(workspace, &folder, &node, [PACKAGE, LOCK])?;
-    installed.write(&pins)
+    let (folder, node) = (folder(workspace), peers::node(workspace));
+    let link = folder.join("node");
+    packages::once(
+        workspace,
+        &folder,
+        &[PACKAGE, LOCK],
+        || link.exists(),
+        || {
+            packages::link(&node, &link)?;
+            packages::npm_ci(workspace, &folder, &node, [PACKAGE, LOCK])
+        },
+    )
 }

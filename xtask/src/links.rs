@@ -1,12 +1,7 @@
 //! Checks the links between the repository's documents: the file exists, and a test that the label
 //! names too.
 
-use std::{fs, path::Path};
-
-use crate::{
-    problem::Problem,
-    workspace::{Workspace, unreadable},
-};
+use crate::{problem::Problem, workspace::Workspace};
 
 /// The folders with documents.
 const FOLDERS: [&str; 4] = [".", "crates", "docs", "examples"];
@@ -15,15 +10,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let documents = workspace.files(&FOLDERS, "md")?;
     let mut broken = Vec::new();
     for path in &documents {
-        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let text = workspace.read(path)?;
         let folder = path.parent().unwrap_or(workspace.root());
-        let shown = path.strip_prefix(workspace.root()).unwrap_or(path).display();
-        for (label, target) in links(&text) {
+        let shown = workspace.shown(path);
+        for (label, target, _) in links(&text).filter(|(_, target, _)| !target.is_empty()) {
             let file = folder.join(target);
             if !file.exists() {
                 broken.push(format!("{shown} links to {target}, which does not exist"));
             } else if let Some(test) = test_in(label)
-                && !has_function(&file, test)?
+                && !workspace.read(&file)?.contains(&format!("fn {test}("))
             {
                 broken.push(format!("{shown} names {label}, and {target} has no `fn {test}`"));
             }
@@ -37,13 +32,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     Err(Problem::new(broken.join("\n"), "use the current names of the file and the test"))
 }
 
-/// The labels of links to files, and the files, without fragments.
-fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
+/// The links of a page within the repository: the label, the file, which is empty for the page
+/// itself, and the place in it.
+pub(crate) fn links(text: &str) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
     text.match_indices("](").filter_map(|(at, opening)| {
         let label = text.get(..at)?.rsplit('[').next()?;
         let (target, _) = text.get(at + opening.len()..)?.split_once(')')?;
-        let file = target.split('#').next()?;
-        (!file.is_empty() && !file.contains("://")).then_some((label, file))
+        let (file, place) =
+            target.split_once('#').map_or((target, None), |(file, place)| (file, Some(place)));
+        (!file.contains("://")).then_some((label, file, place))
     })
 }
 
@@ -57,19 +54,17 @@ fn test_in(label: &str) -> Option<&str> {
     [package, modules, name].into_iter().all(is_name).then_some(name)
 }
 
-fn has_function(file: &Path, name: &str) -> Result<bool, Problem> {
-    let code = fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
-    Ok(code.contains(&format!("fn {name}(")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_files_are_looked_for() {
-        let text = "[a](b/c.md#d) and [e](#f), [g](https://h.example), `x[1](`";
-        assert_eq!(links(text).collect::<Vec<_>>(), [("a", "b/c.md")]);
+    fn a_link_has_a_label_a_file_and_a_place() {
+        let text = "[a](b/c.md#d) and [e](#f), [g](h.md), [i](https://j.example#k), `x[1](`";
+        assert_eq!(
+            links(text).collect::<Vec<_>>(),
+            [("a", "b/c.md", Some("d")), ("e", "", Some("f")), ("g", "h.md", None)]
+        );
     }
 
     #[test]
@@ -79,8 +74,5 @@ mod tests {
         for other in ["`Tool::call`", "decisions", "One call, there and back", "the Tool::call"] {
             assert_eq!(test_in(other), None, "{other}");
         }
-        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/links.rs");
-        assert!(has_function(&this, "test_in").is_ok_and(|is_there| is_there));
-        assert!(has_function(&this, concat!("test", "_out")).is_ok_and(|is_there| !is_there));
     }
 }

@@ -1,21 +1,14 @@
 //! Checks that `docs/dependencies.md` lists exactly the direct dependencies.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use crate::{
-    problem::Problem,
-    workspace::{Workspace, unreadable},
-};
+use crate::{problem::Problem, workspace::Workspace};
 
 /// The page that gives a reason for each dependency.
 const PAGE: &str = "docs/dependencies.md";
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let read = |name: &str| {
-        let path = workspace.root().join(name);
-        fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
-    };
-    let (manifest, page) = (read("Cargo.toml")?, read(PAGE)?);
+    let (manifest, page) = (workspace.read("Cargo.toml")?, workspace.read(PAGE)?);
     let (declared, described) = (declared(&manifest), described(&page));
     let missing = declared.iter().filter(|(name, version)| described.get(*name) != Some(*version));
     let gone = described.keys().filter(|name| !declared.contains_key(*name));

@@ -14,7 +14,6 @@ mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;
-mod crash;
 mod example;
 mod frameworks;
 mod gateways;
@@ -29,10 +28,9 @@ mod postgres;
 mod problem;
 mod prose;
 mod search_bench;
-mod sizes;
 mod small_examples;
+mod sources;
 mod steps;
-mod unsafe_code;
 mod workspace;
 
 use std::process::ExitCode;
@@ -40,7 +38,7 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, CRASH, DOCS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
+        COUNTS, DOCS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
         PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
@@ -66,8 +64,6 @@ Commands:
             proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  crash     processes with sessions, killed ten thousand times at every write and around every effect, and
-            damaged files; prints `N passed, N failed`
   docs      the API documentation, without warnings, and the public API
   api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
@@ -109,7 +105,6 @@ fn main() -> ExitCode {
         ["example"] => EXAMPLE,
         ["frameworks"] => FRAMEWORKS,
         ["otlp"] => OTLP,
-        ["crash"] => CRASH,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
         ["full"] => FULL,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    packages::{self, Installed},
+    packages,
     problem::Problem,
     workspace::{Workspace, run},
 };
@@ -25,14 +25,7 @@ fn folder(workspace: &Workspace) -> PathBuf {
 
 /// Installs the SDKs into a separate folder, unless these versions are there.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) = (folder(workspace), packages::texts(workspace, &[REQUIREMENTS])?);
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && packages::works(workspace, &folder) {
-        eprintln!("the SDKs are in {}", folder.display());
-        return Ok(());
-    }
-    packages::install(workspace, &folder, REQUIREMENTS)?;
-    installed.write(&pins)
+    packages::install_once(workspace, &folder(workspace), REQUIREMENTS)
 }
 
 /// Runs only the test that needs them.

@@ -8,11 +8,42 @@ use std::{
 
 use crate::{
     problem::Problem,
-    workspace::{Workspace, output, run, unreadable},
+    workspace::{Workspace, output, run},
 };
 
 /// Checks for the oldest Python that all lists support.
 const FITS: &str = "import ensurepip, sys, venv; assert sys.version_info >= (3, 11), sys.version";
+
+/// Installs into a folder, unless the last installation there had the current texts of these lists
+/// and still works. Their texts are recorded at the end, so an interrupted installation counts as
+/// not installed.
+pub(crate) fn once(
+    workspace: &Workspace,
+    folder: &Path,
+    lists: &[&str],
+    works: impl FnOnce() -> bool,
+    install: impl FnOnce() -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let record = folder.join("installed.txt");
+    let pins = lists.iter().map(|list| workspace.read(list)).collect::<Result<String, _>>()?;
+    if fs::read_to_string(&record).is_ok_and(|text| text == pins) && works() {
+        eprintln!("{} is up to date", folder.display());
+        return Ok(());
+    }
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    install()?;
+    fs::write(&record, pins).map_err(|error| unwritable(&record, &error))
+}
+
+/// [Installs](install) the packages of a list, unless these versions are there.
+pub(crate) fn install_once(
+    workspace: &Workspace,
+    folder: &Path,
+    list: &str,
+) -> Result<(), Problem> {
+    let works = || works(workspace, folder);
+    once(workspace, folder, &[list], works, || install(workspace, folder, list))
+}
 
 /// The interpreter with the packages, once [`install`] has run.
 pub(crate) fn interpreter(folder: &Path) -> PathBuf {
@@ -92,34 +123,6 @@ pub(crate) fn link(to: &Path, link: &Path) -> Result<(), Problem> {
         _ => std::os::unix::fs::symlink(to, link),
     }
     .map_err(|error| unwritable(link, &error))
-}
-
-/// The text of the lock files that were installed last into a folder. Written at the end, so an
-/// interrupted installation counts as not installed.
-pub(crate) struct Installed(PathBuf);
-
-impl Installed {
-    pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self(folder.join("installed.txt"))
-    }
-
-    pub(crate) fn is(&self, pins: &str) -> bool {
-        fs::read_to_string(&self.0).is_ok_and(|text| text == pins)
-    }
-
-    pub(crate) fn write(&self, pins: &str) -> Result<(), Problem> {
-        fs::write(&self.0, pins).map_err(|error| unwritable(&self.0, &error))
-    }
-}
-
-/// The concatenated texts of files of the workspace.
-pub(crate) fn texts(workspace: &Workspace, files: &[&str]) -> Result<String, Problem> {
-    let mut all = String::new();
-    for file in files {
-        let path = workspace.root().join(file);
-        all += &fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
-    }
-    Ok(all)
 }
 
 /// An error for a path in the target folder that cannot be written.

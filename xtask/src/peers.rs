@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    packages::{self, Installed},
+    packages,
     problem::Problem,
     workspace::{Workspace, output, run},
 };
@@ -27,17 +27,13 @@ pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
 
 /// Installs the peers into a separate folder, unless these versions are there.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) =
-        (folder(workspace), packages::texts(workspace, &[REQUIREMENTS, PACKAGE, LOCK])?);
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && packages::works(workspace, &folder) && node_works(workspace) {
-        eprintln!("the peers are in {}", folder.display());
-        return Ok(());
-    }
-    packages::install(workspace, &folder, REQUIREMENTS)?;
-    link_node(workspace, &folder)?;
-    packages::npm_ci(workspace, &folder, &node(workspace), [PACKAGE, LOCK])?;
-    installed.write(&pins)
+    let folder = folder(workspace);
+    let works = || packages::works(workspace, &folder) && node_works(workspace);
+    packages::once(workspace, &folder, &[REQUIREMENTS, PACKAGE, LOCK], works, || {
+        packages::install(workspace, &folder, REQUIREMENTS)?;
+        link_node(workspace, &folder)?;
+        packages::npm_ci(workspace, &folder, &node(workspace), [PACKAGE, LOCK])
+    })
 }
 
 /// Runs only the tests that need them.

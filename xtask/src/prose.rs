@@ -1,14 +1,9 @@
 //! Checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in
 //! comments.
 
-use std::{fs, path::Path};
-
 use regex_lite::Regex;
 
-use crate::{
-    problem::Problem,
-    workspace::{Workspace, unreadable},
-};
+use crate::{problem::Problem, workspace::Workspace};
 
 /// The phrases, each with its advice. `docs/style.md` has an example for each.
 const PHRASES: [(&str, &str); 13] = [
@@ -44,15 +39,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let mut found = Vec::new();
     let mut comments = Comments::new();
     for path in workspace.files(&[".", "crates", "docs", "examples"], "md")? {
-        let shown = relative(workspace, &path);
+        let shown = workspace.shown(&path);
         if !LEFT_OUT.contains(&shown.as_str()) {
-            let text = read(&path)?;
+            let text = workspace.read(&path)?;
             hits(&shown, text.lines().enumerate(), &phrases, &mut found);
             comments.add(text.lines(), &phrases);
         }
     }
     for path in workspace.files(&["crates", "examples", "benches", "testbed", "xtask"], "rs")? {
-        let (shown, text) = (relative(workspace, &path), read(&path)?);
+        let (shown, text) = (workspace.shown(&path), workspace.read(&path)?);
         comments.add(text.lines().map(str::trim).filter(|line| line.starts_with("//")), &phrases);
         if shown.contains("/src/") && shown.starts_with("crates/") {
             hits(&shown, visible(&text), &phrases, &mut found);
@@ -63,15 +58,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(found.join("\n"), "docs/style.md shows what to write instead"))
-}
-
-fn relative(workspace: &Workspace, path: &Path) -> String {
-    let relative = path.strip_prefix(workspace.root()).unwrap_or(path).display().to_string();
-    relative.trim_start_matches("./").to_owned()
-}
-
-fn read(path: &Path) -> Result<String, Problem> {
-    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
 }
 
 /// The lines of a source file that users read: documentation comments, and lines with a string.

@@ -1,8 +1,7 @@
 //! Measures the tool search on a public data set, which it installs.
 
 use crate::{
-    bench,
-    packages::{self, Installed},
+    bench, packages,
     problem::Problem,
     workspace::{Workspace, output, run},
 };
@@ -21,14 +20,7 @@ const FOLDER: &str = "import importlib.util as u; \
 
 /// Installs the data set into a separate folder, unless this version is there.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let folder = workspace.target().join("search-bench");
-    let pins = packages::texts(workspace, &[REQUIREMENTS])?;
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && packages::works(workspace, &folder) {
-        return Ok(());
-    }
-    packages::install(workspace, &folder, REQUIREMENTS)?;
-    installed.write(&pins)
+    packages::install_once(workspace, &workspace.target().join("search-bench"), REQUIREMENTS)
 }
 
 /// Writes the figures into the page.

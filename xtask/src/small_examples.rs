@@ -1,11 +1,11 @@
 //! Checks the crates of `examples/`: the output of each must equal its `expected.txt`. A crate
 //! without such a file is a library, and its tests run with all others.
 
-use std::{env, fs, path::PathBuf, process::Command};
+use std::{env, path::PathBuf, process::Command};
 
 use crate::{
     problem::Problem,
-    workspace::{Workspace, output, run, unreadable},
+    workspace::{Workspace, output, run},
 };
 
 /// Builds all programs of the workspace at once, and with their tests: otherwise common dependencies
@@ -31,7 +31,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     }
     build_programs(workspace)?;
     for path in expectations {
-        let expected = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+        let expected = workspace.read(&path)?;
         let folder = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
         let package = format!("example-{}", folder.to_string_lossy());
         eprintln!("$ {package}");

@@ -8,10 +8,10 @@ use std::{
 };
 
 use crate::{
-    api, attacks, bench, book, browser, cargo_deny, conformance, counts, crash, example,
-    frameworks, gateways, harm, links, listed, oracle, package, peers, postgres,
+    api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
+    gateways, harm, links, listed, oracle, package, peers, postgres,
     problem::Problem,
-    prose, search_bench, sizes, small_examples, unsafe_code,
+    prose, search_bench, small_examples, sources,
     workspace::{Workspace, run as run_program},
 };
 
@@ -23,8 +23,7 @@ pub(crate) struct Step {
 
 // Fast steps come first, so that a small mistake is found in seconds and not after a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
-const SIZES: Step = Step { name: "file sizes", check: sizes::check };
-const UNSAFE: Step = Step { name: "unsafe code", check: unsafe_code::check };
+const SOURCES: Step = Step { name: "Rust files", check: sources::check };
 const LINKS: Step = Step { name: "links", check: links::check };
 const BOOK_PAGES: Step = Step { name: "pages of the book", check: book::check };
 const BOOK_BUILT: Step = Step { name: "book", check: book::build };
@@ -47,7 +46,6 @@ const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
 const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
-const CRASHES: Step = Step { name: "crashes", check: crash::run };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
 const PACKAGE_TOOLS: Step = Step { name: "zig", check: package::install };
@@ -75,8 +73,7 @@ const SEARCH_WEIGHTS: Step = Step { name: "weights", check: search_bench::choose
 
 pub(crate) const TEST: &[Step] = &[
     FORMAT,
-    SIZES,
-    UNSAFE,
+    SOURCES,
     LINKS,
     PROSE_CHECK,
     BOOK_PAGES,
@@ -92,7 +89,7 @@ pub(crate) const TEST: &[Step] = &[
     CONFORMANCE_SAMPLE,
 ];
 pub(crate) const LINT: &[Step] =
-    &[FORMAT, SIZES, UNSAFE, LINKS, PROSE_CHECK, BOOK_PAGES, FRAMEWORKS_PAGE, DEPENDENCIES, CLIPPY];
+    &[FORMAT, SOURCES, LINKS, PROSE_CHECK, BOOK_PAGES, FRAMEWORKS_PAGE, DEPENDENCIES, CLIPPY];
 pub(crate) const PROSE: &[Step] = &[PROSE_CHECK];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
@@ -100,7 +97,6 @@ pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MA
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
-pub(crate) const CRASH: &[Step] = &[CRASHES];
 pub(crate) const DOCS: &[Step] = &[API_DOCS, PUBLIC_API];
 pub(crate) const API: &[Step] = &[PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];

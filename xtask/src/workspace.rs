@@ -60,6 +60,18 @@ impl Workspace {
         Ok(found)
     }
 
+    /// The text of a file, whose path may be relative to the root.
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, Problem> {
+        let path = self.root.join(path);
+        fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
+    }
+
+    /// A path relative to the root, for messages.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
+        relative.trim_start_matches("./").to_owned()
+    }
+
     /// A command that runs a program at the root.
     pub(crate) fn program(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());

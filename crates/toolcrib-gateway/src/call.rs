@@ -55,7 +55,7 @@ pub(super) async fn call(
     let answer = match Call::read(params) {
         Some(call) => {
             entry.tool = Some(Arc::clone(&call.name));
-            if gateway.audit.is_some() {
+            if gateway.config.audit.is_some() {
                 let arguments = Value::Object(call.arguments.clone());
                 entry.arguments = Some(args_digest(&call.name, &arguments));
             }
@@ -135,7 +135,7 @@ async fn answer(
     entry.code = result.code;
     entry.error = result.cause.clone();
     let gateway = &exchange.serving.gateway;
-    if gateway.log.is_some() {
+    if gateway.config.log.is_some() {
         entry.chars = Some(result.text.chars().count());
     }
     if result.is_ok()

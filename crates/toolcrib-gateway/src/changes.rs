@@ -130,7 +130,7 @@ pub(super) fn pass_on(
     let closing = serving.cancellation.clone();
     let current = Arc::clone(&serving.current);
     let mut replaced = current.replaced();
-    let redactor = serving.gateway.engine.redactor().clone();
+    let redactor = serving.gateway.config.engine.redactor().clone();
     let mut all = SelectAll::from_iter(notices.into_iter().map(announcements));
     serving.running.spawn(async move {
         loop {
@@ -139,7 +139,7 @@ pub(super) fn pass_on(
                 () = closing.cancelled() => return,
                 Ok(()) = replaced.changed() => {
                     let Some(session) = session.upgrade() else { return };
-                    let notices = session.notices(&current.shared().servers).await;
+                    let notices = session.notices(&current.shared().config.servers).await;
                     all = SelectAll::from_iter(notices.into_iter().map(announcements));
                     if offered.prompts && !client.notify(prompts_changed()).await {
                         return;

@@ -37,7 +37,7 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     let (server, prompt) = match text(&of, "type").as_deref() {
         Some("ref/prompt") => {
             let name = text(&of, "name").ok_or_else(wrong)?;
-            let found = prompts::find(&servers, &asked.serving.gateway.names, &name).await?;
+            let found = prompts::find(&servers, &asked.serving.gateway.config.names, &name).await?;
             of.insert("name".to_owned(), (*found.own).into());
             (found.server, Some(found.known))
         }

@@ -198,7 +198,7 @@ impl Exchange {
                 (Arc::as_ptr(&log).addr(), log, route)
             }
         };
-        let redactor = self.serving.gateway.engine.redactor().clone();
+        let redactor = self.serving.gateway.config.engine.redactor().clone();
         let client = Some(self.client.clone());
         Downstream { key, abilities, meta, redactor, log, client, route }
     }
@@ -213,7 +213,7 @@ impl Exchange {
         let Request { method, params, meta, .. } = request;
         let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
         let asked = Asked { exchange: self, port: &port };
-        let has_servers = !self.serving.gateway.servers.is_empty();
+        let has_servers = !self.serving.gateway.config.servers.is_empty();
         // Skills may be read from files: not before each call.
         let has_skills = || self.serving.gateway.has_skills(&self.caller.access);
         match method.as_str() {
@@ -256,7 +256,7 @@ impl Exchange {
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
-        let offered = match gateway.servers.is_empty() {
+        let offered = match gateway.config.servers.is_empty() {
             true => Offered::default(),
             false => Offered::of(&asked.servers().await?.all).await,
         };

@@ -77,12 +77,12 @@ impl Current {
 
     /// Changes of the menus from now on, also those by another configuration.
     pub(super) fn changes(self: &Arc<Self>) -> Changes {
-        self.shared().changes.of(Arc::clone(self))
+        self.shared().config.changes.of(Arc::clone(self))
     }
 
     /// The changes of the present configuration.
     pub(super) fn receivers(&self) -> Changes {
-        self.shared().changes.clone()
+        self.shared().config.changes.clone()
     }
 
     pub(super) fn serves(&self, routes: &Arc<Routes>) {
@@ -93,36 +93,13 @@ impl Current {
 }
 
 fn shared(
-    builder: GatewayBuilder,
+    mut config: GatewayBuilder,
     replaced: &watch::Sender<u64>,
     (metrics, waiting, links): (&Arc<Metrics>, &Arc<Waiting>, &Arc<Links>),
 ) -> Shared {
-    let GatewayBuilder {
-        engine,
-        mut changes,
-        servers,
-        unfenced,
-        names,
-        instructions,
-        working_dir,
-        log,
-        audit,
-        readiness,
-        drain,
-    } = builder;
-    changes.add(replaced.subscribe());
+    config.changes.add(replaced.subscribe());
     Shared {
-        engine,
-        changes,
-        servers,
-        unfenced,
-        names,
-        instructions,
-        working_dir,
-        log,
-        audit,
-        readiness,
-        drain,
+        config,
         metrics: Arc::clone(metrics),
         waiting: Arc::clone(waiting),
         links: Arc::clone(links),

@@ -69,7 +69,7 @@ impl Gateway {
         };
         routes.draining.cancel();
         drop(listener);
-        let (drain, requests) = (self.0.shared().drain, &self.0.requests);
+        let (drain, requests) = (self.0.shared().config.drain, &self.0.requests);
         requests.close();
         let _ = tokio::time::timeout(drain, requests.wait()).await;
         requests.reopen();

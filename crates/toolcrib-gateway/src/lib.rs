@@ -123,18 +123,7 @@ type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
 
 /// State shared by all connections of a gateway.
 struct Shared {
-    engine: Engine,
-    changes: Changes,
-    servers: Vec<McpClient>,
-    /// The servers whose texts are not fenced.
-    unfenced: HashSet<Arc<str>>,
-    names: ShownNames,
-    instructions: Option<String>,
-    working_dir: Option<PathBuf>,
-    log: Option<AccessLog>,
-    audit: Option<AccessLog>,
-    readiness: Readiness,
-    drain: Duration,
+    config: GatewayBuilder,
     metrics: Arc<Metrics>,
     /// The calls that wait for input.
     waiting: Arc<Waiting>,
@@ -175,7 +164,7 @@ impl Gateway {
 
     /// Its present engine.
     pub fn engine(&self) -> Engine {
-        self.0.shared().engine.clone()
+        self.0.shared().config.engine.clone()
     }
 
     fn serving(&self, cancellation: &CancellationToken) -> Serving {
@@ -217,7 +206,7 @@ impl Shared {
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
         options.reveal = access.reveal;
-        options.working_dir = self.working_dir.clone();
+        options.working_dir = self.config.working_dir.clone();
         options.source_timeout = Some(SOURCES_WITHIN);
         options.info.platform = Some("mcp".into());
         options
@@ -226,31 +215,31 @@ impl Shared {
     /// Whether a turn can begin for this access: its personality exists, and it may activate its
     /// skills.
     fn check(&self, access: &Access) -> Result<(), TurnError> {
-        self.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
+        self.config.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
     }
 
     /// Whether the engine has skills for this access; policy may still withhold all of them.
     fn has_skills(&self, access: &Access) -> bool {
-        !self.engine.skills_of(access.personality.as_deref()).is_empty()
+        !self.config.engine.skills_of(access.personality.as_deref()).is_empty()
     }
 
     /// Whether texts of a server are fenced for this access.
     fn fences(&self, access: &Access, server: &str) -> bool {
-        access.fence == Fence::Model && !self.unfenced.contains(server)
+        access.fence == Fence::Model && !self.config.unfenced.contains(server)
     }
 
     /// Counts a request, and writes a line of the access log.
     fn log(&self, entry: AccessEntry) {
         self.metrics.count(&entry);
-        let is_audited = self.audit.is_some() && entry.method == "tools/call";
-        if self.log.is_none() && !is_audited {
+        let is_audited = self.config.audit.is_some() && entry.method == "tools/call";
+        if self.config.log.is_none() && !is_audited {
             return;
         }
-        let entry = entry.cleaned(self.engine.redactor());
-        if let Some(log) = &self.log {
+        let entry = entry.cleaned(self.config.engine.redactor());
+        if let Some(log) = &self.config.log {
             log(&entry);
         }
-        if let Some(audit) = self.audit.as_ref().filter(|_| is_audited) {
+        if let Some(audit) = self.config.audit.as_ref().filter(|_| is_audited) {
             audit(&entry);
         }
     }
@@ -258,13 +247,13 @@ impl Shared {
     /// The server's instructions for the client's model: the operator's, those about fences, the
     /// active skills, and in a session, how to activate others.
     fn instructions(&self, access: &Access, in_session: bool, offered: &Offered) -> String {
-        let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
+        let mut lines = Vec::from_iter(self.config.instructions.as_deref().map(Cow::Borrowed));
         if access.fence == Fence::Model {
             lines.push(FENCE_NOTICE.into());
         }
         for (server, text) in &offered.instructions {
             // A server's text may be anybody's: it is data about its tools, fenced like a result.
-            let text = self.engine.redactor().text(text);
+            let text = self.config.engine.redactor().text(text);
             let text: String = harmless(&text).chars().take(MOST_INSTRUCTIONS).collect();
             let text = match self.fences(access, server) {
                 true => fence(server, &text),
@@ -272,7 +261,7 @@ impl Shared {
             };
             lines.push(format!("MCP server `{server}` describes itself:\n{text}").into());
         }
-        let skills = self.engine.skills_of(access.personality.as_deref());
+        let skills = self.config.engine.skills_of(access.personality.as_deref());
         let active = |id: &SkillId| skills.get(id.as_str());
         let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
         let once = access.skills.iter().enumerate().filter(|(at, id)| !named_before(*at, *id));
@@ -305,6 +294,7 @@ pub struct GatewayBuilder {
     engine: Engine,
     changes: Changes,
     servers: Vec<McpClient>,
+    /// The servers whose texts are not fenced.
     unfenced: HashSet<Arc<str>>,
     names: ShownNames,
     instructions: Option<String>,

@@ -54,7 +54,7 @@ pub(super) async fn list(
     log(&|entry| match &step {
         Ok(step) => {
             entry.turn_id = Some(Arc::clone(&step.turn_id));
-            if exchange.serving.gateway.log.is_some() {
+            if exchange.serving.gateway.config.log.is_some() {
                 describe(&step.iteration, entry);
             }
         }
@@ -63,7 +63,7 @@ pub(super) async fn list(
     let step = step.map_err(|error| refusal(&error))?;
     let menu = step.iteration.menu();
     let gateway = &exchange.serving.gateway;
-    let names = gateway.names.of(menu, exchange.caller.access.max_name_chars);
+    let names = gateway.config.names.of(menu, exchange.caller.access.max_name_chars);
     let tools = menu.tools().iter().zip(names).map(|(tool, name)| {
         let mut tool = wire::tool(tool, output_schema(tool));
         if let Cow::Owned(name) = name {

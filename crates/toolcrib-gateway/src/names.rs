@@ -80,7 +80,7 @@ pub(super) async fn find(asked: &Asked<'_>, name: Arc<str>) -> Result<(Step, Arc
     let is_known = |step: &Step, name: &str| {
         step.iteration.menu().get(name).is_some() || step.iteration.withheld().is_away(name)
     };
-    let names = &asked.serving.gateway.names;
+    let names = &asked.serving.gateway.config.names;
     let step = asked.step(Purpose::Call(&name)).await?;
     if is_known(&step, &name) {
         return Ok((step, name));

@@ -36,8 +36,8 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
     if lists.is_none_offered {
         return Err(no_method("prompts/list"));
     }
-    let redactor = asked.serving.gateway.engine.redactor();
-    let names = &asked.serving.gateway.names;
+    let redactor = asked.serving.gateway.config.engine.redactor();
+    let names = &asked.serving.gateway.config.names;
     let (mut items, mut taken) = (Vec::new(), HashSet::new());
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         for item in list.iter() {
@@ -68,7 +68,8 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = asked.servers().await?;
-    let Found { server, own, known } = find(&servers, &asked.serving.gateway.names, &name).await?;
+    let Found { server, own, known } =
+        find(&servers, &asked.serving.gateway.config.names, &name).await?;
     let arguments = match params.remove("arguments") {
         Some(Value::Object(arguments)) => arguments,
         _ => Map::new(),

@@ -111,7 +111,7 @@ pub(super) async fn list(
         }));
     }
     let key = if kind == AssetKind::Templates { "uriTemplate" } else { "uri" };
-    let redactor = asked.serving.gateway.engine.redactor();
+    let redactor = asked.serving.gateway.config.engine.redactor();
     let mut seen: HashSet<_> = own.iter().map(|resource| resource.uri.clone()).collect();
     let own = own.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
     let mut items = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -252,7 +252,7 @@ pub(super) async fn subscribed(
         .and_then(|details| wire::protocol_error(details.meta.as_deref()?))
     {
         Some((code, data)) => {
-            let redactor = asked.serving.gateway.engine.redactor();
+            let redactor = asked.serving.gateway.config.engine.redactor();
             ErrorData::new(Code(code), redactor.text(&error.message).into_owned(), data)
         }
         None => ErrorData::internal_error(error.message, None),

@@ -193,7 +193,8 @@ impl Routes {
             }
             READY => {
                 let gateway = gateway();
-                let (status, answer) = readiness(&gateway.servers, gateway.readiness, is_known());
+                let (status, answer) =
+                    readiness(&gateway.config.servers, gateway.config.readiness, is_known());
                 reply::json(status, answer.to_string())
             }
             METRICS if is_known() => {
@@ -204,8 +205,11 @@ impl Routes {
                     self.verified.lock().values().map(|door| door.sessions.len()).sum();
                 let sessions = declared + verified;
                 let metrics = self.serving.current.metrics();
-                let text =
-                    metrics.text(&gateway.servers, sessions, self.serving.current.requests.len());
+                let text = metrics.text(
+                    &gateway.config.servers,
+                    sessions,
+                    self.serving.current.requests.len(),
+                );
                 let mut answer = reply::whole(StatusCode::OK, text);
                 let kind = HeaderValue::from_static(metrics::TEXT);
                 answer.headers_mut().insert(CONTENT_TYPE, kind);

@@ -55,7 +55,7 @@ impl Asked<'_> {
             step = self.step(Purpose::Call("")) => step,
         };
         let step = step.map_err(|error| refusal(&error))?;
-        let all = reached(&step.iteration, &step.identity, &self.serving.gateway.servers);
+        let all = reached(&step.iteration, &step.identity, &self.serving.gateway.config.servers);
         Ok(Servers { step, all })
     }
 }

@@ -88,7 +88,7 @@ impl Session {
             key: Arc::as_ptr(&log).addr(),
             abilities,
             meta: Map::new(),
-            redactor: serving.gateway.engine.redactor().clone(),
+            redactor: serving.gateway.config.engine.redactor().clone(),
             log,
             client: None,
             route: Route::None,
@@ -100,7 +100,7 @@ impl Session {
             .ends_conversation()
             .client(Arc::clone(&client) as Arc<dyn ClientPort>)
             .events(events.clone());
-        let turn = serving.gateway.engine.turn(options)?;
+        let turn = serving.gateway.config.engine.turn(options)?;
         let ended = CancellationToken::new();
         let session = Self {
             id: Arc::clone(id),
@@ -138,7 +138,7 @@ impl Session {
                 .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
                 .events(self.events.clone());
             options.skills = skills;
-            gateway.engine.turn(options)
+            gateway.config.engine.turn(options)
         };
         // A skill may be gone, or not permitted any more.
         let turn = begin(self.skills.lock().clone());
@@ -292,7 +292,7 @@ impl Asked<'_> {
                     .reveal(Reveal::CallTool)
                     .client(Arc::clone(self.port))
                     .events(events.clone());
-                let mut turn = serving.gateway.engine.turn(options)?;
+                let mut turn = serving.gateway.config.engine.turn(options)?;
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;
                 let iteration = turn.offer(listed).await?;
                 let turn_id = Arc::clone(turn.turn_id());

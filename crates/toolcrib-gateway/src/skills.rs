@@ -95,7 +95,7 @@ pub(super) fn listed(asked: &Asked<'_>) -> Vec<Resource> {
 /// The skills of a kind that the caller may activate.
 fn permitted(asked: &Asked<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<Skill>> {
     let (gateway, access) = (&asked.serving.gateway, &asked.caller.access);
-    let skills = gateway.engine.skills_of(access.personality.as_deref());
+    let skills = gateway.config.engine.skills_of(access.personality.as_deref());
     let may_activate = |skill: &&Arc<Skill>| {
         let access = access.as_ref().clone().skill(skill.id.clone());
         gateway.check(&access).is_ok()
@@ -120,7 +120,7 @@ async fn served(
     only: Option<&str>,
 ) -> Result<Option<Served>, ErrorData> {
     let Some(frontmatter) = frontmatter(asked, skill) else { return Ok(None) };
-    let redactor = asked.serving.gateway.engine.redactor().clone();
+    let redactor = asked.serving.gateway.config.engine.redactor().clone();
     let manifest = manifest(&frontmatter, skill, asked.era.session().is_some());
     let manifest = redactor.text(&manifest).into_owned().into_bytes();
     let mut files = BTreeMap::from([(SKILL_MD.to_owned(), manifest)]);
@@ -165,7 +165,7 @@ fn contents(
 /// The name and description; `None` if the id is not a name of the format.
 fn frontmatter(asked: &Asked<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
     let name = skill.id.as_str();
-    let description = asked.serving.gateway.engine.redactor().text(&skill.description);
+    let description = asked.serving.gateway.config.engine.redactor().text(&skill.description);
     let description: String = description.chars().take(MOST_SKILL_DESCRIPTION).collect();
     is_skill_name(name).then(|| SkillFrontmatter::new(name, description))
 }

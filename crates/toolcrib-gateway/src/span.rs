@@ -20,7 +20,7 @@ impl CallSpan {
             let traceparent =
                 exchange.port.meta().and_then(|meta| meta.get("traceparent")?.as_str());
             let request = RequestSpan::open(
-                exchange.serving.gateway.engine.events(),
+                exchange.serving.gateway.config.engine.events(),
                 &exchange.id,
                 entry.session.as_deref(),
                 entry.protocol.as_deref().unwrap_or_default(),

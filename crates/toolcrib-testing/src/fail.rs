@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use parking_lot::{Mutex, MutexGuard};
-
 use serde_json::Value;
 
 /// Fails the calling test.
@@ -11,11 +9,6 @@ use serde_json::Value;
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 pub(crate) fn fail(why: impl Display) -> ! {
     panic!("{why}")
-}
-
-/// Ignores poisoning, for locks that a failed test left.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 /// The length at which texts are truncated in failures.

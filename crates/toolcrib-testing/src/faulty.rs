@@ -1,22 +1,13 @@
 //! A provider that fails on purpose.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    future::pending,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, future::pending, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
 use tokio::time::sleep;
 use toolcrib_core::{DiscoveryError, ListContext, Listing, Tool, ToolProvider};
 
-use crate::fail::{fail, lock};
+use crate::{count::Count, fail::fail};
 
 /// The fault of one listing. Faults ignore cancellation: an engine must not wait for a source that
 /// ignores it, and that is part of the test.
@@ -75,21 +66,21 @@ struct State {
     script: Mutex<VecDeque<Fault>>,
     afterwards: Mutex<Option<Fault>>,
     asked: Mutex<Vec<ListContext>>,
-    pending: AtomicUsize,
+    pending: Count,
 }
 
 impl FaultyProvider {
     /// Adds the fault of the next listing.
     #[must_use]
     pub fn then(self, fault: Fault) -> Self {
-        lock(&self.state.script).push_back(fault);
+        self.state.script.lock().push_back(fault);
         self
     }
 
     /// Sets the fault of all later listings, instead of none.
     #[must_use]
     pub fn always(self, fault: Fault) -> Self {
-        *lock(&self.state.afterwards) = Some(fault);
+        *self.state.afterwards.lock() = Some(fault);
         self
     }
 
@@ -100,22 +91,22 @@ impl FaultyProvider {
 
     /// The number of listings.
     pub fn listings(&self) -> usize {
-        lock(&self.state.asked).len()
+        self.state.asked.lock().len()
     }
 
     /// The contexts of the listings, in order.
     pub fn asked(&self) -> Vec<ListContext> {
-        lock(&self.state.asked).clone()
+        self.state.asked.lock().clone()
     }
 
     /// The number of pending listings: neither finished nor dropped.
     pub fn pending(&self) -> usize {
-        self.state.pending.load(Ordering::SeqCst)
+        self.state.pending.now()
     }
 
     fn next(&self) -> Fault {
-        let scripted = lock(&self.state.script).pop_front();
-        scripted.or_else(|| lock(&self.state.afterwards).clone()).unwrap_or(Fault::None)
+        let scripted = self.state.script.lock().pop_front();
+        scripted.or_else(|| self.state.afterwards.lock().clone()).unwrap_or(Fault::None)
     }
 }
 
@@ -137,11 +128,11 @@ impl ToolProvider for FaultyProvider {
     }
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
-        lock(&self.state.asked).push(cx.clone());
+        self.state.asked.lock().push(cx.clone());
         match perform(self.next(), Arc::clone(&self.inner), cx) {
             now @ Listing::Now(_) => now,
             Listing::Later(future) => {
-                let pending = Pending::begin(&self.state);
+                let pending = self.state.pending.begin();
                 Listing::later(async move {
                     let _pending = pending;
                     future.await
@@ -174,20 +165,5 @@ fn perform(fault: Fault, inner: Arc<dyn ToolProvider>, cx: &ListContext) -> List
                 perform(*fault, inner, &cx).wait().await
             })
         }
-    }
-}
-
-struct Pending(Arc<State>);
-
-impl Pending {
-    fn begin(state: &Arc<State>) -> Self {
-        state.pending.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(state))
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.0.pending.fetch_sub(1, Ordering::SeqCst);
     }
 }

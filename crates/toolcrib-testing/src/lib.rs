@@ -37,6 +37,7 @@
 
 mod clock;
 mod contract;
+mod count;
 mod fail;
 mod faulty;
 mod history;

@@ -8,10 +8,7 @@ use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 use toolcrib_core::{Event, EventKind, Events};
 
-use crate::{
-    clock::PATIENCE,
-    fail::{fail, lock},
-};
+use crate::{clock::PATIENCE, fail::fail};
 
 /// The maximum number of characters of an event's fields in a record.
 const LONGEST: usize = 300;
@@ -69,19 +66,19 @@ impl EventRecorder {
     pub fn listener(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let record = Arc::clone(&self.0);
         move |event| {
-            lock(&record.events).push(event.clone());
+            record.events.lock().push(event.clone());
             record.news.notify_waiters();
         }
     }
 
     /// All events, in order.
     pub fn events(&self) -> Vec<Event> {
-        lock(&self.0.events).clone()
+        self.0.events.lock().clone()
     }
 
     /// The names of all events, in order.
     pub fn names(&self) -> Vec<&'static str> {
-        lock(&self.0.events).iter().map(|event| event.kind.name()).collect()
+        self.0.events.lock().iter().map(|event| event.kind.name()).collect()
     }
 
     /// The matching events, in order.
@@ -102,7 +99,7 @@ impl EventRecorder {
 
     /// Clears the record.
     pub fn clear(&self) {
-        lock(&self.0.events).clear();
+        self.0.events.lock().clear();
     }
 
     /// Waits for a matching event, and returns the first; an event in the record counts too. Needs

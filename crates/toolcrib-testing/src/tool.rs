@@ -1,13 +1,6 @@
 //! A tool that records its calls.
 
-use std::{
-    fmt,
-    future::pending,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{fmt, future::pending, sync::Arc};
 
 use parking_lot::Mutex;
 
@@ -17,7 +10,7 @@ use toolcrib_core::{
     ErrorCode, IntoToolOutput, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolOutput,
 };
 
-use crate::fail::{fail, lock};
+use crate::{count::Count, fail::fail};
 
 /// A test tool: accepts any object, returns `ran`, and records its arguments.
 ///
@@ -48,7 +41,7 @@ pub struct TestTool {
 struct State {
     reply: Mutex<Reply>,
     calls: Mutex<Vec<Value>>,
-    running: AtomicUsize,
+    running: Count,
 }
 
 type Reaction = dyn Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync;
@@ -114,7 +107,7 @@ impl TestTool {
     }
 
     fn replies(self, reply: Reply) -> Self {
-        *lock(&self.state.reply) = reply;
+        *self.state.reply.lock() = reply;
         self
     }
 
@@ -125,12 +118,12 @@ impl TestTool {
 
     /// The arguments of each call that reached the body, in order. Denied calls do not count.
     pub fn calls(&self) -> Vec<Value> {
-        lock(&self.state.calls).clone()
+        self.state.calls.lock().clone()
     }
 
     /// The number of running bodies. It is 0 after a run has ended.
     pub fn running(&self) -> usize {
-        self.state.running.load(Ordering::SeqCst)
+        self.state.running.now()
     }
 
     /// Fails if a call reached the body.
@@ -164,9 +157,9 @@ impl ToolBody for Body {
         args: Value,
         _cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        lock(&self.0.calls).push(args.clone());
-        let reply = lock(&self.0.reply).clone();
-        let running = Running::begin(&self.0);
+        self.0.calls.lock().push(args.clone());
+        let reply = self.0.reply.lock().clone();
+        let running = self.0.running.begin();
         Box::pin(async move {
             let _running = running;
             match reply {
@@ -176,20 +169,5 @@ impl ToolBody for Body {
                 Reply::Never => pending().await,
             }
         })
-    }
-}
-
-struct Running(Arc<State>);
-
-impl Running {
-    fn begin(state: &Arc<State>) -> Self {
-        state.running.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(state))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -9,11 +9,7 @@ use super::{
     COMMAND, MATRIX,
     results::{Run, Scenario},
 };
-use crate::{
-    packages::unwritable,
-    problem::Problem,
-    workspace::{Workspace, unreadable},
-};
+use crate::{packages::unwritable, problem::Problem, workspace::Workspace};
 
 const FILE: &str = "xtask/conformance/expected-failures.txt";
 
@@ -36,8 +32,7 @@ struct Failure {
 
 impl Expected {
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, Problem> {
-        let path = workspace.root().join(FILE);
-        Ok(Self::parse(&fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?))
+        Ok(Self::parse(&workspace.read(FILE)?))
     }
 
     fn parse(text: &str) -> Self {

@@ -13,7 +13,7 @@ use std::{
 
 use self::{expected::Expected, results::Run};
 use crate::{
-    packages::{self, Installed, unwritable},
+    packages::{self, unwritable},
     peers,
     problem::Problem,
     small_examples::{build_programs, program},
@@ -56,27 +56,19 @@ fn fastmcp(workspace: &Workspace) -> PathBuf {
 /// Installs the suite and the packages of its fixture, unless these versions are there. The peers
 /// must be installed: they provide the Node that runs it.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) = (folder(workspace), packages::texts(workspace, &[PACKAGE, LOCK])?);
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) {
-        eprintln!("the conformance suite is in {}", folder.display());
-        return Ok(());
-    }
-    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-    packages::npm_ci(workspace, &folder, &peers::node(workspace), [PACKAGE, LOCK])?;
-    installed.write(&pins)
+    let folder = folder(workspace);
+    packages::once(
+        workspace,
+        &folder,
+        &[PACKAGE, LOCK],
+        || true,
+        || packages::npm_ci(workspace, &folder, &peers::node(workspace), [PACKAGE, LOCK]),
+    )
 }
 
 /// Installs FastMCP, whose proxy is measured for comparison.
 pub(crate) fn install_fastmcp(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) = (fastmcp(workspace), packages::texts(workspace, &[REQUIREMENTS])?);
-    let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && packages::works(workspace, &folder) {
-        eprintln!("FastMCP is in {}", folder.display());
-        return Ok(());
-    }
-    packages::install(workspace, &folder, REQUIREMENTS)?;
-    installed.write(&pins)
+    packages::install_once(workspace, &fastmcp(workspace), REQUIREMENTS)
 }
 
 /// Runs the columns for CI, and compares them with the expected failures.

@@ -7,7 +7,7 @@ use tinyjson::JsonValue;
 use super::{COMMAND, PACKAGE, results::Run};
 use crate::{
     example::{field, text},
-    packages::{self, unwritable},
+    packages::unwritable,
     problem::Problem,
     workspace::Workspace,
 };
@@ -41,13 +41,13 @@ struct Versions {
 
 impl Versions {
     fn read(workspace: &Workspace) -> Result<Self, Problem> {
-        let package = packages::texts(workspace, &[PACKAGE])?;
+        let package = workspace.read(PACKAGE)?;
         let package: JsonValue = package.parse().unwrap_or(JsonValue::Null);
         let dependencies = field(&package, "dependencies");
         let version = |name: &str| {
             dependencies.and_then(|all| text(all, name)).unwrap_or_default().to_owned()
         };
-        let fastmcp = packages::texts(workspace, &[FASTMCP])?;
+        let fastmcp = workspace.read(FASTMCP)?;
         let fastmcp = fastmcp.lines().find_map(|line| line.strip_prefix("fastmcp=="));
         Ok(Self {
             suite: version("@modelcontextprotocol/conformance"),

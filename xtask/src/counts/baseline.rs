@@ -3,10 +3,7 @@ use std::{collections::HashMap, fs};
 use tinyjson::JsonValue;
 
 use super::{Count, Counts, Machine};
-use crate::{
-    problem::Problem,
-    workspace::{Workspace, unreadable},
-};
+use crate::{problem::Problem, workspace::Workspace};
 
 /// Its path.
 pub(super) const FILE: &str = "benches/baseline.json";
@@ -21,9 +18,7 @@ type Object = HashMap<String, JsonValue>;
 
 impl Baseline {
     pub(super) fn read(workspace: &Workspace) -> Result<Self, Problem> {
-        let path = workspace.root().join(FILE);
-        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
-        Self::parse(&text).ok_or_else(|| {
+        Self::parse(&workspace.read(FILE)?).ok_or_else(|| {
             Problem::new(
                 format!("{FILE} is not in the format of `cargo xtask counts --bless`"),
                 "restore it from the last commit, or write it again with that command",

@@ -11,7 +11,7 @@ use tinyjson::JsonValue;
 use super::{Count, Counts, baseline::whole};
 use crate::{
     problem::Problem,
-    workspace::{Workspace, output, run, unreadable},
+    workspace::{Workspace, output, run},
 };
 
 /// This step's folder in cargo's target folder; callgrind's own files are `NAME.out`.
@@ -90,7 +90,7 @@ impl Program {
         valgrind.arg(format!("--callgrind-out-file={}", file.display()));
         valgrind.arg(&self.0).arg(name).env("GLIBC_TUNABLES", TUNABLES);
         let said = output(&mut valgrind, BROKEN)?;
-        let counted = fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
+        let counted = workspace.read(&file)?;
         let instructions = counted.lines().find_map(|line| line.strip_prefix("totals:"));
         let count = || {
             let said: HashMap<String, JsonValue> =

@@ -18,7 +18,7 @@ use std::{
 pub(crate) use self::target::Target;
 use self::trial::Trial;
 use crate::{
-    packages::{self, Installed, unwritable},
+    packages::{self, unwritable},
     peers,
     problem::Problem,
     workspace::{Workspace, output, run, unreadable},
@@ -55,13 +55,7 @@ impl Built<'_> {
 
 /// Installs the tools into a separate folder, unless these versions are there; and Node.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
-    let (folder, pins) = (tools(workspace), packages::texts(workspace, &[REQUIREMENTS])?);
-    let installed = Installed::in_folder(&folder);
-    if !installed.is(&pins) || !packages::works(workspace, &folder) {
-        fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-        packages::install(workspace, &folder, REQUIREMENTS)?;
-        installed.write(&pins)?;
-    }
+    packages::install_once(workspace, &tools(workspace), REQUIREMENTS)?;
     peers::install(workspace)
 }
 
@@ -166,7 +160,7 @@ fn tools(workspace: &Workspace) -> PathBuf {
 }
 
 fn version(workspace: &Workspace) -> Result<String, Problem> {
-    let manifest = packages::texts(workspace, &["Cargo.toml"])?;
+    let manifest = workspace.read("Cargo.toml")?;
     let line = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
     let version = line.and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);
     version.ok_or_else(|| Problem::new("Cargo.toml has no version", "write one"))

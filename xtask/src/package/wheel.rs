@@ -33,7 +33,7 @@ pub(super) fn write(built: &Built<'_>) -> Result<PathBuf, Problem> {
              License-Expression: MIT OR Apache-2.0\n{licenses}\
              Project-URL: Source, {SOURCE}\nRequires-Python: >=3.8\n\
              Description-Content-Type: text/markdown\n\n{}",
-            with_full_links(&packages::texts(workspace, &["README.md"])?)
+            with_full_links(&workspace.read("README.md")?)
         ),
     )?;
     let python = packages::interpreter(&tools(workspace));

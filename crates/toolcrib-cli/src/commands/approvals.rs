@@ -5,13 +5,12 @@ use toolcrib_core::{ApprovalGrant, ApprovalStoreError, CancellationToken};
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose,
+    Problem, blocking,
     consent::{ask, can_ask},
-    load,
-    sessions::on_store,
+    sessions::{inspected, on_store},
 };
 use crate::{
-    args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, Global, Look},
+    args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, Global},
     exit::{self, Exit},
     output::{self, ApprovalsJson, DecisionJson},
 };
@@ -22,7 +21,7 @@ pub(super) async fn approvals(
     command: Option<ApprovalsCommand>,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = project(global, &cancellation).await?;
+    let project = inspected(global, &cancellation).await?;
     match command.unwrap_or(ApprovalsCommand::List(list)) {
         ApprovalsCommand::List(ApprovalsArgs { all }) => {
             let (reviews, grants) = listed(&project, all).await?;
@@ -62,7 +61,7 @@ pub(super) async fn approve(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let ApproveArgs { id, time, conditions, any_arguments, yes } = args;
-    let project = project(global, &cancellation).await?;
+    let project = inspected(global, &cancellation).await?;
     let approvals = required(&project, &id).await?;
     let (shown, of) = (approvals.clone(), id.clone());
     let review = on_approvals(move || shown.get(&of)).await?;
@@ -106,7 +105,7 @@ pub(super) async fn deny(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let DenyArgs { id, reason } = args;
-    let project = project(global, &cancellation).await?;
+    let project = inspected(global, &cancellation).await?;
     let approvals = required(&project, &id).await?;
     let settled = on_approvals(move || approvals.deny(&id, reason.map(Into::into))).await?;
     if global.json {
@@ -132,13 +131,8 @@ fn tell_limits(global: &Global, project: &Project) {
     }
 }
 
-/// The project, without starting any part of it.
-async fn project(global: &Global, cancellation: &CancellationToken) -> Result<Project, Problem> {
-    let purpose = Purpose::Look(Look { offline: true });
-    load(global, purpose, ChosenModel::default(), cancellation).await
-}
-
-async fn existing(project: &Project) -> Result<Option<Approvals>, Problem> {
+/// The approvals, unless none are stored.
+pub(super) async fn existing(project: &Project) -> Result<Option<Approvals>, Problem> {
     let approvals = project.approvals().clone();
     on_store(move || approvals.open_existing()).await
 }
@@ -152,6 +146,5 @@ async fn required(project: &Project, id: &str) -> Result<Approvals, Problem> {
 pub(super) async fn on_approvals<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApprovalError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|error| Problem::failed("internal", error.to_string()))??)
+    Ok(blocking(work).await??)
 }

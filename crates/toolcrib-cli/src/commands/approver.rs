@@ -8,7 +8,11 @@ use toolcrib_approvals::{Approvals, ParkingApprover, Review, TerminalApprover};
 use toolcrib_core::Approver;
 use toolcrib_project::Project;
 
-use super::{Problem, approvals::on_approvals, sessions::on_store};
+use super::{
+    Problem,
+    approvals::{existing, on_approvals},
+    sessions::on_store,
+};
 use crate::output;
 
 /// The terminal of this process. Its clones ask one question at a time.
@@ -72,9 +76,4 @@ pub(super) async fn waiting(project: &Project, session: &str) -> Result<Vec<Revi
     let listed = on_approvals(move || approvals.list(false)).await?;
     let of_session = |review: &Review| review.stored.call.session.as_deref() == Some(session);
     Ok(listed.into_iter().filter(|review| &*review.state == "open" && of_session(review)).collect())
-}
-
-async fn existing(project: &Project) -> Result<Option<Approvals>, Problem> {
-    let approvals = project.approvals().clone();
-    on_store(move || approvals.open_existing()).await
 }

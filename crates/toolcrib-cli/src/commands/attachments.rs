@@ -11,7 +11,6 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
-use toolcrib_config::suggest;
 use toolcrib_core::{
     Attachment, Attachments, CancellationToken, ClientHandle, Tool, ToolCall, ToolContext,
     ToolError,
@@ -20,7 +19,7 @@ use toolcrib_engine::Engine;
 use toolcrib_mcp::{__internal::McpRequest, McpClient};
 use toolcrib_project::Project;
 
-use super::{Problem, catalog::identity, menu};
+use super::{Problem, catalog::identity, mcp, menu};
 use crate::args::Situation;
 
 /// The beginning of a resource.
@@ -95,13 +94,7 @@ impl Reader<'_> {
 
     /// Reads a resource as a call of a tool of the server: rules, approvals and events apply.
     async fn resource(&self, name: &str, uri: &str) -> Result<Vec<Attachment>, Problem> {
-        let servers = self.project.mcp_servers();
-        let server = servers.iter().find(|server| *server.name().as_str() == *name);
-        let server = server.ok_or_else(|| {
-            let known = servers.iter().map(|server| server.name().as_str());
-            let help = suggest::help(name, "MCP servers", known);
-            Problem::usage(format!("unknown MCP server {}; {help}", suggest::quoted([name])))
-        })?;
+        let server = mcp::find(self.project, name)?;
         let client = server.client().map_err(|error| Problem::usage(error.to_string()))?;
         let client = client.on_behalf_of(&identity(&self.situation.whom));
         let found = Arc::<Mutex<Vec<Attachment>>>::default();

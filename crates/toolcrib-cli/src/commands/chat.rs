@@ -266,6 +266,6 @@ impl<'a> Chat<'a> {
         let engine = self.conversation.agent().engine();
         let mut turn =
             menu::turn_of(self.project, engine, &self.conversation.situation, cancellation)?;
-        menu::look(&mut turn).await
+        Ok(turn.iteration().await?)
     }
 }

@@ -6,7 +6,7 @@ use super::{ChosenModel, Problem, Purpose, engine, lint::of_skills, load};
 use crate::{
     args::{Global, Look},
     exit::{self, Exit},
-    output::{self, CheckJson},
+    output,
 };
 
 pub(super) async fn check(
@@ -20,7 +20,7 @@ pub(super) async fn check(
         output::warnings(project.program_warnings(), true);
     }
     if global.json {
-        output::json(&CheckJson::from(&project));
+        output::json(&output::checked(&project));
     } else {
         let of_skills = of_skills(&project).await?;
         let tools = project.tools().iter().chain(&of_skills).cloned().collect();

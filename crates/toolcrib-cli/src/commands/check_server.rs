@@ -14,7 +14,7 @@ use toolcrib_core::{
     CancellationToken, Catalog, DefinitionCheck, Identity, Reason, Tool, WithheldTool,
 };
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_lint::{Finding, LintTool, Linter, Rule};
+use toolcrib_lint::{Finding, LintTool, Linter};
 use toolcrib_mcp::{
     __internal::{AssetKind, ONLY_AS_TASK, renamed},
     Handshake, McpClient, mcp_client,
@@ -24,6 +24,7 @@ use toolcrib_mcp::{
 use super::{
     Problem,
     install::here,
+    lint::linter,
     mcp::unless_cancelled,
     server_words::{self, Target},
 };
@@ -53,7 +54,7 @@ pub(super) async fn check_server(
              `--import`",
         ));
     }
-    let linter = linter(&args)?;
+    let linter = linter(args.max_tokens, &args.allow)?;
     let transport = transport(&args)?;
     let mut report = ServerReport::new(&args.words);
     let mut listings = Vec::new();
@@ -368,19 +369,4 @@ fn transport(args: &CheckServerArgs) -> Result<Transport, Problem> {
     let stdio = pairs.into_iter().fold(stdio, |stdio, (name, value)| stdio.env(name, value));
     stdio.find_program().map_err(|error| Problem::usage(format!("`{first}`: {error}")))?;
     Ok(stdio.into())
-}
-
-fn linter(args: &CheckServerArgs) -> Result<Linter, Problem> {
-    let mut linter = Linter::new();
-    if let Some(tokens) = args.max_tokens {
-        linter = linter.max_tokens(tokens);
-    }
-    let all = linter.clone();
-    for rule in args.allow.iter().collect::<BTreeSet<_>>() {
-        linter = linter.allow(rule).map_err(|_| {
-            let help = suggest::help(rule, "rules", all.rules().iter().map(Rule::id));
-            Problem::usage(format!("unknown rule {}; {help}", suggest::quoted([&**rule])))
-        })?;
-    }
-    Ok(linter)
 }

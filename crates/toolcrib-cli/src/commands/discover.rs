@@ -5,7 +5,7 @@ use std::path::Path;
 use toolcrib_core::CancellationToken;
 use toolcrib_mcp::server::{FileServer, Reach, read_servers};
 
-use super::{Problem, install::here};
+use super::{Problem, blocking, install::here};
 use crate::{
     args::Global,
     clients::{Client, Scope, read},
@@ -41,8 +41,7 @@ pub(super) async fn discover(
         }
         Ok(files)
     };
-    let files = tokio::task::spawn_blocking(work).await;
-    let files = files.map_err(|error| Problem::failed("internal", error.to_string()))??;
+    let files = blocking(work).await??;
     if global.json {
         output::json(&DiscoverJson::new(&files));
     } else {

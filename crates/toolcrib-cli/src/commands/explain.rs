@@ -1,11 +1,9 @@
 //! `toolcrib explain`: why a tool is offered or withheld.
 
-use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Glob, ToolName};
 use toolcrib_engine::{Iteration, Why, Withheld};
-use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, Purpose, menu, with_project};
+use super::{Problem, menu::with_iteration};
 use crate::{
     args::{ExplainArgs, Global},
     exit::{self, Exit},
@@ -17,29 +15,16 @@ pub(super) async fn explain(
     args: ExplainArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let model = ChosenModel::default();
-    let token = cancellation.clone();
-    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
-        show(global, &args, project, cancellation).await
+    with_iteration(global, args.look, &args.situation, cancellation, |_, iteration| {
+        let why = why(iteration, &args.tool).ok_or_else(|| unknown(iteration, &args.tool))?;
+        if global.json {
+            output::json(&why);
+        } else {
+            output::why(&why);
+        }
+        Ok(exit::FINE)
     })
     .await
-}
-
-async fn show(
-    global: &Global,
-    args: &ExplainArgs,
-    project: &Project,
-    cancellation: CancellationToken,
-) -> Result<Exit, Problem> {
-    let mut turn = menu::turn(project, &args.situation, cancellation)?;
-    let iteration = menu::look(&mut turn).await?;
-    let why = why(&iteration, &args.tool).ok_or_else(|| unknown(&iteration, &args.tool))?;
-    if global.json {
-        output::json(&why);
-    } else {
-        output::why(&why);
-    }
-    Ok(exit::FINE)
 }
 
 /// For an unknown name: why the source is unavailable that may have the tool.
@@ -58,6 +43,5 @@ pub(super) fn unknown(iteration: &Iteration, tool: &str) -> Problem {
     let menu = iteration.menu();
     let offered = menu.names().chain(menu.deferred().iter().map(|tool| tool.name()));
     let known = offered.map(ToolName::as_str).chain(iteration.withheld().names());
-    let help = suggest::help(tool, "tools", known);
-    Problem::usage(format!("unknown tool {}; {help}", suggest::quoted([tool])))
+    Problem::unknown("tool", tool, known)
 }

@@ -2,13 +2,12 @@
 
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::{FOUND_PER_NEED, Iteration};
-use toolcrib_project::Project;
 use toolcrib_search::Index;
 
 use super::{
-    ChosenModel, Problem, Purpose,
+    Problem,
     explain::{unknown, why},
-    menu, with_project,
+    menu::with_iteration,
 };
 use crate::{
     args::{FindArgs, Global},
@@ -21,22 +20,13 @@ pub(super) async fn find(
     args: FindArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let model = ChosenModel::default();
-    let token = cancellation.clone();
-    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
-        show(global, &args, project, cancellation).await
+    with_iteration(global, args.look, &args.situation, cancellation, |_, iteration| {
+        show(global, &args, iteration)
     })
     .await
 }
 
-async fn show(
-    global: &Global,
-    args: &FindArgs,
-    project: &Project,
-    cancellation: CancellationToken,
-) -> Result<Exit, Problem> {
-    let mut turn = menu::turn(project, &args.situation, cancellation)?;
-    let iteration = menu::look(&mut turn).await?;
+fn show(global: &Global, args: &FindArgs, iteration: &Iteration) -> Result<Exit, Problem> {
     let (deferred, offered) = (iteration.menu().deferred(), iteration.menu().tools());
     let tools = if deferred.is_empty() { offered } else { deferred };
     let index = Index::new(tools);
@@ -46,7 +36,7 @@ async fn show(
         Found { rank: place + 1, tool: hit.tool.clone(), matched: matched.unwrap_or_default() }
     });
     let expected = match &args.expect {
-        Some(name) => Some(expected(&iteration, &index, &args.need, name)?),
+        Some(name) => Some(expected(iteration, &index, &args.need, name)?),
         None => None,
     };
     let is_found = expected.as_ref().is_none_or(Expected::is_found);

@@ -1,5 +1,6 @@
 //! `toolcrib init`: a small project that runs at once.
 
+use serde_json::json;
 use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{InitError, TrustStore};
@@ -8,7 +9,7 @@ use super::{Problem, trust::review};
 use crate::{
     args::{Global, InitArgs, InitKind},
     exit::{self, Exit},
-    output::{self, InitJson},
+    output,
 };
 
 pub(super) async fn init(
@@ -59,7 +60,8 @@ pub(super) async fn init(
         let _ = TrustStore::of_user().trust(&review);
     }
     if global.json {
-        output::json(&InitJson::new(&args.dir, &written));
+        let created: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
+        output::json(&json!({ "dir": args.dir.to_string_lossy(), "created": created }));
     } else {
         output::begun(
             &args.dir,

@@ -8,7 +8,9 @@ use std::{
 use toolcrib_core::{CancellationToken, Digest};
 use toolcrib_mcp::ServerName;
 
-use super::{ChosenModel, Problem, Purpose, consent, personality, project_folder, with_project};
+use super::{
+    ChosenModel, Problem, Purpose, blocking, consent, personality, project_folder, with_project,
+};
 use crate::{
     args::{Global, InstallArgs, Look},
     clients::{
@@ -47,8 +49,7 @@ pub(super) async fn install(
         let change = if args.uninstall { target.removal()? } else { target.entry(&words)? };
         target.make(&change, json, quiet)
     };
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Problem::failed("internal", error.to_string()))?
+    blocking(work).await?
 }
 
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.

@@ -2,13 +2,13 @@
 //! manipulate it.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{self, Read},
     path::Path,
 };
 
 use serde_json::Value;
-use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Tool};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule, parse};
@@ -29,7 +29,7 @@ pub(super) async fn lint(
     args: LintArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let linter = linter(&args)?;
+    let linter = linter(args.max_tokens, &args.allow)?;
     let report = match &args.file {
         Some(file) => {
             if global.project.is_some() || !global.imports.is_empty() || global.no_project {
@@ -57,19 +57,17 @@ pub(super) async fn lint(
     Ok(if report.is_clean() { exit::FINE } else { exit::FAILED })
 }
 
-fn linter(args: &LintArgs) -> Result<Linter, Problem> {
+/// A linter with a limit of tokens, without the allowed rules.
+pub(super) fn linter(max_tokens: Option<usize>, allow: &[String]) -> Result<Linter, Problem> {
     let mut linter = Linter::new();
-    if let Some(tokens) = args.max_tokens {
+    if let Some(tokens) = max_tokens {
         linter = linter.max_tokens(tokens);
     }
     let all = linter.clone();
     // Repeating a rule is allowed.
-    let allowed = args.allow.iter().collect::<std::collections::BTreeSet<_>>();
-    for rule in allowed {
-        linter = linter.allow(rule).map_err(|_| {
-            let help = suggest::help(rule, "rules", all.rules().iter().map(Rule::id));
-            Problem::usage(format!("unknown rule {}; {help}", suggest::quoted([&**rule])))
-        })?;
+    for rule in allow.iter().collect::<BTreeSet<_>>() {
+        let known = || all.rules().iter().map(Rule::id);
+        linter = linter.allow(rule).map_err(|_| Problem::unknown("rule", rule, known()))?;
     }
     Ok(linter)
 }

@@ -12,7 +12,6 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_mcp::McpClient;
@@ -180,8 +179,7 @@ pub(super) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer
     let servers = project.mcp_servers();
     servers.iter().find(|server| server.name().as_str() == name).ok_or_else(|| {
         let names = servers.iter().map(|server| server.name().as_str());
-        let help = suggest::help(name, "MCP servers", names);
-        Problem::usage(format!("unknown MCP server {}; {help}", suggest::quoted([name])))
+        Problem::unknown("MCP server", name, names)
     })
 }
 

@@ -6,7 +6,7 @@ use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, engine, turn_options, with_project};
 use crate::{
-    args::{Global, MenuArgs, Situation},
+    args::{Global, Look, MenuArgs, Situation},
     exit::{self, Exit},
     output::{self, MenuJson},
 };
@@ -16,41 +16,35 @@ pub(super) async fn menu(
     args: MenuArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let model = ChosenModel::default();
-    let token = cancellation.clone();
-    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
-        show(global, &args, project, cancellation).await
+    with_iteration(global, args.look, &args.situation, cancellation, |project, iteration| {
+        output::unmatched(project);
+        if global.json {
+            output::json(&MenuJson::new(iteration, project, args.why));
+        } else {
+            output::menu(iteration, args.why || global.verbose, global.verbose);
+        }
+        Ok(exit::FINE)
     })
     .await
 }
 
-async fn show(
+/// Shows the next iteration of a turn in this situation.
+pub(super) async fn with_iteration(
     global: &Global,
-    args: &MenuArgs,
-    project: &Project,
-    cancellation: CancellationToken,
-) -> Result<Exit, Problem> {
-    let mut turn = turn(project, &args.situation, cancellation)?;
-    let iteration = look(&mut turn).await?;
-    output::unmatched(project);
-    if global.json {
-        output::json(&MenuJson::new(&iteration, project, args.why));
-    } else {
-        output::menu(&iteration, args.why || global.verbose, global.verbose);
-    }
-    Ok(exit::FINE)
-}
-
-/// A turn in this situation.
-pub(super) fn turn(
-    project: &Project,
+    look: Look,
     situation: &Situation,
     cancellation: CancellationToken,
-) -> Result<Turn, Problem> {
-    turn_of(project, &engine(project)?, situation, cancellation)
+    show: impl FnOnce(&Project, &Iteration) -> Result<Exit, Problem>,
+) -> Result<Exit, Problem> {
+    let (model, token) = (ChosenModel::default(), cancellation.clone());
+    with_project(global, Purpose::Look(look), model, &token, async |project| {
+        let mut turn = turn_of(project, &engine(project)?, situation, cancellation)?;
+        show(project, &turn.iteration().await?)
+    })
+    .await
 }
 
-/// The same as [`turn`], with an engine of the project.
+/// A turn in this situation, with an engine of the project.
 pub(super) fn turn_of(
     project: &Project,
     engine: &Engine,
@@ -59,9 +53,4 @@ pub(super) fn turn_of(
 ) -> Result<Turn, Problem> {
     let options = turn_options(project, situation, cancellation)?;
     Ok(engine.turn(options)?)
-}
-
-/// The next iteration's menu.
-pub(super) async fn look(turn: &mut Turn) -> Result<Iteration, Problem> {
-    Ok(turn.iteration().await?)
 }

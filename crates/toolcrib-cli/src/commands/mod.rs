@@ -290,6 +290,14 @@ async fn with_project_told<T>(
     outcome
 }
 
+/// Runs a function that blocks, off the async workers.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::failed("internal", error.to_string()))
+}
+
 /// The options by which another command finds the same project.
 fn project_flags(global: &Global) -> String {
     let mut flags = String::new();

@@ -6,6 +6,7 @@ use agent_client_protocol::ErrorCode;
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
 use toolcrib_approvals::ApprovalError;
+use toolcrib_config::suggest;
 use toolcrib_core::{ApprovalStoreError, SessionStoreError, UnknownEventError};
 use toolcrib_engine::TurnError;
 use toolcrib_project::{Diagnostic, InstallError, LoadError};
@@ -54,6 +55,16 @@ impl Problem {
     /// An error in the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(exit::USAGE, "usage", message)
+    }
+
+    /// A name in the command line that is none of the known ones.
+    pub(crate) fn unknown<'a>(
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let help = suggest::help(name, &format!("{what}s"), known);
+        Self::usage(format!("unknown {what} {}; {help}", suggest::quoted([name])))
     }
 
     /// An error in the project.

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal as _};
 
 use serde_json::json;
 use tokio::task::spawn_blocking;
-use toolcrib_config::suggest;
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::Redactor;
 use toolcrib_project::{Vault, VaultError};
@@ -47,9 +46,7 @@ pub(super) async fn secret(
         SecretCommand::Remove { name } => {
             if !vault.remove(checked(&name)?).map_err(|error| failed(&error))? {
                 let names = vault.names().map_err(|error| failed(&error))?;
-                let help = suggest::help(&name, "secrets", names.iter().map(String::as_str));
-                let text = format!("unknown secret {}; {help}", suggest::quoted([&*name]));
-                return Err(Problem::usage(text));
+                return Err(Problem::unknown("secret", &name, names.iter().map(String::as_str)));
             }
             done(global, &name, "removed");
         }

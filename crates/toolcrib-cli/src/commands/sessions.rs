@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, Purpose, load};
+use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
     args::{ExportArgs, ExportFormat, Global, ListArgs, Look, SessionsCommand, ShowArgs, Whom},
     exit::{self, Exit},
@@ -168,6 +168,5 @@ pub(super) fn unknown(session: &str) -> SessionStoreError {
 pub(super) async fn on_store<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SessionStoreError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|error| Problem::failed("internal", error.to_string()))??)
+    Ok(blocking(work).await??)
 }

@@ -1,12 +1,13 @@
 //! `toolcrib skills`: lists the skills of a project, installs or removes one.
 
+use serde_json::json;
 use toolcrib_core::CancellationToken;
 
-use super::{ChosenModel, Problem, Purpose, load};
+use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
     args::{Global, Look, SkillsCommand},
     exit::{self, Exit},
-    output::{self, InstalledJson, RemovedJson, SkillsJson},
+    output::{self, SkillsJson},
 };
 
 pub(super) async fn skills(
@@ -25,7 +26,7 @@ pub(super) async fn skills(
     match command {
         SkillsCommand::List(_) => {
             // Skill files are searched on disk.
-            let listed = on_disk(move || SkillsJson::of(&project)).await?;
+            let listed = blocking(move || SkillsJson::of(&project)).await?;
             if global.json {
                 output::json(&listed);
             } else {
@@ -35,29 +36,22 @@ pub(super) async fn skills(
         SkillsCommand::Install { file, force } => {
             // An installation that has begun is finished: the skill is installed as a whole, or not
             // at all.
-            let installed = on_disk(move || project.install_skill(&file, force)).await??;
+            let installed = blocking(move || project.install_skill(&file, force)).await??;
             if global.json {
-                output::json(&InstalledJson::from(&installed));
+                output::json(&output::installed_json(&installed));
             } else {
                 output::skill_installed(&installed, global.quiet);
             }
         }
         SkillsCommand::Remove { skill } => {
             let id = skill.clone();
-            let folder = on_disk(move || project.remove_skill(&id)).await??;
+            let folder = blocking(move || project.remove_skill(&id)).await??;
             if global.json {
-                output::json(&RemovedJson::new(&skill, &folder));
+                output::json(&json!({ "id": skill, "folder": folder.to_string_lossy() }));
             } else {
                 output::removed(&skill, &folder);
             }
         }
     }
     Ok(exit::FINE)
-}
-
-async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Problem::failed("internal", error.to_string()))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use toolcrib_config::suggest;
 use toolcrib_core::CancellationToken;
 
 use super::{ChosenModel, Problem, Purpose, catalog::known_tools, with_project};
@@ -29,9 +28,8 @@ pub(super) async fn tools(
                 .filter_map(|known| known.tool.toolset().map(str::to_owned))
                 .collect();
             if !all.contains(toolset) {
-                let help = suggest::help(toolset, "toolsets", all.iter().map(String::as_str));
-                let toolset = suggest::quoted([&**toolset]);
-                return Err(Problem::usage(format!("unknown toolset {toolset}; {help}")));
+                let all = all.iter().map(String::as_str);
+                return Err(Problem::unknown("toolset", toolset, all));
             }
             known.tools.retain(|known| known.tool.toolset() == Some(toolset));
         }

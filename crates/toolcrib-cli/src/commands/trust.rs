@@ -13,7 +13,7 @@ use toolcrib_project::{
     TrustStore, Verdict, find,
 };
 
-use super::Problem;
+use super::{Problem, blocking};
 use crate::{
     args::{Global, TrustArgs},
     exit::{self, Exit},
@@ -55,8 +55,7 @@ pub(super) async fn trust(
         output::trusted(&done, json, quiet);
         Ok(exit::FINE)
     };
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Problem::failed("internal", error.to_string()))?
+    blocking(work).await?
 }
 
 fn here() -> Result<PathBuf, Problem> {

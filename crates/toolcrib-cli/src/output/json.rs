@@ -1,21 +1,17 @@
 //! The output of `--json`, one shape per command. A path that is not UTF-8 is printed lossily.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use super::approvals::ApprovalJson;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
     __internal::millis, Annotations, CallPlan, ContentBlock, Digest, ErrorCode, StopReason,
     ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
-use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, OnFailure, Personality, Why};
+use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, Personality, Why};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 
 /// A run, including one that never began.
@@ -296,169 +292,77 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
 }
 
 /// A valid project. An invalid one is printed as a problem, with the same `errors`.
-#[derive(Serialize)]
-pub(crate) struct CheckJson<'a> {
-    errors: [Diagnostic; 0],
-    warnings: Vec<&'a Diagnostic>,
-    name: &'a str,
-    root: Cow<'a, str>,
-    state: Cow<'a, str>,
-    model: Option<&'a str>,
-    /// The declared tools of the project.
-    tools: Vec<CheckedTool<'a>>,
-    /// The number of sources that were not queried for their tools.
-    sources_not_asked: usize,
-    skills: Vec<CheckedSkill<'a>>,
-    personalities: Vec<&'a str>,
-    plugins: Vec<&'a str>,
-    rules: Vec<&'a str>,
-    databases: Vec<CheckedDatabase<'a>>,
-    mcp_servers: Vec<CheckedServer<'a>>,
-    hubs: Vec<CheckedHub<'a>>,
-}
-
-#[derive(Serialize)]
-struct CheckedHub<'a> {
-    name: &'a str,
-    origin: &'a str,
-    plugin: Option<&'a str>,
-    url: &'a str,
-    on_failure: OnFailure,
-}
-
-#[derive(Serialize)]
-struct CheckedServer<'a> {
-    name: &'a str,
-    origin: &'a str,
-    plugin: Option<&'a str>,
-    target: Option<String>,
-    trusted: bool,
-    on_failure: OnFailure,
-}
-
-#[derive(Serialize)]
-struct CheckedTool<'a> {
-    name: &'a ToolName,
-    toolset: Option<&'a str>,
-    annotations: Annotations,
-    chars: usize,
-    origin: &'a str,
-    plugin: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct CheckedSkill<'a> {
-    id: &'a str,
-    plugin: Option<&'a str>,
-    tools: &'a [ToolName],
-    body_chars: usize,
-}
-
-#[derive(Serialize)]
-struct CheckedDatabase<'a> {
-    name: &'a str,
-    /// Its file; absent for a server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<Cow<'a, str>>,
-    /// Its server and database, without user and password; absent for a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<String>,
-    writable: bool,
-}
-
-impl<'a> From<&'a Project> for CheckJson<'a> {
-    fn from(project: &'a Project) -> Self {
-        Self {
-            errors: [],
-            warnings: [project.warnings(), project.program_warnings()]
-                .into_iter()
-                .flat_map(Diagnostics::warnings)
-                .collect(),
-            name: project.name(),
-            root: project.root().to_string_lossy(),
-            state: project.state().to_string_lossy(),
-            model: project.model().map(|model| model.name()),
-            tools: project
-                .tools()
-                .iter()
-                .map(|tool| CheckedTool {
-                    name: tool.name(),
-                    toolset: tool.toolset(),
-                    annotations: tool.annotations(),
-                    chars: tool.rendering().chars().count(),
-                    origin: tool.origin(),
-                    plugin: tool.plugin(),
-                })
-                .collect(),
-            sources_not_asked: project.mcp_servers().len() + project.hubs().len(),
-            skills: project
-                .skills()
-                .iter()
-                .map(|skill| CheckedSkill {
-                    id: skill.id.as_str(),
-                    plugin: skill.plugin.as_deref(),
-                    tools: &skill.tools,
-                    body_chars: skill.body.chars().count(),
-                })
-                .collect(),
-            personalities: project.personalities().map(Personality::id).collect(),
-            plugins: project.plugins().collect(),
-            rules: project.policy().rules.iter().map(|rule| &*rule.label).collect(),
-            databases: project
-                .databases()
-                .iter()
-                .map(|database| CheckedDatabase {
-                    name: database.name(),
-                    file: Some(database.file().to_string_lossy()),
-                    server: None,
-                    writable: database.is_writable(),
-                })
-                .chain(project.database_servers().iter().map(|server| CheckedDatabase {
-                    name: server.name(),
-                    file: None,
-                    server: Some(server.shown()),
-                    writable: server.is_writable(),
-                }))
-                .collect(),
-            mcp_servers: project
-                .mcp_servers()
-                .iter()
-                .map(|server| CheckedServer {
-                    name: server.name().as_str(),
-                    origin: server.origin(),
-                    plugin: server.plugin(),
-                    target: super::target(project, server),
-                    trusted: server.is_trusted(),
-                    on_failure: server.on_failure(),
-                })
-                .collect(),
-            hubs: project
-                .hubs()
-                .iter()
-                .map(|hub| CheckedHub {
-                    name: hub.name(),
-                    origin: hub.origin(),
-                    plugin: hub.plugin(),
-                    url: hub.url(),
-                    on_failure: hub.on_failure(),
-                })
-                .collect(),
-        }
-    }
-}
-
-/// A new project.
-#[derive(Serialize)]
-pub(crate) struct InitJson<'a> {
-    dir: Cow<'a, str>,
-    created: Vec<Cow<'a, str>>,
-}
-
-impl<'a> InitJson<'a> {
-    pub(crate) fn new(dir: &'a Path, created: &'a [PathBuf]) -> Self {
-        Self {
-            dir: dir.to_string_lossy(),
-            created: created.iter().map(|path| path.to_string_lossy()).collect(),
-        }
-    }
+pub(crate) fn checked(project: &Project) -> Value {
+    let warnings = [project.warnings(), project.program_warnings()];
+    let warnings: Vec<_> = warnings.into_iter().flat_map(Diagnostics::warnings).collect();
+    let tools = project.tools().iter().map(|tool| {
+        json!({
+            "name": tool.name(),
+            "toolset": tool.toolset(),
+            "annotations": tool.annotations(),
+            "chars": tool.rendering().chars().count(),
+            "origin": tool.origin(),
+            "plugin": tool.plugin(),
+        })
+    });
+    let skills = project.skills().iter().map(|skill| {
+        json!({
+            "id": skill.id.as_str(),
+            "plugin": skill.plugin.as_deref(),
+            "tools": skill.tools,
+            "body_chars": skill.body.chars().count(),
+        })
+    });
+    let files = project.databases().iter().map(|database| {
+        json!({
+            "name": database.name(),
+            "file": database.file().to_string_lossy(),
+            "writable": database.is_writable(),
+        })
+    });
+    // Without user and password.
+    let servers = project.database_servers().iter().map(|server| {
+        json!({
+            "name": server.name(),
+            "server": server.shown(),
+            "writable": server.is_writable(),
+        })
+    });
+    let mcp_servers = project.mcp_servers().iter().map(|server| {
+        json!({
+            "name": server.name().as_str(),
+            "origin": server.origin(),
+            "plugin": server.plugin(),
+            "target": super::target(project, server),
+            "trusted": server.is_trusted(),
+            "on_failure": server.on_failure(),
+        })
+    });
+    let hubs = project.hubs().iter().map(|hub| {
+        json!({
+            "name": hub.name(),
+            "origin": hub.origin(),
+            "plugin": hub.plugin(),
+            "url": hub.url(),
+            "on_failure": hub.on_failure(),
+        })
+    });
+    json!({
+        "errors": [],
+        "warnings": warnings,
+        "name": project.name(),
+        "root": project.root().to_string_lossy(),
+        "state": project.state().to_string_lossy(),
+        "model": project.model().map(|model| model.name()),
+        "tools": tools.collect::<Vec<_>>(),
+        // The number of sources that were not queried for their tools.
+        "sources_not_asked": project.mcp_servers().len() + project.hubs().len(),
+        "skills": skills.collect::<Vec<_>>(),
+        "personalities": project.personalities().map(Personality::id).collect::<Vec<_>>(),
+        "plugins": project.plugins().collect::<Vec<_>>(),
+        "rules": project.policy().rules.iter().map(|rule| &*rule.label).collect::<Vec<_>>(),
+        "databases": files.chain(servers).collect::<Vec<_>>(),
+        "mcp_servers": mcp_servers.collect::<Vec<_>>(),
+        "hubs": hubs.collect::<Vec<_>>(),
+    })
 }

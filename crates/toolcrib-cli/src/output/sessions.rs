@@ -7,14 +7,15 @@ use std::{
 
 use serde::Serialize;
 use toolcrib_core::{
-    Arguments, CallOutcome, Message, SessionInfo, StoredCall, StoredSession, StoredTurn, ToolCall,
-    TurnState, unfence,
+    CallOutcome, Message, SessionInfo, StoredCall, StoredSession, StoredTurn, ToolCall, TurnState,
+    unfence,
 };
 
 use super::{
     note, say,
     terminal::Stream,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe, safe_json, shown},
+    trace::written,
 };
 
 /// The width of text that is not on a terminal, in characters.
@@ -179,10 +180,7 @@ fn outcome(call: &ToolCall, calls: &[StoredCall]) -> String {
 }
 
 fn arguments(call: &ToolCall, verbose: bool) -> String {
-    let text = match &call.arguments {
-        Arguments::Text(text) => text.clone(),
-        Arguments::Json(json) => json.to_string(),
-    };
+    let text = written(&call.arguments);
     if verbose { text } else { shortened(&text, SHORT_RESULT) }
 }
 

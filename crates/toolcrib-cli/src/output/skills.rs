@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use toolcrib_core::{Event, EventKind};
 use toolcrib_engine::{OnSkip, Skill};
-use toolcrib_project::{Diagnostic, InstalledSkill, Project};
+use toolcrib_project::{InstalledSkill, Project};
 
 use super::{
     note, of_plugin, say,
@@ -117,37 +118,16 @@ pub(crate) fn reload_failed(event: &Event) {
 }
 
 /// The output of `skills install --json`.
-#[derive(Serialize)]
-pub(crate) struct InstalledJson<'a> {
-    id: &'a str,
-    description: &'a str,
-    folder: String,
-    files: Vec<InstalledFile<'a>>,
-    replaced: bool,
-    warnings: Vec<&'a Diagnostic>,
-}
-
-#[derive(Serialize)]
-struct InstalledFile<'a> {
-    path: &'a str,
-    bytes: u64,
-}
-
-impl<'a> From<&'a InstalledSkill> for InstalledJson<'a> {
-    fn from(skill: &'a InstalledSkill) -> Self {
-        Self {
-            id: &skill.id,
-            description: &skill.description,
-            folder: skill.folder.to_string_lossy().into_owned(),
-            files: skill
-                .files
-                .iter()
-                .map(|(path, bytes)| InstalledFile { path, bytes: *bytes })
-                .collect(),
-            replaced: skill.replaced,
-            warnings: skill.warnings.iter().collect(),
-        }
-    }
+pub(crate) fn installed_json(skill: &InstalledSkill) -> Value {
+    let files = skill.files.iter().map(|(path, bytes)| json!({ "path": path, "bytes": bytes }));
+    json!({
+        "id": skill.id,
+        "description": skill.description,
+        "folder": skill.folder.to_string_lossy(),
+        "files": files.collect::<Vec<_>>(),
+        "replaced": skill.replaced,
+        "warnings": skill.warnings.iter().collect::<Vec<_>>(),
+    })
 }
 
 /// Prints the installed skill.
@@ -167,19 +147,6 @@ pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
     }
     super::warnings(&skill.warnings, true);
     note!("{DIM}a model that activates it follows its instructions: read it first{DIM:#}");
-}
-
-/// The output of `skills remove --json`.
-#[derive(Serialize)]
-pub(crate) struct RemovedJson<'a> {
-    id: &'a str,
-    folder: String,
-}
-
-impl<'a> RemovedJson<'a> {
-    pub(crate) fn new(id: &'a str, folder: &Path) -> Self {
-        Self { id, folder: folder.to_string_lossy().into_owned() }
-    }
 }
 
 /// Prints the removed skill.

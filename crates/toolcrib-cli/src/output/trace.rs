@@ -105,7 +105,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// Arguments as the model wrote them.
-pub(super) fn written(arguments: &Arguments) -> String {
+pub(crate) fn written(arguments: &Arguments) -> String {
     match arguments {
         Arguments::Text(text) => text.clone(),
         Arguments::Json(json) => json.to_string(),

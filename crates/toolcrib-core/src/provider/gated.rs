@@ -103,13 +103,7 @@ where
         format!("gated({}) > {}", self.name, self.inner.path())
     }
 
-    fn leaf(&self) -> &str {
-        self.inner.leaf()
-    }
-
-    fn covers(&self) -> Option<&str> {
-        self.inner.covers()
-    }
+    forward!(leaf, covers);
 
     fn is_gated(&self) -> bool {
         true

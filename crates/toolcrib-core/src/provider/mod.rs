@@ -1,5 +1,28 @@
 //! Providers: "what tools should the model see right now?"
 
+/// Methods of a decorator that call those of its inner provider.
+macro_rules! forward {
+    (leaf) => {
+        fn leaf(&self) -> &str {
+            self.inner.leaf()
+        }
+    };
+    (covers) => {
+        fn covers(&self) -> Option<&str> {
+            self.inner.covers()
+        }
+    };
+    (is_gated) => {
+        fn is_gated(&self) -> bool {
+            self.inner.is_gated()
+        }
+    };
+    ($first:ident, $($others:ident),+) => {
+        forward!($first);
+        forward!($($others),+);
+    };
+}
+
 mod cached;
 mod concat;
 mod discovery;

@@ -27,17 +27,7 @@ impl ToolProvider for OfPlugin {
         format!("plugin({}) > {}", self.plugin, self.inner.path())
     }
 
-    fn leaf(&self) -> &str {
-        self.inner.leaf()
-    }
-
-    fn covers(&self) -> Option<&str> {
-        self.inner.covers()
-    }
-
-    fn is_gated(&self) -> bool {
-        self.inner.is_gated()
-    }
+    forward!(leaf, covers, is_gated);
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         Arc::clone(&self.inner).list(cx).and_then(move |catalog| {

@@ -59,16 +59,10 @@ impl ToolProvider for PrefixedProvider {
         format!("prefixed({}) > {}", self.prefix, self.inner.path())
     }
 
-    fn leaf(&self) -> &str {
-        self.inner.leaf()
-    }
+    forward!(leaf, is_gated);
 
     fn covers(&self) -> Option<&str> {
         Some(&self.covers)
-    }
-
-    fn is_gated(&self) -> bool {
-        self.inner.is_gated()
     }
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {

@@ -34,17 +34,7 @@ impl ToolProvider for WithTimeout {
         format!("timeout({:?}) > {}", self.limit, self.inner.path())
     }
 
-    fn leaf(&self) -> &str {
-        self.inner.leaf()
-    }
-
-    fn covers(&self) -> Option<&str> {
-        self.inner.covers()
-    }
-
-    fn is_gated(&self) -> bool {
-        self.inner.is_gated()
-    }
+    forward!(leaf, covers, is_gated);
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let future = match Arc::clone(&self.inner).list(cx) {

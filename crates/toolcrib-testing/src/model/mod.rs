@@ -28,7 +28,7 @@ pub use self::{
     request::{call, results},
 };
 use self::{answer::StreamCount, request::described};
-use crate::fail::{fail, lock};
+use crate::fail::fail;
 
 /// A model that responds with scripted steps.
 ///
@@ -86,7 +86,7 @@ impl TestModel {
         self,
         step: impl FnOnce(&ModelRequest) -> A + Send + 'static,
     ) -> Self {
-        lock(&self.state.steps).push_back(Box::new(move |request| step(request).into()));
+        self.state.steps.lock().push_back(Box::new(move |request| step(request).into()));
         self.state.planned.fetch_add(1, Ordering::SeqCst);
         self
     }
@@ -106,7 +106,7 @@ impl TestModel {
         self,
         answer: impl Fn(&ModelRequest) -> A + Send + Sync + 'static,
     ) -> Self {
-        *lock(&self.state.afterwards) = Some(Arc::new(move |request| answer(request).into()));
+        *self.state.afterwards.lock() = Some(Arc::new(move |request| answer(request).into()));
         self
     }
 
@@ -127,12 +127,12 @@ impl TestModel {
 
     /// The requests, in order.
     pub fn requests(&self) -> Vec<ModelRequest> {
-        lock(&self.state.asked).clone()
+        self.state.asked.lock().clone()
     }
 
     /// The number of unused steps.
     pub fn steps_left(&self) -> usize {
-        lock(&self.state.steps).len()
+        self.state.steps.lock().len()
     }
 
     /// The number of responses in progress: neither ended nor dropped. It is 0 after a run has
@@ -152,7 +152,7 @@ impl TestModel {
         let beyond = asked.len().saturating_sub(planned);
         let problem = if left > 0 {
             format!("{left} of {planned} steps were not taken")
-        } else if beyond > 0 && lock(&self.state.afterwards).is_none() {
+        } else if beyond > 0 && self.state.afterwards.lock().is_none() {
             format!("it has {planned} steps and received {beyond} more requests")
         } else {
             return;
@@ -167,11 +167,11 @@ impl TestModel {
     }
 
     fn answer(&self, request: &ModelRequest) -> Answer {
-        let step = lock(&self.state.steps).pop_front();
+        let step = self.state.steps.lock().pop_front();
         if let Some(step) = step {
             return step(request);
         }
-        let afterwards = lock(&self.state.afterwards).clone();
+        let afterwards = self.state.afterwards.lock().clone();
         if let Some(answer) = afterwards {
             return answer(request);
         }
@@ -192,7 +192,7 @@ impl Model for TestModel {
     }
 
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
-        lock(&self.state.asked).push(request.clone());
+        self.state.asked.lock().push(request.clone());
         let streaming = StreamCount::begin(&self.state.streaming);
         self.answer(&request).stream(&request, self.pause, streaming)
     }
@@ -203,7 +203,7 @@ impl fmt::Debug for TestModel {
         f.debug_struct("TestModel")
             .field("name", &self.name)
             .field("steps_left", &self.steps_left())
-            .field("asked", &lock(&self.state.asked).len())
+            .field("asked", &self.state.asked.lock().len())
             .finish_non_exhaustive()
     }
 }

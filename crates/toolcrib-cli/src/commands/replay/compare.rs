@@ -8,7 +8,10 @@ use toolcrib_agent::RunOutcome;
 use toolcrib_core::{Arguments, ToolChoice, ToolName, ToolResult, unfence};
 
 use super::sides::RecordedTools;
-use crate::trace::{Trace, TracedCall, TracedIteration};
+use crate::{
+    output::written,
+    trace::{Trace, TracedCall, TracedIteration},
+};
 
 /// A menu of the replay: iteration, fingerprint, tools.
 pub(super) type ReplayedMenu = (Option<u32>, String, Vec<String>);
@@ -196,10 +199,7 @@ fn without_fence(text: &Arc<str>) -> String {
 }
 
 fn shown(call: &TracedCall) -> String {
-    let arguments = call.arguments.as_ref().map(|arguments| match arguments {
-        Arguments::Json(json) => json.to_string(),
-        Arguments::Text(text) => text.clone(),
-    });
+    let arguments = call.arguments.as_ref().map(written);
     format!("{} {}", call.tool, arguments.unwrap_or_default())
 }
 

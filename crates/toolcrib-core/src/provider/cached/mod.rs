@@ -219,17 +219,7 @@ impl ToolProvider for Cached {
         format!("cached > {}", self.inner.path())
     }
 
-    fn leaf(&self) -> &str {
-        self.inner.leaf()
-    }
-
-    fn covers(&self) -> Option<&str> {
-        self.inner.covers()
-    }
-
-    fn is_gated(&self) -> bool {
-        self.inner.is_gated()
-    }
+    forward!(leaf, covers, is_gated);
 
     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let key = self.options.key(cx);

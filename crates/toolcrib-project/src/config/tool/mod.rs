@@ -192,7 +192,7 @@ impl ToolSection {
         declaration.toolset = table.text("toolset").map(|toolset| toolset.value);
         declaration.origin = Some(table.at().to_string().into());
         declaration.source = Source::of(table);
-        let mut tool = Self {
+        let tool = Self {
             at: table.at().clone(),
             name,
             is_complete: false,
@@ -201,47 +201,82 @@ impl ToolSection {
             kind: Kind::Unknown,
         };
         match word {
-            Some(Word::SqlExplore) => return tool.read_explore(table),
-            Some(Word::Files) => return tool.read_files(table, has_name),
-            Some(Word::OpenApi) => return vec![tool.read_openapi(table)],
-            Some(Word::Terminal) => return tool.read_terminal(table, has_name),
-            Some(Word::Code) => return tool.read_code(table, has_name),
-            Some(Word::Todo) => return tool.read_todo(table, has_name),
-            Some(Word::Memory) => return tool.read_memory(table, has_name),
-            Some(Word::Clarify) => return tool.read_clarify(table, has_name),
-            Some(Word::Task) => return tool.read_task(table, has_name),
-            Some(Word::Web) => return tool.read_web(table, has_name),
-            Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
-            Some(Word::Command) => {
-                tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
+            Some(kind) => tool.read_kind(kind, table, has_name),
+            None => {
+                table.ignore_the_rest();
+                vec![tool]
             }
-            Some(Word::Http) => tool.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
-            None => table.ignore_the_rest(),
         }
-        vec![tool]
     }
 
-    /// The tools that explore a database.
-    fn read_explore(mut self, table: &Table<'_>) -> Vec<Self> {
-        table.explain("read_only", "a tool of the kind `sql_explore` always is");
-        self.read_of_toolset(table);
-        let of = |kind: DeclaredExplore| {
-            let declare = |base: &_, prefix: Option<&str>| {
-                kind.tool().declaration(base, prefix.unwrap_or_default())
-            };
-            self.of_toolset(table, Kind::SqlExplore(kind.clone()), true, declare)
-        };
-        DeclaredExplore::read_all(table).map(of).into()
-    }
-
-    /// The tools over folders. Without a name, they have their usual names.
-    fn read_files(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_toolset(table);
-        let of = |kind: DeclaredFiles| {
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Files(kind.clone()), has_name, declare)
-        };
-        DeclaredFiles::read_all(table).into_iter().map(of).collect()
+    /// Reads the keys of the kind and those common to all.
+    fn read_kind(mut self, kind: Word, table: &Table<'_>, has_name: bool) -> Vec<Self> {
+        match kind {
+            Word::Sql => self.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
+            Word::Command => {
+                self.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)))
+            }
+            Word::Http => self.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
+            Word::OpenApi => vec![self.read_openapi(table)],
+            Word::SqlExplore => {
+                table.explain("read_only", "a tool of the kind `sql_explore` always is");
+                self.read_of_toolset(table);
+                let all = DeclaredExplore::read_all(table);
+                let declare = |kind: &DeclaredExplore, base: &_, prefix: Option<&str>| {
+                    kind.tool().declaration(base, prefix.unwrap_or_default())
+                };
+                self.toolset(table, true, all, declare, Kind::SqlExplore)
+            }
+            Word::Files => {
+                self.read_of_toolset(table);
+                let all = DeclaredFiles::read_all(table);
+                self.toolset(table, has_name, all, DeclaredFiles::declaration, Kind::Files)
+            }
+            Word::Terminal => {
+                self.read_of_toolset(table);
+                let all = DeclaredTerminal::read_all(table);
+                let kind = |kind| Kind::Terminal(Box::new(kind));
+                self.toolset(table, has_name, all, DeclaredTerminal::declaration, kind)
+            }
+            Word::Code => {
+                self.read_of_toolset(table);
+                let all = DeclaredCode::read_all(table);
+                let kind = |kind| Kind::Code(Box::new(kind));
+                self.toolset(table, has_name, all, DeclaredCode::declaration, kind)
+            }
+            Word::Todo => {
+                self.read_of_agent(table);
+                let all = DeclaredTodo::all();
+                self.toolset(table, has_name, all, DeclaredTodo::declaration, Kind::Todo)
+            }
+            Word::Memory => {
+                self.read_of_agent(table);
+                let all = DeclaredMemory::read_all(table);
+                self.toolset(table, has_name, all, DeclaredMemory::declaration, Kind::Memory)
+            }
+            Word::Clarify => {
+                self.read_of_agent(table);
+                let declare =
+                    |_: &_, base: &_, prefix: Option<&_>| clarify::declaration(base, prefix);
+                self.toolset(table, has_name, [DeclaredClarify], declare, Kind::Clarify)
+            }
+            Word::Task => {
+                self.read_of_agent(table);
+                let all = [DeclaredTask::read(table)];
+                let kind = |kind| Kind::Task(Box::new(kind));
+                self.toolset(table, has_name, all, DeclaredTask::declaration, kind)
+            }
+            Word::Web => {
+                table.explain(
+                    "untrusted",
+                    "the results of this kind always are: others write pages",
+                );
+                table.explain("read_only", "a tool of the kind `web` always is");
+                self.read_of_toolset_with(table, false);
+                let all = DeclaredWeb::read_all(table);
+                self.toolset(table, has_name, all, DeclaredWeb::declaration, Kind::Web)
+            }
+        }
     }
 
     /// The document whose operations become tools. A name is their prefix.
@@ -266,74 +301,6 @@ impl ToolSection {
         })
     }
 
-    /// The tools of a shell. Without a name, they have their usual names.
-    fn read_terminal(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_toolset(table);
-        let of = |kind: DeclaredTerminal| {
-            let kind = Box::new(kind);
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Terminal(kind.clone()), has_name, declare)
-        };
-        DeclaredTerminal::read_all(table).into_iter().map(of).collect()
-    }
-
-    /// The tools for programmers. Without a name, they have their usual names.
-    fn read_code(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_toolset(table);
-        let of = |kind: DeclaredCode| {
-            let kind = Box::new(kind);
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Code(kind.clone()), has_name, declare)
-        };
-        DeclaredCode::read_all(table).into_iter().map(of).collect()
-    }
-
-    /// The tools of a list of tasks. Without a name, they have their usual names.
-    fn read_todo(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_agent(table);
-        let of = |kind: DeclaredTodo| {
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Todo(kind.clone()), has_name, declare)
-        };
-        DeclaredTodo::all().map(of).into()
-    }
-
-    /// The tools of a memory. Without a name, they have their usual names.
-    fn read_memory(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_agent(table);
-        let of = |kind: DeclaredMemory| {
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Memory(kind.clone()), has_name, declare)
-        };
-        DeclaredMemory::read_all(table).map(of).into()
-    }
-
-    /// The tool that asks a person. Without a name, it has its usual one.
-    fn read_clarify(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_agent(table);
-        vec![self.of_toolset(table, Kind::Clarify(DeclaredClarify), has_name, clarify::declaration)]
-    }
-
-    /// The tool that gives tasks to other agents. Without a name, it has its usual one.
-    fn read_task(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        self.read_of_agent(table);
-        let kind = Box::new(DeclaredTask::read(table));
-        let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-        vec![self.of_toolset(table, Kind::Task(kind.clone()), has_name, declare)]
-    }
-
-    /// The tools for the web. Without a name, they have their usual names.
-    fn read_web(mut self, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        table.explain("untrusted", "the results of this kind always are: others write pages");
-        table.explain("read_only", "a tool of the kind `web` always is");
-        self.read_of_toolset_with(table, false);
-        let of = |kind: DeclaredWeb| {
-            let declare = |base: &_, prefix: Option<&_>| kind.declaration(base, prefix);
-            self.of_toolset(table, Kind::Web(kind.clone()), has_name, declare)
-        };
-        DeclaredWeb::read_all(table).into_iter().map(of).collect()
-    }
-
     /// The keys of a toolset for the agent itself, whose results have known authors.
     fn read_of_agent(&mut self, table: &Table<'_>) {
         table.explain("untrusted", "this kind marks the results that others may have written");
@@ -352,39 +319,42 @@ impl ToolSection {
         self.read_common(table, has_trust);
     }
 
-    /// One tool of a toolset. The name of the table, which some toolsets need not have, is its prefix.
-    fn of_toolset(
+    /// The tools of these kinds. The name of the table, which some toolsets need not have, is their
+    /// prefix; without one, they have their usual names.
+    fn toolset<K>(
         &self,
         table: &Table<'_>,
-        kind: Kind,
         has_name: bool,
-        declare: impl FnOnce(&Declaration, Option<&str>) -> Declaration,
-    ) -> Self {
-        let base = &self.declaration;
+        kinds: impl IntoIterator<Item = K>,
+        declare: impl Fn(&K, &Declaration, Option<&str>) -> Declaration,
+        known: impl Fn(K) -> Kind,
+    ) -> Vec<Self> {
         let prefix = match &self.name {
             Some(Located { value, at }) => Some((Some(value.as_str()), at)),
             None => (!has_name).then_some((None, &self.at)),
         };
-        let (name, declaration) = match prefix {
-            Some((prefix, at)) => {
-                let declaration = declare(base, prefix);
-                let name = named(&declaration.name, at, table.problems());
-                (name, declaration)
+        let one = |kind: K| {
+            let (name, declaration) = match prefix {
+                Some((prefix, at)) => {
+                    let declaration = declare(&kind, &self.declaration, prefix);
+                    (named(&declaration.name, at, table.problems()), declaration)
+                }
+                None => (None, self.declaration.clone()),
+            };
+            Self {
+                at: self.at.clone(),
+                is_complete: name.is_some(),
+                name,
+                declaration,
+                input: Input::OfKind,
+                kind: known(kind),
             }
-            None => (None, base.clone()),
         };
-        Self {
-            at: self.at.clone(),
-            is_complete: name.is_some(),
-            name,
-            declaration,
-            input: Input::OfKind,
-            kind,
-        }
+        kinds.into_iter().map(one).collect()
     }
 
     /// A table that declares one tool.
-    fn read_one(&mut self, table: &Table<'_>, kind: impl FnOnce(&Table<'_>) -> Kind) {
+    fn read_one(mut self, table: &Table<'_>, kind: impl FnOnce(&Table<'_>) -> Kind) -> Vec<Self> {
         let description = table
             .required("description", "\"What it does, and when to use it.\"")
             .and_then(|description| description.text());
@@ -418,6 +388,7 @@ impl ToolSection {
             );
         }
         self.declaration.dry_run = dry_run.unwrap_or(is_bounded);
+        vec![self]
     }
 
     /// The optional keys of all kinds.
