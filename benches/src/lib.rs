@@ -12,6 +12,7 @@ mod clock;
 mod fixture;
 mod runs;
 mod table;
+pub mod vendor;
 mod wire;
 
 pub use self::{

@@ -7,11 +7,11 @@ use tokio::{
     task::yield_now,
     time::{Instant, sleep_until},
 };
-use toolcrib_benches::{Cell, Outcome, Table, cpu_time, median, micros};
+use toolcrib_benches::{Cell, Outcome, Table, cpu_time, median, micros, vendor::Server};
 use toolcrib_capabilities::http::{DEFAULT_TIMEOUT, HttpClient, HttpRequest, Method};
 use toolcrib_core::CancellationToken;
 
-use crate::{COMMAND, plain::Plain, runtime, server::Server};
+use crate::{COMMAND, plain::Plain, runtime};
 
 /// Number of series per way, alternating.
 const SERIES: usize = 40;

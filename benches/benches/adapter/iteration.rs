@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use toolcrib_benches::{
     Caller, ITERATIONS, Menu, Outcome, PROCESSES, Run, Runs, Table, Times, cpu_time, in_processes,
     median, micros, peak_rss,
+    vendor::{Server, Wire, answers},
 };
 use toolcrib_core::{Model, ModelRequest, ModelStream};
 
-use crate::{COMMAND, plain::Plain, runtime, server::Server, streams, wire::Wire};
+use crate::{COMMAND, plain::Plain, runtime};
 
 const IN_PROCESS: &str = "in process";
 
@@ -53,7 +54,7 @@ pub(crate) fn one(kind: &str) -> Outcome<Found> {
         let run = Run::of(&runtime, menu, Arc::new(model), &times)?;
         return Ok(Found { run, exchanges: None });
     };
-    let server = runtime.block_on(Server::start(streams::answers(wire)))?;
+    let server = runtime.block_on(Server::start(answers(wire)))?;
     let model = Watched { model: Arc::new(wire.model(&server).build()?), times: noted };
     let run = Run::of(&runtime, menu, Arc::new(model), &times)?;
     let seen = server.seen();

@@ -13,12 +13,8 @@ mod client;
 mod iteration;
 mod plain;
 mod request;
-mod server;
-mod streams;
-mod wire;
 
-use tokio::runtime::{Builder, Runtime};
-use toolcrib_benches::{Outcome, asked, print};
+use toolcrib_benches::{Outcome, asked, print, vendor::runtime};
 
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench adapter";
 
@@ -29,9 +25,4 @@ fn main() -> Outcome {
     }
     let [median, growing] = iteration::tables()?;
     print(&[median, growing, request::table()?, client::table()?])
-}
-
-/// A runtime of one thread, with I/O.
-fn runtime() -> Outcome<Runtime> {
-    Ok(Builder::new_current_thread().enable_all().build()?)
 }

@@ -9,9 +9,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::AbortHandle};
-use toolcrib_benches::Outcome;
-
-use crate::server::Server;
+use toolcrib_benches::{Outcome, vendor::Server};
 
 /// A hyper connection.
 pub(crate) struct Plain {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use allocation_counter::AllocationInfo;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
-use toolcrib_benches::{Cell, Outcome, Table, call, cpu_time, median, micros, render, tools};
+use toolcrib_benches::{
+    Cell, Outcome, Table, call, cpu_time, median, micros, render, tools,
+    vendor::{Server, Wire, answers},
+};
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{Menu, Message, Model, ModelErrorClass, ModelRequest, ToolChoice};
 use toolcrib_models::VendorModel;
 
-use crate::{COMMAND, runtime, server::Server, streams, wire::Wire};
+use crate::{COMMAND, runtime};
 
 /// Number of models that are created to measure the first request.
 const MODELS: usize = 15;
@@ -85,7 +88,7 @@ fn anew(tool_count: usize, request: &ModelRequest) -> Outcome<Vec<Cell>> {
 
 fn adapter(wire: Wire, tool_count: usize, request: &ModelRequest) -> Outcome<Vec<Cell>> {
     let runtime = runtime()?;
-    let server = runtime.block_on(Server::start(streams::answers(wire)))?;
+    let server = runtime.block_on(Server::start(answers(wire)))?;
     let sent = Arc::new(wire.model(&server).build()?);
     runtime.block_on(async { sent.respond(request.clone()).next().await }).ok_or("no answer")??;
     let bytes = server.seen().last.len();

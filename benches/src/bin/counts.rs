@@ -12,10 +12,13 @@ use allocation_counter::AllocationInfo;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use toolcrib_agent::{Agent, RunOptions, Settings, Stopped, TurnLimits};
-use toolcrib_benches::{Caller, Cell, Menu, Outcome, Table, call, engine, print, runtime, tools};
+use toolcrib_benches::{
+    Caller, Cell, ITERATIONS, Menu, Outcome, Table, call, engine, print, runtime, tools,
+    vendor::{self, Server, Wire, answers},
+};
 use toolcrib_core::{
-    CancellationToken, Identity, ListContext, Listing, Policy, Redact as _, Rule, SkillId, Tool,
-    ToolCall, ToolContext, ToolName, ToolProvider, ToolResult, gated_tools, static_tools,
+    CancellationToken, Identity, ListContext, Listing, Model, Policy, Redact as _, Rule, SkillId,
+    Tool, ToolCall, ToolContext, ToolName, ToolProvider, ToolResult, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, Redactor, Skill, Skills, Turn, TurnOptions};
 
@@ -31,8 +34,8 @@ type Work = Box<dyn FnMut() -> Outcome>;
 
 const COMMAND: &str = "cargo run --release -p toolcrib-benches --bin counts";
 
-/// At most a dozen: each takes about a second.
-const BENCHES: [Bench; 11] = [
+/// Each takes about a second.
+const BENCHES: [Bench; 16] = [
     Bench { name: "list_1000_behind_3_gates", times: 1, prepare: list },
     Bench { name: "compose_1000_fresh", times: 1, prepare: compose_fresh },
     Bench { name: "compose_1000_unchanged", times: 1, prepare: compose_unchanged },
@@ -48,6 +51,15 @@ const BENCHES: [Bench; 11] = [
         times: 200,
         prepare: |times| iterate(times, Menu::Gated),
     },
+    Bench { name: "anthropic_10", times: 200, prepare: |times| through(times, Wire::Anthropic) },
+    Bench { name: "openai_chat_10", times: 200, prepare: |times| through(times, Wire::OpenAiChat) },
+    Bench {
+        name: "openai_responses_10",
+        times: 200,
+        prepare: |times| through(times, Wire::OpenAiResponses),
+    },
+    Bench { name: "gemini_10", times: 200, prepare: |times| through(times, Wire::Gemini) },
+    Bench { name: "ollama_10", times: 200, prepare: |times| through(times, Wire::Ollama) },
 ];
 
 fn main() -> Outcome {
@@ -291,14 +303,33 @@ fn execute(times: u64, engine: &Engine, calls: Vec<ToolCall>) -> Outcome<Work> {
 
 /// A whole run of the loop with this many iterations.
 fn iterate(times: u64, menu: Menu) -> Outcome<Work> {
-    let calls = usize::try_from(times)?;
+    let model = Caller::new(usize::try_from(times)?, |_| {});
+    run(times, menu, Arc::new(model), runtime()?)
+}
+
+/// The same through a vendor's adapter, with the server on the same thread.
+fn through(times: u64, wire: Wire) -> Outcome<Work> {
+    if times != u64::try_from(ITERATIONS)? {
+        return Err("the server has responses for another number of iterations".into());
+    }
+    let runtime = vendor::runtime()?;
+    let server = runtime.block_on(Server::start(answers(wire)))?;
+    let model = Arc::new(wire.model(&server).build()?);
+    let mut work = run(times, Menu::Ten, model, runtime)?;
+    Ok(Box::new(move || {
+        // It serves as long as this exists.
+        black_box(&server);
+        work()
+    }))
+}
+
+fn run(times: u64, menu: Menu, model: Arc<dyn Model>, runtime: Runtime) -> Outcome<Work> {
     let settings = Settings {
         max_iterations: u32::try_from(times)? + 1,
         limits: TurnLimits::NONE,
         ..Settings::default()
     };
-    let agent = Agent::new(menu.engine()?.build()?, Arc::new(Caller::new(calls, |_| {})), settings);
-    let runtime = runtime()?;
+    let agent = Agent::new(menu.engine()?.build()?, model, settings);
     Ok(Box::new(move || {
         let run = async { agent.run("Read the ledgers.", RunOptions::default()).await };
         match runtime.block_on(run).stopped {

@@ -104,7 +104,7 @@ async fn open(
         Some(false) => "without blocks",
     };
     let form = [protocol.name(), &model.model, &server, with_blocks];
-    let first = SentForm::new(request.first_sent.as_ref(), &form);
+    let first = SentForm::new(request.first_sent.as_ref(), &form, &model.written);
     let tools = match request.menu.is_empty() {
         true => None,
         false => Some(

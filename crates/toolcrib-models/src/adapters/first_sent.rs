@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use toolcrib_core::{Arguments, ContentBlock, Digest, FirstSent, Message, SentPart};
+
+use super::written::Written;
 
 /// A part of a body: as this program writes it, or as it was first sent.
 pub(super) enum Part<T> {
     Now(T),
-    First(Box<RawValue>),
+    First(Arc<RawValue>),
 }
 
 impl<T: Serialize> Serialize for Part<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Now(part) => part.serialize(serializer),
-            Self::First(json) => json.serialize(serializer),
+            Self::First(json) => RawValue::serialize(json, serializer),
         }
     }
 }
@@ -31,17 +33,23 @@ impl<T> From<T> for Part<T> {
 pub(super) struct SentForm {
     sent: Option<Arc<FirstSent>>,
     form: Digest,
+    /// The parts that this process has written in this form.
+    written: Arc<Written>,
 }
 
 impl SentForm {
     /// The parts of a form. Everything that decides how a message is written, beside the message,
     /// belongs to it.
-    pub(super) fn new(sent: Option<&Arc<FirstSent>>, form: &[&str]) -> Self {
+    pub(super) fn new(
+        sent: Option<&Arc<FirstSent>>,
+        form: &[&str],
+        written: &Arc<Written>,
+    ) -> Self {
         let form = match sent {
             Some(_) => Digest::of_all(&form.iter().map(Digest::of).collect::<Vec<_>>()),
             None => Digest::of(""),
         };
-        Self { sent: sent.map(Arc::clone), form }
+        Self { sent: sent.map(Arc::clone), form, written: Arc::clone(written) }
     }
 
     /// The state that a text of known parts depends on, beside its source; `None` without a session.
@@ -67,12 +75,24 @@ impl SentForm {
         words: &[&str],
         now: impl FnOnce() -> Vec<T>,
     ) -> Vec<Part<T>> {
+        let version = self.sent.as_ref().map(|sent| sent.version());
+        if let Some(parts) = self.written.get(version, messages, words) {
+            return parts;
+        }
         let source = || {
             let sources = messages.iter().map(|message| source(message));
             let words = words.iter().map(Digest::of);
             [Digest::of("message")].into_iter().chain(words).chain(sources).collect()
         };
-        self.of(source, now)
+        let parts = self.of(source, now);
+        let json = parts.iter().map(|part| match part {
+            Part::Now(part) => to_raw_value(part).map(Arc::from),
+            Part::First(json) => Ok(Arc::clone(json)),
+        });
+        // An error is reported where the body is written.
+        let Ok(json) = json.collect::<Result<Vec<_>, _>>() else { return parts };
+        self.written.set(version, messages, words, json.clone());
+        json.into_iter().map(Part::First).collect()
     }
 
     /// The definition of a tool, which depends on nothing but the form, the tool and these words.
@@ -98,9 +118,9 @@ impl SentForm {
         let source = source();
         let key = Digest::of_all([&self.form].into_iter().chain(&source));
         // A text that is not the JSON of parts is replaced: the store was damaged.
-        let first = sent.get(&key).and_then(|json| serde_json::from_str::<Vec<_>>(&json).ok());
-        if let Some(first) = first {
-            return first.into_iter().map(Part::First).collect();
+        let read = |json: Arc<str>| serde_json::from_str::<Vec<Box<RawValue>>>(&json).ok();
+        if let Some(first) = sent.get(&key).and_then(read) {
+            return first.into_iter().map(|json| Part::First(json.into())).collect();
         }
         let parts = now();
         if let Ok(json) = serde_json::to_string(&parts) {

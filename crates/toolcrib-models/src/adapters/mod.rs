@@ -29,6 +29,7 @@ mod protocol;
 mod schema;
 mod settings;
 mod vendor;
+mod written;
 
 pub use self::{
     base_url::InvalidBaseUrlError,

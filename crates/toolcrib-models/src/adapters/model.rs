@@ -1,6 +1,6 @@
 //! A model of a vendor's API.
 
-use std::{fmt, ops::RangeInclusive, time::Duration};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::Secret;
@@ -12,6 +12,7 @@ use super::{
     protocol::Protocol,
     settings::{ReasoningEffort, Settings},
     vendor::{ModelName, Vendor},
+    written::Written,
 };
 
 /// Default time without data after which a request fails. Models that reason may be silent for
@@ -75,6 +76,7 @@ pub struct VendorModel {
     pub(super) timeout: Duration,
     pub(super) client: HttpClient,
     pub(super) menus: MenuCache,
+    pub(super) written: Arc<Written>,
 }
 
 impl VendorModel {
@@ -368,6 +370,7 @@ impl VendorModelBuilder {
             timeout: self.timeout,
             client: self.client.unwrap_or_else(default_client),
             menus: MenuCache::default(),
+            written: Arc::default(),
         })
     }
 

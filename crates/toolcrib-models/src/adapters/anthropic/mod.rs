@@ -135,7 +135,7 @@ fn end_cached<T>(part: &mut Part<T>, set: impl FnOnce(&mut T)) {
             let Some(fields) = json.get().trim_end().strip_suffix('}') else { return };
             let marked = format!("{fields},\"cache_control\":{{\"type\":\"ephemeral\"}}}}");
             if let Ok(marked) = RawValue::from_string(marked) {
-                *json = marked;
+                *json = marked.into();
             }
         }
     }

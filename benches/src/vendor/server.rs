@@ -19,7 +19,7 @@ const BUFFER: usize = 1024 * 1024;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
 /// A server on a free local port and the current runtime, until it is dropped.
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: AbortHandle,
@@ -32,17 +32,21 @@ struct Shared {
 
 /// The requests received so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
-    pub(crate) connections: usize,
+pub struct Seen {
+    /// The number of connections.
+    pub connections: usize,
     /// The length of each request's body, in bytes.
-    pub(crate) bodies: Vec<usize>,
+    pub bodies: Vec<usize>,
     /// The last of them.
-    pub(crate) last: Vec<u8>,
+    pub last: Vec<u8>,
 }
 
 impl Server {
     /// Begins to serve these responses, each complete HTTP, cyclically in order.
-    pub(crate) async fn start(answers: Vec<Vec<u8>>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If no local port is free.
+    pub async fn start(answers: Vec<Vec<u8>>) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { answers, seen: Mutex::default() });
@@ -57,11 +61,13 @@ impl Server {
         Ok(Self { address, shared, accepting: accepting.abort_handle() })
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(crate) fn seen(&self) -> Seen {
+    /// The requests received so far.
+    pub fn seen(&self) -> Seen {
         self.shared.seen().clone()
     }
 }

@@ -1,9 +1,9 @@
 //! Responses in the vendors' streaming formats.
 
 use serde_json::{Value, json};
-use toolcrib_benches::ITERATIONS;
 
-use crate::wire::Wire;
+use super::format::Wire;
+use crate::runs::ITERATIONS;
 
 /// The arguments of a call, in pieces of typical size.
 const ARGUMENTS: [&str; 6] = ["{\"", "number", "\":", " ", "104", "2}"];
@@ -17,7 +17,7 @@ enum Said {
 }
 
 /// The responses of a whole run: a call of tool 7 for each iteration, then text.
-pub(crate) fn answers(wire: Wire) -> Vec<Vec<u8>> {
+pub fn answers(wire: Wire) -> Vec<Vec<u8>> {
     let calls = (0..ITERATIONS).map(|number| Said::Call { id: format!("call_{number}") });
     calls.chain([Said::Done]).map(|said| response(wire, &said)).collect()
 }

@@ -3,25 +3,30 @@
 use toolcrib_core::Secret;
 use toolcrib_models::{OpenAiApi, Vendor, VendorModel, VendorModelBuilder};
 
-use crate::server::Server;
+use super::server::Server;
 
 /// A wire format: OpenAI has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wire {
+pub enum Wire {
+    /// Messages.
     Anthropic,
     /// Chat Completions, as supported by your own servers.
     OpenAiChat,
+    /// Responses.
     OpenAiResponses,
+    /// `generateContent`.
     Gemini,
+    /// `/api/chat`.
     Ollama,
 }
 
 impl Wire {
-    pub(crate) const ALL: [Self; 5] =
+    /// All formats.
+    pub const ALL: [Self; 5] =
         [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini, Self::Ollama];
 
     /// The name in tables.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
             Self::OpenAiChat => "openai, chat",
@@ -32,7 +37,7 @@ impl Wire {
     }
 
     /// A model with this format, at a server.
-    pub(crate) fn model(self, server: &Server) -> VendorModelBuilder {
+    pub fn model(self, server: &Server) -> VendorModelBuilder {
         let (vendor, path, model) = match self {
             Self::Anthropic => (Vendor::Anthropic, "", "claude-sonnet-4-5"),
             Self::OpenAiChat => (Vendor::OpenAi, "/v1", "qwen3"),
