@@ -10,7 +10,7 @@ use super::written::Written;
 
 /// A part of a body: as this program writes it, or as it was first sent.
 pub(super) enum Part<T> {
-    Now(T),
+    Now(Box<T>),
     First(Arc<RawValue>),
 }
 
@@ -25,7 +25,7 @@ impl<T: Serialize> Serialize for Part<T> {
 
 impl<T> From<T> for Part<T> {
     fn from(part: T) -> Self {
-        Self::Now(part)
+        Self::Now(Box::new(part))
     }
 }
 
@@ -114,7 +114,7 @@ impl SentForm {
         source: impl FnOnce() -> Vec<Digest>,
         now: impl FnOnce() -> Vec<T>,
     ) -> Vec<Part<T>> {
-        let Some(sent) = &self.sent else { return now().into_iter().map(Part::Now).collect() };
+        let Some(sent) = &self.sent else { return now().into_iter().map(Part::from).collect() };
         let source = source();
         let key = Digest::of_all([&self.form].into_iter().chain(&source));
         // A text that is not the JSON of parts is replaced: the store was damaged.
@@ -126,7 +126,7 @@ impl SentForm {
         if let Ok(json) = serde_json::to_string(&parts) {
             sent.set(SentPart { key, json: json.into() });
         }
-        parts.into_iter().map(Part::Now).collect()
+        parts.into_iter().map(Part::from).collect()
     }
 }
 

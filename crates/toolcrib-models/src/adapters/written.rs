@@ -42,8 +42,10 @@ impl Written {
         let memory = self.0.lock();
         let entry = memory.entries.get(&place(messages))?;
         let is_same = entry.version == version
-            && entry.words.iter().map(|word| &**word).eq(words.iter().copied())
-            && entry.messages.iter().eq(messages.iter().copied());
+            && entry.words.len() == words.len()
+            && entry.words.iter().zip(words).all(|(one, other)| **one == **other)
+            && entry.messages.len() == messages.len()
+            && entry.messages.iter().zip(messages).all(|(one, other)| one == *other);
         is_same.then(|| entry.parts.iter().map(|part| Part::First(Arc::clone(part))).collect())
     }
 

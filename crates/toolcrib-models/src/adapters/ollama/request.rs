@@ -99,10 +99,10 @@ impl<'a> Body<'a> {
             options: options(asked.settings),
             tools: asked.tools,
             messages: system
-                .map(Part::Now)
+                .map(Part::from)
                 .into_iter()
                 .chain(said)
-                .chain(told.map(Part::Now))
+                .chain(told.map(Part::from))
                 .collect(),
         }
     }

@@ -97,14 +97,16 @@ const CLIENT: &str = "client";
 
 /// All items. Those of a message depend only on it, so earlier ones keep their bytes.
 pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Part<Item<'a>>> {
-    let loads = if asked.offer.loads() { "loads" } else { "" };
-    let items = |message: &'a Message| {
+    let messages = &asked.request.messages;
+    let mut all = Vec::with_capacity(messages.len());
+    for message in messages.iter() {
         let found = asked.offer.found_in(message);
-        let mut words = vec![loads];
-        words.extend(found.iter().map(|tool| tool.name().as_str()));
-        asked.first.of_message(message, &words, || items(asked, message))
-    };
-    asked.request.messages.iter().flat_map(items).collect()
+        let loads = asked.offer.loads().then_some("loads");
+        let names = found.iter().map(|tool| tool.name().as_str());
+        let words: Vec<&str> = loads.into_iter().chain(names).collect();
+        all.extend(asked.first.of_message(message, &words, || items(asked, message)));
+    }
+    all
 }
 
 fn items<'a>(asked: &Asked<'a>, message: &'a Message) -> Vec<Item<'a>> {
