@@ -253,7 +253,8 @@ impl Project {
         };
         let tools_over = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
-            let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
+            let known = (&names, &secrets);
+            let tools = build_tools(&parts, over, artifacts.as_ref(), known, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
