@@ -14,6 +14,7 @@ mod exit;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod schema_types;
 mod signals;
 mod trace;
 

@@ -3,14 +3,16 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
 use toolcrib_capabilities::process::find_program;
 
 mod from;
+mod servers;
 
-pub use self::from::{init_from, init_from_url};
+pub use self::from::{Begun, init_from, init_from_url};
 use crate::{
     PROJECT_FILE, PROJECT_FILE_SCHEMA,
     trust::{Foreign, TrustStore, check_owner},
@@ -27,6 +29,10 @@ const TEMPLATE: [(&str, &str); 4] = [
 /// The schema that the first line of a new project file names: `#:schema ./toolcrib.schema.json`. It
 /// is that of this program, and needs no network.
 const SCHEMA_FILE: &str = "toolcrib.schema.json";
+
+/// The servers of a client's file. Their `env` and `headers` may contain secrets, so other users of the
+/// machine cannot read it.
+const SERVERS_FILE: &str = ".mcp.json";
 
 /// A project that cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -141,5 +147,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    let mode = if path.ends_with(SERVERS_FILE) { 0o600 } else { 0o666 };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode).open(path)?.write_all(text.as_bytes())
 }

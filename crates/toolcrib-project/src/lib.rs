@@ -60,7 +60,7 @@ pub use self::{
     approvals::ProjectApprovals,
     error::LoadError,
     find::{NoProjectError, find},
-    init::{InitError, init, init_from, init_from_url, init_with_browser},
+    init::{Begun, InitError, init, init_from, init_from_url, init_with_browser},
     lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},

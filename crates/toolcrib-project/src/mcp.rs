@@ -21,6 +21,8 @@ pub struct McpServer {
     pub(crate) imported: bool,
     pub(crate) unfenced: bool,
     pub(crate) prefix: Option<Arc<str>>,
+    /// The name of the file with its stderr.
+    pub(crate) log: String,
     /// Of a program.
     pub(crate) sandbox: Option<SandboxTier>,
     /// The client; else why there is none, for the operator.

@@ -10,6 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 use rustix::fs::OFlags;
+use toolcrib_core::Digest;
 use toolcrib_engine::Redactor;
 
 use crate::state::StateFolder;
@@ -20,9 +21,18 @@ const FOLDER: &str = "logs";
 /// A larger file is replaced, and kept once under another name.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The file of a server.
-pub(crate) fn path_of(state: &Path, server: &str) -> PathBuf {
-    state.join(FOLDER).join(format!("{server}.log"))
+/// The name of a server's file. Imported files share a state folder, and may contain different servers
+/// of one name: `import` is the one that declares it.
+pub(crate) fn file_name(server: &str, import: Option<&str>) -> String {
+    let Some(import) = import else { return format!("{server}.log") };
+    let path = Path::new(import).canonicalize().unwrap_or_else(|_| import.into());
+    let digest = Digest::of(path.as_os_str().as_encoded_bytes()).to_string();
+    format!("{server}-{}.log", digest.get(..16).unwrap_or(&digest))
+}
+
+/// The file of a server, by its name.
+pub(crate) fn path_of(state: &Path, file_name: &str) -> PathBuf {
+    state.join(FOLDER).join(file_name)
 }
 
 /// Writes the lines of one server, redacted, each with the time. A file that cannot be written loses
@@ -35,8 +45,8 @@ pub(crate) struct ServerLog {
 }
 
 impl ServerLog {
-    pub(crate) fn new(state: &StateFolder, server: &str, redactor: Redactor) -> Self {
-        let path = path_of(state.path(), server);
+    pub(crate) fn new(state: &StateFolder, file_name: &str, redactor: Redactor) -> Self {
+        let path = path_of(state.path(), file_name);
         Self { state: state.clone(), path, redactor, file: Mutex::default() }
     }
 

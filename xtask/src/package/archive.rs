@@ -1,8 +1,8 @@
-//! The program in an archive, with completions, manual pages and licenses; and the digests of all packages.
+//! The program in an archive, with completions, manual pages, docs and licenses; and the digests of all packages.
 
 use std::path::{Path, PathBuf};
 
-use super::{Built, LICENSES, copy, empty, tools, write as write_file};
+use super::{Built, LICENSES, copy, empty, page::page, tools, write as write_file};
 use crate::{
     packages,
     problem::Problem,
@@ -21,10 +21,10 @@ pub(super) fn write(built: &Built<'_>) -> Result<PathBuf, Problem> {
     let parent = empty(finished.join("archive"))?;
     let folder = parent.join(&name);
     copy(program, &folder.join("toolcrib"))?;
-    copy(&workspace.root().join("README.md"), &folder.join("README.md"))?;
-    for part in ["completions", "man"] {
+    write_file(&folder.join("README.md"), &page(workspace)?)?;
+    for part in [&texts.join("completions"), &texts.join("man"), &workspace.root().join("docs")] {
         run(
-            workspace.program("cp").arg("-R").arg(texts.join(part)).arg(folder.join(part)),
+            workspace.program("cp").arg("-R").arg(part).arg(&folder),
             "make the target folder writable",
         )?;
     }

@@ -4,6 +4,7 @@
 mod archive;
 mod licenses;
 mod npm;
+mod page;
 mod symbols;
 mod target;
 mod trial;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Built, LICENSES, copy, empty,
+    page::page,
     target::ALL,
     wheel::{SOURCE, SUMMARY},
     write as write_file,
@@ -40,9 +41,10 @@ pub(super) fn write(built: &Built<'_>) -> Result<[PathBuf; 2], Problem> {
     let main = empty(finished.join("npm").join("toolcrib"))?;
     let root = workspace.root();
     copy(&root.join("xtask/package/toolcrib.js"), &main.join("bin").join("toolcrib.js"))?;
-    for file in LICENSES.into_iter().chain(["README.md"]) {
+    for file in LICENSES {
         copy(&root.join(file), &main.join(file))?;
     }
+    write_file(&main.join("README.md"), &page(workspace)?)?;
     let systems = ALL.map(|target| format!("    \"{}\": \"{version}\"", target.npm_name()));
     write_file(
         &main.join("package.json"),

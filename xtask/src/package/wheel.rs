@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Built, LICENSES, copy, empty, tools, write as write_file};
+use super::{Built, LICENSES, copy, empty, page::page, tools, write as write_file};
 use crate::{packages, problem::Problem, workspace::run};
 
 /// Writes the wheel. `wheel pack` lists its files with their digests.
@@ -33,7 +33,7 @@ pub(super) fn write(built: &Built<'_>) -> Result<PathBuf, Problem> {
              License-Expression: MIT OR Apache-2.0\n{licenses}\
              Project-URL: Source, {SOURCE}\nRequires-Python: >=3.8\n\
              Description-Content-Type: text/markdown\n\n{}",
-            with_full_links(&workspace.read("README.md")?)
+            page(workspace)?
         ),
     )?;
     let python = packages::interpreter(&tools(workspace));
@@ -46,18 +46,6 @@ pub(super) fn write(built: &Built<'_>) -> Result<PathBuf, Problem> {
         "look at the message above",
     )?;
     Ok(finished.join(format!("{name}-py3-none-{}.whl", target.wheel)))
-}
-
-/// A page whose links to files of the repository also work elsewhere.
-fn with_full_links(page: &str) -> String {
-    let mut parts = page.split("](");
-    let mut full = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let is_file = !["http", "#"].iter().any(|start| part.starts_with(start));
-        full += "](";
-        full += &if is_file { format!("{SOURCE}/blob/main/{part}") } else { part.to_owned() };
-    }
-    full
 }
 
 /// The description in registries.

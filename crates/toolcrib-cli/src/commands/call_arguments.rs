@@ -11,7 +11,7 @@ use toolcrib_config::suggest;
 use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
 use super::Problem;
-use crate::output::shell_word;
+use crate::{output::shell_word, schema_types::SchemaTypes};
 
 /// The size limit of arguments from a file or standard input; a device is endless.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -162,7 +162,10 @@ impl Given {
                                 "/properties/{}",
                                 key.replace('~', "~0").replace('/', "~1")
                             );
-                            of_type(text, schema.and_then(|schema| schema.pointer(&pointer)))
+                            let types = schema.and_then(|root| {
+                                Some(SchemaTypes::new(root).types(root.pointer(&pointer)?))
+                            });
+                            of_types(text, &types.unwrap_or_default())
                         }
                     };
                     (key, value)
@@ -173,14 +176,9 @@ impl Given {
     }
 }
 
-/// The text as the type of the schema. Text that does not fit stays text, and validation then names
-/// the expected type.
-fn of_type(text: String, schema: Option<&Value>) -> Value {
-    let types: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
+/// The text as one of these types. Text that does not fit stays text, and validation then names the
+/// expected type.
+fn of_types(text: String, types: &[&str]) -> Value {
     if types.is_empty() || types.contains(&"string") {
         return Value::String(text);
     }
@@ -213,7 +211,14 @@ mod tests {
             "note": {"type": "string"},
             "flag": {"type": "boolean"},
             "tags": {"type": ["array", "null"]},
-        }});
+            "body": {"$ref": "#/$defs/Order"},
+            "size": {"description": "How many.", "allOf": [{"$ref": "#/$defs/Size"}]},
+            "either": {"anyOf": [{"$ref": "#/$defs/Size"}, {"type": "string"}]},
+            "list": {"anyOf": [{"type": "array"}, {"type": "null"}]},
+            "level": {"enum": [1, 2]},
+            "any": {"anyOf": [{"type": "array"}, {}]},
+            "endless": {"$ref": "#/properties/endless"},
+        }, "$defs": {"Order": {"type": "object"}, "Size": {"type": "integer"}}});
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let given = runtime.block_on(read(&arguments, &[], &CancellationToken::new())).unwrap();
@@ -226,6 +231,13 @@ mod tests {
             typed(&["id=1042", "note=17", "flag=true", "tags=[1]", "other=5"]),
             Arguments::Json(json!({
                 "id": 1042, "note": "17", "flag": true, "tags": [1], "other": "5",
+            }))
+        );
+        assert_eq!(
+            typed(&["body={}", "size=3", "either=3", "list=[2]", "level=2", "any=[]", "endless=1"]),
+            Arguments::Json(json!({
+                "body": {}, "size": 3, "either": "3", "list": [2], "level": 2, "any": "[]",
+                "endless": "1",
             }))
         );
         assert_eq!(typed(&["note:=17", "id=x"]), Arguments::Json(json!({"note": 17, "id": "x"})));

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{InitError, TrustStore};
+use toolcrib_project::{Begun, InitError, TrustStore};
 
 use super::{Problem, trust::review};
 use crate::{
@@ -35,7 +35,7 @@ pub(super) async fn init(
     }
     let url = args.from.as_ref().and_then(|from| from.to_str());
     let url = url.filter(|from| from.starts_with("http://") || from.starts_with("https://"));
-    let written = match &args.from {
+    let begun = match &args.from {
         Some(from) => match url {
             Some(url) => {
                 let (url, text) = fetched(url, &cancellation).await?;
@@ -46,9 +46,10 @@ pub(super) async fn init(
         None => match args.with {
             Some(InitKind::Browser) => toolcrib_project::init_with_browser(&args.dir),
             None => toolcrib_project::init(&args.dir),
-        },
+        }
+        .map(Begun::from),
     };
-    let written = written.map_err(|error| match error {
+    let Begun { files: written, notices, .. } = begun.map_err(|error| match error {
         InitError::AlreadyThere { .. }
         | InitError::Unusable { .. }
         | InitError::NotAFolder { .. }
@@ -58,6 +59,9 @@ pub(super) async fn init(
     // The new project runs without trust; this is for later additions of the user.
     if let Ok(review) = review(&args.dir, cancellation) {
         let _ = TrustStore::of_user().trust(&review);
+    }
+    if !global.quiet {
+        notices.iter().for_each(|notice| output::notice(notice));
     }
     if global.json {
         let created: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();

@@ -118,6 +118,7 @@ impl<'a> Target<'a> {
         let this = this.map_err(|error| {
             Problem::failed("no_program", format!("the path of this program is not known: {error}"))
         })?;
+        refuse_cache(&this)?;
         // Otherwise the gateway would start itself, without end.
         let file = utf8(&self.file)?;
         if words.contains(&file) {
@@ -274,6 +275,23 @@ impl<'a> Target<'a> {
             format!("{} {error}; nothing was written", self.file.display()),
         )
     }
+}
+
+/// The folders in which `uvx`, `npx` and the like keep the programs that they run once.
+const CACHES: [&str; 5] = [".cache", "Caches", "archive-v0", "_npx", "dlx"];
+
+/// A client would start a program of a cache until the cache is cleaned.
+fn refuse_cache(program: &Path) -> Result<(), Problem> {
+    let mut folders = program.ancestors().skip(1).filter_map(Path::file_name);
+    if !folders.any(|folder| CACHES.iter().any(|cache| folder == *cache)) {
+        return Ok(());
+    }
+    Err(Problem::usage(format!(
+        "{} is in a cache, and the client cannot start it once the cache is cleaned; install \
+         Toolcrib permanently (`uv tool install`, `pipx install` or `npm install -g` instead of \
+         `uvx` or `npx`), and run that program",
+        program.display()
+    )))
 }
 
 /// A change of a file: its text afterwards; `None` without a file.

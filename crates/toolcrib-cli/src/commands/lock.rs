@@ -10,7 +10,7 @@ use super::{
     consent::{ask, can_ask},
     engine,
     mcp::unless_cancelled,
-    with_project,
+    project_flags, with_project,
 };
 use crate::{
     args::{AcceptArgs, Global, LockCommand, LockScope},
@@ -45,7 +45,7 @@ pub(super) async fn lock(
         }
         let asks = accepts && !changes.is_empty() && !yes && !global.json && can_ask();
         if asks {
-            output::lock_changes(&changes, false, true);
+            output::lock_changes(&changes, false, None);
             if !ask("Accept as listed?") {
                 let message = "not accepted; a changed definition stays withheld";
                 return Err(Problem::failed("not_accepted", message));
@@ -63,7 +63,10 @@ pub(super) async fn lock(
         } else {
             match asks {
                 true => output::accepted(changes.len()),
-                false => output::lock_changes(&changes, accepts, global.quiet),
+                false => {
+                    let flags = (!global.quiet).then(|| project_flags(global));
+                    output::lock_changes(&changes, accepts, flags.as_deref());
+                }
             }
             unreachable.iter().for_each(|problem| output::complain(problem));
             if accepts && !global.quiet && !changes.is_empty() {
@@ -132,11 +135,12 @@ async fn list_server(client: &McpClient) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints news about pinned definitions, for commands that run calls.
-pub(super) fn tell(project: &Project) {
-    project.lock().on_event(|event| match event {
+/// Prints news about pinned definitions, for commands that run calls. With `flags` another command finds
+/// the project.
+pub(super) fn tell(project: &Project, flags: String) {
+    project.lock().on_event(move |event| match event {
         LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
-        LockEvent::Changed(place) => output::pin_changed(place),
+        LockEvent::Changed(place) => output::pin_changed(place, &flags),
         LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
         _ => {}
     });

@@ -69,7 +69,8 @@ async fn list(
         } else {
             output::servers(&asked, &redactor);
         }
-        Ok(exit::FINE)
+        let is_refused = global.locked && asked.iter().any(|asked| asked.listed.is_err());
+        Ok(if is_refused { exit::FAILED } else { exit::FINE })
     })
     .await
 }

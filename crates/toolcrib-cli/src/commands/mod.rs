@@ -191,6 +191,7 @@ async fn load(
             _ if global.locked => LockMode::Locked,
             _ => LockMode::Pin,
         },
+        flags: project_flags(global),
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -222,7 +223,7 @@ async fn load(
         output::warnings(project.warnings(), all);
     }
     if !global.quiet && !matches!(purpose, Purpose::Judge) {
-        lock::tell(&project);
+        lock::tell(&project, project_flags(global));
     }
     if !global.quiet {
         for database in project.databases() {

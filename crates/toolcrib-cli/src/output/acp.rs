@@ -82,7 +82,7 @@ pub(crate) fn stored_updates<'a>(
         match message {
             Message::User { .. } if message.as_notice().is_some() => {}
             Message::User { text } => {
-                show(SessionUpdate::UserMessageChunk(ContentChunk::new((&**text).into())));
+                show(SessionUpdate::UserMessageChunk(ContentChunk::new(sent(text).into())));
             }
             Message::Assistant { text, calls, .. } => {
                 if !text.is_empty() {
@@ -104,6 +104,24 @@ pub(crate) fn stored_updates<'a>(
             _ => {}
         }
     }
+}
+
+/// A message as its user sent it: each attached file has its name and size, and not its text, which is
+/// in a fence for the model.
+fn sent(message: &str) -> String {
+    let (mut sent, mut rest) = (String::new(), message);
+    while let Some((before, _)) = rest.split_once("<untrusted tool=\"attachment\"")
+        && let Some(fenced) = rest.get(before.len()..)
+        && let (text, after) = unfence(fenced)
+        && text.len() < fenced.len()
+    {
+        let about = before.rsplit_once(", attachment id ").map_or(before, |(about, _)| about);
+        sent.push_str(about);
+        sent.push_str("\n\n");
+        rest = after;
+    }
+    sent.push_str(rest);
+    sent.trim().to_owned()
 }
 
 /// A call that waits for a decision, with all its arguments.

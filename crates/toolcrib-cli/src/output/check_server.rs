@@ -119,8 +119,8 @@ pub(crate) fn server_report(report: &ServerReport, quiet: bool) {
     for era in &report.eras {
         let CheckedEra { era, method, protocol, server, version, error, .. } = era;
         let named = server.as_ref().map(|server| {
-            let version = version.as_deref().map(|version| format!(" {version}"));
-            format!("  {DIM}{}{}{DIM:#}", safe(server), safe(&version.unwrap_or_default()))
+            let named = format!("{server} {}", version.as_deref().unwrap_or_default());
+            format!("  {DIM}{}{DIM:#}", safe(named.trim_end()))
         });
         match (protocol, error) {
             (Some(protocol), _) => say!(

@@ -42,8 +42,9 @@ fn as_changes<S: Serializer>(changes: &[PinChange], serializer: S) -> Result<S::
     list.end()
 }
 
-/// Prints the changes, each word by word.
-pub(crate) fn lock_changes(changes: &[PinChange], accepted: bool, quiet: bool) {
+/// Prints the changes, each word by word; with `flags`, by which another command finds the project,
+/// also how they are accepted.
+pub(crate) fn lock_changes(changes: &[PinChange], accepted: bool, flags: Option<&str>) {
     for change in changes {
         let place = named(&change.place);
         match (accepted, change.is_changed()) {
@@ -55,14 +56,15 @@ pub(crate) fn lock_changes(changes: &[PinChange], accepted: bool, quiet: bool) {
             say!("  {STRONG}{}{STRONG:#}: {text}", safe(&field).replace('\n', "\\n"));
         }
     }
-    match changes.len() {
-        0 => say!("{GOOD}✓{GOOD:#} every definition is pinned as it is listed"),
-        n if !accepted && !quiet => {
+    match (changes.len(), flags) {
+        (0, _) => say!("{GOOD}✓{GOOD:#} every definition is pinned as it is listed"),
+        (n, Some(flags)) if !accepted => {
             let changed = changes.iter().filter(|change| change.is_changed()).count();
             note!(
                 "{DIM}{} not pinned as listed; a changed one is neither offered nor called. To \
-                 accept: toolcrib lock accept [SERVER [TOOL]]{DIM:#}",
-                count(n, "definition")
+                 accept: toolcrib lock accept [SERVER [TOOL]]{}{DIM:#}",
+                count(n, "definition"),
+                safe(flags)
             );
             if changed == 0 {
                 note!("{DIM}none of them has changed: they are pinned at their first use{DIM:#}");
@@ -166,12 +168,13 @@ pub(crate) fn pinned(source: &str, kind: PinKind, number: usize) {
     note!("{DIM}pinned at first use: {what} of {}{DIM:#}", safe(source));
 }
 
-/// A definition that is withheld.
-pub(crate) fn pin_changed(place: &PinName) {
+/// A definition that is withheld. With `flags` another command finds the project.
+pub(crate) fn pin_changed(place: &PinName, flags: &str) {
     note!(
         "{WARN}warning{WARN:#}: {} has changed since it was pinned, and is not offered; to see the \
-         change: toolcrib lock diff",
-        named(place)
+         change: toolcrib lock diff{}",
+        named(place),
+        safe(flags)
     );
 }
 

@@ -88,9 +88,12 @@ fn head(asked: &QueriedServer<'_>, redactor: &Redactor) {
         Ok(offer) => {
             let status = asked.status.as_ref();
             let is = status.and_then(|status| {
-                let version = status.server_version.as_deref().unwrap_or_default();
+                let named = [
+                    status.server.as_deref()?,
+                    status.server_version.as_deref().unwrap_or_default(),
+                ];
                 let protocol = status.protocol.as_deref().unwrap_or_default();
-                Some(format!("{} {version}, MCP {protocol}, ", status.server.as_deref()?))
+                Some(format!("{}, MCP {protocol}, ", named.join(" ").trim_end()))
             });
             say!(
                 "  {}{}, {} withheld, {} characters for the model, {}",

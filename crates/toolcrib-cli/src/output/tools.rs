@@ -10,6 +10,7 @@ use super::{
     note, say,
     text::{DIM, GOOD, STRONG, WARN, count, one_line, safe},
 };
+use crate::schema_types::SchemaTypes;
 
 /// The tools of a project: declared ones, and those that sources list.
 pub(crate) struct KnownTools {
@@ -117,25 +118,37 @@ fn parameters(schema: &Value) {
         say!(
             "    {STRONG}{}{STRONG:#} {DIM}({}{optional}){DIM:#}{description}",
             safe(name),
-            safe(&type_of(property)),
+            safe(&type_of(property, &mut SchemaTypes::new(schema), MOST_NESTED)),
         );
     }
 }
 
+/// Lists within lists that are shown, each with the type of its elements.
+const MOST_NESTED: usize = 3;
+
 /// The type of an argument in words; `any` unless the schema names one.
-fn type_of(property: &Value) -> String {
+fn type_of<'a>(property: &'a Value, types: &mut SchemaTypes<'a>, nested: usize) -> String {
     let values = |list: &Vec<Value>, end: &str| {
         list.iter().map(ToString::to_string).collect::<Vec<_>>().join(end)
     };
-    match (&property["enum"], &property["type"]) {
-        (Value::Array(list), _) => one_line(&values(list, " | "), 200),
-        (_, Value::String(one)) if one == "array" => {
-            format!("array of {}", property.get("items").map_or_else(|| "any".to_owned(), type_of))
+    let mut shown: Vec<String> = Vec::new();
+    for variant in types.variants(property) {
+        let one = match (&variant["enum"], &variant["type"]) {
+            (Value::Array(list), _) => one_line(&values(list, " | "), 200),
+            (_, Value::String(one)) if one == "array" => {
+                let items = variant.get("items").filter(|_| nested > 0);
+                let items = items.map(|items| type_of(items, types, nested - 1));
+                format!("array of {}", items.as_deref().unwrap_or("any"))
+            }
+            (_, Value::String(one)) => one.clone(),
+            (_, Value::Array(list)) => values(list, " | ").replace('"', ""),
+            _ => "any".to_owned(),
+        };
+        if !shown.contains(&one) {
+            shown.push(one);
         }
-        (_, Value::String(one)) => one.clone(),
-        (_, Value::Array(list)) => values(list, " | ").replace('"', ""),
-        _ => "any".to_owned(),
     }
+    one_line(&shown.join(" | "), 200)
 }
 
 /// The annotations of a tool's effects, in words.

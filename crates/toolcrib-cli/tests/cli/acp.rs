@@ -298,6 +298,12 @@ fn an_attached_file_is_fenced_and_other_content_is_refused() {
             let refused = say(&agent, &session, block).await.unwrap_err();
             assert!(refused.message.contains(problem), "{refused:?}");
         }
+        agent.send_request(CloseSessionRequest::new(session.clone())).block_task().await?;
+        seen.take();
+        let load = LoadSessionRequest::new(session, project.path());
+        agent.send_request(load).block_task().await?;
+        let sent = Seen::text(&seen.take(), "user_message_chunk");
+        assert_eq!(sent, "Attached file `notes.md`, 20 bytes");
         Ok(())
     });
     assert!(status.success(), "{stderr}");

@@ -354,6 +354,23 @@ fn discover_names_servers_and_never_values() {
 }
 
 #[test]
+fn a_program_in_a_cache_is_not_installed() {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_toolcrib");
+    for cached in ["uv/archive-v0/x/bin/toolcrib", "npm/_npx/x/node_modules/t/bin/toolcrib"] {
+        let copy = home.path(cached);
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(program, &copy).unwrap();
+        let mut command = Command::new(&copy);
+        command.args(["install", "--client", "cursor", "-p", ".", "--dry-run"]);
+        command.current_dir(home.path("work")).env("HOME", home.path("home"));
+        let outcome = Outcome::from(command.output().unwrap());
+        assert_eq!(outcome.code, Some(2), "{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stderr.contains("`uv tool install`"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn servers_of_a_project_are_added_and_removed_with_its_comments_kept() {
     let home = Home::new();
     let before = "policy_default = \"allow\"  # kept\n\n[mcp.old]   # mine\ncommand = 'x'\n";
@@ -382,6 +399,19 @@ fn servers_of_a_project_are_added_and_removed_with_its_comments_kept() {
     headers = { Authorization = "Bearer ${DOCS_TOKEN:-none}" }
     "#);
     assert_eq!(mcp(&["add", "git", "other"]).code, Some(2));
+    for (words, help) in [
+        (&["--env", "K=V", "--", "notes"][..], "`--set NAME=VALUE`"),
+        (&["-e", "K=V", "notes"], "`--set NAME=VALUE`"),
+        (&["--header=A: b", "https://x.example"], "`--set NAME=VALUE`"),
+        (&["--transport", "http", "https://x.example"], "a URL is a server over HTTP"),
+        (&["--stdio", "notes"], "follow the program"),
+    ] {
+        for command in [&["mcp", "add", "notes", "-p", "."][..], &["check-server"]] {
+            let outcome = home.run(&[command, words].concat());
+            assert_eq!(outcome.code, Some(2), "{words:?}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains(help), "{words:?}: {}", outcome.stderr);
+        }
+    }
     let outcome = mcp(&["add", "--set", &format!("API_KEY={SECRET}"), "x", "run"]);
     assert_eq!(outcome.code, Some(2));
     assert!(!outcome.stderr.contains(SECRET), "{}", outcome.stderr);

@@ -3,11 +3,12 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::PermissionsExt as _,
 };
 
 use serde_json::Value;
 
-use crate::support::toolcrib;
+use crate::support::{Outcome, toolcrib};
 
 #[test]
 fn begun_projects_run_at_once() {
@@ -79,6 +80,47 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
         assert!(!help(&["init", "--help"]).contains(flag));
         assert!(help(&["check", "--help"]).contains(flag) && help(&["--help"]).contains(flag));
     }
+}
+
+#[test]
+fn servers_of_a_client_run_where_they_did_and_unusable_ones_are_named() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let from = dir.path().join("from");
+    fs::create_dir_all(from.join(".vscode")).unwrap();
+    fs::copy(crate::mcp::server(), from.join("server.py")).unwrap();
+    let servers = r#"{ "theme": "private", "servers": {
+        "small": { "command": "python3", "args": ["server.py", "${TOOLCRIB_NO:-small}"],
+                   "env": { "MARK": "${workspaceFolder}", "API_TOKEN": "hush-1c44d0" } },
+        "old": { "type": "sse", "url": "https://old.example/sse" },
+        "asks": { "command": "x", "env": { "K": "${input:tok}" } },
+        "unset": { "command": "x", "args": ["${TOOLCRIB_NO}"] },
+        "clear": { "url": "http://a.example/mcp", "headers": { "Authorization": "hush-1c44d0" } },
+        "off": { "command": "x", "disabled": true } } }"#;
+    fs::write(from.join(".vscode/mcp.json"), servers).unwrap();
+    let run = |args: &[&str]| -> Outcome {
+        toolcrib().args(args).current_dir(dir.path()).output().unwrap().into()
+    };
+    let begun = run(&["init", "new", "--from", "from/.vscode/mcp.json"]);
+    assert_eq!(begun.code, Some(0), "{}", begun.stderr);
+    let file = fs::read_to_string(dir.path().join("new/toolcrib.toml")).unwrap();
+    for name in ["old", "asks", "unset", "clear", "off"] {
+        let notice = format!("the MCP server `{name}` is left out: ");
+        assert!(begun.stderr.contains(&notice), "{name}: {}", begun.stderr);
+        assert!(file.contains(&format!("# Left out: {name}, because ")), "{file}");
+    }
+    assert!(begun.stderr.contains("contains secrets (API_TOKEN of small)"), "{}", begun.stderr);
+    assert!(!begun.stderr.contains("hush-"), "{}", begun.stderr);
+    let path = dir.path().join("new/.mcp.json");
+    let copy = fs::read_to_string(&path).unwrap();
+    assert!(copy.contains("${TOOLCRIB_NO:-small}") && !copy.contains("private"), "{copy}");
+    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let check = run(&["check", "-p", "new"]);
+    assert_eq!(check.code, Some(0), "{}{}", check.stdout, check.stderr);
+    let marked = run(&["call", "-p", "new", "mcp__small__mark"]);
+    let from = from.canonicalize().unwrap();
+    let expected = format!("mark={0} cwd={0} ", from.display());
+    assert!(marked.stdout.contains(&expected), "{}{}", marked.stdout, marked.stderr);
 }
 
 #[test]

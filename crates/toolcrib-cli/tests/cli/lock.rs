@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     serve::{Piped, message},
-    support::{Project, at_terminal, wait_for},
+    support::{Outcome, Project, at_terminal, toolcrib, wait_for},
 };
 
 /// A server that lists the present content of `tools.json`, and announces a change in each call.
@@ -196,6 +196,39 @@ fn locked_uses_only_what_the_file_has() {
     assert!(said.contains("differs from `toolcrib.lock`"), "{said}");
     let (code, said) = locked(&["call", "mcp__s__other", "n=5"]);
     assert_eq!(code, Some(1), "the source is not used at all: {said}");
+    assert_eq!(locked(&["mcp", "list"]).0, Some(1));
+}
+
+#[test]
+fn the_printed_commands_are_right_for_imported_files() {
+    let project = project("");
+    project.write(
+        "servers/.mcp.json",
+        r#"{ "mcpServers": { "s": {
+        "command": "python3", "args": ["../server.py"] } } }"#,
+    );
+    let folder = project.path().join("servers");
+    project.write("servers/tools.json", &definitions(PAY, "Greets."));
+    let import = |args: &[&str]| -> Outcome {
+        let mut command = toolcrib();
+        command.args(args).args(["--import", ".mcp.json", "--no-project"]).current_dir(&folder);
+        command.output().unwrap().into()
+    };
+    assert_eq!(import(&["call", "mcp__s__pay", "n=1"]).code, Some(0));
+    project.write("servers/tools.json", &definitions("Pays twice.", "Greets."));
+    let called = import(&["call", "mcp__s__pay", "n=2"]);
+    let flags = " --import .mcp.json --no-project";
+    let diff = format!("to see the change: toolcrib lock diff{flags}");
+    assert!(called.stderr.contains(&diff), "{}", called.stderr);
+    let why = import(&["menu", "--why"]).stdout;
+    let accept = why.split("to accept it: toolcrib ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!(accept.trim(), format!("lock accept s pay{flags}"));
+    let diff = import(&["lock", "diff"]).stderr;
+    assert!(diff.contains(&format!("lock accept [SERVER [TOOL]]{flags}")), "{diff}");
+    let accept: Vec<_> = accept.split_whitespace().collect();
+    let accepted = toolcrib().args(accept).current_dir(&folder).output().unwrap();
+    assert!(accepted.status.success(), "{}", String::from_utf8_lossy(&accepted.stderr));
+    assert_eq!(import(&["call", "mcp__s__pay", "n=3"]).code, Some(0));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     serve::{Http, Piped, message},
-    support::{Project, in_full, wait_for},
+    support::{Outcome, Project, in_full, toolcrib, wait_for},
 };
 
 /// A server with a tool that takes the requested time.
@@ -164,6 +164,23 @@ fn what_a_server_writes_to_stderr_is_shown_while_it_runs() {
     client.end();
     let log = project.state().join("logs/s.log");
     assert_eq!(fs::metadata(log).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn imported_servers_of_one_name_have_separate_logs() {
+    let folders = Project::of(&[("a/server.py", SERVER), ("b/server.py", SERVER)]);
+    let servers = r#"{ "mcpServers": { "s": { "command": "python3", "args": ["server.py"] } } }"#;
+    let run = |folder: &str, args: &[&str]| -> Outcome {
+        folders.write(&format!("{folder}/.mcp.json"), servers);
+        let mut command = toolcrib();
+        command.args(args).args(["--import", ".mcp.json"]).current_dir(folders.path().join(folder));
+        command.env("XDG_STATE_HOME", folders.path().join("state")).output().unwrap().into()
+    };
+    let called = run("a", &["call", "mcp__s__nap", "ms=3"]);
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    assert!(run("a", &["mcp", "logs", "s"]).stdout.contains("napping 3"));
+    let none = run("b", &["mcp", "logs", "s"]);
+    assert_eq!((none.code, &*none.stdout), (Some(1), ""), "{}", none.stderr);
 }
 
 #[test]

@@ -68,6 +68,42 @@ params.sizes = { type = "array", items = { type = "integer" }, optional = true }
 }
 
 #[test]
+fn types_behind_references_and_combinations_are_shown_and_apply_to_pairs() {
+    let document = json!({
+        "openapi": "3.1.0",
+        "servers": [{ "url": "https://api.example.com" }],
+        "paths": { "/orders/{order-id}": { "post": {
+            "operationId": "createOrder",
+            "parameters": [
+                { "name": "order-id", "in": "path", "required": true,
+                  "schema": { "$ref": "#/components/schemas/Id" } },
+                { "name": "tags", "in": "query", "schema": { "anyOf": [
+                    { "type": "array", "items": { "$ref": "#/components/schemas/Id" } },
+                    { "type": "null" },
+                ] } },
+            ],
+            "requestBody": { "required": true, "content": { "application/json": {
+                "schema": { "allOf": [{ "$ref": "#/components/schemas/Order" }] },
+            } } },
+        } } },
+        "components": { "schemas": {
+            "Id": { "type": "integer" },
+            "Order": { "type": "object", "properties": { "sku": { "type": "string" } } },
+        } },
+    });
+    let file = "policy_default = \"allow\"\n[[tool]]\nkind = \"openapi\"\nfile = \"api.json\"\n";
+    let project = Project::of(&[("toolcrib.toml", file), ("api.json", &document.to_string())]);
+    let listed = project.toolcrib(&["tools", "-v"]).stdout;
+    for shown in ["order-id (integer)", "tags (array of integer | null, optional)", "body (object)"]
+    {
+        assert!(listed.contains(shown), "{listed}");
+    }
+    let pairs = ["order-id=5", "tags=[1]", r#"body={"sku":"tea"}"#];
+    let called = project.toolcrib(&[&["call", "createOrder", "--dry-run"][..], &pairs].concat());
+    assert_eq!(called.code, Some(0), "{}{}", called.stdout, called.stderr);
+}
+
+#[test]
 fn remote_tools_are_marked_and_a_source_that_fails_is_told() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
     let project = |on_failure: &str| {

@@ -7,11 +7,14 @@ use std::{
 };
 
 use toolcrib_capabilities::http::Url;
-use toolcrib_mcp::server::read_servers;
-use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi};
+use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi, SERVER_PLACEHOLDER};
 
-use super::{InitError, check_dir, write_all};
-use crate::{PROJECT_FILE, text_file::read_text};
+use super::{
+    InitError, SERVERS_FILE, check_dir,
+    servers::{Imported, imported},
+    write_all,
+};
+use crate::{PROJECT_FILE, resolve::private_addresses, text_file::read_text};
 
 /// The first bytes of every SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -19,13 +22,29 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// The number of tools above which their definitions are deferred.
 const DEFER_ABOVE: usize = 40;
 
-/// Writes a project over a file: a SQLite database, which stays where it is, or an OpenAPI document
-/// or an `mcpServers` file, which is copied. Creates the folder if it is missing. Returns the
-/// written files.
+/// A project that has begun from a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Begun {
+    /// The written files.
+    pub files: Vec<PathBuf>,
+    /// Facts that its user should know, such as parts of the file that are left out.
+    pub notices: Vec<String>,
+}
+
+impl From<Vec<PathBuf>> for Begun {
+    fn from(files: Vec<PathBuf>) -> Self {
+        Self { files, notices: Vec::new() }
+    }
+}
+
+/// Writes a project over a file: a SQLite database, which stays where it is, an OpenAPI document,
+/// which is copied, or an `mcpServers` file, whose usable servers are copied. Creates the folder if it
+/// is missing.
 ///
 /// # Errors
 /// [`InitError`]. An existing file is never overwritten.
-pub fn init_from(dir: &Path, source: &Path) -> Result<Vec<PathBuf>, InitError> {
+pub fn init_from(dir: &Path, source: &Path) -> Result<Begun, InitError> {
     check_dir(dir)?;
     let unusable = |problem: String| InitError::Unusable { path: source.to_owned(), problem };
     let shown = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -40,7 +59,7 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Vec<PathBuf>, InitError> {
         let path =
             real.to_str().ok_or_else(|| unusable("has a path that is not UTF-8".to_owned()))?;
         let text = of_database(&identifier(&shown), &shown, path);
-        return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]);
+        return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]).map(Begun::from);
     }
     let text = read_text(source, MAX_DOCUMENT).map_err(|error| unusable(error.to_string()))?;
     // First: a document in JSON has `servers`, as a list.
@@ -48,28 +67,33 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Vec<PathBuf>, InitError> {
         Ok(document) => return write_document(dir, &shown, &text, &document, None),
         Err(error) => error,
     };
-    // Only the names are used.
-    let variables = |name: &str| std::env::var(name).ok();
-    let servers = read_servers(&shown, &text, dir, &variables, &|_| Ok(String::new()));
-    if servers.servers.is_empty() {
+    let Some(servers) = imported(source, &text) else {
         return Err(unusable(format!(
             "is neither a SQLite database nor an `mcpServers` file nor an OpenAPI document ({error})"
         )));
+    };
+    let project = of_servers(&shown, &servers);
+    let files = [(PROJECT_FILE.to_owned(), project), (SERVERS_FILE.to_owned(), servers.text)];
+    let left_out = servers
+        .left_out
+        .iter()
+        .map(|(name, reason)| format!("the MCP server `{name}` is left out: {}", comment(reason)));
+    let mut notices: Vec<_> = left_out.collect();
+    if !servers.secrets.is_empty() {
+        notices.push(format!(
+            "{SERVERS_FILE} contains secrets ({}); write `${{VARIABLE}}` instead, or do not commit it",
+            comment(&servers.secrets.join(", "))
+        ));
     }
-    let names: Vec<_> = servers.servers.iter().map(|server| server.name.to_string()).collect();
-    // The end of its name says the format.
-    let is_toml = source.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
-    let copy = if is_toml { ".mcp.toml" } else { ".mcp.json" };
-    let project = of_servers(&shown, copy, &names);
-    write_all(dir, &[(PROJECT_FILE.to_owned(), project), (copy.to_owned(), text)])
+    Ok(Begun { files: write_all(dir, &files)?, notices })
 }
 
 /// Writes a project over an OpenAPI document that was fetched from a URL. A relative server of the
-/// document is one of that URL.
+/// document is one of that URL. Creates the folder if it is missing.
 ///
 /// # Errors
 /// [`InitError`]. An existing file is never overwritten.
-pub fn init_from_url(dir: &Path, url: &Url, text: &str) -> Result<Vec<PathBuf>, InitError> {
+pub fn init_from_url(dir: &Path, url: &Url, text: &str) -> Result<Begun, InitError> {
     check_dir(dir)?;
     let document = OpenApi::parse(text).map_err(|error| InitError::Unusable {
         path: PathBuf::from(url.as_str()),
@@ -85,11 +109,12 @@ fn write_document(
     text: &str,
     document: &OpenApi,
     url: Option<&Url>,
-) -> Result<Vec<PathBuf>, InitError> {
+) -> Result<Begun, InitError> {
     let is_json = text.trim_start().starts_with('{');
     let file = format!("openapi.{}", if is_json { "json" } else { "yaml" });
-    let project = of_document(&identifier(shown), shown, &file, document, url);
-    write_all(dir, &[(PROJECT_FILE.to_owned(), project), (file, text.to_owned())])
+    let (project, notices) = of_document(&identifier(shown), shown, &file, document, url);
+    let files = write_all(dir, &[(PROJECT_FILE.to_owned(), project), (file, text.to_owned())])?;
+    Ok(Begun { files, notices })
 }
 
 /// The name of a file as a name in the project.
@@ -147,27 +172,31 @@ fn of_database(name: &str, shown: &str, path: &str) -> String {
     )
 }
 
-fn of_servers(shown: &str, copy: &str, names: &[String]) -> String {
+fn of_servers(shown: &str, servers: &Imported) -> String {
     let head = head(
         shown,
-        &format!("mcp_files = [\"{copy}\"]\n"),
+        &format!("mcp_files = [\"{SERVERS_FILE}\"]\n"),
         "You do what your user asks with the tools that you have.",
     );
-    let sections: String =
-        names.iter().map(|name| format!("# [mcp.{}]\n", comment(name))).collect();
+    let sections = servers.names.iter().map(|name| format!("# [mcp.{}]\n", comment(name)));
+    let left_out = servers.left_out.iter().map(|(name, reason)| {
+        format!("\n# Left out: {}, because {}\n", comment(name), comment(reason))
+    });
+    let sections: String = sections.chain(left_out).collect();
     format!(
         "{head}\n[tool_search]\ndefer_above = {DEFER_ABOVE} # more tools are searched instead of listed\n\n\
          # Settings of its servers, such as include = [\"find_*\"]; see docs/mcp.md.\n{sections}"
     )
 }
 
+/// The project file, and notices for its user.
 fn of_document(
     name: &str,
     shown: &str,
     file: &str,
     document: &OpenApi,
     url: Option<&Url>,
-) -> String {
+) -> (String, Vec<String>) {
     let title = document.title().unwrap_or(shown);
     let head =
         head(shown, "", &format!("You use {}. Ask before you change anything.", comment(title)));
@@ -177,24 +206,31 @@ fn of_document(
          # name = \"{name}\"           # begins all names\n\
          # include = [\"tag:orders\", \"/v1/*\", \"GET\"]\n# exclude = [\"DELETE\"]\n# read_only = true\n"
     );
-    if !document.has_server() {
+    let mut notices = Vec::new();
+    let mut servers = document.servers();
+    if servers.is_empty() {
         let base = url.and_then(|url| url.join(document.base_path()).ok());
-        text.push_str(&match &base {
-            Some(base) => format!("server = {}\n", quoted(base.as_str().trim_end_matches('/'))),
-            None => {
-                "server = \"https://api.example.com\" # replace: the document has no absolute URL\n"
-                    .to_owned()
-            }
+        let base = base.map(|base| base.as_str().trim_end_matches('/').to_owned());
+        let server = base.as_deref().unwrap_or(SERVER_PLACEHOLDER);
+        text.push_str(&format!("server = {}", quoted(server)));
+        text.push_str(match base {
+            Some(_) => "\n",
+            None => " # replace: the document has no absolute URL\n",
         });
-        let local = match base.as_ref().and_then(Url::host_str) {
-            Some("localhost") => "\"127.0.0.1\", \"::1\"",
-            Some("127.0.0.1") => "\"127.0.0.1\"",
-            Some("[::1]") => "\"::1\"",
-            _ => "",
-        };
-        if !local.is_empty() {
-            text.push_str(&format!("allow_addresses = [{local}] # this machine\n"));
+        if base.is_none() {
+            notices.push(format!(
+                "the document has no absolute URL of a server; replace `server` in {PROJECT_FILE}"
+            ));
         }
+        servers.extend(base);
+    }
+    let mut local: Vec<_> = servers.iter().flat_map(|url| private_addresses(url)).collect();
+    local.sort_unstable();
+    local.dedup();
+    if !local.is_empty() {
+        let local: Vec<_> = local.iter().map(|address| format!("\"{address}\"")).collect();
+        let local = local.join(", ");
+        text.push_str(&format!("allow_addresses = [{local}] # not on the public internet\n"));
     }
     if document.needs_secret() {
         let variable = format!("{}_API_KEY", name.to_ascii_uppercase());
@@ -203,5 +239,5 @@ fn of_document(
             "API_KEY = {{ env = \"{variable}\" }} # the environment variable\n"
         ));
     }
-    text
+    (text, notices)
 }

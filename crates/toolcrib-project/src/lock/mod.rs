@@ -20,6 +20,7 @@ use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
 
 use self::files::{Files, Shared};
 pub use self::files::{LOCK_FILE, LockError};
+use crate::project::{LoadOptions, Mode};
 
 /// The limit of pinned definitions of one source: a source could list new names for ever.
 const MOST_PINS: usize = 10_000;
@@ -112,6 +113,8 @@ type Listener = Arc<dyn Fn(&LockEvent) + Send + Sync>;
 struct Inner {
     files: Files,
     mode: LockMode,
+    /// The options by which a command finds this project.
+    flags: String,
     /// Whether pins are written.
     writes: bool,
     state: Mutex<State>,
@@ -148,12 +151,13 @@ impl Lock {
         subject: &Path,
         shared: Option<PathBuf>,
         config: Option<PathBuf>,
-        mode: LockMode,
-        runs: bool,
+        options: &LoadOptions,
     ) -> Self {
+        let (mode, runs) = (options.lock, matches!(options.mode, Mode::Run { .. }));
         Self(Arc::new(Inner {
             files: Files::new(subject, shared, config),
             mode,
+            flags: options.flags.clone(),
             writes: runs && mode == LockMode::Pin,
             state: Mutex::default(),
             listener: Mutex::default(),
@@ -207,6 +211,43 @@ impl Lock {
         state.changes.retain(|place, _| !pins.contains_key(place));
         state.take(saved);
         Ok(())
+    }
+
+    /// The command that shows or accepts a definition.
+    fn command(&self, verb: &str, place: &PinName) -> String {
+        let source = place.source.split_once(':').map_or(&*place.source, |(_, name)| name);
+        let name = match place.kind {
+            PinKind::Instructions => String::new(),
+            _ => format!(" {}", place.name.escape_debug()),
+        };
+        format!("toolcrib lock {verb} {source}{name}{}", self.0.flags)
+    }
+
+    fn changed(&self, place: &PinName) -> Arc<str> {
+        let accept = self.command("accept", place);
+        match self.0.mode {
+            LockMode::Locked => format!(
+                "the {} differs from `{LOCK_FILE}`, and `--locked` permits no change; to accept \
+                 it: {accept}",
+                described(place)
+            ),
+            _ => format!(
+                "its definition has changed since it was pinned; to see the change: {}; to accept \
+                 it: {accept}",
+                self.command("diff", place)
+            ),
+        }
+        .into()
+    }
+
+    fn unpinned(&self, place: &PinName) -> Arc<str> {
+        format!(
+            "the {} is not in `{LOCK_FILE}`, and `--locked` permits no new definition; to accept \
+             it: {}",
+            described(place),
+            self.command("accept", place)
+        )
+        .into()
     }
 
     fn report(&self, event: &LockEvent) {
@@ -304,7 +345,7 @@ impl DefinitionPins for Lock {
             reasons.push(match verdict {
                 Verdict::Same => None,
                 Verdict::Changed(_) => {
-                    let reason = changed(&place, mode);
+                    let reason = self.changed(&place);
                     if mode == LockMode::Locked {
                         return Err(reason);
                     }
@@ -315,7 +356,7 @@ impl DefinitionPins for Lock {
                     }
                     Some(reason)
                 }
-                Verdict::First if mode == LockMode::Locked => return Err(unpinned(&place)),
+                Verdict::First if mode == LockMode::Locked => return Err(self.unpinned(&place)),
                 Verdict::First if pinned >= MOST_PINS => {
                     Some(format!("its source has {MOST_PINS} pinned definitions already").into())
                 }
@@ -342,7 +383,7 @@ impl DefinitionPins for Lock {
                                 (Arc::clone(&source), Arc::clone(&definition.name));
                             let place = PinName { source, kind, name };
                             if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
-                                *reason = Some(changed(&place, mode));
+                                *reason = Some(self.changed(&place));
                             }
                         }
                         state.take(saved);
@@ -358,41 +399,6 @@ impl DefinitionPins for Lock {
         events.iter().for_each(|event| self.report(event));
         Ok(reasons)
     }
-}
-
-/// The words of a command for a definition.
-fn words(place: &PinName) -> String {
-    let source = place.source.split_once(':').map_or(&*place.source, |(_, name)| name);
-    match place.kind {
-        PinKind::Instructions => source.to_owned(),
-        _ => format!("{source} {}", place.name.escape_debug()),
-    }
-}
-
-fn changed(place: &PinName, mode: LockMode) -> Arc<str> {
-    let words = words(place);
-    match mode {
-        LockMode::Locked => format!(
-            "the {} differs from `{LOCK_FILE}`, and `--locked` permits no change; to accept it: \
-             toolcrib lock accept {words}",
-            described(place)
-        ),
-        _ => format!(
-            "its definition has changed since it was pinned; to see the change: toolcrib lock diff \
-             {words}; to accept it: toolcrib lock accept {words}"
-        ),
-    }
-    .into()
-}
-
-fn unpinned(place: &PinName) -> Arc<str> {
-    format!(
-        "the {} is not in `{LOCK_FILE}`, and `--locked` permits no new definition; to accept it: \
-         toolcrib lock accept {}",
-        described(place),
-        words(place)
-    )
-    .into()
 }
 
 /// `tool \`read\``, `instructions`.

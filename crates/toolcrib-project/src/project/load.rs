@@ -77,6 +77,9 @@ pub struct LoadOptions {
     pub offline: bool,
     /// How pinned definitions of remote sources are used.
     pub lock: LockMode,
+    /// The options by which a command of `toolcrib` finds this project, such as ` --import FILE`, for
+    /// texts that name a command. Default: none, which fits the project's folder.
+    pub flags: String,
     /// Ends the wait for another process that creates the same database.
     pub cancel: CancellationToken,
 }
@@ -250,7 +253,8 @@ impl Project {
         };
         let tools_over = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
-            let tools = build_tools(&parts, over, artifacts.as_ref(), &names, problems);
+            let known = (&names, &secrets);
+            let tools = build_tools(&parts, over, artifacts.as_ref(), known, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
@@ -386,8 +390,7 @@ fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions) -> Lock {
     let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));
     let subject = import.as_deref().unwrap_or(root.path());
     let shared = is_folder.then(|| root.path().to_owned());
-    let runs = matches!(options.mode, Mode::Run { .. });
-    Lock::new(subject, shared, private::config_of_user(), options.lock, runs)
+    Lock::new(subject, shared, private::config_of_user(), options)
 }
 
 /// The MCP servers and the hubs, of the project and of its plugins.

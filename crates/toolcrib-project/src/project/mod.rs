@@ -255,7 +255,7 @@ impl Project {
     /// The file with the stderr of a server that is a program, written while calls are run. It may
     /// not exist.
     pub fn server_log(&self, server: &McpServer) -> PathBuf {
-        path_of(self.state(), server.name().as_str())
+        path_of(self.state(), &server.log)
     }
 
     /// The hubs, in the order of the file, then those of plugins.

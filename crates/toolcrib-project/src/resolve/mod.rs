@@ -53,7 +53,10 @@ pub(crate) use self::{
     secrets::{build_secrets, offered_with_secrets, references_in},
     serve::{build_serving, build_tokens},
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
-    tools::{build_hooks, build_tools, read_documents, read_schemas, report_duplicate_tools},
+    tools::{
+        build_hooks, build_tools, private_addresses, read_documents, read_schemas,
+        report_duplicate_tools,
+    },
 };
 pub use self::{
     hub::DeclaredHub,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use toolcrib_project::{
-    Consent, InitError, LoadOptions, Mode, Power, Project, Review, Verdict, init_from,
+    Begun, Consent, InitError, LoadOptions, Mode, Power, Project, Review, Verdict, init_from,
 };
 
 use crate::folder::Folder;
@@ -89,6 +89,10 @@ fn what_is_wrong_is_said_where_it_is() {
         (tool("file = \"api/shop.yaml\"\nserver = \"a.example\""), "`server` cannot be used"),
         (tool("file = \"api/shop.yaml\"\nauth = \"abcd\""), "not a reference to a secret"),
         (tool("file = \"api/shop.yaml\"\nauth = \"secret:NOPE\""), "unknown secret `NOPE`"),
+        (
+            tool("file = \"api/shop.yaml\"\nauth = { tokn = \"secret:KEY\" }"),
+            "toolcrib.toml:4:10: `api/shop.yaml` declares no security scheme `tokn`",
+        ),
         (tool("file = \"../shop.yaml\""), "leads out of the project's folder"),
         (
             tool("file = \"api/shop.yaml\"\nheaders = { \"a b\" = \"c\" }"),
@@ -116,7 +120,35 @@ fn a_private_server_is_a_warning() {
     assert!(folder(&allowed).load().warnings().is_empty());
 }
 
-fn begin(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Result<Vec<PathBuf>, InitError>) {
+#[test]
+fn a_secret_that_an_operation_can_do_without_is_not_required() {
+    let document = r#"{ "openapi": "3.2.0", "servers": [{ "url": "https://a.example" }],
+        "components": { "securitySchemes": { "b": { "type": "http", "scheme": "bearer" } } },
+        "paths": { "/search": {
+            "get": { "operationId": "either", "security": [{ "b": [] }, {}] },
+            "put": { "operationId": "strict", "security": [{ "b": [] }] },
+            "query": { "operationId": "newer" },
+            "additionalOperations": { "COPY": { "operationId": "copy" } } } } }"#;
+    let project = |variable: &str| {
+        let file = format!(
+            "[[tool]]\nkind = \"openapi\"\nfile = \"a.json\"\nauth = \"secret:KEY\"\n\
+             [secrets]\nKEY = {{ env = \"{variable}\" }}\n"
+        );
+        Folder::with(&file).file("a.json", document)
+    };
+    for (variable, secrets) in [("TOOLCRIB_NO_SUCH", 0), ("PATH", 1)] {
+        let folder = project(variable);
+        let project = folder.load();
+        let named = |name: &str| project.tools().iter().find(|tool| *tool.name() == *name).unwrap();
+        assert_eq!(named("either").check_available(), Ok(()));
+        assert_eq!(named("either").capabilities().secrets.len(), secrets);
+        assert_eq!(named("strict").check_available().is_ok(), secrets == 1);
+        let warnings = project.warnings().to_string();
+        assert!(warnings.contains("left out: `QUERY /search`, `COPY /search`"), "{warnings}");
+    }
+}
+
+fn begin(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Result<Begun, InitError>) {
     let dir = tempfile::TempDir::new().unwrap();
     let source = dir.path().join(name);
     fs::write(&source, bytes).unwrap();
@@ -131,7 +163,7 @@ fn load(dir: &Path) -> Project {
 #[test]
 fn a_project_begins_with_a_document_a_database_or_servers() {
     let (dir, begun) = begin("Shop API.v2.yaml", SHOP.as_bytes());
-    assert_eq!(begun.unwrap().len(), 3);
+    assert_eq!(begun.unwrap().files.len(), 3);
     let project = load(dir.path());
     assert_eq!(project.tools().len(), 10);
     let names: Vec<_> = project.tools().iter().map(|tool| tool.name().to_string()).collect();
@@ -141,21 +173,29 @@ fn a_project_begins_with_a_document_a_database_or_servers() {
 
     let relative = SHOP.replace("https://shop.example/v1", "/v1").replace("[{ token: [] }]", "[]");
     let (dir, begun) = begin("a.yaml", relative.as_bytes());
-    begun.unwrap();
+    let notices = begun.unwrap().notices;
+    assert!(matches!(&*notices, [one] if one.contains("replace `server`")), "{notices:?}");
     let text = fs::read_to_string(dir.path().join("new/toolcrib.toml")).unwrap();
     assert!(text.contains("server = \"https://api.example.com\""), "{text}");
-    load(dir.path());
+    let warnings = load(dir.path()).warnings().to_string();
+    assert!(warnings.contains("`server` is still the placeholder"), "{warnings}");
+
+    let private = SHOP.replace("https://shop.example/v1", "http://10.0.0.7:8000/v1");
+    let (dir, begun) = begin("a.yaml", private.as_bytes());
+    assert_eq!(begun.unwrap().notices, Vec::<String>::new());
+    let warnings = load(dir.path()).warnings().to_string();
+    assert!(!warnings.contains("public internet"), "{warnings}");
 
     let database = include_bytes!("../../../../examples/own-database/shop.db");
     let (dir, begun) = begin("my \"shop\".db", database);
-    assert_eq!(begun.unwrap().len(), 2);
+    assert_eq!(begun.unwrap().files.len(), 2);
     let project = load(dir.path());
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     assert_eq!(project.tools().len(), 3);
 
     let servers = r#"{ "mcpServers": { "git": { "url": "https://git.example/mcp" } } }"#;
     let (dir, begun) = begin(".mcp.json", servers.as_bytes());
-    assert_eq!(begun.unwrap().len(), 3);
+    assert_eq!(begun.unwrap().files.len(), 3);
     assert_eq!(load(dir.path()).mcp_servers().len(), 1);
 }
 

@@ -44,11 +44,17 @@ impl<'a> Section<'a> {
             let (key, rest) = row[3..].split_once('`').unwrap();
             let text = rest.trim_end_matches('|').rsplit(" | ").next().unwrap().trim();
             let text = text.replace('¦', "|");
+            let text = text.strip_prefix("required; ").unwrap_or(&text);
+            let example = rest.split(" | ").nth(1).unwrap_or_default().trim_matches(['`', ' ']);
             let mut schema = Map::new();
-            match text.strip_prefix("required; ").unwrap_or(&text) {
-                "" | "required" | "a table, below" => {}
-                text => drop(schema.insert("description".to_owned(), json!(text))),
-            }
+            // On the page, the example stands before these words.
+            let follows = ["or ", "the default;"].iter().any(|words| text.starts_with(words));
+            let description = match text {
+                "" | "required" | "a table, below" => None,
+                text if follows => Some(format!("{}, {text}", example.replace('¦', "|"))),
+                text => Some(text.to_owned()),
+            };
+            schema.extend(description.map(|text| ("description".to_owned(), json!(text))));
             (key.to_owned(), schema)
         });
         Self { title, header, path, keys: keys.collect() }
@@ -60,6 +66,10 @@ impl<'a> Section<'a> {
         let mut properties: Map<_, _> =
             self.keys.iter().map(|(key, schema)| (key.clone(), json!(schema))).collect();
         let mut schema = json!({});
+        // A table below a name; that of another key has its type from the reader.
+        if self.path.last().is_some_and(|last| last == "additionalProperties") {
+            schema["type"] = json!("object");
+        }
         if let Some(kind) = kind {
             properties.insert("kind".to_owned(), json!({ "const": kind }));
             schema["required"] = json!(["kind"]);
@@ -181,6 +191,28 @@ fn at<'a>(schema: &'a mut Json, path: &[String]) -> &'a mut Json {
     path.iter().fold(schema, |schema, key| &mut schema[key])
 }
 
+/// Adds a kind of `[[tool]]`. Of a `oneOf`, an editor would mark the whole table for one wrong key. For
+/// completion, which does not read conditions, the keys of all kinds are listed too.
+fn add_kind(tool: &mut Json, section: &Section<'_>) {
+    let schema = section.schema();
+    let kind = schema["properties"]["kind"]["const"].clone();
+    if tool["allOf"].is_null() {
+        *tool = json!({ "type": "object", "required": ["kind"], "allOf": [],
+            "properties": { "kind": { "enum": [] } } });
+    }
+    tool["properties"]["kind"]["enum"].as_array_mut().unwrap().push(kind.clone());
+    for (key, of_kind) in schema["properties"].as_object().unwrap() {
+        let known = tool["properties"].as_object_mut().unwrap();
+        if let Some(text) = of_kind.get("description") {
+            known.entry(key).or_insert_with(|| json!({ "description": text }));
+        } else {
+            known.entry(key).or_insert_with(|| json!({}));
+        }
+    }
+    let is_kind = json!({ "required": ["kind"], "properties": { "kind": { "const": kind } } });
+    tool["allOf"].as_array_mut().unwrap().push(json!({ "if": is_kind, "then": schema }));
+}
+
 fn generated() -> Json {
     let page = keys::reference();
     let sections = page.split("\n## ").skip(1);
@@ -202,14 +234,11 @@ fn generated() -> Json {
     for section in &sections {
         let is_of_tool = section.path.starts_with(&["properties".to_owned(), "tool".to_owned()]);
         match section.header {
-            Some(_) if is_of_tool => match &mut at(&mut schema, &section.path)["oneOf"] {
-                Json::Array(kinds) => kinds.push(section.schema()),
-                kinds => *kinds = json!([section.schema()]),
-            },
+            Some(_) if is_of_tool => add_kind(at(&mut schema, &section.path), section),
             None if is_of_tool => {
-                let kinds = schema["properties"]["tool"]["items"]["oneOf"].as_array_mut().unwrap();
+                let kinds = schema["properties"]["tool"]["items"]["allOf"].as_array_mut().unwrap();
                 for kind in kinds {
-                    if let Some(key) = kind["properties"].get_mut("statements") {
+                    if let Some(key) = kind["then"]["properties"].get_mut("statements") {
                         key["items"] = section.schema();
                     }
                 }
@@ -302,11 +331,20 @@ fn the_schema_refuses_misspelt_keys_and_wrong_types_in_every_table() {
             "a test of an argument",
         ),
         ("[[policy]]\neffect = \"deny\"\nannotation = { read_onyl = true }", "an annotation"),
+        ("[secrets]\nA = 3", "a secret without its source"),
     ] {
         let text = format!("{text}\n");
         assert!(!SCHEMA.is_valid(&json_of(&text).unwrap()), "{problem} is accepted:\n{text}");
         assert!(Folder::with(&text).problems().errors().count() > 0, "{problem} is no error");
     }
+}
+
+#[test]
+fn one_wrong_key_of_a_tool_is_one_problem_that_names_it() {
+    let text = "[[tool]]\nkind = \"sql\"\nname = \"x\"\ndescription = \"d\"\nstatement = \"x\"\n";
+    let file = json_of(text).unwrap();
+    let problems: Vec<_> = SCHEMA.iter_errors(&file).map(|error| error.to_string()).collect();
+    assert!(matches!(&*problems, [one] if one.contains("'statement'")), "{problems:?}");
 }
 
 #[test]

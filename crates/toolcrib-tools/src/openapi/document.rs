@@ -26,7 +26,7 @@ const METHODS: [(&str, Method); 7] = [
     ("patch", Method::PATCH),
 ];
 
-/// An OpenAPI document: 3.0, 3.1, or Swagger 2.0.
+/// An OpenAPI document: 3.0, 3.1, or Swagger 2.0. A later 3.x is read as 3.1.
 #[derive(Debug)]
 pub struct OpenApi {
     root: Value,
@@ -115,15 +115,45 @@ impl OpenApi {
         self.text("/info/title")
     }
 
-    /// Whether it has the absolute URL of a server.
-    pub fn has_server(&self) -> bool {
-        let of = |server: &Value| {
-            server.get("url").and_then(Value::as_str).is_some_and(|url| url.contains("://"))
-        };
-        match self.version {
-            Version::Swagger2 => self.text("/host").is_some(),
-            Version::V3_0 | Version::V3_1 => self.root.pointer("/servers/0").is_some_and(of),
+    /// The absolute URLs of the servers of its operations, each once.
+    pub fn servers(&self) -> Vec<String> {
+        let mut servers: Vec<_> =
+            self.operations().iter().filter_map(|one| self.server_of(one)).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers
+    }
+
+    /// The absolute URL of an operation's server.
+    pub(super) fn server_of(&self, operation: &Outline<'_>) -> Option<String> {
+        let root = self.root();
+        if self.version == Version::Swagger2 {
+            let said = |key: &str| root.get(key).and_then(Value::as_str);
+            let of_operation = operation.operation.get("schemes").or_else(|| root.get("schemes"));
+            let schemes = of_operation.and_then(Value::as_array);
+            let has = |scheme: &str| schemes.is_some_and(|all| all.iter().any(|one| one == scheme));
+            let scheme = if has("http") && !has("https") { "http" } else { "https" };
+            return Some(format!(
+                "{scheme}://{}{}",
+                said("host")?,
+                said("basePath").unwrap_or_default()
+            ));
         }
+        let of = |map: Option<&Value>| {
+            let server = map?.as_array()?.first()?;
+            let mut url = server.get("url")?.as_str()?.to_owned();
+            for (name, variable) in
+                server.get("variables").and_then(Value::as_object).into_iter().flatten()
+            {
+                let default = variable.get("default");
+                let default = default.and_then(Value::as_str).unwrap_or_default();
+                url = url.replace(&format!("{{{name}}}"), default);
+            }
+            url.contains("://").then_some(url)
+        };
+        of(operation.operation.get("servers"))
+            .or_else(|| of(operation.item.get("servers")))
+            .or_else(|| of(root.get("servers")))
     }
 
     /// The path of its server, where the document says no more than that.
@@ -189,6 +219,20 @@ impl OpenApi {
             }
         }
         found
+    }
+
+    /// The operations with methods that are newer than OpenAPI 3.1: `QUERY /search`.
+    pub(super) fn other_operations(&self) -> Vec<String> {
+        let paths = self.root.get("paths").and_then(Value::as_object);
+        let of_item = |(path, item): (&String, &Value)| {
+            let item = self.resolved(item).ok().and_then(Value::as_object)?;
+            let others = item.get("additionalOperations").and_then(Value::as_object);
+            let query = item.get_key_value("query");
+            let all = query.into_iter().chain(others.into_iter().flatten());
+            let all = all.filter(|(_, operation)| operation.is_object());
+            Some(all.map(|(key, _)| format!("{} {path}", key.to_uppercase())).collect::<Vec<_>>())
+        };
+        paths.into_iter().flatten().filter_map(of_item).flatten().collect()
     }
 
     /// The names of the tools of operations, each unique and valid for models. `start` is the

@@ -32,7 +32,7 @@ mod table;
 mod yaml;
 
 #[doc(hidden)]
-pub use self::table::{DeclaredOpenApi, DeclaredOperation, KEYS};
+pub use self::table::{DeclaredOpenApi, DeclaredOperation, KEYS, SERVER_PLACEHOLDER};
 pub use self::{
     document::{MAX_DOCUMENT, OpenApi, OpenApiError, Outline},
     security::Auth,

@@ -203,7 +203,8 @@ fn server(
 ) -> Result<String, String> {
     let url = match &options.server {
         Some(server) => server.clone(),
-        None => declared_server(document, operation)
+        None => document
+            .server_of(operation)
             .ok_or("the document has no absolute URL of a server; write `server`")?,
     };
     let url = url.trim_end_matches('/').to_owned();
@@ -214,37 +215,6 @@ fn server(
         Ok(_) => Ok(url),
         Err(error) => Err(format!("the URL of its server, `{}`: {error}", url.escape_debug())),
     }
-}
-
-fn declared_server(document: &OpenApi, operation: &Outline<'_>) -> Option<String> {
-    let root = document.root();
-    if document.version == Version::Swagger2 {
-        let said = |key: &str| root.get(key).and_then(Value::as_str);
-        let of_operation = operation.operation.get("schemes").or_else(|| root.get("schemes"));
-        let schemes = of_operation.and_then(Value::as_array);
-        let has = |scheme: &str| schemes.is_some_and(|all| all.iter().any(|one| one == scheme));
-        let scheme = if has("http") && !has("https") { "http" } else { "https" };
-        return Some(format!(
-            "{scheme}://{}{}",
-            said("host")?,
-            said("basePath").unwrap_or_default()
-        ));
-    }
-    let of = |map: Option<&Value>| {
-        let server = map?.as_array()?.first()?;
-        let mut url = server.get("url")?.as_str()?.to_owned();
-        for (name, variable) in
-            server.get("variables").and_then(Value::as_object).into_iter().flatten()
-        {
-            let default = variable.get("default");
-            let default = default.and_then(Value::as_str).unwrap_or_default();
-            url = url.replace(&format!("{{{name}}}"), default);
-        }
-        url.contains("://").then_some(url)
-    };
-    of(operation.operation.get("servers"))
-        .or_else(|| of(operation.item.get("servers")))
-        .or_else(|| of(root.get("servers")))
 }
 
 /// The declared inputs of an operation.

@@ -21,6 +21,8 @@ pub struct Auth {
 pub(super) struct Credential {
     pub(super) secret: Arc<str>,
     pub(super) place: Place,
+    /// Whether the operation can also be called without it.
+    pub(super) is_optional: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,56 +75,73 @@ pub(super) fn credentials(
         let place = Place::Bearer;
         let secret = auth.any.as_ref().filter(|_| schemes(document).is_none_or(Map::is_empty));
         return Ok(secret
-            .map(|secret| vec![Credential { secret: secret.clone(), place }])
+            .map(|secret| vec![Credential { secret: secret.clone(), place, is_optional: false }])
             .unwrap_or_default());
     };
-    let mut problem = None;
-    let mut is_optional = alternatives.is_empty();
-    for alternative in alternatives.iter().filter_map(Value::as_object) {
-        if alternative.is_empty() {
-            is_optional = true;
-            continue;
-        }
+    let alternatives = alternatives.iter().filter_map(Value::as_object);
+    let (needed, free): (Vec<_>, Vec<_>) = alternatives.partition(|one| !one.is_empty());
+    let is_optional = needed.is_empty() || !free.is_empty();
+    let mut problems = Vec::new();
+    for alternative in needed {
         match of_alternative(document, alternative, auth) {
-            Ok(found) => return Ok(found),
-            Err(found) => problem = problem.or(Some(found)),
+            Ok(mut found) => {
+                found.iter_mut().for_each(|credential| credential.is_optional = is_optional);
+                return Ok(found);
+            }
+            Err(problem) => problems.push(problem),
         }
     }
-    match problem {
-        // Its author sends the credential with `headers`.
-        Some(problem) if !(is_optional || has_headers && auth.is_empty()) => Err(problem),
-        _ => Ok(Vec::new()),
+    // The author of `headers` sends the credential with them.
+    if is_optional || has_headers && auth.is_empty() {
+        return Ok(Vec::new());
     }
+    // One that a secret solves is the more useful one.
+    let problem = problems.into_iter().min_by_key(|problem| matches!(problem, Unmet::Scheme(_)));
+    match problem {
+        Some(Unmet::Scheme(problem) | Unmet::Secret(problem)) => Err(problem),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Why an alternative cannot be used.
+enum Unmet {
+    /// A scheme of it cannot be sent.
+    Scheme(String),
+    /// A secret is missing.
+    Secret(String),
 }
 
 fn of_alternative(
     document: &OpenApi,
     alternative: &Map<String, Value>,
     auth: &Auth,
-) -> Result<Vec<Credential>, String> {
-    if alternative.len() > 1
-        && alternative.keys().any(|name| !auth.by_scheme.iter().any(|(one, _)| **one == **name))
+) -> Result<Vec<Credential>, Unmet> {
+    let placed = alternative.keys().map(|name| Ok((name, place(document, name)?)));
+    let placed: Vec<_> = placed.collect::<Result<_, _>>().map_err(Unmet::Scheme)?;
+    if placed.len() > 1
+        && placed.iter().any(|(name, _)| !auth.by_scheme.iter().any(|(one, _)| **one == ***name))
     {
         let names: Vec<_> =
-            alternative.keys().map(|name| format!("`{}`", name.escape_debug())).collect();
-        return Err(format!(
+            placed.iter().map(|(name, _)| format!("`{}`", name.escape_debug())).collect();
+        return Err(Unmet::Secret(format!(
             "it needs the security schemes {} together; write a secret for each in `auth`",
             names.join(" and ")
-        ));
+        )));
     }
-    let credential = |name: &String| {
+    let credential = |(name, place): (&String, Place)| {
         let secret = auth.secret(name).cloned().ok_or_else(|| {
-            format!(
+            Unmet::Secret(format!(
                 "it needs the security scheme `{0}`; write auth = {{ \"{0}\" = \"secret:NAME\" }}",
                 name.escape_debug()
-            )
+            ))
         })?;
-        Ok(Credential { secret, place: place(document, name)? })
+        Ok(Credential { secret, place, is_optional: false })
     };
-    alternative.keys().map(credential).collect()
+    placed.into_iter().map(credential).collect()
 }
 
-fn schemes(document: &OpenApi) -> Option<&Map<String, Value>> {
+/// The security schemes that a document declares, by name.
+pub(super) fn schemes(document: &OpenApi) -> Option<&Map<String, Value>> {
     let pointer = match document.version {
         Version::Swagger2 => "/securityDefinitions",
         Version::V3_0 | Version::V3_1 => "/components/securitySchemes",

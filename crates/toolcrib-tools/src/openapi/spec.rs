@@ -82,14 +82,15 @@ impl OpenApiSpec {
     /// More operations than a catalog may have, and all that is wrong with the headers.
     pub fn build(&self, document: &OpenApi, client: &HttpClient) -> Result<Vec<Tool>, ToolErrors> {
         let at = Spot::start_of("code");
-        let located = |text: &String| Located { value: text.as_str().into(), at: at.clone() };
+        let located = |text: &str| Located { value: text.into(), at: at.clone() };
         let declared = DeclaredOpenApi {
             file: Some(Located { value: "openapi".into(), at: at.clone() }),
-            include: self.include.iter().map(located).collect(),
-            exclude: self.exclude.iter().map(located).collect(),
-            server: self.server.as_ref().map(located),
+            include: self.include.iter().map(|text| located(text)).collect(),
+            exclude: self.exclude.iter().map(|text| located(text)).collect(),
+            server: self.server.as_deref().map(located),
             reads_only: false,
             auth: self.auth.clone(),
+            schemes: self.auth.by_scheme.iter().map(|(name, _)| located(name)).collect(),
             shared: Arc::new(Shared {
                 headers: self.headers.clone(),
                 allow_addresses: Vec::new(),
@@ -100,7 +101,8 @@ impl OpenApiSpec {
         let problems = Problems::new("code");
         let tools =
             declared.tools(document, &self.declaration, self.prefix.as_deref(), (&at, &problems));
-        let made = tools.into_iter().map(|(_, declaration, one)| one.build(declaration, client));
+        let made =
+            tools.into_iter().map(|(_, declaration, one)| one.build(declaration, client, |_| true));
         let made = made.collect::<Result<Vec<_>, _>>()?;
         let errors: Vec<_> = problems
             .into_diagnostics()

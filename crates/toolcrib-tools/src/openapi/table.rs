@@ -5,14 +5,14 @@ use std::{ops::RangeInclusive, sync::Arc};
 use toolcrib_capabilities::http::{
     DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HeaderName, HttpClient, parse_url,
 };
-use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value, suggest};
 use toolcrib_core::{Annotations, Capabilities, Tool, ToolName};
 
 use super::{
     document::{OpenApi, Outline},
     plan::{MakeOptions, Plan, description, make},
     run::Call,
-    security::Auth,
+    security::{Auth, schemes},
     select::Selector,
 };
 use crate::{
@@ -29,6 +29,9 @@ use crate::{
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &["file", "include", "exclude", "server", "auth"];
+
+/// The `server` of a new project over a document without an absolute URL, to be replaced.
+pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
 
 /// The limits on a response body, which is in memory.
 const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
@@ -48,6 +51,8 @@ pub struct DeclaredOpenApi {
     pub(super) server: Option<Located<Arc<str>>>,
     pub(super) reads_only: bool,
     pub(super) auth: Auth,
+    /// The names of security schemes in `auth`.
+    pub(super) schemes: Vec<Located<Arc<str>>>,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -86,7 +91,7 @@ impl DeclaredOpenApi {
         let file = table.required("file", "\"openapi.yaml\"").and_then(|file| file.text());
         let server = table.value("server").and_then(|server| server_url(&server));
         let headers = table.value("headers").map(|headers| read_headers(&headers).0);
-        let auth = table.value("auth").map(|auth| read_auth(&auth)).unwrap_or_default();
+        let (auth, schemes) = table.value("auth").map(|auth| read_auth(&auth)).unwrap_or_default();
         Self {
             file,
             include: table.texts("include"),
@@ -94,6 +99,7 @@ impl DeclaredOpenApi {
             server,
             reads_only: table.boolean("read_only").unwrap_or_default(),
             auth,
+            schemes,
             shared: Arc::new(Shared {
                 headers: headers.unwrap_or_default(),
                 allow_addresses: read_addresses(table, "allow_addresses"),
@@ -134,6 +140,14 @@ impl DeclaredOpenApi {
                             operationId";
                 problems.push(Diagnostic::warning(&pattern.at, message).help(help));
             }
+        }
+        self.report_unknown_schemes(document, &file, problems);
+        let others = document.other_operations();
+        if !others.is_empty() {
+            let others = suggest::quoted(others.iter().map(String::as_str));
+            let message = format!("operations of `{file}` are left out: {others}");
+            let help = "a document of OpenAPI 3.2 is read as 3.1, without the methods new in it";
+            problems.push(Diagnostic::warning(at, message).help(help));
         }
         let is_selected = |one: &Outline<'_>, name: &str| {
             let is_in = |all: &[Selector]| all.iter().any(|selector| selector.matches(one, name));
@@ -194,6 +208,18 @@ impl DeclaredOpenApi {
         };
         selected.into_iter().map(tool).collect()
     }
+
+    /// Records the names in `auth` that are not security schemes of the document.
+    fn report_unknown_schemes(&self, document: &OpenApi, file: &str, problems: &Problems) {
+        let known: Vec<&str> =
+            schemes(document).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        for scheme in self.schemes.iter().filter(|scheme| !known.contains(&&*scheme.value)) {
+            let shown = suggest::quoted([&*scheme.value]);
+            let message = format!("`{file}` declares no security scheme {shown}");
+            let help = suggest::help(&scheme.value, "security schemes", known.iter().copied());
+            problems.push(Diagnostic::error(&scheme.at, message).help(help));
+        }
+    }
 }
 
 /// The effects that a method has by its definition (RFC 9110).
@@ -213,6 +239,11 @@ fn stem(file: &str) -> &str {
 
 fn server_url(value: &Value<'_>) -> Option<Located<Arc<str>>> {
     let url = value.text()?;
+    if url.value.trim_end_matches('/') == SERVER_PLACEHOLDER {
+        let message = "`server` is still the placeholder of a new project";
+        let help = "write the base URL of the API";
+        value.problems().push(Diagnostic::warning(&url.at, message).help(help));
+    }
     let problem = match parse_url(&url.value) {
         Ok(_) if !url.value.contains(['?', '#', '{', '}']) => return Some(url),
         Ok(_) => "it has a query, a fragment or a place".to_owned(),
@@ -223,7 +254,8 @@ fn server_url(value: &Value<'_>) -> Option<Located<Arc<str>>> {
     None
 }
 
-fn read_auth(value: &Value<'_>) -> Auth {
+/// The secrets, and the names of their security schemes.
+fn read_auth(value: &Value<'_>) -> (Auth, Vec<Located<Arc<str>>>) {
     let secret = |value: &Value<'_>| {
         let text = value.text()?;
         let name = text.value.strip_prefix(SECRET).map(str::trim);
@@ -237,17 +269,16 @@ fn read_auth(value: &Value<'_>) -> Auth {
             }
         }
     };
-    if value.is_table() {
-        let entries = value.entries("`auth`");
-        let by_scheme = entries
-            .iter()
-            .flat_map(Table::rest)
-            .filter_map(|(name, value)| Some((name.value, secret(&value)?)))
-            .collect();
-        Auth { any: None, by_scheme }
-    } else {
-        Auth { any: secret(value), by_scheme: Vec::new() }
+    if !value.is_table() {
+        return (Auth { any: secret(value), by_scheme: Vec::new() }, Vec::new());
     }
+    let entries = value.entries("`auth`");
+    let (schemes, by_scheme) = entries
+        .iter()
+        .flat_map(Table::rest)
+        .filter_map(|(name, value)| Some((name.clone(), (name.value, secret(&value)?))))
+        .unzip();
+    (Auth { any: None, by_scheme }, schemes)
 }
 
 impl DeclaredOperation {
@@ -262,11 +293,16 @@ impl DeclaredOperation {
     }
 
     /// Makes the tool. An operation that cannot be called becomes a tool that is never offered, with
-    /// the reason.
+    /// the reason. Where credentials are optional, they are left out unless `has_secret` is true for each.
     ///
     /// # Errors
     /// All that is wrong with the headers.
-    pub fn build(&self, declaration: Declaration, client: &HttpClient) -> Result<Tool, ToolErrors> {
+    pub fn build(
+        &self,
+        declaration: Declaration,
+        client: &HttpClient,
+        has_secret: impl Fn(&str) -> bool,
+    ) -> Result<Tool, ToolErrors> {
         let placeholder = |flaw: Arc<str>| {
             let found = Findings::of(&declaration).finish();
             let name = declaration.name.clone();
@@ -281,10 +317,13 @@ impl DeclaredOperation {
                 .handler(|_: serde_json::Value, _| async { "not available" });
             found.or_tool(name, made)
         };
-        let plan = match &self.plan {
-            Ok(plan) => plan,
+        let mut plan = match &self.plan {
+            Ok(plan) => (**plan).clone(),
             Err(flaw) => return placeholder(Arc::clone(flaw)),
         };
+        if plan.credentials.iter().any(|one| one.is_optional && !has_secret(&one.secret)) {
+            plan.credentials.clear();
+        }
         let of_headers = Declaration {
             source: declaration.source.clone(),
             ..Declaration::new(declaration.name.clone(), "The headers.")
@@ -309,7 +348,7 @@ impl DeclaredOperation {
                 max_redirects: self.shared.max_redirects,
                 read_only: declaration.annotations.read_only,
             },
-            plan: (**plan).clone(),
+            plan,
             headers: headers.body.headers,
         };
         let mut builder = declaration

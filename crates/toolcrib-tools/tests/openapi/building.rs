@@ -263,6 +263,32 @@ fn closed_schemas_can_be_composed() {
 }
 
 #[test]
+fn a_scheme_that_cannot_be_sent_is_named_as_such() {
+    let document = json!({
+        "openapi": "3.1.0", "servers": [{ "url": "https://a.example" }],
+        "components": { "securitySchemes": {
+            "mtls": { "type": "mutualTLS" },
+            "digest": { "type": "http", "scheme": "digest" },
+            "token": { "type": "http", "scheme": "bearer" },
+        } },
+        "paths": { "/a": {
+            "get": { "operationId": "one", "security": [{ "mtls": [] }] },
+            "put": { "operationId": "two", "security": [{ "digest": [] }, { "token": [] }] },
+            "post": { "operationId": "both", "security": [{ "digest": [], "token": [] }] },
+        } },
+    });
+    let tools = tools(&document.to_string(), &OpenApiSpec::new());
+    for (name, reason) in [
+        ("one", "`mtls` is of a type that Toolcrib cannot send"),
+        ("two", "auth = { \"token\" = \"secret:NAME\" }"),
+        ("both", "`digest` is of a type that Toolcrib cannot send"),
+    ] {
+        let why = named(&tools, name).check_available().unwrap_err();
+        assert!(why.contains(reason), "{name}: {why}");
+    }
+}
+
+#[test]
 fn swagger_2_is_read() {
     let document = json!({
         "swagger": "2.0", "host": "a.example", "basePath": "/v2", "schemes": ["http", "https"],

@@ -37,7 +37,7 @@ use crate::{
     mcp::McpServer,
     root::Root,
     secrets::ProjectSecrets,
-    server_log::ServerLog,
+    server_log::{self, ServerLog},
     state::StateFolder,
     tokens::UserTokens,
 };
@@ -306,8 +306,9 @@ impl McpSources<'_> {
         }
         let nothing = McpSettings::default();
         let settings = plan.settings.unwrap_or(&nothing);
+        let log = server_log::file_name(name.as_str(), plan.is_imported.then_some(&*plan.at.file));
         let client = match &plan.transport {
-            Ok(transport) => self.client(&name, plan, transport.clone(), settings),
+            Ok(transport) => self.client((&name, &log), plan, transport.clone(), settings),
             Err(reason) => Err(Unfit::Told(Arc::clone(reason))),
         };
         let client = match client {
@@ -344,13 +345,14 @@ impl McpSources<'_> {
             imported: plan.is_imported,
             unfenced: settings.unfenced,
             prefix: settings.prefix.clone(),
+            log,
             client,
         })
     }
 
     fn client(
         &self,
-        name: &ServerName,
+        (name, log): (&ServerName, &str),
         plan: &Plan<'_>,
         transport: Transport,
         settings: &McpSettings,
@@ -359,7 +361,7 @@ impl McpSources<'_> {
             Transport::Stdio(stdio) => {
                 let mut stdio = self.limited(name, plan, stdio, settings)?;
                 if let Some(state) = self.logs {
-                    let log = ServerLog::new(state, name.as_str(), self.redactor.clone());
+                    let log = ServerLog::new(state, log, self.redactor.clone());
                     stdio = stdio.on_stderr(move |line| log.line(line));
                 }
                 stdio.into()

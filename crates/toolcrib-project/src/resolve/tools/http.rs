@@ -67,18 +67,12 @@ pub(super) fn warn_of_private_host(
     source: &Source<'_>,
 ) {
     let Some((host, port, offset)) = host(url) else { return };
-    let addresses: Vec<IpAddr> = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(address) => vec![address.to_canonical()],
-        Err(_) if host == "localhost" => {
-            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-        }
-        Err(_) => return,
-    };
+    let addresses = private_addresses(url);
     let is_allowed = |address| {
         let address = SocketAddr::new(address, port);
         allowed.iter().any(|one| one.allows(address))
     };
-    if addresses.iter().any(|address| is_allowed(*address) || !is_private(*address)) {
+    if addresses.is_empty() || addresses.iter().any(|address| is_allowed(*address)) {
         return;
     }
     let nets: Vec<_> =
@@ -96,6 +90,18 @@ pub(super) fn warn_of_private_host(
     let at = source.declaration.source.character(pointer, offset);
     let at = at.as_ref().unwrap_or(&source.section.at);
     source.problems.push(Diagnostic::warning(at, message).help(help));
+}
+
+/// The addresses of a URL's host if it is this machine, or an address that is not public.
+pub(crate) fn private_addresses(url: &str) -> Vec<IpAddr> {
+    let Some((host, ..)) = host(url) else { return Vec::new() };
+    match host.trim_matches(['[', ']']).parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(address) if is_private(address) => vec![address],
+        Err(_) if host == "localhost" => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Whether an address certainly belongs to one machine or to a private network.

@@ -15,13 +15,14 @@ use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
 
-pub(crate) use self::{hook::build_hooks, openapi::read_documents};
+pub(crate) use self::{hook::build_hooks, http::private_addresses, openapi::read_documents};
 use super::{
     databases::Databases, files::Folders, located::is_declared, names::Names, own::Own, part::Part,
 };
 use crate::{
     config::{Input, Kind, ToolSection},
     root::Root,
+    secrets::ProjectSecrets,
     text_file::MAX_TEXT,
 };
 
@@ -81,7 +82,7 @@ pub(crate) fn build_tools(
     parts: &[Part],
     (databases, folders, own): (&Databases, &Folders, &Own),
     artifacts: Option<&Artifacts>,
-    names: &Names,
+    (names, secrets): (&Names, &ProjectSecrets),
     problems: &Problems,
 ) -> Vec<Tool> {
     for section in Part::tools(parts) {
@@ -145,7 +146,7 @@ pub(crate) fn build_tools(
                 source.built(clarify::build(source.declaration.clone()))
             }
             Kind::Web(web) => http::build_web(web, &source(section), &mut clients),
-            Kind::Operation(one) => openapi::build(one, &source(section), &mut clients),
+            Kind::Operation(one) => openapi::build(one, &source(section), &mut clients, secrets),
             Kind::Task(task) => {
                 let source = source(section);
                 if source.names.grant.is_some() {

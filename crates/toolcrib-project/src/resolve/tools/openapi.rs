@@ -12,6 +12,7 @@ use crate::{
     config::{Kind, ToolSection},
     resolve::{grant::allowed_addresses, part::Part},
     root::Root,
+    secrets::ProjectSecrets,
 };
 
 /// Replaces each document by the tools of its operations, so that rules can name them.
@@ -57,6 +58,7 @@ pub(super) fn build(
     operation: &DeclaredOperation,
     source: &Source<'_>,
     clients: &mut http::Clients,
+    secrets: &ProjectSecrets,
 ) -> Option<Tool> {
     let reaches = operation.reaches();
     let client = match reaches.as_slice() {
@@ -69,5 +71,6 @@ pub(super) fn build(
         }
         _ => clients.client(Vec::new()),
     };
-    source.built(operation.build(source.declaration.clone(), &client))
+    let has_secret = |name: &str| secrets.check(name).is_ok();
+    source.built(operation.build(source.declaration.clone(), &client, has_secret))
 }
