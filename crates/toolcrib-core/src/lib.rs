@@ -184,7 +184,7 @@ pub mod __internal {
         event::millis,
         fence::fence_chars,
         hidden::{is_hidden, plain_letter},
-        json::{PlainJson, has_reserved_key},
+        json::{MOST_VALUES, PlainJson, has_more_values, has_reserved_key},
         panic_text::panic_text,
         policy::BoundPolicy,
         progress_pace::ProgressPace,

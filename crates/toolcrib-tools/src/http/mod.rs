@@ -33,7 +33,7 @@
 //! Where it may go, and what ends it, is the client's:
 //! [`toolcrib_capabilities::http`].
 
-mod answer;
+pub(crate) mod answer;
 mod body;
 pub(crate) mod cause;
 pub(crate) mod check;

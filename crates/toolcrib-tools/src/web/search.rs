@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     arguments::{present, text},
-    http::{cause, exchange::Exchange},
+    http::{answer::json, cause, exchange::Exchange},
 };
 
 /// How much of a title and a snippet is shown, in characters.
@@ -77,7 +77,7 @@ impl Body {
 }
 
 fn found(response: &HttpResponse) -> Result<Value, String> {
-    let found: Value = serde_json::from_slice(&response.body).map_err(|error| error.to_string())?;
+    let found = json(response)?;
     match found.get("results") {
         Some(Value::Array(_)) => Ok(found),
         _ => Err("there is no list `results` in its JSON".to_owned()),
