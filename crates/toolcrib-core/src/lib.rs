@@ -188,7 +188,9 @@ pub mod __internal {
         fence::fence_chars,
         hidden::{is_hidden, marked, plain_letter},
         image_type::image_type,
-        json::{PlainJson, has_reserved_key, is_reserved_key, scan_json},
+        json::{
+            MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
+        },
         panic_text::panic_text,
         policy::BoundPolicy,
         progress_pace::ProgressPace,

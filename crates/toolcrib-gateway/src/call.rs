@@ -14,6 +14,7 @@ use super::{
     exchange::{Asked, Recheck},
     list::{output_schema, refusal},
     names, progress,
+    resources::link,
     result::{self, Data},
     session::Step,
     span::CallSpan,
@@ -89,7 +90,7 @@ async fn answer(
         () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
         step = names::find(exchange, name) => step,
     };
-    let (step, name) = step.map_err(|error| {
+    let (mut step, name) = step.map_err(|error| {
         entry.error = Some(error.to_string().into());
         refusal(&error)
     })?;
@@ -130,7 +131,7 @@ async fn answer(
         step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name) || *name == *SEARCH_TOOLS;
     let server = runs.as_ref().and_then(|tool| tool.mcp_server());
     let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
-    let result = run(step, call, audience, exchange).await?;
+    let mut result = run(&mut step, call, audience, exchange).await?;
 
     entry.code = result.code;
     entry.error = result.cause.clone();
@@ -145,7 +146,7 @@ async fn answer(
         *recheck = Some(Recheck(Arc::clone(&session.recheck)));
     }
     if let Some(server) = server {
-        gateway.links.note(exchange, server, &result.blocks);
+        link(exchange, &step, server, &mut result.blocks);
         if let Some(error) = result::protocol_error(&result) {
             return Err(error);
         }
@@ -170,7 +171,7 @@ async fn answer(
 
 /// Runs one call, and forwards its progress for an audience if the client requested it.
 async fn run(
-    mut step: Step,
+    step: &mut Step,
     call: ToolCall,
     audience: Audience,
     exchange: &Asked<'_>,

@@ -13,6 +13,10 @@ use super::{find_id::FindId, quoted::bounded};
 /// The size limit of a message, in bytes: of a line, and of a body over HTTP.
 pub(super) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
+/// The limit of values in a message, as in the arguments of a call: each takes memory, and time of an
+/// async worker.
+const MOST_VALUES: usize = 100_000;
+
 /// The handshake of the eras with sessions.
 pub(super) const INITIALIZE: &str = "initialize";
 
@@ -65,7 +69,7 @@ impl Message {
     /// [`InvalidMessage`], whose error does not quote the message.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, InvalidMessage> {
         let is_array = || bytes.trim_ascii_start().starts_with(b"[");
-        match PlainJson::read(bytes) {
+        match PlainJson::read_at_most(MOST_VALUES, bytes) {
             Ok(Value::Object(fields)) => Self::of(fields),
             Ok(Value::Array(_)) => Err(InvalidMessage::new(None, batch())),
             Err(_) if is_array() => Err(InvalidMessage::new(None, batch())),

@@ -60,7 +60,10 @@ impl ShownNames {
         let own = self.0.iter().find(|(named, _)| **named == *server);
         let name = own.and_then(|(server, prefix)| {
             let rest = known.strip_prefix(&*prefix_of(server))?;
-            Some(Cow::Owned(format!("{prefix}{rest}")))
+            // A name may not say that the tool is another server's.
+            let name = format!("{prefix}{rest}");
+            let is_claim = is_of_servers(&name) && !is_of_servers(prefix);
+            (!is_claim).then_some(Cow::Owned(name))
         });
         name.unwrap_or(Cow::Borrowed(known))
     }
@@ -69,7 +72,8 @@ impl ShownNames {
     fn candidates<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
         self.0.iter().filter_map(|(server, prefix)| {
             let rest = name.strip_prefix(&**prefix)?;
-            Some(format!("{}{rest}", prefix_of(server)).into())
+            let known = format!("{}{rest}", prefix_of(server));
+            (self.of_server(server, &known) == name).then(|| known.into())
         })
     }
 }
@@ -110,6 +114,11 @@ fn looks_cut(name: &str) -> bool {
     name.rsplit_once('_').is_some_and(|(_, end)| {
         end.len() == DIGITS && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
+}
+
+/// Whether a name begins like those of servers, in any case.
+fn is_of_servers(name: &str) -> bool {
+    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("mcp__"))
 }
 
 /// The prefix of the known names of a server's tools.

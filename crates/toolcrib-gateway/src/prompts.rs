@@ -17,7 +17,7 @@ use super::{
     exchange::{Asked, Outcome},
     message::no_method,
     names::ShownNames,
-    resources::{listed, lists, one_page, request},
+    resources::{link, listed, lists, one_page, request},
     servers::{Body, JudgedOnly, Server, Servers, named},
 };
 
@@ -97,9 +97,9 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
     });
     let absent = || no_prompt(&name);
     let tool = prompt(server, &known, body).ok_or_else(absent)?;
-    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let mut result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let gateway = &asked.serving.gateway;
-    gateway.links.note(asked, &server.name, &result.blocks);
+    link(asked, &servers.step, &server.name, &mut result.blocks);
     // A user has chosen the prompt, so its own text is not fenced; that of resources in it is.
     let fences = gateway.fences(&asked.caller.access, &server.name);
     let messages: Vec<_> = result
@@ -153,19 +153,27 @@ pub(super) async fn find<'a>(
     shown: &ShownNames,
     name: &str,
 ) -> Result<Found<'a>, ErrorData> {
+    let in_list = |server: &'a Server, list: &[Map<String, Value>]| {
+        list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)).find_map(|own| {
+            let known = server.client.exposed_name(own);
+            let is_meant = known == name || shown.of_server(&server.name, &known) == name;
+            is_meant.then(|| Found { server, own: own.into(), known })
+        })
+    };
+    // A server that does not answer delays nothing that the last lists decide.
+    let known = servers
+        .all
+        .iter()
+        .find_map(|server| in_list(server, &server.client.last_assets(AssetKind::Prompts)?));
+    if let Some(found) = known {
+        return Ok(found);
+    }
     let lists = lists(servers, AssetKind::Prompts).await;
     if lists.is_none_offered {
         return Err(no_method("prompts/get"));
     }
-    for (server, list) in servers.all.iter().zip(lists.of_servers) {
-        for own in list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)) {
-            let known = server.client.exposed_name(own);
-            if known == name || shown.of_server(&server.name, &known) == name {
-                return Ok(Found { server, own: own.into(), known });
-            }
-        }
-    }
-    Err(no_prompt(name))
+    let mut listed = servers.all.iter().zip(&lists.of_servers);
+    listed.find_map(|(server, list)| in_list(server, list)).ok_or_else(|| no_prompt(name))
 }
 
 /// A prompt in the form that rules judge.

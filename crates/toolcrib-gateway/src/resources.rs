@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use toolcrib_core::{
     __internal::shortened, ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError,
-    ToolOutput,
+    ToolOutput, harmless,
 };
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
@@ -28,12 +28,16 @@ use super::{
     downstream::is_of_protocol,
     exchange::{Asked, Era, Outcome},
     message::no_method,
-    servers::{Body, JudgedOnly, Server, Servers, tool},
+    servers::{Body, JudgedOnly, Server, Servers, reached, tool},
+    session::Step,
     skills,
 };
 
 /// The toolset by which rules name resources.
 pub(super) const TOOLSET: &str = "mcp.resources";
+
+/// The items of a server's list.
+type Items = Arc<[Map<String, Value>]>;
 
 /// The limit of subscriptions of a client.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
@@ -56,7 +60,7 @@ struct Known {
 
 impl Links {
     /// Remembers the links in a result of a server, for its caller.
-    pub(super) fn note(&self, asked: &Asked<'_>, server: &str, blocks: &[ContentBlock]) {
+    fn note(&self, asked: &Asked<'_>, server: &str, blocks: &[ContentBlock]) {
         let access = &asked.caller.access;
         let uris = blocks.iter().filter_map(|block| match block {
             ContentBlock::Link { uri, .. } => Some(Arc::clone(uri)),
@@ -121,7 +125,8 @@ pub(super) async fn list(
             let Some(uri) = item.get(key).and_then(Value::as_str) else { continue };
             // As `find`: the first server of a URI has it, whether it is permitted or not.
             let is_first = seen.insert(uri.to_owned());
-            if !permits(&servers, &judged, uri) {
+            // A cleaned URI would be another one.
+            if harmless(uri) != uri || !permits(&servers, &judged, uri) {
                 continue;
             }
             let shown = match is_first {
@@ -146,7 +151,7 @@ pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outco
         return own;
     }
     let servers = asked.servers().await?;
-    let Found { server, uri } = find(asked, &servers, &requested).await?;
+    let Found { server, uri } = find(asked, &servers, &requested, "resources/read").await?;
     let absent = || not_found(asked, &requested);
     let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
     let (client, name, own) = (server.client.clone(), Arc::clone(&server.name), Arc::clone(&uri));
@@ -168,8 +173,8 @@ pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outco
         }
     });
     let tool = tool(&server.name, "resources", TOOLSET, body).ok_or_else(absent)?;
-    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
-    asked.serving.gateway.links.note(asked, &server.name, &result.blocks);
+    let mut result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    link(asked, &servers.step, &server.name, &mut result.blocks);
     let fences = asked.serving.gateway.fences(&asked.caller.access, &server.name);
     let shown = |own: String| if own == *uri { requested.to_string() } else { own };
     let mut contents: Vec<_> = result
@@ -223,7 +228,7 @@ pub(super) async fn unsubscribe(asked: &Asked<'_>, params: &Map<String, Value>) 
     if ended.is_none() {
         // Only what exists can be named without having been subscribed to.
         let servers = asked.servers().await?;
-        find(asked, &servers, &requested).await?;
+        find(asked, &servers, &requested, "resources/unsubscribe").await?;
     }
     Ok(ServerResult::empty(()))
 }
@@ -242,67 +247,102 @@ pub(super) async fn subscribed(
     servers: &Servers,
     requested: &str,
 ) -> Result<Subscription, ErrorData> {
-    let Found { server, uri } = find(asked, servers, requested).await?;
-    if !judged(server).is_some_and(|judged| permits(servers, &judged, &uri)) {
-        return Err(not_found(asked, requested));
-    }
-    let upstream = server.client.subscribe(Arc::clone(&uri)).await.map_err(|error| match error
-        .details
-        .as_deref()
-        .and_then(|details| wire::protocol_error(details.meta.as_deref()?))
-    {
-        Some((code, data)) => {
-            let redactor = asked.serving.gateway.config.engine.redactor();
-            ErrorData::new(Code(code), redactor.text(&error.message).into_owned(), data)
+    let Found { server, uri } = find(asked, servers, requested, "resources/subscribe").await?;
+    let absent = || not_found(asked, requested);
+    let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
+    let begun = Arc::new(Mutex::new(None));
+    let (client, own, slot) = (server.client.clone(), Arc::clone(&uri), Arc::clone(&begun));
+    let body = Body(move |_: ToolContext| {
+        let (client, uri, begun) = (client.clone(), Arc::clone(&own), Arc::clone(&slot));
+        async move {
+            *begun.lock() = Some(client.subscribe(uri).await?);
+            Ok(ToolOutput::default())
         }
-        None => ErrorData::internal_error(error.message, None),
-    })?;
+    });
+    let tool = tool(&server.name, "resources", TOOLSET, body).ok_or_else(absent)?;
+    asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let upstream = begun.lock().take().ok_or_else(absent)?;
     Ok(Subscription { server: Arc::clone(&server.name), uri, _upstream: upstream })
 }
 
-/// The server of a URI: the named one, one that lists it, one with a template for it, the one whose
-/// result linked to it, or the only one with resources.
+/// The server of a URI: the named one, one that lists it, the one whose result linked to it, one with a
+/// template for it, or the only one with resources. A server that does not answer delays nothing that
+/// the last lists decide.
 pub(super) async fn find<'a>(
     asked: &Asked<'_>,
     servers: &'a Servers,
     requested: &str,
+    method: &str,
 ) -> Result<Found<'a>, ErrorData> {
     let found = |server, uri: &str| Ok(Found { server, uri: uri.into() });
-    let by_name = |name: &str| servers.all.iter().find(|server| *server.name == *name);
     if let Some((name, uri)) = requested.strip_prefix("mcp:").and_then(|rest| rest.split_once('/'))
-        && let Some(server) = by_name(name)
+        && let Some(server) = servers.by_name(name)
     {
         return found(server, uri);
     }
-    let resources = lists(servers, AssetKind::Resources).await;
-    if resources.is_none_offered && !asked.serving.gateway.has_skills(&asked.caller.access) {
-        return Err(no_method("resources/read"));
-    }
-    let has = |key: &str, items: &[Map<String, Value>], fits: &dyn Fn(&str) -> bool| {
-        items.iter().any(|item| item.get(key).and_then(Value::as_str).is_some_and(fits))
+    let last = |kind| {
+        let lists = servers.all.iter().map(|server| server.client.last_assets(kind));
+        lists.map(Option::unwrap_or_default).collect::<Vec<_>>()
     };
-    let listed = servers.all.iter().zip(&resources.of_servers);
-    let is_same = |uri: &str| uri == requested;
-    let mut listed = listed.filter(|(_, items)| has("uri", items, &is_same));
-    if let Some((server, _)) = listed.next() {
+    let (resources, templates) = (last(AssetKind::Resources), last(AssetKind::Templates));
+    if let Some(server) = owner(asked, servers, requested, &resources, &templates) {
         return found(server, requested);
     }
-    let templates = lists(servers, AssetKind::Templates).await;
-    let fits = |template: &str| template == requested || fits_template(template, requested);
-    let matching = servers.all.iter().zip(&templates.of_servers);
-    let mut matching = matching.filter(|(_, items)| has("uriTemplate", items, &fits));
-    if let Some((server, _)) = matching.next() {
-        return found(server, requested);
-    }
-    let linked = asked.serving.gateway.links.server(asked, requested);
-    if let Some(server) = linked.and_then(|name| by_name(&name)) {
+    let (resources, templates) =
+        join(lists(servers, AssetKind::Resources), lists(servers, AssetKind::Templates)).await;
+    let lists = (&*resources.of_servers, &*templates.of_servers);
+    if let Some(server) = owner(asked, servers, requested, lists.0, lists.1) {
         return found(server, requested);
     }
     let offering = servers.all.iter().zip(&resources.offers).filter(|(_, offers)| **offers);
     match offering.map(|(server, _)| server).collect::<Vec<_>>().as_slice() {
         [only] => found(only, requested),
+        [] if !asked.serving.gateway.has_skills(&asked.caller.access) => Err(no_method(method)),
         _ => Err(not_found(asked, requested)),
     }
+}
+
+/// The server of a URI by these lists of each server.
+fn owner<'a>(
+    asked: &Asked<'_>,
+    servers: &'a Servers,
+    requested: &str,
+    resources: &[Items],
+    templates: &[Items],
+) -> Option<&'a Server> {
+    let with = |lists: &[Items], key: &str, fits: &dyn Fn(&str) -> bool| {
+        let mut found = servers.all.iter().zip(lists).filter(|(_, items)| has(items, key, fits));
+        found.next().map(|(server, _)| server)
+    };
+    let fits = |template: &str| template == requested || fits_template(template, requested);
+    with(resources, "uri", &|uri| uri == requested)
+        .or_else(|| servers.by_name(&asked.serving.gateway.links.server(asked, requested)?))
+        .or_else(|| with(templates, "uriTemplate", &fits))
+}
+
+fn has(items: &[Map<String, Value>], key: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+    items.iter().any(|item| item.get(key).and_then(Value::as_str).is_some_and(fits))
+}
+
+/// Qualifies the links of a server's result whose URIs an earlier server lists, as lists do, and
+/// remembers the others.
+pub(super) fn link(asked: &Asked<'_>, step: &Step, server: &str, blocks: &mut Arc<[ContentBlock]>) {
+    let gateway = &asked.serving.gateway;
+    if !blocks.iter().any(|block| matches!(block, ContentBlock::Link { .. })) {
+        return;
+    }
+    let servers = reached(&step.iteration, &step.identity, &gateway.config.servers);
+    let earlier = servers.iter().take_while(|earlier| *earlier.name != *server);
+    let lists = earlier.filter_map(|earlier| earlier.client.last_assets(AssetKind::Resources));
+    let lists: Vec<_> = lists.collect();
+    for block in Arc::make_mut(blocks) {
+        if let ContentBlock::Link { uri, .. } = block
+            && lists.iter().any(|items| has(items, "uri", &|listed| *listed == **uri))
+        {
+            *uri = qualified(server, uri).into();
+        }
+    }
+    gateway.links.note(asked, server, blocks);
 }
 
 /// The resources of a server in the form that rules judge.
@@ -317,7 +357,7 @@ fn permits(servers: &Servers, judged: &Tool, uri: &str) -> bool {
 
 /// The lists of all servers.
 pub(super) struct Lists {
-    pub(super) of_servers: Vec<Arc<[Map<String, Value>]>>,
+    pub(super) of_servers: Vec<Items>,
     /// Whether each server offers such a list, as far as it is known.
     offers: Vec<bool>,
     pub(super) is_none_offered: bool,
@@ -398,7 +438,7 @@ pub(super) fn uri_of(params: &Map<String, Value>) -> Result<Arc<str>, ErrorData>
     }
 }
 
-fn not_found(asked: &Asked<'_>, uri: &str) -> ErrorData {
+pub(super) fn not_found(asked: &Asked<'_>, uri: &str) -> ErrorData {
     let message = format!("there is no resource `{}`", shortened(uri));
     let data = Some(json!({ "uri": shortened(uri) }));
     match asked.era {

@@ -60,6 +60,12 @@ impl Asked<'_> {
     }
 }
 
+impl Servers {
+    pub(super) fn by_name(&self, name: &str) -> Option<&Server> {
+        self.all.iter().find(|server| *server.name == *name)
+    }
+}
+
 /// The servers that an iteration reaches.
 pub(super) fn reached(
     iteration: &Iteration,
@@ -92,7 +98,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// Asks each server, for as long as a list waits. One that is still starting may offer
-    /// everything; one that cannot be reached offers nothing.
+    /// everything; one that cannot be reached offers the same as before.
     pub(super) async fn of(servers: &[Server]) -> Self {
         let asked = servers.iter().map(|server| timeout(SOURCES_WITHIN, server.client.offers()));
         let mut all = Self::default();
@@ -235,6 +241,8 @@ impl Asked<'_> {
         match result.code {
             None => Ok(result),
             Some(ErrorCode::Denied) => Err(absent()),
+            // A tool that is never offered is not available to anybody, and no failure.
+            Some(ErrorCode::NotAvailable) if !step.iteration.admits(&tool, None) => Err(absent()),
             Some(code) => Err(error(&result, code)),
         }
     }

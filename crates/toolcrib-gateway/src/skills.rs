@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rmcp::{
     ErrorData,
     model::{
@@ -24,10 +25,28 @@ use toolcrib_mcp::__internal::{
 
 use super::{
     exchange::{Asked, Outcome},
-    resources::{one_page, uri_of},
+    resources::{not_found, one_page, uri_of},
 };
 
 const SCHEME: &str = "skill://";
+
+/// Characters that are not literal in a path (RFC 3986, section 3.3).
+const OUTSIDE_PATHS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// A skill as clients read it.
 struct Served {
@@ -51,7 +70,7 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
 pub(super) async fn get(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
     let _place = asked.place()?;
     let uri = uri_of(params)?;
-    let found = find(asked, &uri).filter(|(_, path)| *path == SKILL_MD);
+    let found = find(asked, &uri).filter(|(_, path)| path == SKILL_MD);
     let (skill, _) = found.ok_or_else(|| absent("skill", &uri))?;
     let served = served(asked, &skill, None).await?.ok_or_else(|| absent("skill", &uri))?;
     Ok(GetSkillResult::new(served.entry()).into())
@@ -64,21 +83,23 @@ pub(super) async fn directory(asked: &Asked<'_>, params: &Map<String, Value>) ->
     let uri = uri_of(params)?;
     let (skill, path) = find(asked, &uri).ok_or_else(|| absent("directory", &uri))?;
     let served = served(asked, &skill, None).await?;
-    let children = served.and_then(|served| served.children(path));
+    let children = served.and_then(|served| served.children(&path));
     let children = children.ok_or_else(|| absent("directory", &uri))?;
     Ok(ListResourcesResult::with_all_items(children).into())
 }
 
-/// The content of a skill's file; `None` if it is not one of a skill that the caller may read.
+/// The content of a skill's file; `None` if the URI is not of a skill that the caller may read.
 pub(super) async fn read(asked: &Asked<'_>, uri: &str) -> Result<Option<Outcome>, ErrorData> {
     let Some((skill, path)) = find(asked, uri) else { return Ok(None) };
-    let Some(served) = served(asked, &skill, Some(path)).await? else { return Ok(None) };
-    let Some(content) = served.files.get(path) else { return Ok(None) };
+    let served = served(asked, &skill, Some(&path)).await?;
+    // Below a skill there is nothing of servers.
+    let content = served.as_ref().and_then(|served| served.files.get(&*path));
+    let content = content.ok_or_else(|| not_found(asked, uri))?;
     let contents = match std::str::from_utf8(content) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(_) => ResourceContents::blob(BASE64_STANDARD.encode(content), uri),
     };
-    let contents = contents.with_mime_type(media_type(path, content));
+    let contents = contents.with_mime_type(media_type(&path, content));
     Ok(Some(Ok(ReadResourceResult::new(vec![contents]).into())))
 }
 
@@ -105,11 +126,11 @@ fn permitted(asked: &Asked<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<S
 }
 
 /// The skill of a URI and the path within it, which need not exist; empty for its folder.
-fn find<'a>(asked: &Asked<'_>, uri: &'a str) -> Option<(Arc<Skill>, &'a str)> {
+fn find(asked: &Asked<'_>, uri: &str) -> Option<(Arc<Skill>, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = permitted(asked, |skill| skill.id.as_str() == name);
-    Some((found.into_iter().next()?, path))
+    let found = permitted(asked, |skill| skill.id.as_str() == name).into_iter().next()?;
+    Some((found, percent_decode_str(path).decode_utf8_lossy().into_owned()))
 }
 
 /// Reads a skill with all of its files, or with this one; `None` if its name is not one of the
@@ -221,7 +242,7 @@ impl Served {
 }
 
 fn uri(name: &str, path: &str) -> String {
-    format!("{SCHEME}{name}/{path}")
+    format!("{SCHEME}{name}/{}", utf8_percent_encode(path, OUTSIDE_PATHS))
 }
 
 fn media_type(path: &str, content: &[u8]) -> &'static str {

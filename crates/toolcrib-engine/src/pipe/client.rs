@@ -95,7 +95,8 @@ impl RuledClient {
     }
 
     /// Whether the rules permit a kind of request to a server. Elicitation is permitted unless a
-    /// rule denies it. For the others a client may require a rule that names the toolset.
+    /// rule denies it. For the others a client may require a rule that names the toolset and the
+    /// server.
     fn permits(&self, server: &str, toolset: &'static str) -> bool {
         let visibility = &self.visibility;
         let is_explicit = toolset != ELICITATION && self.client.needs_rule();
@@ -108,8 +109,14 @@ impl RuledClient {
             return false;
         }
         let ruling = visibility.judge(&asks, facts);
+        // By its own name: a rule for any toolset, or any server, was written with tools in mind.
         let names_it = |ruling: &RuleMatch<'_>| {
-            ruling.rule().is_some_and(|rule| !rule.tools.toolsets.is_empty())
+            ruling.rule().is_some_and(|rule| {
+                let tools = &rule.tools;
+                let names_server = [&tools.mcp_servers, &tools.origins, &tools.names];
+                tools.toolsets.iter().any(|glob| glob.as_str() == toolset)
+                    && names_server.into_iter().any(|globs| !globs.is_empty())
+            })
         };
         ruling.effect() == Effect::Allow && (!is_explicit || names_it(&ruling))
     }

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use serde_json::Value;
 use toolcrib_core::{ErrorCode, Tool};
 
 use super::{
@@ -24,7 +25,15 @@ pub(super) async fn refuse(batch: &Batch<'_>, tool: &Tool, call: &mut Call) -> R
     validate::as_json(tool, call)?;
     let Ok(args) = &mut call.args else { return Ok(()) };
     let (bytes, redactor, passed) = (text_bytes(args), redactor.clone(), mem::take(args));
-    let work = move || (redactor.names_in(&passed), passed);
+    let meta = batch.client.filter(|_| tool.mcp_server().is_some()).and_then(|client| {
+        // A server receives the client's metadata with the call.
+        client.meta().filter(|meta| !meta.is_empty()).map(|meta| Value::Object(meta.clone()))
+    });
+    let work = move || {
+        let mut held = redactor.names_in(&passed);
+        held.extend(meta.iter().flat_map(|meta| redactor.names_in(meta)));
+        (held, passed)
+    };
     let aside = batch.engine.validators.aside(tool.shared_origin(), bytes, work).await;
     let held;
     (held, *args) = aside.map_err(|broken| {

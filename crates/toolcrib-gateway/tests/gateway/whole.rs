@@ -29,7 +29,17 @@ fn answer(method: &str, params: &Value) -> Result<Value, Value> {
             { "name": "meta", "inputSchema": { "type": "object" } },
             { "name": "visit", "inputSchema": { "type": "object" } },
             { "name": "ask", "inputSchema": { "type": "object" } },
+            { "name": "link", "inputSchema": { "type": "object" } },
+            { "name": "many", "inputSchema": { "type": "object" } },
+            { "name": "mcp__t__mixed", "inputSchema": { "type": "object" } },
         ]}),
+        ("tools/call", "link") => {
+            let link = |uri: &str| json!({ "type": "resource_link", "uri": uri, "name": "n" });
+            json!({ "content": [link("test://open"), link("test://of/9")] })
+        }
+        ("tools/call", "many") => {
+            json!({ "content": [], "structuredContent": { "a": vec![0; 300_000] } })
+        }
         ("tools/call", "mixed") => json!({
             "content": [
                 { "type": "text", "text": "one", "annotations": { "priority": 1.0 } },
@@ -51,6 +61,7 @@ fn answer(method: &str, params: &Value) -> Result<Value, Value> {
         }
         ("resources/list", _) => json!({ "resources": [
             { "uri": "test://open", "name": "open" }, { "uri": "test://closed", "name": "closed" },
+            { "uri": "test://\u{1b}[2J\u{202e}", "name": "unclean" },
         ]}),
         ("resources/templates/list", _) => {
             json!({ "resourceTemplates": [{ "uriTemplate": "test://of/{id}", "name": "of" }] })
@@ -440,5 +451,142 @@ async fn a_server_asks_the_client_of_a_call_whatever_the_versions() {
             assert_eq!(asked["params"]["_meta"]["toolcrib/server"], "s");
         }
         assert_eq!(answer["content"][0]["text"], "hi Ana", "{era:?} {of_server:?}: {answer}");
+    }
+}
+
+/// A read by the link went to the first server with that URI, or with a template for it.
+#[tokio::test]
+async fn a_link_is_read_from_the_server_whose_result_has_it() {
+    for (era, of_server) in pairs() {
+        let denied = Rule::deny("not of s").tools(["mcp__s__resources"]);
+        let gateway = gateway_under(denied, &["s", "t"], of_server).build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        client.ask("resources/list", json!({})).await;
+        client.ask("resources/templates/list", json!({})).await;
+        let result = client.ask("tools/call", json!({ "name": "mcp__t__link" })).await;
+        let links = result["content"].as_array().unwrap().iter();
+        let uris: Vec<_> = links.map(|link| link["uri"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(uris, ["mcp:t/test://open", "test://of/9"], "{era:?} {of_server:?}");
+        for uri in uris {
+            let read = client.ask("resources/read", json!({ "uri": uri })).await;
+            assert_eq!(read["contents"][0]["uri"], uri, "{read}");
+        }
+    }
+}
+
+/// A denied prompt, and denied resources, were a server that cannot be reached.
+#[tokio::test]
+async fn what_a_rule_denies_altogether_does_not_exist() {
+    for (era, of_server) in pairs() {
+        let denied = Rule::deny("nothing").toolsets(["mcp.prompts", "mcp.resources"]);
+        let gateway = gateway_under(denied, &["s"], of_server).build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let got = client.ask("prompts/get", json!({ "name": "mcp__s__greet" })).await;
+        assert_eq!(got["code"], -32602, "{got}");
+        let read = client.ask("resources/read", json!({ "uri": "test://open" })).await;
+        let code = if era == Era::Sessions { -32002 } else { -32602 };
+        assert_eq!(read["code"], code, "{read}");
+    }
+}
+
+/// A server whose connections end, and begin no more, once it has left.
+fn leaving(name: &str, era: Era, has_left: &CancellationToken) -> McpClient {
+    let has_left = has_left.clone();
+    let open = move || {
+        if has_left.is_cancelled() {
+            return Err(std::io::Error::other("it has left"));
+        }
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let has_left = has_left.clone();
+        tokio::spawn(async move { has_left.run_until_cancelled(serve(far, era)).await });
+        Ok(near)
+    };
+    pipe_mcp_client(name.to_owned(), open).build().unwrap()
+}
+
+/// Its methods were unknown, although the client had been told that they exist.
+#[tokio::test]
+async fn a_server_that_is_away_keeps_its_lists() {
+    for (era, of_server) in pairs() {
+        let has_left = CancellationToken::new();
+        let server = leaving("s", of_server, &has_left);
+        let engine = engine().provider(Arc::new(server.clone())).build().unwrap();
+        let gateway = Gateway::builder(engine).watch(&server).build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let lists = [
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+            ("prompts/list", "prompts"),
+        ];
+        let mut before = Vec::new();
+        for (method, field) in lists {
+            before.push(client.ask(method, json!({})).await[field].clone());
+        }
+        has_left.cancel();
+        for ((method, field), before) in lists.into_iter().zip(before) {
+            let now = client.ask(method, json!({})).await;
+            assert_eq!(now[field], before, "{era:?} {of_server:?} {method}: {now}");
+        }
+        for (method, params) in [
+            ("resources/read", json!({ "uri": "test://open" })),
+            ("prompts/get", json!({ "name": "mcp__s__greet" })),
+        ] {
+            let failed = client.ask(method, params).await;
+            assert_eq!(failed["code"], -32603, "{method}: {failed}");
+        }
+    }
+}
+
+/// Each read and each prompt waited for all servers to answer.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_delays_nothing_of_others() {
+    for (era, of_server) in pairs() {
+        let hangs = pipe_mcp_client("h", || Ok(tokio::io::duplex(1 << 16).0)).build().unwrap();
+        let good = server("s", of_server);
+        let engine = engine().provider(Arc::new(hangs.clone())).provider(Arc::new(good.clone()));
+        let gateway = Gateway::builder(engine.build().unwrap()).watch(&hangs).watch(&good).build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+            client.ask(method, json!({})).await;
+        }
+        let began = tokio::time::Instant::now();
+        for uri in ["test://open", "test://of/7"] {
+            let read = client.ask("resources/read", json!({ "uri": uri })).await;
+            assert_eq!(read["contents"][0]["uri"], uri, "{era:?} {of_server:?}: {read}");
+        }
+        let got = client.ask("prompts/get", json!({ "name": "mcp__s__greet" })).await;
+        assert!(got["messages"].is_array(), "{got}");
+        assert!(began.elapsed().as_millis() < 200, "{:?}", began.elapsed());
+    }
+}
+
+/// A name without the server's prefix was that of another server's tool.
+#[tokio::test]
+async fn no_tool_is_shown_under_another_servers_name() {
+    for (era, of_server) in pairs() {
+        let other = Rule::deny("nothing of it").tools(["mcp__t__*"]);
+        let gateway = gateway_under(other, &["s", "t"], of_server).prefix("s", "").build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let tools = client.ask("tools/list", json!({})).await;
+        let names = tools["tools"].as_array().unwrap().iter();
+        let names: Vec<_> = names.map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"mixed") && names.contains(&"mcp__s__mcp__t__mixed"), "{names:?}");
+        let called = client.ask("tools/call", json!({ "name": "mcp__t__mixed" })).await;
+        assert_eq!(called["code"], -32602, "{called}");
+    }
+}
+
+/// A few megabytes of nested lists took gigabytes, and an async worker for seconds.
+#[tokio::test]
+async fn messages_have_a_limited_number_of_values() {
+    for (era, of_server) in pairs() {
+        let gateway = gateway(&["s"], of_server);
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let refused = client.ask("ping", json!({ "x": vec![json!([[]]); 60_000] })).await;
+        assert_eq!(refused["code"], -32600, "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains("100000 values"), "{refused}");
+        let result = client.call("many", json!({})).await;
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(client.call("mixed", json!({})).await["content"].is_array());
     }
 }

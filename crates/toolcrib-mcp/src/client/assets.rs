@@ -91,13 +91,18 @@ impl Assets {
         is_fresh.then(|| Arc::clone(&last.items))
     }
 
+    fn last(&mut self, kind: AssetKind) -> Option<Items> {
+        self.slot(kind).last.as_ref().map(|last| Arc::clone(&last.items))
+    }
+
     fn announce(&mut self, kind: AssetKind) {
         self.slot(kind).announced += 1;
     }
 }
 
 impl McpClient {
-    /// A list of the server, from memory while it is valid; empty if the server does not offer any.
+    /// A list of the server, from memory while it is valid, or while the server does not answer; empty
+    /// if the server does not offer any.
     ///
     /// # Errors
     /// A failure of the server, for models, with its cause.
@@ -106,16 +111,27 @@ impl McpClient {
         let session = self.session().map_err(not_available)?;
         let allowed = session.settings().list_timeout;
         timeout(allowed, session.assets(kind)).await.unwrap_or_else(|_| {
-            let server = session.server();
-            Err(ToolError::failed(format!("MCP server `{server}` did not answer in time"))
-                .caused_by(std::io::Error::other(format!("no answer within {allowed:?}"))))
+            session.last(kind).ok_or_else(|| {
+                let server = session.server();
+                ToolError::failed(format!("MCP server `{server}` did not answer in time"))
+                    .caused_by(std::io::Error::other(format!("no answer within {allowed:?}")))
+            })
         })
+    }
+
+    /// The last list of its session, without asking the server.
+    #[doc(hidden)]
+    pub fn last_assets(&self, kind: AssetKind) -> Option<Items> {
+        self.session().ok()?.last(kind)
     }
 }
 
 impl Supervisor {
     async fn assets(self: &Arc<Self>, kind: AssetKind) -> Result<Items, ToolError> {
-        let live = self.connection().await.map_err(not_available)?;
+        let live = match self.connection().await {
+            Ok(live) => live,
+            Err(error) => return self.last(kind).ok_or_else(|| not_available(error)),
+        };
         let capabilities = &live.connection().server().capabilities;
         let is_offered = match kind {
             AssetKind::Prompts => capabilities.prompts.is_some(),
@@ -131,7 +147,10 @@ impl Supervisor {
             }
             state.assets.slot(kind).announced
         };
-        let (items, ttl) = self.all(kind.method(), kind.field()).await?;
+        let (items, ttl) = match self.all(kind.method(), kind.field()).await {
+            Ok(all) => all,
+            Err(error) => return self.last(kind).ok_or(error),
+        };
         let items = match kind {
             AssetKind::Prompts => self.pinned_prompts(items)?,
             AssetKind::Resources => self.without_skills(items, "uri"),
@@ -156,6 +175,10 @@ impl Supervisor {
         let last = Last { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
         self.state().assets.slot(kind).last = Some(last);
         Ok(items)
+    }
+
+    fn last(&self, kind: AssetKind) -> Option<Items> {
+        self.state().assets.last(kind)
     }
 
     /// The prompts without those that have changed since they were pinned.

@@ -81,15 +81,19 @@ pub struct Subscribed {
 }
 
 impl McpClient {
-    /// The server's offers; it is started or connected if needed.
+    /// The server's offers; it is started or connected if needed. If that fails: the offers of the last
+    /// connection.
     ///
     /// # Errors
     /// [`McpError`] with the cause.
     #[doc(hidden)]
     pub async fn offers(&self) -> Result<ServerOffers, McpError> {
         let session = self.session()?;
-        let live = session.connection().await?;
-        let server = live.connection().server();
+        let server = match session.connection().await {
+            Ok(live) => live.connection().server().clone(),
+            // Its clients have been told what it offers: a request reports the failure.
+            Err(error) => session.state().info.clone().ok_or(error)?,
+        };
         let capabilities = Arc::clone(&server.capabilities);
         let pins = session.settings().pins().zip(server.instructions.clone());
         let instructions = match pins {

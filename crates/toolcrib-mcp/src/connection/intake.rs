@@ -13,7 +13,10 @@ use rmcp::model::SubscriptionFilter;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use toolcrib_core::{BoxFuture, CancellationToken, ClientRefusal, Lanes, ProgressCount};
+use toolcrib_core::{
+    __internal::{MOST_VALUES, has_more_values},
+    BoxFuture, CancellationToken, ClientRefusal, Lanes, ProgressCount,
+};
 
 use super::{
     Caller, RequestError, ServerNotice, Signals,
@@ -268,6 +271,15 @@ impl Intake {
             matches!(envelope.id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)));
         if !envelope.is_of_version() || is_no_id {
             return self.junk(bytes);
+        }
+        if has_more_values(MOST_VALUES, bytes) {
+            return match id.filter(|id| is_answer && only.is_none_or(|only| only == *id)) {
+                Some(id) => {
+                    self.fault(id, format!("it contains more than {MOST_VALUES} values"));
+                    self.unasked()
+                }
+                None => self.junk(bytes),
+            };
         }
         // A response is checked where it is read, with its parts.
         if !(is_answer && id.is_some()) && is_expanded(bytes) {

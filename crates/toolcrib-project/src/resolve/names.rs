@@ -14,7 +14,7 @@ use super::{
     located::values,
     mcp::files::McpFiles,
     part::Part,
-    remote::{BETWEEN, REMOTE, REMOTE_TOOLSET, may_begin, parts_of_remote, remote_prefix},
+    remote::{BETWEEN, REMOTE, REMOTE_TOOLSETS, may_begin, parts_of_remote, remote_prefix},
     sandbox::SandboxDefaults,
 };
 use crate::config::{Input, PersonalitySection, ProjectFile, ToolSection};
@@ -66,7 +66,9 @@ impl Names {
         servers.sort();
         servers.dedup();
         let mut toolsets: Vec<_> = parts.iter().flat_map(toolsets).collect();
-        toolsets.extend((!servers.is_empty()).then(|| REMOTE_TOOLSET.into()));
+        if !servers.is_empty() {
+            toolsets.extend(REMOTE_TOOLSETS.map(Arc::from));
+        }
         toolsets.sort();
         toolsets.dedup();
         let hubs = || Part::hubs(parts);
@@ -168,14 +170,14 @@ impl Names {
             || self.servers.iter().any(|server| may_begin(pattern, &remote_prefix(server)))
     }
 
-    /// Whether a name is that of a tool of MCP servers, or their toolset.
+    /// Whether a name is that of a tool of MCP servers, or one of their toolsets.
     pub(crate) fn is_of_servers(&self, name: &str) -> bool {
-        name == REMOTE_TOOLSET || name.starts_with(REMOTE)
+        REMOTE_TOOLSETS.contains(&name) || name.starts_with(REMOTE)
     }
 
     /// The tools and toolsets that the project itself declares.
     pub(crate) fn own_tools(&self) -> impl Iterator<Item = &Arc<str>> {
-        let toolsets = self.toolsets.iter().filter(|name| ***name != *REMOTE_TOOLSET);
+        let toolsets = self.toolsets.iter().filter(|name| !REMOTE_TOOLSETS.contains(&&***name));
         self.tools.iter().chain(toolsets).filter(|name| self.plugin_of(name).is_none())
     }
 

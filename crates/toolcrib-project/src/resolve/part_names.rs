@@ -11,7 +11,7 @@ use super::{
     mcp::files::McpFiles,
     names::Names,
     part::Part,
-    remote::{REMOTE, REMOTE_TOOLSET, is_remote},
+    remote::{REMOTE, is_remote, is_remote_toolset},
 };
 use crate::config::{HubSection, McpSection, ProjectFile};
 
@@ -104,16 +104,17 @@ pub(crate) fn report_captured_names(parts: &[Part], problems: &Problems) {
 /// Records tools and hubs with names or toolsets of MCP servers: rules match servers by them.
 pub(crate) fn report_false_origins(parts: &[Part], problems: &Problems) {
     let names = format!("the prefix `{REMOTE}` is reserved for tools of MCP servers");
-    let toolset = format!("the toolset `{REMOTE_TOOLSET}` is reserved for tools of MCP servers");
+    let toolset = |name: &str| format!("the toolset `{name}` is reserved for tools of MCP servers");
     for part in parts {
         for tool in &part.declared.tools {
             let Some(name) = &tool.name else { continue };
             if is_remote(name.value.as_str()) {
                 problems.push(Diagnostic::error(&name.at, &*names).help("rename the tool"));
             }
-            if tool.declaration.toolset.as_deref() == Some(REMOTE_TOOLSET) {
+            let declared = tool.declaration.toolset.as_deref();
+            if let Some(reserved) = declared.filter(|name| is_remote_toolset(name)) {
                 let help = format!("give `{}` another toolset", name.value);
-                problems.push(Diagnostic::error(&name.at, &*toolset).help(help));
+                problems.push(Diagnostic::error(&name.at, toolset(reserved)).help(help));
             }
         }
         for hub in &part.declared.hubs {
@@ -123,9 +124,9 @@ pub(crate) fn report_false_origins(parts: &[Part], problems: &Problems) {
                 let help = format!("write another prefix, such as prefix = \"{help}_\"");
                 problems.push(Diagnostic::error(at, &*names).help(help));
             }
-            if *hub.name.value == *REMOTE_TOOLSET {
+            if is_remote_toolset(&hub.name.value) {
                 let help = "rename the hub; its name is the toolset of its tools";
-                problems.push(Diagnostic::error(&hub.name.at, &*toolset).help(help));
+                problems.push(Diagnostic::error(&hub.name.at, toolset(&hub.name.value)).help(help));
             }
         }
     }

@@ -7,6 +7,22 @@ pub(super) const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
 pub(super) const REMOTE_TOOLSET: &str = "mcp";
 
+/// The toolsets of servers: of their tools, and those by which rules name their other offers and their
+/// requests.
+pub(super) const REMOTE_TOOLSETS: [&str; 6] = [
+    REMOTE_TOOLSET,
+    "mcp.elicitation",
+    "mcp.prompts",
+    "mcp.resources",
+    "mcp.roots",
+    "mcp.sampling",
+];
+
+/// Whether a toolset is one of servers, ignoring case.
+pub(super) fn is_remote_toolset(name: &str) -> bool {
+    REMOTE_TOOLSETS.iter().any(|toolset| toolset.eq_ignore_ascii_case(name))
+}
+
 /// The server and the tool of a name or pattern that contains both.
 pub(super) fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
     let (server, tool) = name.strip_prefix(REMOTE)?.split_once(BETWEEN)?;

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HttpResponse, StatusCode, header};
-use toolcrib_core::{__internal::beginning, ToolContext, ToolOutput};
+use toolcrib_core::{
+    __internal::{MOST_VALUES, beginning, has_more_values},
+    ToolContext, ToolOutput,
+};
 
 /// How much of the body of a failure is shown, in characters.
 const SHOWN_BODY: usize = 500;
@@ -140,9 +143,14 @@ fn there(json: &Value, pointer: &str, cx: &ToolContext) -> String {
     }
 }
 
-fn json(response: &HttpResponse) -> Result<Value, serde_json::Error> {
+/// A body as JSON, of a limited number of values.
+pub(crate) fn json(response: &HttpResponse) -> Result<Value, String> {
     let body = response.body.as_ref();
-    serde_json::from_slice(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
+    if has_more_values(MOST_VALUES, body) {
+        return Err(format!("it contains more than {MOST_VALUES} values"));
+    }
+    let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    serde_json::from_slice(json).map_err(|error| error.to_string())
 }
 
 fn kind(response: &HttpResponse, cx: &ToolContext) -> Kind {

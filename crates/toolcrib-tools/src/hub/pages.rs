@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderValue, HttpResponse, Url, header, parse_url};
 
 use super::{HubPointers, listed::RemoteTool};
+use crate::http::answer::json;
 
 /// A page, as it was read.
 #[derive(Debug)]
@@ -26,10 +27,8 @@ impl Page {
         pointers: &HubPointers,
     ) -> Result<Self, String> {
         let host = host(response);
-        let body = response.body.as_ref();
-        let json: Value =
-            serde_json::from_slice(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
-                .map_err(|error| format!("the catalog of `{host}` is no JSON: {error}"))?;
+        let json = json(response)
+            .map_err(|error| format!("the catalog of `{host}` is no JSON: {error}"))?;
         let list = json.pointer(&pointers.list).ok_or_else(|| {
             format!("the catalog of `{host}` has nothing at `{}`, where its list is", pointers.list)
         })?;
@@ -51,7 +50,7 @@ impl Page {
             etag: response.headers.get(header::ETAG).cloned(),
             tools: tools.collect(),
             next: next.and_then(leads_on),
-            bytes: body.len(),
+            bytes: response.body.len(),
         })
     }
 

@@ -9,7 +9,11 @@ use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 use super::{LIMIT, MATCHES, MOST_MATCHES, MOST_URL, PAGE, QUERY, failure, request};
 use crate::{
     arguments::{present, text},
-    http::{answer::one_line, cause, exchange::Exchange},
+    http::{
+        answer::{json, one_line},
+        cause,
+        exchange::Exchange,
+    },
 };
 
 /// How much of a title and a snippet is shown, in characters.
@@ -75,7 +79,7 @@ impl Body {
 }
 
 fn found(response: &HttpResponse) -> Result<Value, String> {
-    let found: Value = serde_json::from_slice(&response.body).map_err(|error| error.to_string())?;
+    let found = json(response)?;
     match found.get("results") {
         Some(Value::Array(_)) => Ok(found),
         _ => Err("there is no list `results` in its JSON".to_owned()),

@@ -27,8 +27,27 @@ fn a_declared_tool_was_called_like_one_of_a_server() {
         let said = refused("[plugin.p]\npath = 'p'\nprograms = true\n", &tool(name, ""));
         assert!(said.contains("the prefix `mcp__` is reserved for tools of MCP servers"), "{said}");
     }
-    let said = refused(&tool("log", "toolset = 'mcp'"), "");
-    assert!(said.contains("`mcp` is reserved for tools of MCP servers"), "{said}");
+    for toolset in ["mcp", "MCP", "mcp.prompts", "mcp.sampling", "Mcp.Roots"] {
+        let said = refused(&tool("log", &format!("toolset = '{toolset}'")), "");
+        let reserved = format!("`{toolset}` is reserved for tools of MCP servers");
+        assert!(said.contains(&reserved), "{said}");
+    }
+}
+
+#[test]
+fn rules_could_not_name_what_servers_offer_and_ask() {
+    let rule = |toolset: &str| {
+        format!("{SERVER}[[policy]]\neffect = 'deny'\ntoolset = '{toolset}'\nmcp_server = 'git'\n")
+    };
+    for toolset in ["mcp.elicitation", "mcp.prompts", "mcp.resources", "mcp.roots", "mcp.sampling"]
+    {
+        let project = Project::of(&[("toolcrib.toml", &rule(toolset))]);
+        let outcome = project.toolcrib(&["check"]);
+        assert_eq!(outcome.code, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+        assert!(!outcome.stderr.contains(toolset), "{}", outcome.stderr);
+    }
+    let said = refused("[[policy]]\neffect = 'deny'\ntoolset = 'mcp.root'\n", "");
+    assert!(said.contains("unknown toolset `mcp.root`; did you mean `mcp.roots`"), "{said}");
 }
 
 #[test]
