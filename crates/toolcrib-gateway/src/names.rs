@@ -70,7 +70,7 @@ impl ShownNames {
 
     /// The known names that a client's name may have.
     fn candidates<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
-        self.0.iter().filter_map(|(server, prefix)| {
+        self.0.iter().filter_map(move |(server, prefix)| {
             let rest = name.strip_prefix(&**prefix)?;
             let known = format!("{}{rest}", prefix_of(server));
             (self.of_server(server, &known) == name).then(|| known.into())

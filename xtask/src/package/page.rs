@@ -18,7 +18,7 @@ const OF_SOURCES: [&str; 3] = ["Two commands", "Way 1: ", "Not there yet"];
 
 /// The page. Links to files of the repository also work elsewhere.
 pub(super) fn page(workspace: &Workspace) -> Result<String, Problem> {
-    Ok(with_full_links(&of_readme(&packages::texts(workspace, &["README.md"])?)))
+    Ok(with_full_links(&of_readme(&workspace.read("README.md")?)))
 }
 
 fn of_readme(readme: &str) -> String {
