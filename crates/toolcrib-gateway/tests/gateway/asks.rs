@@ -137,6 +137,17 @@ async fn a_session_with_one_client_asks_it_outside_of_calls_too() {
     let got = server.heard().await;
     assert_eq!((&got["id"], &got["result"]), (&json!("r"), &roots));
 
+    // A call that is in progress has nothing to do with it.
+    let params = json!({ "name": "mcp__s__work", "arguments": {} });
+    first.send(json!({ "id": 1, "method": "tools/call", "params": params })).await;
+    let call = server.heard().await;
+    server.send(json!({ "id": "in a call", "method": "roots/list" })).await;
+    let asked = first.read().await;
+    server.answer(&call, json!({ "content": [] })).await;
+    assert_eq!(first.read().await["id"], 1);
+    first.answer(&asked, roots.clone()).await;
+    assert_eq!(server.heard().await["result"], roots);
+
     first.send(json!({ "method": "notifications/roots/list_changed" })).await;
     assert_eq!(server.heard().await["method"], "notifications/roots/list_changed");
     let complete = json!({ "elicitationId": "e" });
@@ -159,8 +170,8 @@ async fn a_session_with_one_client_asks_it_outside_of_calls_too() {
     // The same session: it is unknown whose request it is.
     let mut second = client(&gateway, &can).await;
     initialized(&mut second).await;
-    first.send(json!({ "id": 1, "method": "ping" })).await;
-    assert_eq!(first.read().await["id"], 1);
+    first.send(json!({ "id": 2, "method": "ping" })).await;
+    assert_eq!(first.read().await["id"], 2);
     server.send(json!({ "id": "of two", "method": "roots/list" })).await;
     assert_eq!(server.heard().await["error"]["code"], -32601);
 }

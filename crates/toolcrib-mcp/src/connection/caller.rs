@@ -110,7 +110,7 @@ impl Caller {
     pub(super) fn request_one(
         &self,
         method: &str,
-        params: Map<String, Value>,
+        params: &Map<String, Value>,
     ) -> impl Future<Output = Result<Value, ClientRefusal>> + Send + 'static {
         const KEY: &str = "request";
         let request = json!({ "method": method, "params": params });

@@ -391,8 +391,16 @@ impl Intake {
         bytes: &[u8],
         only: Option<i64>,
     ) -> BoxFuture<'static, Result<Value, ClientRefusal>> {
-        let caller = match self.caller(only).map(|caller| caller.or_else(|| self.signals.client()))
-        {
+        let caller = self.caller(only).map(|caller| match (caller, self.signals.client()) {
+            // Roots are the session's: a call that ends meanwhile does not end the request.
+            (Some(caller), Some(client))
+                if method == "roots/list" && only.is_none() && caller.key() == client.key() =>
+            {
+                Some(client)
+            }
+            (caller, client) => caller.or(client),
+        });
+        let caller = match caller {
             Ok(Some(caller)) => caller,
             Ok(None) => {
                 let problem = "no client or person can be asked at the moment";
@@ -401,7 +409,7 @@ impl Intake {
             Err(refusal) => return ready(Err(refusal)).boxed(),
         };
         let asked: Asked = serde_json::from_slice(bytes).unwrap_or_default();
-        let answer = caller.request_one(method, asked.params.unwrap_or_default());
+        let answer = caller.request_one(method, &asked.params.unwrap_or_default());
         async move {
             tokio::select! {
                 biased;
