@@ -17,8 +17,14 @@ pub struct ClientAbilities {
     pub elicitation_url: bool,
     /// It samples a message from its model.
     pub sampling: bool,
+    /// It samples with tools.
+    pub sampling_tools: bool,
+    /// It adds the context of servers to a sampled message.
+    pub sampling_context: bool,
     /// It has folders that servers may know.
     pub roots: bool,
+    /// It announces changes of these folders.
+    pub roots_changes: bool,
 }
 
 impl ClientAbilities {
@@ -29,7 +35,10 @@ impl ClientAbilities {
             elicitation_form: self.elicitation_form && other.elicitation_form,
             elicitation_url: self.elicitation_url && other.elicitation_url,
             sampling: self.sampling && other.sampling,
+            sampling_tools: self.sampling_tools && other.sampling_tools,
+            sampling_context: self.sampling_context && other.sampling_context,
             roots: self.roots && other.roots,
+            roots_changes: self.roots_changes && other.roots_changes,
         }
     }
 }
@@ -68,6 +77,12 @@ pub trait ClientPort: Send + Sync + 'static {
     /// The limit of requests of a server during one call; it refuses further ones. Default: none.
     fn most_requests(&self) -> usize {
         usize::MAX
+    }
+
+    /// Whether it shows its user the URLs that a server's error (-32042) requires, instead of
+    /// receiving the error alone. Default: false.
+    fn shows_required_urls(&self) -> bool {
+        false
     }
 
     /// Answers requests of a server, by the server's keys: each is an object with `method`

@@ -2,6 +2,7 @@
 
 use std::{
     any::{Any, type_name},
+    fmt,
     path::Path,
     sync::{Arc, Weak},
 };
@@ -57,6 +58,15 @@ pub struct ProgressCount {
     /// All units, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
+}
+
+impl fmt::Display for ProgressCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.total {
+            Some(total) => write!(f, "{} of {total}", self.done),
+            None => write!(f, "{}", self.done),
+        }
+    }
 }
 
 impl Progress {

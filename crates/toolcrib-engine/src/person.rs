@@ -75,6 +75,10 @@ impl ClientPort for Person {
         MOST_PER_CALL
     }
 
+    fn shows_required_urls(&self) -> bool {
+        true
+    }
+
     /// Rules must name the servers that learn the roots.
     fn needs_rule(&self) -> bool {
         true

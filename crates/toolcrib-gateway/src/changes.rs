@@ -19,16 +19,20 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::sync::watch;
-use toolcrib_core::CancellationToken;
-use toolcrib_mcp::__internal::{Notices, ServerNotice};
+use toolcrib_core::{CancellationToken, ClientPort};
+use toolcrib_mcp::{
+    __internal::{Notices, ServerNotice, harmless_json},
+    McpClient,
+};
 
 use super::{
     Serving,
-    downstream::log_message,
+    connection::Connection,
+    downstream::{log_message, notification},
     exchange::{Asked, Outgoing},
     generation::Current,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
-    servers::Offered,
+    servers::{Offered, Server},
     session::{Purpose, Session},
 };
 
@@ -112,35 +116,59 @@ pub(super) fn announce_to(
     });
 }
 
+/// The servers of a session: their announcements, and its client for their requests outside of calls.
+pub(super) struct Attached {
+    client: Arc<dyn ClientPort>,
+    servers: Vec<McpClient>,
+    notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,
+}
+
+impl Attached {
+    pub(super) fn to(servers: &[Server], client: Arc<dyn ClientPort>) -> Self {
+        let announced = servers.iter().map(|server| {
+            server.client.attach(&client);
+            announcements((Arc::clone(&server.name), server.client.notices()))
+        });
+        let notices = SelectAll::from_iter(announced);
+        Self { client, notices, servers: servers.iter().map(|each| each.client.clone()).collect() }
+    }
+}
+
 /// Passes the announcements of servers on to a session's client until the session ends: changes of
 /// what it was declared, of resources that it subscribed to, and log messages that belong to no call.
+/// Passes changed roots of the client on to the servers.
 pub(super) fn pass_on(
     serving: &Serving,
     session: &Arc<Session>,
-    ended: CancellationToken,
-    notices: Vec<(Arc<str>, Notices)>,
+    connection: &Connection,
+    mut attached: Attached,
     offered: &Offered,
     client: Outgoing,
 ) {
-    if notices.is_empty() {
+    if attached.servers.is_empty() {
         return;
     }
+    let connection = connection.clone();
     let offered = offered.clone();
     let session = Arc::downgrade(session);
     let closing = serving.cancellation.clone();
     let current = Arc::clone(&serving.current);
     let mut replaced = current.replaced();
     let redactor = serving.gateway.config.engine.redactor().clone();
-    let mut all = SelectAll::from_iter(notices.into_iter().map(announcements));
     serving.running.spawn(async move {
         loop {
             let (server, notice) = tokio::select! {
-                () = ended.cancelled() => return,
+                // The session ends with its connection, which is kept here.
+                () = connection.gone() => return,
                 () = closing.cancelled() => return,
+                () = connection.roots_changed() => {
+                    attached.servers.iter().for_each(McpClient::roots_changed);
+                    continue;
+                }
                 Ok(()) = replaced.changed() => {
                     let Some(session) = session.upgrade() else { return };
-                    let notices = session.notices(&current.shared().config.servers).await;
-                    all = SelectAll::from_iter(notices.into_iter().map(announcements));
+                    let servers = session.servers(&current.shared().config.servers).await;
+                    attached = Attached::to(&servers, attached.client);
                     if offered.prompts && !client.notify(prompts_changed()).await {
                         return;
                     }
@@ -149,8 +177,7 @@ pub(super) fn pass_on(
                     }
                     continue;
                 }
-                Some(notice) = all.next(), if !all.is_empty() => notice,
-                else => return,
+                Some(notice) = attached.notices.next(), if !attached.notices.is_empty() => notice,
             };
             let Some(session) = session.upgrade() else { return };
             let messages = match notice {
@@ -162,6 +189,13 @@ pub(super) fn pass_on(
                         .iter()
                         .filter(|(_, one)| one.server == server && one.uri == uri);
                     of_uri.map(|(shown, _)| resource_updated(shown)).collect()
+                }
+                ServerNotice::ElicitationComplete(params)
+                    if session.client.abilities.elicitation_url =>
+                {
+                    let params = harmless_json(redactor.json(params));
+                    client.offer(notification("notifications/elicitation/complete", &params));
+                    continue;
                 }
                 ServerNotice::Log(message) if offered.logging => {
                     if let Some(message) =

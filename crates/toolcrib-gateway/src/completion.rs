@@ -59,7 +59,9 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
                 return Ok(ToolOutput::json(json!({ "values": [] })));
             }
             let mut answer = client.request(request("completion/complete", params, &cx)).await?;
-            Ok(ToolOutput::json(answer.remove("completion").unwrap_or_default()))
+            let completion = answer.remove("completion").unwrap_or_default();
+            answer.retain(|key, _| key == "_meta");
+            Ok(ToolOutput { meta: Some(answer.into()), ..ToolOutput::json(completion) })
         }
     });
     let tool = match &prompt {
@@ -76,9 +78,8 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let completion = result.structured.filter(|completion| completion.get("values").is_some());
     let completion = completion.unwrap_or_else(|| json!({ "values": [], "hasMore": true }));
-    let answer = match asked.era.session() {
-        Some(_) => json!({ "completion": completion }),
-        None => json!({ "completion": completion, "resultType": "complete" }),
-    };
-    Ok(ServerResult::CustomResult(CustomResult::new(answer)))
+    let mut answer = Map::from_iter([("completion".to_owned(), completion)]);
+    answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
+    prompts::finish(asked, &mut answer);
+    Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
 }

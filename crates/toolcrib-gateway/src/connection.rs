@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,7 +13,7 @@ use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use toolcrib_core::{CancellationToken, ClientRefusal};
 
 use super::{
@@ -26,6 +29,10 @@ pub(super) const MAX_REQUESTS: u32 = 256;
 
 /// The limit of the server's own requests without a response.
 const MAX_ASKED: usize = 64;
+
+/// The limit of requests of servers outside of calls, between two requests of the client. As many as
+/// during one call.
+const MAX_OUTSIDE: usize = 16;
 
 /// A connection by stdio, or a session over HTTP.
 #[derive(Clone)]
@@ -50,6 +57,12 @@ struct Shared {
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
     /// The server's own requests without a response.
     asked: Mutex<Asked>,
+    /// The number of requests outside of calls since the client's last request.
+    outside: AtomicUsize,
+    /// Fires when the client has confirmed the handshake.
+    initialized: CancellationToken,
+    /// Signals that the client's roots have changed.
+    roots_changed: Notify,
 }
 
 /// The requests of this server to the client.
@@ -78,6 +91,9 @@ impl Connection {
             session: OnceLock::new(),
             requests: Mutex::default(),
             asked: Mutex::default(),
+            outside: AtomicUsize::new(0),
+            initialized: CancellationToken::new(),
+            roots_changed: Notify::new(),
         }))
     }
 
@@ -112,9 +128,33 @@ impl Connection {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
                 free.insert(cancellation);
+                self.0.outside.store(0, Ordering::Relaxed);
                 Some(Registered { connection: self.clone(), id: id.clone() })
             }
         }
+    }
+
+    /// Waits until the client may be asked outside of its requests.
+    ///
+    /// # Errors
+    /// If it has been asked too often since its last request, or has gone.
+    pub(super) async fn admit_outside(&self) -> Result<(), ClientRefusal> {
+        if self.0.outside.fetch_add(1, Ordering::Relaxed) >= MAX_OUTSIDE {
+            let problem = format!(
+                "outside of calls, servers may send {MAX_OUTSIDE} requests between two requests of \
+                 the client, and this is one more"
+            );
+            return Err(ClientRefusal::not_supported(problem));
+        }
+        tokio::select! {
+            () = self.0.initialized.cancelled() => Ok(()),
+            () = self.gone() => Err(ClientRefusal::failed("the client has gone")),
+        }
+    }
+
+    /// Done when the client has announced changed roots.
+    pub(super) async fn roots_changed(&self) {
+        self.0.roots_changed.notified().await;
     }
 
     /// Asks the client, and waits for its response.
@@ -166,19 +206,29 @@ impl Connection {
         }
     }
 
-    /// Acts on a notification: cancels a request by its id. An unknown id is finished; other
-    /// notifications have no effect.
+    /// Acts on a notification, such as the cancellation of a request by its id. An unknown id is
+    /// finished; unknown notifications have no effect.
     pub(super) fn notice(&self, notification: Notification) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Cancelled {
             request_id: RequestId,
         }
-        if notification.method == "notifications/cancelled"
-            && let Ok(cancelled) = serde_json::from_value::<Cancelled>(notification.params.into())
-            && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
-        {
-            request.cancel();
+        match notification.method.as_str() {
+            "notifications/initialized" => self.0.initialized.cancel(),
+            "notifications/roots/list_changed" => {
+                self.0.outside.store(0, Ordering::Relaxed);
+                self.0.roots_changed.notify_one();
+            }
+            "notifications/cancelled" => {
+                if let Ok(cancelled) =
+                    serde_json::from_value::<Cancelled>(notification.params.into())
+                    && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
+                {
+                    request.cancel();
+                }
+            }
+            _ => {}
         }
     }
 

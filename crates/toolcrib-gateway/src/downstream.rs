@@ -91,6 +91,18 @@ pub(super) fn is_of_protocol(key: &str) -> bool {
     key.starts_with("io.modelcontextprotocol/")
 }
 
+/// A field that is an object, which an absent or null one becomes.
+fn object<'a>(
+    fields: &'a mut Map<String, Value>,
+    name: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let field = fields.entry(name).or_insert(Value::Null);
+    if field.is_null() {
+        *field = json!({});
+    }
+    field.as_object_mut()
+}
+
 /// Requests of a server that wait for the client's next round.
 pub(super) struct Ask {
     pub(super) requests: Map<String, Value>,
@@ -103,6 +115,8 @@ pub(super) enum Route {
     None,
     /// By requests in its session.
     Session(Connection, Outgoing),
+    /// By requests in its session, outside of its own requests.
+    Outside(Connection, Outgoing),
     /// By the next round of its request.
     Rounds(mpsc::Sender<Ask>),
 }
@@ -144,13 +158,12 @@ impl ClientPort for Downstream {
         let requests = requests.into_iter().map(|(key, request)| {
             let mut request = harmless_json(self.redactor.json(request));
             // Clients show this server's name: the operator's name says who asks.
-            if let Some(params) = request.get_mut("params").and_then(Value::as_object_mut) {
-                let meta = params.entry("_meta").or_insert_with(|| json!({}));
-                if let Some(meta) = meta.as_object_mut() {
-                    // These are about the server's connection.
-                    meta.retain(|key, _| key != "progressToken" && !is_of_protocol(key));
-                    meta.insert("toolcrib/server".to_owned(), (*server).into());
-                }
+            let fields = request.as_object_mut();
+            let params = fields.and_then(|fields| object(fields, "params"));
+            if let Some(meta) = params.and_then(|params| object(params, "_meta")) {
+                // These are about the server's connection.
+                meta.retain(|key, _| key != "progressToken" && !is_of_protocol(key));
+                meta.insert("toolcrib/server".to_owned(), (*server).into());
             }
             (key, request)
         });
@@ -159,9 +172,13 @@ impl ClientPort for Downstream {
             Route::None => Box::pin(async {
                 Err(ClientRefusal::not_supported("no request of a client is in progress"))
             }),
-            Route::Session(connection, client) => {
+            Route::Session(connection, client) | Route::Outside(connection, client) => {
+                let is_outside = matches!(self.route, Route::Outside(..));
                 let (connection, client) = (connection.clone(), client.clone());
                 Box::pin(async move {
+                    if is_outside {
+                        connection.admit_outside().await?;
+                    }
                     let mut answers = Map::new();
                     for (key, request) in requests {
                         answers.insert(key, connection.ask(&client, request).await?);

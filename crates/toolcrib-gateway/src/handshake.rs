@@ -15,7 +15,7 @@ use super::{
     Serving,
     access::Caller,
     access_log::AccessEntry,
-    changes,
+    changes::{self, Attached},
     connection::Connection,
     exchange::{Answer, Outgoing},
     message::{INITIALIZE, Request, no_method},
@@ -93,10 +93,11 @@ async fn begin(
     };
     let servers = iteration.map(|iteration| reached(&iteration, &session.identity, all));
     let servers = servers.unwrap_or_default();
-    let notices = servers.iter().map(|server| (Arc::clone(&server.name), server.client.notices()));
-    let notices = notices.collect();
+    let outside = Arc::new(session.outside(connection.clone(), client.clone()));
+    // Before they start: a server may ask as soon as it is connected.
+    let attached = Attached::to(&servers, outside);
     let offered = Offered::of(&servers).await;
-    changes::pass_on(serving, &session, ended.clone(), notices, &offered, client.clone());
+    changes::pass_on(serving, &session, connection, attached, &offered, client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(offered)
 }

@@ -105,9 +105,11 @@ async fn pass_on(
             Some(said) => count.as_said(said),
             None => count.next(percent),
         };
-        let mut progress =
-            ProgressNotificationParam::new(token.clone(), done).with_message(message);
+        let mut progress = ProgressNotificationParam::new(token.clone(), done);
         progress.total = total;
+        // The count alone is the text of a server that sent none.
+        progress.message =
+            Some(message).filter(|text| said.is_none_or(|count| *text != count.to_string()));
         let progress = ServerNotification::ProgressNotification(Notification::new(progress));
         if !client.notify(progress).await {
             return;

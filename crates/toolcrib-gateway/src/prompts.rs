@@ -116,13 +116,18 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         .collect();
     let mut answer = Map::from_iter([("messages".to_owned(), Value::from(messages))]);
     answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
+    finish(asked, &mut answer);
+    Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
+}
+
+/// Completes a result with a server's metadata, in the form of the request's era.
+pub(super) fn finish(asked: &Asked<'_>, answer: &mut Map<String, Value>) {
     if let Some(Value::Object(meta)) = answer.get_mut("_meta") {
         meta.retain(|key, _| !is_of_protocol(key));
     }
     if asked.era.session().is_none() {
         answer.insert("resultType".to_owned(), "complete".into());
     }
-    Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
 }
 
 /// A message of a prompt, whose role is kept in a field.

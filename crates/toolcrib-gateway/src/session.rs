@@ -8,20 +8,22 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::ProtocolVersion;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{
-    CancellationToken, ClientAbilities, ClientPort, Digest, Events, Identity, SkillId,
+    BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal, Digest, Events,
+    Identity, SkillId,
 };
 use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
-use toolcrib_mcp::{__internal::Notices, McpClient};
+use toolcrib_mcp::McpClient;
 
 use super::{
     Serving, Shared,
     access::Access,
+    connection::Connection,
     downstream::{Downstream, LogLevel, Route},
-    exchange::{Asked, Era},
+    exchange::{Asked, Era, Outgoing},
     generation::Current,
     resources::Subscription,
     servers::{Server, reached},
@@ -147,12 +149,29 @@ impl Session {
         Ok(Arc::clone(&bound))
     }
 
-    /// The announcements of the servers that it reaches.
-    pub(super) async fn notices(&self, servers: &[McpClient]) -> Vec<(Arc<str>, Notices)> {
-        let Ok((iteration, _)) = self.iteration(Purpose::Call("")).await else { return Vec::new() };
-        let servers = reached(&iteration, &self.identity, servers);
-        let notices = |server: Server| (server.name, server.client.notices());
-        servers.into_iter().map(notices).collect()
+    /// The servers that it reaches.
+    pub(super) async fn servers(&self, all: &[McpClient]) -> Vec<Server> {
+        match self.iteration(Purpose::Call("")).await {
+            Ok((iteration, _)) => reached(&iteration, &self.identity, all),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Its client, for requests of servers outside of calls. It keeps the connection.
+    pub(super) fn outside(self: &Arc<Self>, connection: Connection, client: Outgoing) -> Outside {
+        let Downstream { key, abilities, redactor, log, .. } = &*self.client;
+        Outside {
+            session: Arc::downgrade(self),
+            client: Arc::new(Downstream {
+                key: *key,
+                abilities: *abilities,
+                meta: Map::new(),
+                redactor: redactor.clone(),
+                log: Arc::clone(log),
+                client: None,
+                route: Route::Outside(connection, client),
+            }),
+        }
     }
 
     /// An iteration, and the turn, which must live as long.
@@ -208,6 +227,41 @@ impl Session {
             *known = Some(menu);
         }
         changed
+    }
+}
+
+/// A session's client, for requests of servers outside of calls.
+pub(super) struct Outside {
+    session: Weak<Session>,
+    client: Arc<dyn ClientPort>,
+}
+
+impl ClientPort for Outside {
+    fn abilities(&self, server: &str) -> ClientAbilities {
+        self.client.abilities(server)
+    }
+
+    fn key(&self) -> usize {
+        self.client.key()
+    }
+
+    fn request(
+        &self,
+        server: Arc<str>,
+        requests: Map<String, Value>,
+    ) -> BoxFuture<'static, Result<Map<String, Value>, ClientRefusal>> {
+        let (session, client) = (Weak::clone(&self.session), Arc::clone(&self.client));
+        Box::pin(async move {
+            let gone = || ClientRefusal::failed("the client has gone");
+            let answers = {
+                let session = session.upgrade().ok_or_else(gone)?;
+                // The rules of this moment: they may depend on the active skills.
+                let begun = session.iteration(Purpose::Call("")).await;
+                let (iteration, _bound) = begun.map_err(|_| gone())?;
+                iteration.ruled(&client).request(server, requests)
+            };
+            answers.await
+        })
     }
 }
 

@@ -174,6 +174,7 @@ pub fn protocol_error(meta: &Map<String, Value>) -> Option<(i32, Option<Value>)>
 /// Client capabilities, as the abilities that servers may use.
 pub fn abilities(capabilities: &Value) -> ClientAbilities {
     let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
+    let has_part = |path: &str| capabilities.pointer(path).is_some_and(Value::is_object);
     let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
     let mode = |name: &str| elicitation.is_some_and(|modes| modes.contains_key(name));
     let mut can = ClientAbilities::default();
@@ -181,6 +182,9 @@ pub fn abilities(capabilities: &Value) -> ClientAbilities {
     can.elicitation_form = elicitation.is_some_and(|_| mode("form") || !mode("url"));
     can.elicitation_url = mode("url");
     can.sampling = has("sampling");
+    can.sampling_tools = has_part("/sampling/tools");
+    can.sampling_context = has_part("/sampling/context");
     can.roots = has("roots");
+    can.roots_changes = capabilities.pointer("/roots/listChanged") == Some(&Value::Bool(true));
     can
 }

@@ -1,7 +1,7 @@
 //! The page of the packages: README without the sources, with what a user of a package needs first.
 
 use super::wheel::SOURCE;
-use crate::{packages, problem::Problem, workspace::Workspace};
+use crate::{problem::Problem, workspace::Workspace};
 
 /// The start of the page, in place of building from the sources.
 const START: &str = "## Start\n\n\

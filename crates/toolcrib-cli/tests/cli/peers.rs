@@ -3,10 +3,10 @@
 
 use std::{
     env, fs,
-    io::Write as _,
+    io::{BufRead as _, BufReader, Lines, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -482,4 +482,114 @@ fn a_resource_of_a_server_is_attached_unless_a_rule_denies_it() {
     assert_eq!(denied.code, Some(1), "{}", denied.stderr);
     let unknown = project.toolcrib(&["run", "--attach", "mcp:al:demo://x", "Read text."]);
     assert!(unknown.stderr.contains("did you mean `all`?"), "{}", unknown.stderr);
+}
+
+/// A client of 2025-11-25 with roots and forms, in JSON.
+struct Client {
+    gateway: Child,
+    input: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+    root: PathBuf,
+    last: u64,
+}
+
+impl Client {
+    fn of(project: &Project, root: PathBuf) -> Self {
+        let mut command = project.command(&["serve", "--quiet"]);
+        let mut gateway = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = gateway.stdin.take().unwrap();
+        let lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+        let mut client = Self { gateway, input, lines, root, last: 0 };
+        let can = json!({ "roots": { "listChanged": true }, "elicitation": {} });
+        let info = json!({ "name": "raw", "version": "1" });
+        client.ask(
+            "initialize",
+            &json!({ "protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": info }),
+        );
+        client.send(json!({ "method": "notifications/initialized" }));
+        client
+    }
+
+    fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = "2.0".into();
+        self.input.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    /// The result of a request. Requests of servers are answered meanwhile.
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        self.send(json!({ "id": self.last, "method": method, "params": params }));
+        loop {
+            let line = self.lines.next().expect("a line").unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let result = match message["method"].as_str() {
+                None if message["id"] == self.last => return message["result"].clone(),
+                Some("roots/list") => {
+                    json!({ "roots": [{ "uri": format!("file://{}", self.root.display()) }] })
+                }
+                Some("elicitation/create") => {
+                    json!({ "action": "accept", "content": { "name": "Ana" } })
+                }
+                _ => continue,
+            };
+            self.send(json!({ "id": message["id"], "result": result }));
+        }
+    }
+
+    /// The text of a call.
+    fn call(&mut self, tool: &str) -> String {
+        let result = self.ask("tools/call", &json!({ "name": tool, "arguments": {} }));
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.gateway.kill();
+        let _ = self.gateway.wait();
+    }
+}
+
+/// It asks for the roots when it is initialized and when they have changed, in no call.
+#[test]
+fn the_filesystem_server_follows_the_roots_of_a_client() {
+    let Some(peers) = Peers::find() else { return };
+    let (node, script) =
+        (peers.path("node/bin/node"), peers.path("node_modules/.bin/mcp-server-filesystem"));
+    let text =
+        format!("policy_default = \"allow\"\n[mcp.fs]\ncommand = {node:?}\nargs = [{script:?}]\n");
+    let project = Project::of(&[("toolcrib.toml", &text), ("one/a", ""), ("two/b", "")]);
+    let folder = |name: &str| fs::canonicalize(project.path().join(name)).unwrap();
+    let mut client = Client::of(&project, folder("one"));
+    let sees = |client: &mut Client, name: &str| {
+        let name = folder(name).display().to_string();
+        wait_for(|| client.call("mcp__fs__list_allowed_directories").contains(&name));
+    };
+    sees(&mut client, "one");
+    client.root = folder("two");
+    client.send(json!({ "method": "notifications/roots/list_changed" }));
+    sees(&mut client, "two");
+}
+
+/// Version 2 of the SDK asks in the middle of a call only in a session of 2025-11-25.
+#[test]
+fn a_server_with_both_versions_is_greeted_with_the_declared_one() {
+    let Some(peers) = Peers::find() else { return };
+    let server = "from mcp.server.mcpserver import Context, MCPServer\n\
+        from pydantic import BaseModel\n\
+        class Who(BaseModel):\n    name: str\n\
+        server = MCPServer('py')\n\
+        @server.tool()\n\
+        async def ask(ctx: Context) -> str:\n\
+        \x20   return 'hi ' + (await ctx.elicit('Who?', Who)).data.name\n\
+        server.run()\n";
+    let text = format!(
+        "policy_default = \"allow\"\n[mcp.py]\ncommand = {:?}\nargs = [\"-IB\", \"server.py\"]\n\
+         protocol = \"2025-11-25\"\nfence = \"off\"\n",
+        peers.path("venv/bin/python")
+    );
+    let project = Project::of(&[("toolcrib.toml", &text), ("server.py", server)]);
+    let mut client = Client::of(&project, project.path().to_owned());
+    // A call waits only so long for a server that is starting.
+    wait_for(|| client.call("mcp__py__ask") == "hi Ana");
 }

@@ -131,8 +131,12 @@ impl ClientPort for RuledClient {
         if (can.elicitation_form || can.elicitation_url) && !self.permits(server, ELICITATION) {
             (can.elicitation_form, can.elicitation_url) = (false, false);
         }
-        can.sampling = can.sampling && self.permits(server, SAMPLING);
-        can.roots = can.roots && self.permits(server, ROOTS);
+        if !(can.sampling && self.permits(server, SAMPLING)) {
+            (can.sampling, can.sampling_tools, can.sampling_context) = (false, false, false);
+        }
+        if !(can.roots && self.permits(server, ROOTS)) {
+            (can.roots, can.roots_changes) = (false, false);
+        }
         can
     }
 
@@ -146,6 +150,10 @@ impl ClientPort for RuledClient {
 
     fn log_level(&self) -> Option<&'static str> {
         self.client.log_level()
+    }
+
+    fn shows_required_urls(&self) -> bool {
+        self.client.shows_required_urls()
     }
 
     fn request(

@@ -220,9 +220,14 @@ impl Iteration {
 
     /// The abilities of the turn's client for an MCP server, as far as the policy permits it.
     pub fn client_abilities(&self, server: &str) -> ClientAbilities {
-        let Some(client) = &self.turn.client else { return ClientAbilities::default() };
-        let (visibility, wait) = (&self.turn.engine.visibility, Arc::default());
-        RuledClient::new(client, visibility, self.situation.clone(), wait).abilities(server)
+        let client = self.turn.client.as_ref();
+        client.map(|client| self.ruled(client).abilities(server)).unwrap_or_default()
+    }
+
+    /// A client as far as the policy permits it, for requests of servers outside of calls.
+    pub fn ruled(&self, client: &Arc<dyn ClientPort>) -> Arc<dyn ClientPort> {
+        let (visibility, situation) = (&self.turn.engine.visibility, self.situation.clone());
+        Arc::new(RuledClient::new(client, visibility, situation, Arc::default()))
     }
 
     /// Whether the personality reaches a tool that is on no menu.

@@ -8,6 +8,7 @@
 )]
 
 mod artifacts;
+mod asks;
 mod calls;
 mod changes;
 mod doors;

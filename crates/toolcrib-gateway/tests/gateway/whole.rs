@@ -74,7 +74,9 @@ fn answer(method: &str, params: &Value) -> Result<Value, Value> {
         ("prompts/get", "greet") => json!({ "description": "d", "messages": [
             { "role": "assistant", "content": { "type": "text", "text": "hello" } },
         ]}),
-        ("completion/complete", _) => json!({ "completion": { "values": ["red"], "total": 1 } }),
+        ("completion/complete", _) => {
+            json!({ "completion": { "values": ["red"], "total": 1 }, "_meta": { "k": 1 } })
+        }
         _ => return Err(json!({ "code": -32601, "message": "unknown" })),
     })
 }
@@ -338,8 +340,9 @@ async fn resources_and_prompts_pass_under_the_policy() {
         let of = json!({ "type": "ref/prompt", "name": "mcp__s__greet" });
         let argument = json!({ "name": "a", "value": "r" });
         let completed =
-            client.ask("completion/complete", json!({ "ref": of, "argument": argument }));
-        assert_eq!(completed.await["completion"]["values"], json!(["red"]));
+            client.ask("completion/complete", json!({ "ref": of, "argument": argument })).await;
+        assert_eq!(completed["completion"]["values"], json!(["red"]));
+        assert_eq!(completed["_meta"], json!({ "k": 1 }));
         // No server has it.
         let level = client.ask("logging/setLevel", json!({ "level": "info" })).await;
         assert_eq!(level["code"], -32601);

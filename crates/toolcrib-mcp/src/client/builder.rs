@@ -177,7 +177,8 @@ impl McpClientBuilder {
         }
     }
 
-    /// The handshakes that are tried, for checks of a server. Default: either.
+    /// The handshakes that are tried: for checks of a server, or for one that serves one era better.
+    /// Default: either.
     pub fn handshake(mut self, handshake: Handshake) -> Self {
         self.handshake = handshake;
         self

@@ -17,6 +17,8 @@ use crate::{
 /// The JSON-RPC error codes of refused calls.
 pub(super) const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
+/// A user must visit a URL before the call.
+const URL_REQUIRED: i32 = -32_042;
 
 /// The body of a remote tool. It has no reference to the client: a client has the tools of its
 /// list.
@@ -108,7 +110,16 @@ impl RemoteCall {
                     tried_before = true;
                     live.settled().await;
                 }
-                Err(error) => return Err(self.failed(supervisor, error)),
+                Err(mut error) => {
+                    if let (Some(caller), RequestError::Refused { code, message, data }) =
+                        (&caller, &mut error)
+                        && *code == URL_REQUIRED
+                        && caller.visits(data.as_ref().unwrap_or(&Value::Null)).await
+                    {
+                        message.push_str(" (the page was opened; call again once that is done)");
+                    }
+                    return Err(self.failed(supervisor, error));
+                }
             }
         }
     }

@@ -14,7 +14,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 use toolcrib_core::{
-    CancellationToken, ClientHandle, PinKind, PinnedDefinition, ProgressCount, ToolError,
+    CancellationToken, ClientHandle, ClientPort, PinKind, PinnedDefinition, ProgressCount,
+    ToolError,
 };
 
 use super::{
@@ -130,6 +131,31 @@ impl McpClient {
     pub fn notices(&self) -> Notices {
         let all = self.sessions().shared().notices.subscribe();
         Notices { whose: self.whose.clone(), all }
+    }
+
+    /// Adds a client of its session, for as long as it lives. While it is the only one, the server may
+    /// ask it outside of calls. It is asked within its own limits and rules.
+    #[doc(hidden)]
+    pub fn attach(&self, client: &Arc<dyn ClientPort>) {
+        // Such a server was not declared a client to ask.
+        if self.whose.can_something() {
+            self.sessions().shared().attach(&self.whose, client);
+        }
+    }
+
+    /// Announces changed roots of the only client of its session, without waiting.
+    #[doc(hidden)]
+    pub fn roots_changed(&self) {
+        let sessions = self.sessions();
+        if sessions.shared().only_client(&self.whose).is_some()
+            && let Some(session) = sessions.find(&self.whose)
+            && let Some(live) = session.live()
+        {
+            session.spawn(async move {
+                // A new connection asks again.
+                let _ = live.connection().roots_changed().await;
+            });
+        }
     }
 
     /// Subscribes to a resource: the announcements of its session report its changes, also after the

@@ -189,6 +189,11 @@ impl Sessions {
         })
     }
 
+    /// The session of an identity, if there is one.
+    pub(super) fn find(&self, whose: &IdentityScope) -> Option<Arc<Supervisor>> {
+        self.open().by_whose.get(whose).map(|slot| Arc::clone(&slot.supervisor))
+    }
+
     /// Lists all sessions again.
     pub(super) fn recheck(&self) {
         self.all().iter().for_each(Supervisor::pins_changed);
@@ -244,7 +249,7 @@ impl IdentityScope {
         Owner { tenant: self.tenant.clone(), principal: self.principal.clone() }
     }
 
-    fn can_something(&self) -> bool {
+    pub(super) fn can_something(&self) -> bool {
         self.abilities != ClientAbilities::default()
     }
 

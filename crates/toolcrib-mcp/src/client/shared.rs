@@ -1,11 +1,14 @@
 //! State shared by all sessions of one server.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Weak},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
-use toolcrib_core::__internal::Bounded;
+use toolcrib_core::{__internal::Bounded, ClientPort};
 
 use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
 use crate::{
@@ -54,6 +57,8 @@ pub(super) struct Shared {
     pub(super) tasks: TaskTracker,
     /// A session that connects has a permit.
     pub(super) starts: Semaphore,
+    /// The clients of each session that its server may ask outside of calls.
+    attached: Mutex<HashMap<IdentityScope, Vec<Weak<dyn ClientPort>>>>,
     /// The names of the skills that each conversation has loaded.
     loaded: Mutex<Bounded<IdentityScope, HashSet<Arc<str>>>>,
 }
@@ -81,8 +86,27 @@ impl Shared {
             notices: broadcast::Sender::new(MOST_NOTICES),
             tasks: TaskTracker::new(),
             starts: Semaphore::new(STARTS),
+            attached: Mutex::default(),
             loaded: Mutex::new(Bounded::new(MOST_CONVERSATIONS)),
         }
+    }
+
+    /// Adds a client of a session, for as long as it lives.
+    pub(super) fn attach(&self, whose: &IdentityScope, client: &Arc<dyn ClientPort>) {
+        let mut attached = self.attached.lock();
+        attached.retain(|_, clients| {
+            clients.retain(|client| client.strong_count() > 0);
+            !clients.is_empty()
+        });
+        attached.entry(whose.clone()).or_default().push(Arc::downgrade(client));
+    }
+
+    /// The client of a session that has one client.
+    pub(super) fn only_client(&self, whose: &IdentityScope) -> Option<Arc<dyn ClientPort>> {
+        let clients = self.attached.lock().get(whose)?.clone();
+        let mut clients = clients.iter().filter_map(Weak::upgrade);
+        let first = clients.next()?;
+        clients.all(|other| other.key() == first.key()).then_some(first)
     }
 
     /// The skills that a conversation has loaded.

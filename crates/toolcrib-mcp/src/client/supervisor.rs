@@ -31,7 +31,7 @@ use super::{
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{Connection, Redaction, ServerNotice, Signals, Whose},
+    connection::{Caller, Connection, Redaction, ServerNotice, Signals, Whose},
     server::CallerAccess,
 };
 
@@ -264,6 +264,14 @@ impl Supervisor {
                 // It broke off: the client is closed, or the runtime is ending.
                 None => tokio::task::yield_now().await,
             }
+        }
+    }
+
+    /// The present connection.
+    pub(super) fn live(&self) -> Option<Arc<Live>> {
+        match &self.state().phase {
+            Phase::Ready(live) => Some(Arc::clone(live)),
+            _ => None,
         }
     }
 
@@ -539,6 +547,12 @@ impl Signals for Told {
             }
             supervisor.noticed(notice);
         }
+    }
+
+    fn client(&self) -> Option<Caller> {
+        let supervisor = self.supervisor.upgrade()?;
+        let client = supervisor.shared.only_client(&supervisor.whose)?;
+        Some(Caller::new(client, Arc::clone(supervisor.server()), CancellationToken::new()))
     }
 
     fn redactor(&self) -> Redaction {

@@ -90,11 +90,27 @@ impl Caller {
         self.client.request(Arc::clone(&self.server), requests)
     }
 
+    /// Shows the URLs that an error of the server requires, as requests of the server. Whether one
+    /// was opened.
+    pub(crate) async fn visits(&self, required: &Value) -> bool {
+        if !self.client.shows_required_urls() {
+            return false;
+        }
+        let urls = required.get("elicitations").and_then(Value::as_array).into_iter().flatten();
+        let requests = urls.enumerate().map(|(number, url)| {
+            let mut params = url.as_object().cloned().unwrap_or_default();
+            params.insert("mode".to_owned(), "url".into());
+            (number.to_string(), json!({ "method": "elicitation/create", "params": params }))
+        });
+        let answers = self.request(requests.collect()).await.unwrap_or_default();
+        answers.values().any(|answer| answer.get("action").is_some_and(|it| it == "accept"))
+    }
+
     /// Answers one request of the server.
     pub(super) fn request_one(
         &self,
         method: &str,
-        params: &Value,
+        params: &Map<String, Value>,
     ) -> impl Future<Output = Result<Value, ClientRefusal>> + Send + 'static {
         const KEY: &str = "request";
         let request = json!({ "method": method, "params": params });

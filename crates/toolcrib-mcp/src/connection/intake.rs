@@ -1,8 +1,8 @@
 //! A server's messages, on all streams of a connection.
 //!
 //! A response goes to the exchange of its id, progress to its call, in order. A changed list becomes
-//! a signal. A request of the server goes to the client of its call. The rest is dropped. Unrequested
-//! messages are paced.
+//! a signal. A request of the server goes to the client of its call, outside of calls to the only
+//! client of the session. The rest is dropped. Unrequested messages are paced.
 
 use std::{collections::HashMap, future::ready, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::SubscriptionFilter;
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 use toolcrib_core::{
     __internal::{MOST_VALUES, has_more_values},
@@ -99,11 +99,11 @@ impl Reply {
     }
 }
 
-/// The parameters of a request of the server.
-#[derive(Deserialize)]
+/// The parameters of a request of the server, which may lack them.
+#[derive(Deserialize, Default)]
 struct Asked {
     #[serde(default)]
-    params: Value,
+    params: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -348,8 +348,13 @@ impl Intake {
             "notifications/message" => {
                 let Some(message) = params::<Value>(bytes) else { return };
                 match self.caller(only) {
-                    Ok(caller) => caller.log(message),
-                    Err(_) => self.signals.notice(ServerNotice::Log(message)),
+                    Ok(Some(caller)) => caller.log(message),
+                    _ => self.signals.notice(ServerNotice::Log(message)),
+                }
+            }
+            "notifications/elicitation/complete" => {
+                if let Some(completed) = params(bytes) {
+                    self.signals.notice(ServerNotice::ElicitationComplete(completed));
                 }
             }
             "notifications/progress" => self.progress(bytes),
@@ -390,20 +395,33 @@ impl Intake {
         Some(Reply { intake: Arc::clone(self), key, id: id.clone(), answer, unwanted })
     }
 
-    /// Passes a request of the server on to the client of the call during which it came.
+    /// Passes a request of the server on to the client of the call during which it came, or to the
+    /// only client of the session.
     fn asked(
         &self,
         method: &str,
         bytes: &[u8],
         only: Option<i64>,
     ) -> BoxFuture<'static, Result<Value, ClientRefusal>> {
-        let caller = match self.caller(only) {
-            Ok(caller) => caller,
+        let caller = self.caller(only).map(|caller| match (caller, self.signals.client()) {
+            // Roots are the session's: a call that ends meanwhile does not end the request.
+            (Some(caller), Some(client))
+                if method == "roots/list" && only.is_none() && caller.key() == client.key() =>
+            {
+                Some(client)
+            }
+            (caller, client) => caller.or(client),
+        });
+        let caller = match caller {
+            Ok(Some(caller)) => caller,
+            Ok(None) => {
+                let problem = "no client or person can be asked at the moment";
+                return ready(Err(ClientRefusal::not_supported(problem))).boxed();
+            }
             Err(refusal) => return ready(Err(refusal)).boxed(),
         };
-        let asked = serde_json::from_slice::<Asked>(bytes);
-        let params = asked.map(|asked| asked.params).unwrap_or_default();
-        let answer = caller.request_one(method, &params);
+        let asked: Asked = serde_json::from_slice(bytes).unwrap_or_default();
+        let answer = caller.request_one(method, &asked.params.unwrap_or_default());
         async move {
             tokio::select! {
                 biased;
@@ -416,24 +434,19 @@ impl Intake {
 
     /// The client that a message of the server is for: that of the request whose stream it came on;
     /// otherwise that of the only client with requests.
-    fn caller(&self, only: Option<i64>) -> Result<Caller, ClientRefusal> {
+    fn caller(&self, only: Option<i64>) -> Result<Option<Caller>, ClientRefusal> {
         let state = self.state();
         if let Some(exchange) = only.and_then(|id| state.expected.get(&id)) {
-            let caller = exchange.request.caller().cloned();
-            return caller.ok_or_else(|| {
-                ClientRefusal::not_supported("this request was made without a client to ask")
-            });
+            return Ok(exchange.request.caller().cloned());
         }
         let mut callers = state.expected.values().filter_map(|exchange| exchange.request.caller());
-        let Some(first) = callers.next() else {
-            return Err(ClientRefusal::not_supported("no call of a client is in progress"));
-        };
-        if callers.any(|other| other.key() != first.key()) {
+        let first = callers.next();
+        if callers.any(|other| first.is_none_or(|first| other.key() != first.key())) {
             let problem =
                 "calls of several clients are in progress, so it is unknown whose this is";
             return Err(ClientRefusal::failed(problem));
         }
-        Ok(first.clone())
+        Ok(first.cloned())
     }
 
     fn acknowledged(&self, bytes: &[u8]) {
@@ -466,12 +479,9 @@ impl Intake {
         let exchange = number(&progress_token).and_then(|id| self.expected(id));
         let Some(exchange) = exchange else { return };
         let Some(on_progress) = exchange.request.on_progress() else { return };
-        let text = message.unwrap_or_else(|| match total {
-            Some(total) => format!("{progress} of {total}"),
-            None => progress.to_string(),
-        });
+        let count = ProgressCount { done: progress, total };
         // The pipe redacts it and cuts it then.
-        on_progress(text, ProgressCount { done: progress, total });
+        on_progress(message.unwrap_or_else(|| count.to_string()), count);
     }
 
     fn expected(&self, id: i64) -> Option<Arc<Exchange>> {

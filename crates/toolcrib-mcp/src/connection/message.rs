@@ -221,6 +221,11 @@ pub(super) fn initialized() -> Vec<u8> {
     written(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
 }
 
+/// The client's roots have changed.
+pub(super) fn roots_changed() -> Vec<u8> {
+    written(&json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }))
+}
+
 /// The cancellation of a request.
 pub(super) fn cancelled(id: i64) -> Vec<u8> {
     let params = json!({ "requestId": id, "reason": "the caller no longer waits" });
@@ -245,17 +250,22 @@ fn written(message: &Value) -> Vec<u8> {
 fn this_client(can: ClientAbilities) -> (ClientCapabilities, Implementation) {
     let this = Implementation::new("toolcrib", env!("CARGO_PKG_VERSION"));
     let mut declared = Map::new();
+    let parts = |parts: [(&str, bool); 2]| -> Value {
+        let parts = parts.into_iter().filter(|(_, can)| *can);
+        parts.map(|(part, _)| (part.to_owned(), json!({}))).collect::<Map<_, _>>().into()
+    };
     if can.elicitation_form || can.elicitation_url {
-        let modes = [("form", can.elicitation_form), ("url", can.elicitation_url)];
-        let modes = modes.into_iter().filter(|(_, can)| *can);
-        let modes: Map<_, _> = modes.map(|(mode, _)| (mode.to_owned(), json!({}))).collect();
-        declared.insert("elicitation".to_owned(), modes.into());
+        let modes = parts([("form", can.elicitation_form), ("url", can.elicitation_url)]);
+        declared.insert("elicitation".to_owned(), modes);
     }
     if can.sampling {
-        declared.insert("sampling".to_owned(), json!({}));
+        let more = parts([("tools", can.sampling_tools), ("context", can.sampling_context)]);
+        declared.insert("sampling".to_owned(), more);
     }
     if can.roots {
-        declared.insert("roots".to_owned(), json!({}));
+        let announced = can.roots_changes.then(|| ("listChanged".to_owned(), true.into()));
+        let roots: Map<_, _> = announced.into_iter().collect();
+        declared.insert("roots".to_owned(), roots.into());
     }
     let declared = ClientCapabilities::deserialize(Value::Object(declared));
     (declared.unwrap_or_default(), this)

@@ -58,6 +58,9 @@ pub(crate) trait Signals: Send + Sync + 'static {
     /// The server announces something else.
     fn notice(&self, notice: ServerNotice);
 
+    /// The only client of the session, which the server may ask outside of calls.
+    fn client(&self) -> Option<Caller>;
+
     /// The redaction of secrets that texts of the server may contain.
     fn redactor(&self) -> Redaction;
 }
@@ -74,6 +77,8 @@ pub enum ServerNotice {
     ResourceUpdated(Arc<str>),
     /// A log message: the parameters of the notification.
     Log(Value),
+    /// A visit to a URL is complete: the parameters of the notification.
+    ElicitationComplete(Value),
 }
 
 /// A server's self-description.

@@ -12,7 +12,7 @@ use super::{
     CallAnswer, CallRequest, Caller, Page, PlainRequest, RequestError, ServerInfo,
     ending::{CLOSED_HERE, EndOnDrop},
     handshake::Greeted,
-    message::{Request, Round},
+    message::{self, Request, Round},
     peer::{Peer, Read},
     result::{self, Answer},
     subscription::{self, LISTEN_FIRST, Subscription},
@@ -156,6 +156,15 @@ impl Connection {
             responses = caller.request(requests) => {
                 responses.map_err(|refusal| RequestError::NotAnswered(refusal.message))
             }
+        }
+    }
+
+    /// Announces changed roots to a server that may know them.
+    pub(crate) async fn roots_changed(&self) -> Result<(), RequestError> {
+        match self.is_legacy && self.peer.abilities().roots_changes {
+            true => self.peer.notify(message::roots_changed()).await,
+            // Since 2026-07-28 there is no such notification: each request asks again.
+            false => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 use toolcrib_config::{Diagnostic, Located, Spot, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
-use toolcrib_mcp::{ServerName, SessionScope};
+use toolcrib_mcp::{Handshake, ServerName, SessionScope};
 use toolcrib_tools::{
     MAX_RESULT_CHARS,
     command::{ProcessLimitsSection, SandboxSection},
@@ -98,6 +98,8 @@ pub(crate) struct McpSettings {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
+    /// The only handshake to try.
+    pub(crate) handshake: Option<Handshake>,
     pub(crate) session: Option<SessionScope>,
     /// Whether its definitions are pinned. Default: yes.
     pub(crate) pin: Option<bool>,
@@ -280,6 +282,15 @@ impl McpSettings {
             list_timeout: table.duration("list_timeout"),
             max_result_chars: table
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_RESULT_CHARS),
+            handshake: table
+                .value("protocol")
+                .and_then(|value| {
+                    value.word(&[
+                        ("2025-11-25", Handshake::Initialize),
+                        ("2026-07-28", Handshake::Discover),
+                    ])
+                })
+                .map(|word| word.value),
             session: table
                 .value("session")
                 .and_then(|value| {

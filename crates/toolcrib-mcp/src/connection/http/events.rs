@@ -119,7 +119,9 @@ mod tests {
     use toolcrib_capabilities::http::{HeaderMap, HttpClient};
 
     use super::*;
-    use crate::connection::{Redaction, ServerNotice, Signals, intake::Intake, transport::Wiring};
+    use crate::connection::{
+        Caller, Redaction, ServerNotice, Signals, intake::Intake, transport::Wiring,
+    };
 
     struct Unheard;
 
@@ -127,6 +129,10 @@ mod tests {
         fn tools_changed(&self) {}
 
         fn notice(&self, _: ServerNotice) {}
+
+        fn client(&self) -> Option<Caller> {
+            None
+        }
 
         fn redactor(&self) -> Redaction {
             Redaction::default()

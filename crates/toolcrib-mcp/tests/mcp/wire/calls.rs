@@ -11,14 +11,17 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex},
     sync::mpsc,
     task::JoinHandle,
     time::sleep,
 };
-use toolcrib_core::{CancellationToken, ErrorCode, Tool};
+use toolcrib_core::{
+    BoxFuture, CancellationToken, ClientAbilities, ClientHandle, ClientPort, ClientRefusal,
+    ErrorCode, Tool, ToolContextParts,
+};
 use toolcrib_mcp::pipe_mcp_client;
 
 use super::{
@@ -266,7 +269,11 @@ async fn a_server_may_ping_and_request_nothing_else() {
         assert_eq!(answer["id"], id);
         match method {
             "ping" => assert_eq!(answer["result"], json!({})),
-            _ => assert_eq!(answer["error"]["code"], -32601, "{answer}"),
+            "made/up" => assert_eq!(answer["error"]["code"], -32601, "{answer}"),
+            _ => {
+                let message = "no client or person can be asked at the moment";
+                assert_eq!(answer["error"], json!({ "code": -32601, "message": message }));
+            }
         }
     }
 }
@@ -397,4 +404,52 @@ async fn a_call_that_was_not_sent_is_sent_once_more() {
     assert_eq!(failed.code, ErrorCode::NotAvailable);
     assert!(failed.message.ends_with("it did not take the call"), "{failed:?}");
     assert_eq!((calls.load(SeqCst), breaks.load(SeqCst)), (1, 0));
+}
+
+/// A person who opens each page.
+struct Visitor(mpsc::UnboundedSender<Value>);
+
+impl ClientPort for Visitor {
+    fn abilities(&self, _: &str) -> ClientAbilities {
+        ClientAbilities::default()
+    }
+
+    fn key(&self) -> usize {
+        0
+    }
+
+    fn shows_required_urls(&self) -> bool {
+        true
+    }
+
+    fn request(
+        &self,
+        server: Arc<str>,
+        requests: Map<String, Value>,
+    ) -> BoxFuture<'static, Result<Map<String, Value>, ClientRefusal>> {
+        self.0.send(json!([&*server, requests.values().collect::<Vec<_>>()])).unwrap();
+        let accept = |(key, _)| (key, json!({ "action": "accept" }));
+        Box::pin(async move { Ok(requests.into_iter().map(accept).collect()) })
+    }
+}
+
+/// The error lost its URL: no person could do what it requires.
+#[tokio::test]
+async fn a_person_is_shown_the_urls_that_an_error_requires() {
+    let (_client, tool, mut server, _connections) = connected(BUFFER).await;
+    let (asked, mut requests) = mpsc::unbounded_channel();
+    let mut parts = ToolContextParts::detached();
+    parts.handles.push(Arc::new(ClientHandle(Arc::new(Visitor(asked)))));
+    let calling = tokio::spawn(async move { tool.call(json!({}), parts.into()).await });
+    let request = server.expect("tools/call").await;
+    let url =
+        json!({ "url": "https://example.test/x", "message": "Log in.", "elicitationId": "e" });
+    let error = json!({ "code": -32042, "message": "go there", "data": { "elicitations": [url] } });
+    server.write(&json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+    let mut params = url;
+    params["mode"] = "url".into();
+    let asked = json!({ "method": "elicitation/create", "params": params });
+    assert_eq!(requests.recv().await.unwrap()[1], json!([asked]));
+    let failed = calling.await.unwrap().unwrap_err();
+    assert_eq!(failed.message, "go there (the page was opened; call again once that is done)");
 }

@@ -572,6 +572,9 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     if let Some(chars) = settings.max_result_chars {
         client = client.max_result_chars(chars);
     }
+    if let Some(handshake) = settings.handshake {
+        client = client.handshake(handshake);
+    }
     if let Some(scope) = settings.session {
         client = client.session(scope);
     }

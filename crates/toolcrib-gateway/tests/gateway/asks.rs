@@ -1,0 +1,211 @@
+//! Requests of a server to the client of a session, during its calls and outside of them. Both ends
+//! are raw JSON, which the test writes and reads.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf,
+        WriteHalf, duplex, split,
+    },
+    sync::mpsc,
+};
+use toolcrib_core::{CancellationToken, Policy, Rule};
+use toolcrib_gateway::{Access, Gateway};
+use toolcrib_mcp::pipe_mcp_client;
+
+use super::support::engine;
+
+/// The other end of a connection of the gateway.
+struct End {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    write: WriteHalf<DuplexStream>,
+}
+
+impl End {
+    fn of(stream: DuplexStream) -> Self {
+        let (read, write) = split(stream);
+        Self { lines: BufReader::new(read).lines(), write }
+    }
+
+    async fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = "2.0".into();
+        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn answer(&mut self, request: &Value, result: Value) {
+        self.send(json!({ "id": request["id"], "result": result })).await;
+    }
+
+    async fn read(&mut self) -> Value {
+        let line = self.lines.next_line().await.unwrap().expect("a line");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The next message to a server of 2025-11-25 beside lists of its tools.
+    async fn heard(&mut self) -> Value {
+        loop {
+            let message = self.read().await;
+            match message["method"].as_str() {
+                Some("server/discover") => {
+                    let error = json!({ "code": -32601, "message": "unknown" });
+                    self.send(json!({ "id": message["id"], "error": error })).await;
+                }
+                Some("tools/list") => {
+                    let tool = json!({ "name": "work", "inputSchema": { "type": "object" } });
+                    self.answer(&message, json!({ "tools": [tool] })).await;
+                }
+                _ => return message,
+            }
+        }
+    }
+
+    /// Answers `initialize`, up to `initialized`; returns the declared capabilities.
+    async fn greeted(&mut self) -> Value {
+        let initialize = self.heard().await;
+        let result = json!({
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "s", "version": "1" },
+        });
+        self.answer(&initialize, result).await;
+        assert_eq!(self.heard().await["method"], "notifications/initialized");
+        initialize["params"]["capabilities"].clone()
+    }
+}
+
+/// A gateway to a server `s`, whose connections the test serves.
+fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
+    let (opened, connections) = mpsc::unbounded_channel();
+    let open = move || {
+        let (near, far) = duplex(1 << 16);
+        opened.send(End::of(far)).map_err(std::io::Error::other)?;
+        Ok(near)
+    };
+    let server = pipe_mcp_client("s", open).build().unwrap();
+    let engine = engine().policy(Policy::of([rule])).provider(Arc::new(server.clone()));
+    (Gateway::builder(engine.build().unwrap()).watch(&server).build(), connections)
+}
+
+fn no_rule() -> Rule {
+    Rule::deny("nothing").tools(["unknown"])
+}
+
+/// A client that has sent `initialize`.
+async fn client(gateway: &Gateway, capabilities: &Value) -> End {
+    let (near, far) = duplex(1 << 20);
+    let (stdin, stdout) = split(far);
+    let gateway = gateway.clone();
+    tokio::spawn(async move {
+        gateway.serve_stdio(stdin, stdout, Access::new(), CancellationToken::new()).await
+    });
+    let mut client = End::of(near);
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities,
+        "clientInfo": { "name": "raw", "version": "1" },
+    });
+    client.send(json!({ "id": 0, "method": "initialize", "params": params })).await;
+    client
+}
+
+async fn initialized(client: &mut End) {
+    let begun = client.read().await;
+    assert!(begun["result"].is_object(), "{begun}");
+    client.send(json!({ "method": "notifications/initialized" })).await;
+}
+
+/// Official servers ask for the roots when they are initialized, and again when these have changed.
+#[tokio::test]
+async fn a_session_with_one_client_asks_it_outside_of_calls_too() {
+    let can = json!({
+        "elicitation": { "url": {} }, "sampling": { "tools": {}, "context": {} },
+        "roots": { "listChanged": true },
+    });
+    let (gateway, mut connections) = gateway(no_rule());
+    let mut first = client(&gateway, &can).await;
+    let mut server = connections.recv().await.unwrap();
+    assert_eq!(server.greeted().await, can, "what the client declared is declared");
+    server.send(json!({ "id": "r", "method": "roots/list" })).await;
+
+    // Not before it is initialized, and with parameters that are no `null`.
+    initialized(&mut first).await;
+    let roots = json!({ "roots": [{ "uri": "file:///a" }] });
+    let asked = first.read().await;
+    let of_server = json!({ "_meta": { "toolcrib/server": "s" } });
+    assert_eq!((&asked["method"], &asked["params"]), (&json!("roots/list"), &of_server));
+    first.answer(&asked, roots.clone()).await;
+    let got = server.heard().await;
+    assert_eq!((&got["id"], &got["result"]), (&json!("r"), &roots));
+
+    // A call that is in progress has nothing to do with it.
+    let params = json!({ "name": "mcp__s__work", "arguments": {} });
+    first.send(json!({ "id": 1, "method": "tools/call", "params": params })).await;
+    let call = server.heard().await;
+    server.send(json!({ "id": "in a call", "method": "roots/list" })).await;
+    let asked = first.read().await;
+    server.answer(&call, json!({ "content": [] })).await;
+    assert_eq!(first.read().await["id"], 1);
+    first.answer(&asked, roots.clone()).await;
+    assert_eq!(server.heard().await["result"], roots);
+
+    first.send(json!({ "method": "notifications/roots/list_changed" })).await;
+    assert_eq!(server.heard().await["method"], "notifications/roots/list_changed");
+    let complete = json!({ "elicitationId": "e" });
+    let method = "notifications/elicitation/complete";
+    server.send(json!({ "method": method, "params": complete })).await;
+    let told = first.read().await;
+    assert_eq!((&told["method"], &told["params"]), (&json!(method), &complete));
+
+    // As many as in one call, until the client sends a request.
+    for id in 0..17 {
+        server.send(json!({ "id": id, "method": "roots/list" })).await;
+        if id < 16 {
+            let asked = first.read().await;
+            first.answer(&asked, roots.clone()).await;
+        }
+        let is_refused = server.heard().await["error"]["code"] == -32601;
+        assert_eq!(is_refused, id == 16, "{id}");
+    }
+
+    // The same session: it is unknown whose request it is.
+    let mut second = client(&gateway, &can).await;
+    initialized(&mut second).await;
+    first.send(json!({ "id": 2, "method": "ping" })).await;
+    assert_eq!(first.read().await["id"], 2);
+    server.send(json!({ "id": "of two", "method": "roots/list" })).await;
+    assert_eq!(server.heard().await["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn a_server_that_a_rule_denies_the_roots_asks_in_vain() {
+    let denied = Rule::deny("no roots").toolsets(["mcp.roots"]);
+    let (gateway, mut connections) = gateway(denied);
+    let can = json!({ "sampling": {}, "roots": { "listChanged": true } });
+    let mut client = client(&gateway, &can).await;
+    let mut server = connections.recv().await.unwrap();
+    assert_eq!(server.greeted().await, json!({ "sampling": {} }));
+    initialized(&mut client).await;
+    server.send(json!({ "id": 1, "method": "roots/list" })).await;
+    assert_eq!(server.heard().await["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn progress_without_a_message_gets_none() {
+    let (gateway, mut connections) = gateway(no_rule());
+    let mut client = client(&gateway, &json!({})).await;
+    let mut server = connections.recv().await.unwrap();
+    server.greeted().await;
+    initialized(&mut client).await;
+    let params = json!({
+        "name": "mcp__s__work", "arguments": {}, "_meta": { "progressToken": "t" },
+    });
+    client.send(json!({ "id": 1, "method": "tools/call", "params": params })).await;
+    let call = server.heard().await;
+    let token = &call["params"]["_meta"]["progressToken"];
+    let progress = json!({ "progressToken": token, "progress": 0.5, "total": 2 });
+    server.send(json!({ "method": "notifications/progress", "params": progress })).await;
+    let progress = json!({ "progressToken": "t", "progress": 0.5, "total": 2.0 });
+    assert_eq!(client.read().await["params"], progress);
+    server.answer(&call, json!({ "content": [] })).await;
+    assert_eq!(client.read().await["id"], 1);
+}
