@@ -137,7 +137,7 @@ headers = { Authorization = "Bearer {secret:TWO}" }
 allow_addresses = ["10.0.0.0/8"]
 [mcp.login]
 url = "https://behind.example/x"
-auth = { client_id = "${V_CLIENT}", client_secret = "secret:EIGHT", issuer = "https://issuer.example" }
+auth = { client_id = "${V_CLIENT:-me}", client_secret = "secret:EIGHT", issuer = "https://issuer.example" }
 [hub.tools]
 url = "https://hub.example/tools"
 headers = { Authorization = "{secret:THREE}" }
