@@ -417,6 +417,9 @@ impl ToolDefinition {
         let begins = |text: &str, start: &str| {
             text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
         };
+        // `mcp.resources`, `mcp.roots` and similar are those of requests.
+        let is_toolset =
+            |toolset: &str| toolset.eq_ignore_ascii_case("mcp") || begins(toolset, "mcp.");
         let is_of = |server: &str| {
             let tool = self.name.strip_prefix(PREFIX).and_then(|name| name.strip_prefix(server));
             tool.is_some_and(|tool| tool.starts_with("__"))
@@ -425,7 +428,9 @@ impl ToolDefinition {
             _ if begins(&self.name, PREFIX) && !self.mcp_server().is_some_and(is_of) => {
                 format!("its name begins with `{}`", self.name.get(..PREFIX.len())?)
             }
-            None if self.toolset() == Some("mcp") => "its toolset is `mcp`".to_owned(),
+            None if self.toolset().is_some_and(is_toolset) => {
+                format!("its toolset is `{}`", self.toolset()?)
+            }
             None if begins(&self.origin, ORIGIN) => format!("its origin is `{}`", self.origin),
             _ => return None,
         };

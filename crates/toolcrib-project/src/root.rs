@@ -22,7 +22,8 @@ pub(crate) struct Root {
 
 /// A file that need not be in the project.
 pub(crate) struct FoundFile {
-    /// Its real path; the written one if it does not exist.
+    /// Its real path. If it does not exist, its path in its real folder; the written one if this does
+    /// not exist either.
     pub(crate) file: PathBuf,
     /// Whether it is outside the project's folder.
     pub(crate) is_outside: bool,
@@ -119,20 +120,21 @@ impl Root {
     /// A file anywhere, from the project's folder, through symlinks. It may not exist.
     pub(crate) fn any_file(&self, written: &str) -> FoundFile {
         let joined = self.path.join(written);
-        match joined.canonicalize() {
-            Ok(file) => {
-                let is_outside = !file.starts_with(&self.path);
-                if is_outside && joined.starts_with(&self.path) {
-                    self.reads.link(&joined, &file);
-                }
-                FoundFile { file, is_outside, near: None }
-            }
-            Err(_) => FoundFile {
-                is_outside: !matches!(stays_inside(written), Ok(true)),
-                near: joined.parent().and_then(|dir| near(&FileError::NotFound, dir, written)),
-                file: joined,
-            },
+        let found = joined.canonicalize().ok();
+        let near = match (&found, joined.parent()) {
+            (None, Some(dir)) => near(&FileError::NotFound, dir, written),
+            _ => None,
+        };
+        // A missing file is created where its folder leads to.
+        let Some(file) = found.or_else(|| in_real_folder(&joined)) else {
+            let is_outside = !matches!(stays_inside(written), Ok(true));
+            return FoundFile { file: joined, is_outside, near };
+        };
+        let is_outside = !file.starts_with(&self.path);
+        if is_outside && joined.starts_with(&self.path) {
+            self.reads.link(&joined, &file);
         }
+        FoundFile { file, is_outside, near }
     }
 
     /// The text of a file of the project, of at most `limit` bytes.
@@ -182,6 +184,11 @@ pub(crate) fn near(error: &FileError, folder: &Path, written: &str) -> Option<St
     let near = suggest::nearest(name, names.iter().map(String::as_str))?;
     let meant = written.with_file_name(near);
     Some(format!("did you mean {}?", suggest::quoted([&*meant.to_string_lossy()])))
+}
+
+/// A path with its folder resolved.
+fn in_real_folder(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Whether a path stays inside lexically. It must be relative.

@@ -8,8 +8,7 @@ use std::{
     path::Path,
 };
 
-use serde_json::Value;
-use toolcrib_core::{CancellationToken, Tool};
+use toolcrib_core::{__internal::PlainJson, CancellationToken, Tool};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule, parse};
 use toolcrib_project::Project;
@@ -87,7 +86,8 @@ async fn read(
     let text = read_text(what.clone(), cancellation, open).await?;
     // Some editors write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
-    let value: Value = serde_json::from_str(text)
+    // Of a key that occurs twice, a client may read the other value.
+    let PlainJson(value) = serde_json::from_str(text)
         .map_err(|error| Problem::usage(format!("{what} is not valid JSON: {error}")))?;
     let parsed = parse(&value).map_err(|error| Problem::usage(format!("{what}: {error}")))?;
     if parsed.tools.is_empty() {

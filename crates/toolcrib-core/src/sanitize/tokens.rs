@@ -6,10 +6,13 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::folded::Folded;
 
-/// The patterns of tokens, in folded text. The families: ChatML, Llama 3, Harmony, DeepSeek, Phi
-/// and Qwen (`<|…|>`); Llama 2 (`[INST]`, `<<SYS>>`, `<s>`); Mistral (`[TOOL_CALLS]` and similar);
-/// Gemma (`<start_of_turn>`, `<bos>`); GLM (`[gMASK]`, `<sop>`); Hermes (`<tool_call>`); Claude
-/// (`Human:` and its tags); Alpaca (`### Instruction:`). Folded text needs no classes of Unicode,
+/// The patterns of tokens, in folded text. The families: ChatML, Llama 3, Harmony, Kimi, Command,
+/// Phi and Qwen (`<|…|>`); DeepSeek (the same, and `<|DSML|invoke …>`); Llama 2 (`[INST]`,
+/// `<<SYS>>`, `<s>`); Mistral (`[TOOL_CALLS]` and similar); Gemma (`<start_of_turn>`, `<bos>`,
+/// `<start_function_call>`, `<|tool_call>` to `<tool_call|>`); GLM (`[gMASK]`, `<sop>`,
+/// `<arg_key>`); Hermes (`<tool_call>`); Llama 3.1 and Qwen3-Coder (`<function=NAME>`,
+/// `<parameter=NAME>`); EXAONE (`[|user|]`); Nemotron (`<TOOLCALL>`); Claude (`Human:` and its
+/// tags); Alpaca (`### Instruction:`). Folded text needs no classes of Unicode,
 /// with which the patterns take twice the memory. Each begins and ends with ASCII, and its numbers
 /// count bytes: 256 are at least 64 characters.
 pub(super) struct Tokens {
@@ -19,8 +22,9 @@ pub(super) struct Tokens {
 }
 
 /// Tags that stay tokens with attributes and in a namespace.
-const TAGS: &str = "tool_calls? | tool_response | tool_results? | tool_use | function_calls?
-    | function_results? | invoke | system | assistant | human | system-reminder | think | thinking";
+const TAGS: &str = "(?:longcat_)?tool_calls? | toolcall | tool_response | tool_results? | tool_use
+    | tool_code | tool_outputs? | (?:longcat_)?arg_(?:key|value) | available_tools
+    | function_calls? | function_results? | invoke | system | assistant | human | system-reminder | think | thinking";
 
 /// A line that begins with a role and a colon, optionally in a heading, list, quote, bold, brackets
 /// or code.
@@ -39,14 +43,20 @@ impl Tokens {
         let anywhere = format!(
             r"(?xi)
               <\ ?\|[^<>|\n]{{1,256}}\|\ ?>
+            | <\|[a-z_]{{1,32}}> | <[a-z_]{{1,32}}\|>
+            | <\s*/*\s*\|\s*dsml\s*\|
             | <\s*/*\s*untrusted
-            | <\ */?\ *(?:start_of_turn|end_of_turn|bos|eos|s|unk|pad|sop|eop
+            | <\ */?\ *(?:start_of_turn|end_of_turn|bos|eos|s|unk|pad|sop|eop|[be]os_token
+                |(?:start|end)_function_(?:call|declaration|response)
                 |antml:[a-z_]{{1,32}}|{TAGS})\ *>
             | <\s*/*\s*(?:[a-z][a-z0-9_.-]{{0,32}}:)?(?:{TAGS})[\s/>]
-            | <\s*/*\s*(?:antml:[a-z_]{{1,32}}|parameter\s+name\s*=)
+            | <\s*/*\s*antml:[a-z_]{{1,32}}
+            | <\s*(?:[a-z][a-z0-9_.-]{{0,32}}:)?(?:function|parameter)(?:\s+name)?\s*=
+            | <\s*/+\s*function\s*>
             | <<\ */?\ *sys\ *>>
             | \[\ */?\ *(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content
-                |args|think|gmask)\ *\]
+                |tool_call_id|call_id|args|think|gmask)\ *\]
+            | \[\|(?:system|user|assistant|tool|endofturn)\|\]
             | \[truncated\ (?:—|–|-{{1,2}})
             | \n{ROLE}"
         );

@@ -185,6 +185,12 @@ impl<'a> Value<'a> {
         value
     }
 
+    /// Whether it is `false` or the text `never`.
+    pub(super) fn is_no(&self) -> bool {
+        self.value.as_boolean_lit().is_some_and(|value| !value.value)
+            || self.text_silently() == Some("never")
+    }
+
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         let Some(list) = self.value.as_array() else {
             self.wrong_type("a list");

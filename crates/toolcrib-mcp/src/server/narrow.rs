@@ -60,7 +60,23 @@ const OF_SERVERS: [&str; 3] = ["mcp", "server", "tool"];
 
 /// Prefixes of keys, in lower case, that permit a model more, or without a question: they can be
 /// ignored safely.
-const WIDENS: [&str; 3] = ["always", "auto", "trust"];
+const WIDENS: [&str; 4] = ["alwaysallow", "autoallow", "autoapprov", "trust"];
+
+/// Parts of [plain](plain) keys that may require a question before a call.
+const ASKS: [&str; 9] = [
+    "approv",
+    "confirm",
+    "consent",
+    "alwaysask",
+    "alwaysprompt",
+    "askbefore",
+    "askuser",
+    "promptbefore",
+    "promptuser",
+];
+
+/// Parts of [plain](plain) keys that do not, although they contain one of [`ASKS`].
+const ASKS_LESS: [&str; 4] = ["autoapprov", "alwaysapprov", "autoconfirm", "preapprov"];
 
 /// The tools of a server that a file allows, by the server's own names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,6 +108,14 @@ impl FileTools {
                     quoted(key)
                 );
                 value.refuse(message, "write `includeTools` or `excludeTools` instead");
+            } else if may_ask(&plain(key)) && !value.is_no() {
+                let message = format!(
+                    "server {}: {} may require approval of calls, and is not supported here",
+                    quoted(name),
+                    quoted(key)
+                );
+                let help = "remove it, and have a rule of the project ask: effect = \"ask\"";
+                value.refuse(message, help);
             }
         }
         tools
@@ -171,6 +195,12 @@ fn may_narrow(key: &str) -> bool {
         && !key.contains("timeout")
         && !WIDENS.iter().any(|word| key.starts_with(word))
         && (matches!(&*key, "off" | "state") || MAY_NARROW.iter().any(|word| key.contains(word)))
+}
+
+/// Whether a [plain](plain) key may require a question before a call.
+fn may_ask(key: &str) -> bool {
+    let contains = |words: &[&str]| words.iter().any(|word| key.contains(word));
+    key == "ask" || contains(&ASKS) && !contains(&ASKS_LESS)
 }
 
 /// Whether an entry disables its server. A value that is neither `true` nor `false` is recorded.
@@ -263,6 +293,6 @@ fn is_empty(value: &Value<'_>) -> bool {
 fn is_about_servers(key: &str) -> bool {
     let narrows = MAY_NARROW.iter().filter(|word| **word != "tool").any(|word| key.contains(word));
     // `chat.mcp.access` of VS Code, `permission` of OpenCode.
-    let is_limit = narrows || key.contains("access");
+    let is_limit = narrows || key.contains("access") || may_ask(key);
     is_limit && OF_SERVERS.iter().any(|word| key.contains(word)) || key == "permission"
 }

@@ -325,6 +325,11 @@ impl McpSettings {
 }
 
 impl AuthSection {
+    /// The texts that may contain variables and secrets.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.client_id.iter().chain(&self.client_secret).chain(&self.issuer)
+    }
+
     fn read(table: &Table<'_>, at: Spot) -> Self {
         let text = |key| table.value(key).and_then(|value| Text::read(&value));
         table.explain("scope", "the key is `scopes`, a list");

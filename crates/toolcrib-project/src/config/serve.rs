@@ -31,6 +31,7 @@ pub(crate) struct ServeSection {
 /// `[serve.oauth]`: the tokens of an authorization server.
 #[derive(Debug)]
 pub(crate) struct OAuthSection {
+    pub(crate) at: Spot,
     /// `None` if invalid, which is recorded.
     pub(crate) resource: Option<Arc<str>>,
     pub(crate) issuer: Option<Arc<str>>,
@@ -132,6 +133,7 @@ impl OAuthSection {
             |key, example| table.required(key, example).and_then(|value| Some(value.text()?.value));
         let algorithms = table.value("algorithms").and_then(|list| list.items());
         Self {
+            at: table.at().clone(),
             resource: required("resource", "\"https://tools.example/mcp\""),
             issuer: required("issuer", "\"https://login.example\""),
             audience: text("audience"),

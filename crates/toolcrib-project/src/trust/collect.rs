@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     config::{
-        HubSection, Kind, McpSection, McpSettings, ModelSection, Pair, ProjectFile, Reach, Text,
-        ToolSection,
+        HubSection, Kind, McpSection, McpSettings, ModelSection, OAuthSection, Pair, ProjectFile,
+        Reach, ServeSection, Text, ToolSection,
     },
     resolve::{
         DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, McpFiles, Part, references_in,
@@ -36,6 +36,7 @@ pub(crate) fn powers(
     for part in parts {
         let of_part = &part.declared;
         powers.extend(of_part.mcp.iter().filter_map(|section| collector.mcp(section, &part.root)));
+        powers.extend(of_part.mcp.iter().filter_map(|section| collector.login(section)));
         powers.extend(of_part.hubs.iter().flat_map(|hub| collector.hub(hub, &part.root)));
         let of_tools = of_part.tools.iter().flat_map(|tool| collector.tool(tool, &part.root));
         let mut of_tools: Vec<_> = of_tools.collect();
@@ -61,6 +62,7 @@ pub(crate) fn powers(
         let reads = collector.variables_of([&*secret.value]);
         Some(power(&token.at, "a token of `serve`".to_owned(), Action::Read, reads))
     }));
+    powers.extend(collector.serve(root));
     powers
 }
 
@@ -107,6 +109,42 @@ impl Collector<'_> {
         let texts = texts.into_iter().map(|text| &*text.value);
         let texts = texts.chain(texts_of(pairs).chain(of_callers()).map(|(_, value)| value));
         Some(Power { foreign, ..power(&section.name.at, of, action, self.read_by(texts)) })
+    }
+
+    /// The login at the authorization server of an MCP server.
+    fn login(&self, section: &McpSection) -> Option<Power> {
+        let auth = section.settings.auth.as_ref()?;
+        let reads = self.read_by(auth.texts().map(|text| &*text.value));
+        let action = match &auth.issuer {
+            Some(issuer) => {
+                let addresses = addresses(&section.settings.allow_addresses);
+                Action::Dial { url: issuer.value.to_string(), addresses }
+            }
+            // The server names it.
+            None if reads.is_empty() => return None,
+            None => Action::Read,
+        };
+        let of = format!("the login of MCP server `{}`", section.name.value);
+        Some(power(&auth.at, of, action, reads))
+    }
+
+    /// The files of a gateway outside the project, and the authorization server that it queries.
+    fn serve(&self, root: &Root) -> Vec<Power> {
+        let ServeSection { audit, tls, oauth, .. } = &self.file.serve;
+        let outside = |of: &str, written: &Located<Arc<str>>, writable| {
+            let found = root.any_file(&written.value);
+            let action = Action::File { file: found.file.to_string_lossy().into_owned(), writable };
+            found.is_outside.then(|| power(&written.at, of.to_owned(), action, BTreeSet::new()))
+        };
+        let audit = audit.iter().filter_map(|file| outside("the audit log of `serve`", file, true));
+        let of_tls = tls.iter().flat_map(|tls| tls.certificate.iter().chain(&tls.key));
+        let of_tls = of_tls.filter_map(|file| outside("TLS of `serve`", file, false));
+        let dialed = |oauth: &OAuthSection| {
+            let url = oauth.jwks.as_ref().or(oauth.issuer.as_ref())?.to_string();
+            let action = Action::Dial { url, addresses: addresses(&oauth.allow_addresses) };
+            Some(power(&oauth.at, "logins of `serve`".to_owned(), action, BTreeSet::new()))
+        };
+        audit.chain(of_tls).chain(oauth.iter().filter_map(dialed)).collect()
     }
 
     fn of_file(

@@ -63,6 +63,13 @@ pub enum Action {
         /// Whether it may also write there.
         writable: bool,
     },
+    /// It opens another file outside the project.
+    File {
+        /// The file, resolved.
+        file: String,
+        /// Whether it adds lines to it, and closes it to other users; otherwise it reads it.
+        writable: bool,
+    },
     /// It connects to the database server of a URL in a variable.
     Connect {
         /// Whether it may also write.
@@ -128,6 +135,10 @@ impl fmt::Display for Power {
             Action::Files { folder, writable } => {
                 let does = if *writable { "reads and writes" } else { "reads" };
                 write!(f, "\n  {does} the files of the folder: {}", word(folder))?;
+            }
+            Action::File { file, writable } => {
+                let does = if *writable { "adds lines to" } else { "reads" };
+                write!(f, "\n  {does} the file: {}", word(file))?;
             }
             Action::Connect { writable } => {
                 let does = if *writable { "reads and writes" } else { "reads" };

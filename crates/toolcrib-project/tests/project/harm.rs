@@ -2,6 +2,7 @@
 
 mod bounded_work;
 mod fresh_data;
+mod one_json;
 mod small_holes_files;
 mod trust;
 mod upstream_sessions;

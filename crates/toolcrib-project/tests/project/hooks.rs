@@ -33,12 +33,12 @@ program = './guard.sh'
 inherit_env = ['PATH']
 ";
 
-struct Ran {
-    result: ToolResult,
+pub(crate) struct Ran {
+    pub(crate) result: ToolResult,
     denied: Vec<Value>,
 }
 
-fn folder(script: &str, more: &str) -> Folder {
+pub(crate) fn folder(script: &str, more: &str) -> Folder {
     let folder =
         Folder::with(&format!("{TOOLS}{more}")).file("guard.sh", format!("#!/bin/sh\n{script}\n"));
     let file = folder.path().join("guard.sh");
@@ -46,7 +46,7 @@ fn folder(script: &str, more: &str) -> Folder {
     folder
 }
 
-fn call(folder: &Folder, tool: &str) -> Ran {
+pub(crate) fn call(folder: &Folder, tool: &str) -> Ran {
     call_in(&folder.load_as(RUN).unwrap(), tool)
 }
 
@@ -84,7 +84,7 @@ impl Consent for User {
     }
 }
 
-fn code(ran: &Ran) -> &'static str {
+pub(crate) fn code(ran: &Ran) -> &'static str {
     ran.result.code.map_or("ok", |code| code.as_str())
 }
 

@@ -10,7 +10,9 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 use toolcrib_capabilities::process::{Captured, Ended, Finished, RunSpec, Sandbox};
-use toolcrib_core::{CancellationToken, ToolContext, ToolContextParts, ToolError};
+use toolcrib_core::{
+    __internal::PlainJson, CancellationToken, ToolContext, ToolContextParts, ToolError,
+};
 
 use super::{Body, DeclaredCommand, Prepared, Stdin, arguments, prepare};
 use crate::{Declaration, FieldError, ToolErrors};
@@ -125,8 +127,8 @@ fn answer(stdout: &Captured) -> Result<HookVerdict, HookError> {
     if written.is_empty() {
         return Ok(HookVerdict::Allow);
     }
-    let answer = serde_json::from_slice(written);
-    let Ok(Value::Object(mut answer)) = answer else {
+    // A key that occurs twice would be two decisions.
+    let Ok(Value::Object(mut answer)) = PlainJson::read(written) else {
         let text = "its stdout is not a decision such as {\"decision\":\"allow\"}";
         return Err(HookError(text.to_owned()));
     };

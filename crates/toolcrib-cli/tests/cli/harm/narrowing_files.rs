@@ -65,6 +65,36 @@ fn a_key_that_may_narrow_and_is_not_understood_was_ignored() {
 }
 
 #[test]
+fn a_key_that_requires_approval_was_ignored() {
+    for entry in [
+        json!({ "require_approval": "always" }),
+        json!({ "requireApproval": true }),
+        json!({ "alwaysAsk": ["flood"] }),
+        json!({ "userApproval": "required" }),
+        json!({ "approvalRequired": ["flood"] }),
+        json!({ "approval_mode": "prompt" }),
+        json!({ "confirm": true }),
+        json!({ "ask": true }),
+        json!({ "alwaysDeny": ["flood"] }),
+        json!({ "autoBlock": true }),
+    ] {
+        let (code, names, stderr) = with(&entry);
+        assert_eq!((code, names.len()), (Some(0), 0), "{entry}: {stderr}");
+        assert!(stderr.contains("cannot be used"), "{entry}: {stderr}");
+    }
+    let (_, _, stderr) = with(&json!({ "requireApproval": true }));
+    assert!(stderr.contains("effect = \"ask\""), "{stderr}");
+    let (code, names, stderr) = with(&json!({ "require_approval": "never", "userApproval": false,
+        "autoApproveTools": ["ids"], "alwaysApprove": true, "alwaysLoad": true }));
+    assert_eq!((code, names.len()), (Some(0), ALL.len()), "{stderr}");
+    let (code, names, stderr) = offered(&file(&json!({}), &json!({ "mcpApproval": "always" })));
+    assert!(code != Some(0) && names.is_empty(), "{stderr}");
+    let beside = json!({ "chat.tools.autoApprove": true, "approval_policy": "on-request" });
+    let (code, names, stderr) = offered(&file(&json!({}), &beside));
+    assert_eq!((code, names.len()), (Some(0), ALL.len()), "{stderr}");
+}
+
+#[test]
 fn servers_that_a_file_switches_off_were_started() {
     for (entry, beside) in [
         (json!({ "enabled": false }), json!({})),

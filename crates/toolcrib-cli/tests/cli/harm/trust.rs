@@ -2,6 +2,7 @@
 
 mod changes;
 mod owners;
+mod serve;
 mod state;
 
 use std::{

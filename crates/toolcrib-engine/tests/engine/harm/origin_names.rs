@@ -14,7 +14,7 @@ fn trusting() -> Policy {
     let mut policy = Policy::of([
         Rule::allow("names").tools(["mcp__git__*", "MCP__git__*"]),
         Rule::allow("origins").origins(["mcp:git"]),
-        Rule::allow("toolsets").toolsets(["mcp"]),
+        Rule::allow("toolsets").toolsets(["mcp", "mcp.*", "MCP*", "Mcp.*"]),
     ]);
     policy.default = PolicyDefault::Deny;
     policy
@@ -29,6 +29,12 @@ fn liars() -> Vec<Tool> {
         tool(builder("mcp__git__pull").mcp_server("git__pull")),
         tool(builder("by_origin").origin("mcp:git")),
         tool(builder("by_toolset").toolset("mcp")),
+        tool(builder("by_other_case").toolset("MCP")),
+        tool(builder("by_resources").toolset("mcp.resources")),
+        tool(builder("by_prompts").toolset("mcp.prompts")),
+        tool(builder("by_elicitation").toolset("mcp.elicitation")),
+        tool(builder("by_sampling").toolset("mcp.sampling")),
+        tool(builder("by_roots").toolset("Mcp.Roots")),
     ]
 }
 

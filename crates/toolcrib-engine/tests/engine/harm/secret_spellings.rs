@@ -134,6 +134,40 @@ const SPELLINGS: [Spelling; 38] = [
     ("base64 in a URL", |s| percent(&STANDARD.encode(format!("x:{s}")), alone, true)),
 ];
 
+#[test]
+fn a_form_that_is_escaped_twice_more_is_found() {
+    let forms: [Spelling; 4] = [
+        ("plain", str::to_owned),
+        ("percent", |s| percent(s, alone, true)),
+        ("hex", |s| hex(s, ":")),
+        ("base64", |s| STANDARD.encode(s)),
+    ];
+    let escapes: [Spelling; 4] = [
+        ("json twice", |s| in_json(&in_json(s))),
+        ("percent twice", |s| percent(&percent(s, alone, true), alone, true)),
+        ("percent of json", |s| percent(&in_json(s), alone, true)),
+        ("percent of html", |s| percent(&html(s), alone, true)),
+    ];
+    for secret in SECRETS {
+        let redactor = Redactor::new([secret.to_owned()]);
+        for ((form, spell), (escape, escaped)) in
+            forms.iter().flat_map(|form| escapes.iter().map(move |escape| (form, escape)))
+        {
+            let spelled = escaped(&spell(secret));
+            let clean = redactor.text(&spelled).into_owned();
+            assert!(is_gone(&clean, &spelled), "{escape} of {form}: {spelled:?} is {clean:?}");
+        }
+    }
+    // An encoding of an encoding is not, as the page on secrets says.
+    let redactor = Redactor::new(["hunter22hunter22".to_owned()]);
+    for twice in [
+        STANDARD.encode(STANDARD.encode("hunter22hunter22")),
+        hex(&STANDARD.encode("hunter22hunter22"), ""),
+    ] {
+        assert_eq!(redactor.text(&twice), twice);
+    }
+}
+
 /// Breaks a text every `width` characters, but not inside parts that must stay whole.
 fn broken(text: &str, width: usize, with: &str) -> String {
     let mut out = String::new();

@@ -135,6 +135,9 @@ env = { A = "secret:ONE", B = "${PATH}" }
 url = "https://mcp.example/x"
 headers = { Authorization = "Bearer {secret:TWO}" }
 allow_addresses = ["10.0.0.0/8"]
+[mcp.login]
+url = "https://behind.example/x"
+auth = { client_id = "${V_CLIENT:-me}", client_secret = "secret:EIGHT", issuer = "https://issuer.example" }
 [hub.tools]
 url = "https://hub.example/tools"
 headers = { Authorization = "{secret:THREE}" }
@@ -146,6 +149,15 @@ vendor = "openai"
 model = "m"
 base_url = "https://model.example/v1"
 key = "secret:FOUR"
+[serve]
+audit = "/nowhere/audit.jsonl"
+[serve.tls]
+certificate = "../cert.pem"
+key = "../key.pem"
+[serve.oauth]
+resource = "https://tools.example/mcp"
+issuer = "https://logins.example"
+allow_addresses = ["172.16.0.0/12"]
 [[serve.token]]
 secret = "secret:FIVE"
 [[tool]]
@@ -179,6 +191,7 @@ THREE = { env = "V_THREE" }
 FOUR = { env = "V_FOUR" }
 FIVE = { env = "V_FIVE" }
 SEVEN = { env = "V_SEVEN" }
+EIGHT = { env = "V_EIGHT" }
 "#,
     )
     .file(
@@ -210,6 +223,15 @@ SEVEN = { env = "V_SEVEN" }
         "sends requests to: https://model.example/v1",
         "V_FOUR",
         "V_FIVE",
+        "the login of MCP server `login` (toolcrib.toml:",
+        "sends requests to: https://issuer.example",
+        "receives from your environment: V_CLIENT, V_EIGHT",
+        "adds lines to the file: /nowhere/audit.jsonl",
+        "/cert.pem",
+        "reads the file: ",
+        "/key.pem",
+        "sends requests to: https://logins.example",
+        "172.16.0.0/12",
         "starts: bin/uvx thing",
         "not pinned: thing",
         "SIX",
