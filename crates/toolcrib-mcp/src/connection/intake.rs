@@ -272,17 +272,9 @@ impl Intake {
         if !envelope.is_of_version() || is_no_id {
             return self.junk(bytes);
         }
-        if has_more_values(MOST_VALUES, bytes) {
-            return match id.filter(|id| is_answer && only.is_none_or(|only| only == *id)) {
-                Some(id) => {
-                    self.fault(id, format!("it contains more than {MOST_VALUES} values"));
-                    self.unasked()
-                }
-                None => self.junk(bytes),
-            };
-        }
         // A response is checked where it is read, with its parts.
-        if !(is_answer && id.is_some()) && is_expanded(bytes) {
+        let is_response = is_answer && id.is_some();
+        if !is_response && (has_more_values(MOST_VALUES, bytes) || is_expanded(bytes)) {
             return self.junk(bytes);
         }
         self.state().junk = 0;

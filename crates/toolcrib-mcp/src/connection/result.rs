@@ -10,7 +10,10 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{__internal::PlainJson, ContentBlock, ToolOutput};
+use toolcrib_core::{
+    __internal::{MOST_VALUES, PlainJson, has_more_values},
+    ContentBlock, ToolOutput,
+};
 
 use super::{
     CallAnswer, Hints, Page, RemoteTool, RequestError,
@@ -68,8 +71,16 @@ struct RawPage<'a> {
     ttl_ms: Option<&'a RawValue>,
 }
 
-/// The result in a response. `T` contains no arbitrary JSON, or unread one.
+/// The result in a response, of a limited number of values.
 fn result<'a, T: Deserialize<'a>>(response: &'a [u8]) -> Result<T, RequestError> {
+    if has_more_values(MOST_VALUES, response) {
+        return Err(malformed(&format!("it contains more than {MOST_VALUES} values")));
+    }
+    unlimited(response)
+}
+
+/// The result in a response. `T` contains no arbitrary JSON, or unread one.
+fn unlimited<'a, T: Deserialize<'a>>(response: &'a [u8]) -> Result<T, RequestError> {
     let response = serde_json::from_slice(response).map_err(|error| unreadable(&error))?;
     match response {
         Response { error: Some(refusal), .. } => Err(refusal.into()),
@@ -90,7 +101,8 @@ pub(super) fn nothing(response: &[u8]) -> Result<(), RequestError> {
 
 /// A page of a list of tools. All entries are kept, valid or not.
 pub(super) fn page(response: &[u8]) -> Result<Page, RequestError> {
-    let RawPage { tools, next_cursor, ttl_ms } = result(response)?;
+    // Its parts have limits of their own.
+    let RawPage { tools, next_cursor, ttl_ms } = unlimited(response)?;
     Ok(Page {
         bytes: tools.iter().map(|tool| tool.get().len()).sum(),
         tools: tools.into_iter().map(tool).collect(),
