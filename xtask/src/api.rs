@@ -54,8 +54,12 @@ fn list(workspace: &Workspace) -> Result<String, Problem> {
         cargo.env("RUSTDOC_OF_API", chosen);
     }
     cargo.env("RUSTDOC", &rustdoc);
-    cargo.env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json");
-    run(&mut cargo, "mend what rustdoc reports above")?;
+    // Its lints are those of the pages, so that one run checks the documentation too.
+    let mut flags = env::var("RUSTDOCFLAGS").unwrap_or_default();
+    flags.push_str(" -D warnings -Zunstable-options --output-format=json");
+    cargo.env("RUSTDOCFLAGS", flags.trim());
+    let help = "fix the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the pages";
+    run(&mut cargo, help)?;
     let mut all = Vec::new();
     for name in workspace.crates()? {
         if INTERNAL.contains(&name.as_str()) {

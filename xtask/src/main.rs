@@ -38,8 +38,8 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, DOCS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
-        PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
+        COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES,
+        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
     },
     workspace::Workspace,
 };
@@ -64,8 +64,8 @@ Commands:
             proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  docs      the API documentation, without warnings, and the public API
-  api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
+  api       the API documentation, without warnings, and the public API, compared with
+            docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy
   frameworks
@@ -98,7 +98,6 @@ fn main() -> ExitCode {
         ["conformance", "--bless"] => BLESS_CONFORMANCE,
         ["harm"] => HARM,
         ["attacks"] => ATTACKS,
-        ["docs"] => DOCS,
         ["book"] => BOOK,
         ["api"] => API,
         ["api", "--bless"] => BLESS_API,

@@ -53,8 +53,7 @@ const PACKAGES: Step = Step { name: "packages", check: package::build };
 const PACKAGES_MUSL: Step = Step { name: "packages", check: package::build_musl };
 const LICENSES: Step = Step { name: "licenses", check: package::write_licenses };
 const CRATES: Step = Step { name: "crates", check: publishable };
-const API_DOCS: Step = Step { name: "documentation", check: documentation };
-const PUBLIC_API: Step = Step { name: "public API", check: api::check };
+const PUBLIC_API: Step = Step { name: "docs, public API", check: api::check };
 const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
@@ -82,7 +81,6 @@ pub(crate) const TEST: &[Step] = &[
     CLIPPY_AND_INSTALLS,
     TESTS,
     HARM_LISTED,
-    API_DOCS,
     PUBLIC_API,
     SMALL_EXAMPLES,
     SUPPORT_DESK,
@@ -97,7 +95,6 @@ pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MA
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
-pub(crate) const DOCS: &[Step] = &[API_DOCS, PUBLIC_API];
 pub(crate) const API: &[Step] = &[PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];
 pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
@@ -285,16 +282,4 @@ fn portable(workspace: &Workspace) -> Result<(), Problem> {
     let packages = crates.into_iter().flat_map(|name| ["--package", name]);
     let args: Vec<_> = ["test", "--lib", "--tests"].into_iter().chain(packages).collect();
     run_tests(cargo(&args), workspace)
-}
-
-fn documentation(workspace: &Workspace) -> Result<(), Problem> {
-    let mut flags = env::var("RUSTDOCFLAGS").unwrap_or_default();
-    flags.push_str(" -D warnings");
-    run_program(
-        workspace
-            .cargo(["doc", "--workspace", "--no-deps", "--all-features"])
-            .env("RUSTDOCFLAGS", flags.trim()),
-        "fix the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the \
-         pages",
-    )
 }
