@@ -207,7 +207,7 @@ impl<'de> Visitor<'de> for Plain<'_> {
 /// Reads JSON, of at most so many levels, without keeping it.
 ///
 /// # Errors
-/// Also for texts and numbers that are no data, such as half a surrogate pair (`"\ud83d"`) or an infinite
+/// Also for texts and numbers that are not data, such as half a surrogate pair (`"\ud83d"`) or an infinite
 /// number (`1e999`). Of the category [`Data`](serde_json::error::Category::Data) for a refused key, and for
 /// too many levels.
 pub fn scan_json(

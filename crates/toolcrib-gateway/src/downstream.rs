@@ -115,7 +115,7 @@ pub(super) enum Route {
     None,
     /// By requests in its session.
     Session(Connection, Outgoing),
-    /// By requests in its session, outside of its own requests.
+    /// By requests in its session, outside of requests of the client.
     Outside(Connection, Outgoing),
     /// By the next round of its request.
     Rounds(mpsc::Sender<Ask>),
