@@ -10,6 +10,7 @@ use crate::{
     capabilities::Capabilities,
     depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
+    mcp_names::{is_mcp_name, is_mcp_origin, is_mcp_toolset},
     name::{InvalidToolNameError, ToolName},
 };
 
@@ -413,25 +414,18 @@ impl ToolDefinition {
     /// these.
     pub fn false_origin(&self) -> Option<String> {
         const PREFIX: &str = "mcp__";
-        const ORIGIN: &str = "mcp:";
-        let begins = |text: &str, start: &str| {
-            text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
-        };
-        // `mcp.resources`, `mcp.roots` and similar are those of requests.
-        let is_toolset =
-            |toolset: &str| toolset.eq_ignore_ascii_case("mcp") || begins(toolset, "mcp.");
         let is_of = |server: &str| {
             let tool = self.name.strip_prefix(PREFIX).and_then(|name| name.strip_prefix(server));
             tool.is_some_and(|tool| tool.starts_with("__"))
         };
         let claim = match self.mcp_server() {
-            _ if begins(&self.name, PREFIX) && !self.mcp_server().is_some_and(is_of) => {
+            _ if is_mcp_name(&self.name) && !self.mcp_server().is_some_and(is_of) => {
                 format!("its name begins with `{}`", self.name.get(..PREFIX.len())?)
             }
-            None if self.toolset().is_some_and(is_toolset) => {
+            None if self.toolset().is_some_and(is_mcp_toolset) => {
                 format!("its toolset is `{}`", self.toolset()?)
             }
-            None if begins(&self.origin, ORIGIN) => format!("its origin is `{}`", self.origin),
+            None if is_mcp_origin(&self.origin) => format!("its origin is `{}`", self.origin),
             _ => return None,
         };
         Some(match self.mcp_server() {

@@ -44,6 +44,7 @@ mod json;
 mod kv;
 mod lanes;
 mod listing_info;
+mod mcp_names;
 mod menu;
 mod message;
 mod middleware;
@@ -191,6 +192,7 @@ pub mod __internal {
         json::{
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
         },
+        mcp_names::{is_mcp_name, is_mcp_toolset},
         panic_text::panic_text,
         policy::BoundPolicy,
         progress_pace::ProgressPace,

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
-use toolcrib_core::{Digest, Menu, Tool};
+use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, Tool};
 use toolcrib_engine::TurnError;
 
 use super::{
@@ -62,8 +62,7 @@ impl ShownNames {
             let rest = known.strip_prefix(&*prefix_of(server))?;
             // A name may not say that the tool is another server's.
             let name = format!("{prefix}{rest}");
-            let is_claim = is_of_servers(&name) && !is_of_servers(prefix);
-            (!is_claim).then_some(Cow::Owned(name))
+            (!is_mcp_name(&name)).then_some(Cow::Owned(name))
         });
         name.unwrap_or(Cow::Borrowed(known))
     }
@@ -114,11 +113,6 @@ fn looks_cut(name: &str) -> bool {
     name.rsplit_once('_').is_some_and(|(_, end)| {
         end.len() == DIGITS && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
-}
-
-/// Whether a name begins like those of servers, in any case.
-fn is_of_servers(name: &str) -> bool {
-    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("mcp__"))
 }
 
 /// The prefix of the known names of a server's tools.

@@ -4,15 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Problems, Spot};
+use toolcrib_core::__internal::{is_mcp_name, is_mcp_toolset};
 use toolcrib_engine::SKILL_TOOLS;
 
-use super::{
-    located::is_declared,
-    mcp::files::McpFiles,
-    names::Names,
-    part::Part,
-    remote::{REMOTE, is_remote, is_remote_toolset},
-};
+use super::{located::is_declared, mcp::files::McpFiles, names::Names, part::Part, remote::REMOTE};
 use crate::config::{HubSection, McpSection, ProjectFile};
 
 /// Records grants of unknown things, and duplicate ids.
@@ -88,7 +83,7 @@ pub(crate) fn report_captured_names(parts: &[Part], problems: &Problems) {
                 })
                 .chain(SKILL_TOOLS.into_iter().chain(ARTIFACT_TOOLS).chain([REMOTE]).map(Arc::from))
                 .find(|name: &Arc<str>| name.starts_with(&*prefix));
-            let Some(taken) = taken.filter(|_| !is_remote(&prefix)) else { continue };
+            let Some(taken) = taken.filter(|_| !is_mcp_name(&prefix)) else { continue };
             let message = format!(
                 "`{taken}` begins with the prefix `{prefix}` of the hub `{}` and does not belong \
                  to the plugin `{plugin}`",
@@ -108,23 +103,23 @@ pub(crate) fn report_false_origins(parts: &[Part], problems: &Problems) {
     for part in parts {
         for tool in &part.declared.tools {
             let Some(name) = &tool.name else { continue };
-            if is_remote(name.value.as_str()) {
+            if is_mcp_name(name.value.as_str()) {
                 problems.push(Diagnostic::error(&name.at, &*names).help("rename the tool"));
             }
             let declared = tool.declaration.toolset.as_deref();
-            if let Some(reserved) = declared.filter(|name| is_remote_toolset(name)) {
+            if let Some(reserved) = declared.filter(|name| is_mcp_toolset(name)) {
                 let help = format!("give `{}` another toolset", name.value);
                 problems.push(Diagnostic::error(&name.at, toolset(reserved)).help(help));
             }
         }
         for hub in &part.declared.hubs {
-            if is_remote(&hub.prefix()) {
+            if is_mcp_name(&hub.prefix()) {
                 let at = hub.prefix_place().unwrap_or(&hub.name.at);
                 let help = part.plugin_id().map_or("hub", |plugin| plugin);
                 let help = format!("write another prefix, such as prefix = \"{help}_\"");
                 problems.push(Diagnostic::error(at, &*names).help(help));
             }
-            if is_remote_toolset(&hub.name.value) {
+            if is_mcp_toolset(&hub.name.value) {
                 let help = "rename the hub; its name is the toolset of its tools";
                 problems.push(Diagnostic::error(&hub.name.at, toolset(&hub.name.value)).help(help));
             }

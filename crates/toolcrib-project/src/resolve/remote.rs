@@ -18,11 +18,6 @@ pub(super) const REMOTE_TOOLSETS: [&str; 6] = [
     "mcp.sampling",
 ];
 
-/// Whether a toolset is one of servers, ignoring case.
-pub(super) fn is_remote_toolset(name: &str) -> bool {
-    REMOTE_TOOLSETS.iter().any(|toolset| toolset.eq_ignore_ascii_case(name))
-}
-
 /// The server and the tool of a name or pattern that contains both.
 pub(super) fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
     let (server, tool) = name.strip_prefix(REMOTE)?.split_once(BETWEEN)?;
@@ -32,11 +27,6 @@ pub(super) fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
 /// The prefix of the tool names of an MCP server.
 pub(super) fn remote_prefix(server: &str) -> String {
     format!("{REMOTE}{server}{BETWEEN}")
-}
-
-/// Whether a name or prefix begins like tools of MCP servers, ignoring case.
-pub(super) fn is_remote(name: &str) -> bool {
-    name.get(..REMOTE.len()).is_some_and(|start| start.eq_ignore_ascii_case(REMOTE))
 }
 
 /// Whether a pattern may match a name with this prefix.
