@@ -62,8 +62,8 @@ pub trait ClientPort: Send + Sync + 'static {
     /// several clients have calls cannot tell whose call a request of the server belongs to.
     fn key(&self) -> usize;
 
-    /// Metadata of the request that the call answers, such as `traceparent`, for the server.
-    /// Default: none.
+    /// Metadata of the request that the call answers, such as `traceparent`, for the server: all of it is
+    /// passed on. Default: none.
     fn meta(&self) -> Option<&Map<String, Value>> {
         None
     }

@@ -21,7 +21,7 @@ use super::{
     access::Caller,
     call, changes, completion,
     connection::Connection,
-    downstream::{Ask, Downstream, LogLevel, Route},
+    downstream::{Ask, Downstream, LogLevel, Route, is_of_protocol},
     events::EventStream,
     list, logging,
     message::{Request, no_method},
@@ -185,7 +185,7 @@ impl Exchange {
     }
 
     /// The client, for the servers that this request reaches.
-    fn client(&self, meta: Map<String, Value>, abilities: ClientAbilities) -> Downstream {
+    fn client(&self, mut meta: Map<String, Value>, abilities: ClientAbilities) -> Downstream {
         let (key, log, route) = match (&self.era, &self.asks, &self.connection) {
             (Era::Session(session), _, Some(connection)) => {
                 let route = Route::Session(connection.clone(), self.client.clone());
@@ -200,6 +200,8 @@ impl Exchange {
         };
         let redactor = self.serving.gateway.config.engine.redactor().clone();
         let client = Some(self.client.clone());
+        // The rest is about the client's own connection.
+        meta.retain(|key, _| key != "progressToken" && !is_of_protocol(key));
         Downstream { key, abilities, meta, redactor, log, client, route }
     }
 

@@ -24,11 +24,12 @@ pub(super) async fn refuse(batch: &Batch<'_>, tool: &Tool, call: &mut Call) -> R
     let declared = &tool.capabilities().secrets;
     validate::as_json(tool, call)?;
     let Ok(args) = &mut call.args else { return Ok(()) };
-    let (bytes, redactor, passed) = (text_bytes(args), redactor.clone(), mem::take(args));
-    let meta = batch.client.filter(|_| tool.mcp_server().is_some()).and_then(|client| {
-        // A server receives the client's metadata with the call.
-        client.meta().filter(|meta| !meta.is_empty()).map(|meta| Value::Object(meta.clone()))
-    });
+    let (redactor, passed) = (redactor.clone(), mem::take(args));
+    // A server receives the client's metadata with the call.
+    let client = batch.client.filter(|_| tool.mcp_server().is_some());
+    let meta = client.and_then(|client| client.meta()).filter(|meta| !meta.is_empty());
+    let meta = meta.map(|meta| Value::Object(meta.clone()));
+    let bytes = text_bytes(&passed) + meta.as_ref().map_or(0, text_bytes);
     let work = move || {
         let mut held = redactor.names_in(&passed);
         held.extend(meta.iter().flat_map(|meta| redactor.names_in(meta)));

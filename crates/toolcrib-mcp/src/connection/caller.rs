@@ -34,7 +34,7 @@ impl Caller {
         server: Arc<str>,
         over: CancellationToken,
     ) -> Self {
-        let meta = client.meta().map(passed_on).filter(|meta| !meta.is_empty()).map(Arc::new);
+        let meta = client.meta().filter(|meta| !meta.is_empty()).cloned().map(Arc::new);
         let log_level = client.log_level();
         Self { client, server, meta, log_level, requests: Arc::default(), over }
     }
@@ -131,12 +131,4 @@ impl fmt::Debug for Caller {
 /// The trace of a `traceparent`.
 fn trace(traceparent: Option<&str>) -> Option<&str> {
     traceparent?.split('-').nth(1)
-}
-
-/// Metadata that a server receives unchanged. The protocol's own fields are about one connection.
-fn passed_on(meta: &Map<String, Value>) -> Map<String, Value> {
-    const PROTOCOL: &str = "io.modelcontextprotocol/";
-    let passes = |key: &str| key != "progressToken" && !key.starts_with(PROTOCOL);
-    let passed = meta.iter().filter(|(key, _)| passes(key));
-    passed.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
