@@ -17,12 +17,11 @@ const RESERVED: &str = "$serde_json::private::";
 /// The key by which `serde_json` passes numbers to a visitor if `arbitrary_precision` is on.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// The limit of values in JSON that a server or program answers with. Each takes about 300 bytes once
-/// it is read and copied.
+/// The limit of values in JSON that a server answers with: each takes memory, whatever its text takes.
 pub const MOST_VALUES: usize = 200_000;
 
-/// Whether a text of JSON may contain more values than that, as its separators say: for readers that do
-/// not count, such as those of typed data. About 1 ns per byte.
+/// Whether a text of JSON may contain more than so many values, as its separators say: for readers that
+/// do not count, such as those of typed data.
 pub fn has_more_values(most: usize, json: &[u8]) -> bool {
     // With its separator, each value has a byte.
     if json.len() <= most {

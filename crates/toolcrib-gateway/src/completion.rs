@@ -50,9 +50,14 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
         _ => return Err(wrong()),
     };
     params.insert("ref".to_owned(), of.clone().into());
-    let (client, asks) = (server.client.clone(), params.clone());
+    // Rules on arguments judge a template like a resource. Everything that the server receives is
+    // searched for secrets.
+    let mut arguments = params.clone();
+    arguments.retain(|key, _| ["argument", "context"].contains(&key.as_str()));
+    arguments.extend(of.into_iter().filter(|(key, _)| key == "uri"));
+    let client = server.client.clone();
     let body = Body(move |cx: ToolContext| {
-        let (client, params) = (client.clone(), asks.clone());
+        let (client, params) = (client.clone(), params.clone());
         async move {
             let offers = client.offers().await?;
             if offers.capabilities.completions.is_none() {
@@ -69,11 +74,6 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
         None => tool(&server.name, "resources", resources::TOOLSET, body),
     };
     let absent = || ErrorData::invalid_params("there is nothing to complete by this name", None);
-    // Rules on arguments judge a template like a resource. Everything that the server receives is
-    // searched for secrets.
-    let sent = params.iter().filter(|(key, _)| ["argument", "context"].contains(&key.as_str()));
-    let sent = sent.map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>();
-    let arguments = of.into_iter().filter(|(key, _)| key == "uri").chain(sent).collect();
     let tool = tool.ok_or_else(absent)?;
     let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let completion = result.structured.filter(|completion| completion.get("values").is_some());

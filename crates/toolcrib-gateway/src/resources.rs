@@ -290,8 +290,8 @@ pub(super) async fn find<'a>(
     }
     let (resources, templates) =
         join(lists(servers, AssetKind::Resources), lists(servers, AssetKind::Templates)).await;
-    let lists = (&*resources.of_servers, &*templates.of_servers);
-    if let Some(server) = owner(asked, servers, requested, lists.0, lists.1) {
+    let owner = owner(asked, servers, requested, &resources.of_servers, &templates.of_servers);
+    if let Some(server) = owner {
         return found(server, requested);
     }
     let offering = servers.all.iter().zip(&resources.offers).filter(|(_, offers)| **offers);
@@ -311,8 +311,8 @@ fn owner<'a>(
     templates: &[Items],
 ) -> Option<&'a Server> {
     let with = |lists: &[Items], key: &str, fits: &dyn Fn(&str) -> bool| {
-        let mut found = servers.all.iter().zip(lists).filter(|(_, items)| has(items, key, fits));
-        found.next().map(|(server, _)| server)
+        let mut all = servers.all.iter().zip(lists);
+        all.find(|(_, items)| has(items, key, fits)).map(|(server, _)| server)
     };
     let fits = |template: &str| template == requested || fits_template(template, requested);
     with(resources, "uri", &|uri| uri == requested)

@@ -241,7 +241,7 @@ impl Asked<'_> {
         match result.code {
             None => Ok(result),
             Some(ErrorCode::Denied) => Err(absent()),
-            // A tool that is never offered is not available to anybody, and no failure.
+            // The rules never admit it: its server has not failed.
             Some(ErrorCode::NotAvailable) if !step.iteration.admits(&tool, None) => Err(absent()),
             Some(code) => Err(error(&result, code)),
         }

@@ -75,8 +75,7 @@ impl Declaration {
         Self { toolset: self.toolset.clone().or_else(|| Some(toolset.into())), ..self.clone() }
     }
 
-    /// The description of a toolset's tool: what it does, and the toolset's own description, which may be
-    /// empty.
+    /// The description of a toolset's tool: its effect, then the description of the toolset, if any.
     pub(crate) fn described(&self, does: &str) -> String {
         let about = &self.description;
         if about.is_empty() { does.to_owned() } else { format!("{does} {about}") }

@@ -119,10 +119,10 @@ impl McpClient {
         })
     }
 
-    /// The last list of its session, without asking the server.
+    /// The last list of its session, if there is one, without asking the server.
     #[doc(hidden)]
     pub fn last_assets(&self, kind: AssetKind) -> Option<Items> {
-        self.session().ok()?.last(kind)
+        self.sessions().find(&self.whose)?.last(kind)
     }
 }
 

@@ -57,14 +57,20 @@ impl Written {
         parts: Vec<Arc<RawValue>>,
     ) {
         let bytes: usize = parts.iter().map(|part| part.get().len()).sum();
+        if bytes > MOST_BYTES {
+            return;
+        }
         let mut memory = self.0.lock();
         if memory.bytes + bytes > MOST_BYTES {
             *memory = Memory::default();
         }
         memory.bytes += bytes;
-        let messages_owned = messages.iter().map(|message| (*message).clone()).collect();
-        let words_owned = words.iter().map(|word| (*word).into()).collect();
-        let entry = Entry { version, messages: messages_owned, words: words_owned, parts };
+        let entry = Entry {
+            version,
+            messages: messages.iter().map(|message| (*message).clone()).collect(),
+            words: words.iter().map(|word| (*word).into()).collect(),
+            parts,
+        };
         memory.entries.insert(place(messages), entry);
     }
 }
