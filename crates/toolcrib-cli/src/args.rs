@@ -423,8 +423,10 @@ Examples:
 Examples:
   toolcrib explain refund_duplicate_charge -p examples/support-desk --as intern
   toolcrib explain list_charges --skill shipping --json
+  toolcrib explain mcp__files__resources --as intern
 
-It lists each decision in order, and the smallest change that would reverse the outcome.")]
+It lists each decision in order, and the smallest change that would reverse the outcome. \
+TOOL may also be a prompt of an MCP server, or `mcp__SERVER__resources` for its resources.")]
     Explain(ExplainArgs),
     /// Search the tools as a model would, and explain why one is not found
     #[command(after_help = "\

@@ -18,7 +18,10 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 use toolcrib_core::{CancellationToken, ClientPort};
 use toolcrib_mcp::{
     __internal::{Notices, ServerNotice, harmless_json},
@@ -38,6 +41,9 @@ use super::{
 
 /// How long further changes are collected after the first: servers announce them in bursts.
 const SETTLE: Duration = Duration::from_millis(50);
+
+/// How many different announcements of a server are collected at most.
+const MOST_TOGETHER: usize = 256;
 
 /// Counters that change when a menu may have changed.
 #[derive(Clone, Default)]
@@ -216,15 +222,24 @@ pub(super) fn pass_on(
     });
 }
 
-/// The announcements of one server.
+/// The announcements of one server: those of [`SETTLE`] together, each change once.
 fn announcements(
     (server, notices): (Arc<str>, Notices),
 ) -> BoxStream<'static, (Arc<str>, ServerNotice)> {
     let next = async move |mut notices: Notices| {
-        let notice = notices.next().await?;
-        Some((notice, notices))
+        let mut together = vec![notices.next().await?];
+        let end = Instant::now() + SETTLE;
+        while together.len() < MOST_TOGETHER
+            && let Ok(Some(notice)) = timeout_at(end, notices.next()).await
+        {
+            if matches!(notice, ServerNotice::Log(_)) || !together.contains(&notice) {
+                together.push(notice);
+            }
+        }
+        Some((stream::iter(together), notices))
     };
-    stream::unfold(notices, next).map(move |notice| (Arc::clone(&server), notice)).boxed()
+    let all = stream::unfold(notices, next).flatten();
+    all.map(move |notice| (Arc::clone(&server), notice)).boxed()
 }
 
 /// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends, or

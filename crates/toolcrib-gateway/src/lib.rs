@@ -66,6 +66,8 @@ use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId, fence, harmless};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
 
+#[doc(hidden)]
+pub use self::servers::judged_offer;
 pub use self::{
     access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},

@@ -22,7 +22,7 @@ use super::{
 };
 
 /// The toolset by which rules name prompts.
-const TOOLSET: &str = "mcp.prompts";
+pub(super) const TOOLSET: &str = "mcp.prompts";
 
 /// The field of a block with the role of its message.
 const ROLE: &str = "role";

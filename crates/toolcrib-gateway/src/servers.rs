@@ -20,7 +20,7 @@ use toolcrib_core::{
 pub(super) use toolcrib_engine::__internal::JudgedOnly;
 use toolcrib_engine::Iteration;
 use toolcrib_mcp::{
-    __internal::{self as wire, ServerOffers},
+    __internal::{self as wire, AssetKind, ServerOffers},
     McpClient,
 };
 
@@ -28,7 +28,7 @@ use super::{
     SOURCES_WITHIN,
     exchange::Asked,
     list::refusal,
-    resources,
+    prompts, resources,
     session::{Purpose, Step},
 };
 
@@ -186,6 +186,24 @@ pub(super) fn named(
         .annotations(Annotations { read_only: true, idempotent: true, ..Annotations::default() })
         .body(body)
         .ok()
+}
+
+/// The prompt of a server with this exposed name, or its resources, in the form that rules judge; `None`
+/// if the server does not offer them.
+pub async fn judged_offer(client: &McpClient, name: &str) -> Option<Tool> {
+    let server = client.name().as_str();
+    let own = name.strip_prefix("mcp__")?.strip_prefix(server)?.strip_prefix("__")?;
+    let listed = client.assets(AssetKind::Prompts).await.unwrap_or_default();
+    let is_prompt = |item: &Map<String, Value>| {
+        let own = item.get("name").and_then(Value::as_str);
+        own.is_some_and(|own| client.exposed_name(own) == name)
+    };
+    if listed.iter().any(is_prompt) {
+        return named(server, name.to_owned(), prompts::TOOLSET, JudgedOnly);
+    }
+    let offers = client.offers().await.ok().filter(|_| own == "resources")?;
+    offers.capabilities.resources.as_ref()?;
+    tool(server, own, resources::TOOLSET, JudgedOnly)
 }
 
 /// A body that is a function.

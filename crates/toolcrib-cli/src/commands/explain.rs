@@ -1,9 +1,11 @@
-//! `toolcrib explain`: why a tool is offered or withheld.
+//! `toolcrib explain`: why a tool is offered or withheld, or a prompt or the resources of a server.
 
-use toolcrib_core::{CancellationToken, Glob, ToolName};
+use toolcrib_core::{CancellationToken, Glob, Identity, ToolName};
 use toolcrib_engine::{Iteration, Why, Withheld};
+use toolcrib_gateway::judged_offer;
+use toolcrib_project::Project;
 
-use super::{Problem, menu::with_iteration};
+use super::{ChosenModel, Problem, Purpose, engine, menu::turn_of, with_project};
 use crate::{
     args::{ExplainArgs, Global},
     exit::{self, Exit},
@@ -15,8 +17,16 @@ pub(super) async fn explain(
     args: ExplainArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    with_iteration(global, args.look, &args.situation, cancellation, |_, iteration| {
-        let why = why(iteration, &args.tool).ok_or_else(|| unknown(iteration, &args.tool))?;
+    let (model, token) = (ChosenModel::default(), cancellation.clone());
+    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
+        let mut turn = turn_of(project, &engine(project)?, &args.situation, cancellation)?;
+        let iteration = turn.iteration().await?;
+        let why = match why(&iteration, &args.tool) {
+            Some(why) => why,
+            None => of_server(project, turn.identity(), &iteration, &args.tool)
+                .await
+                .ok_or_else(|| unknown(&iteration, &args.tool))?,
+        };
         if global.json {
             output::json(&why);
         } else {
@@ -25,6 +35,21 @@ pub(super) async fn explain(
         Ok(exit::FINE)
     })
     .await
+}
+
+/// The same for a prompt of a server, or its resources, by the name that rules have for it.
+async fn of_server(
+    project: &Project,
+    identity: &Identity,
+    iteration: &Iteration,
+    name: &str,
+) -> Option<Why> {
+    for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
+        if let Some(offer) = judged_offer(&client.on_behalf_of(identity), name).await {
+            return Some(iteration.why_apart(&offer));
+        }
+    }
+    None
 }
 
 /// For an unknown name: why the source is unavailable that may have the tool.

@@ -114,3 +114,28 @@ fn a_call_at_which_a_rule_halts_is_refused_and_ends_a_run() {
     assert!(calls.iter().any(|call| call["value"] == "This ends here."), "{run}");
     assert_eq!(calls.last().unwrap()["value"], "not made: the run was ended");
 }
+
+#[test]
+fn prompts_and_resources_of_a_server_are_explained_like_tools() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/remote_notifications.py");
+    let project = Project::of(&[(
+        "toolcrib.toml",
+        &format!(
+            "policy_default = 'allow'\n\n[mcp.f]\ncommand = 'python3'\nargs = ['{script}']\n\n\
+             [[role]]\nname = 'guest'\nprincipals = ['ann']\n\n\
+             [[policy]]\neffect = 'deny'\nrole = 'guest'\ntoolset = 'mcp.*'\nreason = 'Members only.'\n"
+        ),
+    )]);
+    for name in ["mcp__f__resources", "mcp__f__one"] {
+        let (code, why) = project.json(&["explain", name]);
+        assert_eq!((code, &why["offered"]), (Some(0), &Value::from(true)), "{why}");
+        let (code, why) = project.json(&["explain", name, "--as", "ann"]);
+        assert_eq!((code, &why["offered"]), (Some(0), &Value::from(false)), "{why}");
+        let denied = why["chain"].as_array().unwrap().last().unwrap();
+        assert!(denied["text"].as_str().unwrap().ends_with("denies it: Members only."), "{why}");
+        let change = why["change"]["text"].as_str().unwrap();
+        assert_eq!(change, "to offer it: a principal without role `guest`");
+    }
+    let outcome = project.toolcrib(&["explain", "mcp__f__two"]);
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+}

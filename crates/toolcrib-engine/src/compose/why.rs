@@ -144,6 +144,11 @@ impl Withheld {
         })
     }
 
+    /// Explains a tool that personality, policy or skills withhold.
+    pub(crate) fn why_ruled(&self, tool: &Tool) -> Why {
+        self.why_hidden(&Hidden::Rules(tool.clone()))
+    }
+
     /// Explains a withheld tool.
     pub(super) fn why_hidden(&self, hidden: &Hidden) -> Why {
         let mut causes = Vec::new();

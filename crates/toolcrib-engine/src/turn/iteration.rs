@@ -250,6 +250,15 @@ impl Iteration {
             && ruling.offers()
     }
 
+    /// [`why`](Self::why) for a tool that is on no menu: whether it is [admitted](Self::admits), and the
+    /// reasons.
+    pub fn why_apart(&self, tool: &Tool) -> Why {
+        match self.admits(tool, None) {
+            true => self.withheld().why_offered(tool),
+            false => self.withheld().why_ruled(tool),
+        }
+    }
+
     /// Passes one call of a tool that is on no menu through the pipe, if it is
     /// [admitted](Self::admits); otherwise it is refused like a call of an unknown tool.
     pub async fn execute_apart(

@@ -21,6 +21,7 @@ use toolcrib_core::{
 use super::{
     Caller, RequestError, ServerNotice, Signals,
     exchange::Exchange,
+    logs::{self, Logs},
     message::{self, Request},
     pace::Pace,
     text::{Redaction, bounded, preview, tail},
@@ -34,6 +35,13 @@ use crate::{
 /// The limit of consecutive invalid messages. Some servers write a banner or a log line to the
 /// message stream; one that writes nothing else is not a server.
 const MAX_JUNK: usize = 100;
+
+/// The number of unrequested messages that are read without a delay.
+const BURST: f64 = 256.0;
+/// The rate per second beyond that. Excess messages are not dropped: their sender waits. A pipe buffers
+/// about a thousand short messages, and a response may come after them: at this rate after a quarter
+/// of a second, for a few per cent of one core.
+const PER_SECOND: f64 = 5_000.0;
 
 /// The limit of the server's unanswered requests; a real one has one or two. Further ones are
 /// dropped, so that a server that does not read the responses fills no memory.
@@ -58,6 +66,7 @@ struct State {
     /// server needs none any more.
     owed: HashMap<String, CancellationToken>,
     pace: Pace,
+    logs: Logs,
     junk: usize,
     first_junk: String,
 }
@@ -150,7 +159,8 @@ impl Intake {
         let state = State {
             expected: HashMap::new(),
             owed: HashMap::new(),
-            pace: Pace::new(),
+            pace: Pace::new(BURST, PER_SECOND),
+            logs: Logs::new(),
             junk: 0,
             first_junk: String::new(),
         };
@@ -337,13 +347,7 @@ impl Intake {
                     self.signals.notice(ServerNotice::ResourceUpdated(uri));
                 }
             }
-            "notifications/message" => {
-                let Some(message) = params::<Value>(bytes) else { return };
-                match self.caller(only) {
-                    Ok(Some(caller)) => caller.log(message),
-                    _ => self.signals.notice(ServerNotice::Log(message)),
-                }
-            }
+            "notifications/message" => self.log(bytes, only),
             "notifications/elicitation/complete" => {
                 if let Some(completed) = params(bytes) {
                     self.signals.notice(ServerNotice::ElicitationComplete(completed));
@@ -461,6 +465,20 @@ impl Intake {
         if let Some(exchange) = self.expected(id).filter(is_subscription) {
             self.forget(id);
             exchange.settle(Err(RequestError::Lost("the server ended it".to_owned())));
+        }
+    }
+
+    /// Passes a log message on to the client that it is for.
+    fn log(&self, bytes: &[u8], only: Option<i64>) {
+        let Some(dropped) = self.state().logs.admit() else { return };
+        let Some(message) = params(bytes) else { return };
+        let message = logs::limited(message, bytes.len(), &self.redactor);
+        let caller = self.caller(only);
+        for message in (dropped > 0).then(|| logs::dropped(dropped)).into_iter().chain([message]) {
+            match &caller {
+                Ok(Some(caller)) => caller.log(message),
+                _ => self.signals.notice(ServerNotice::Log(message)),
+            }
         }
     }
 

@@ -14,6 +14,7 @@ mod handshake;
 mod http;
 mod intake;
 mod lines;
+mod logs;
 mod message;
 mod open;
 mod pace;

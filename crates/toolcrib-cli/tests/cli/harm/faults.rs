@@ -10,12 +10,21 @@ use serde_json::{Value, json};
 use crate::support::{Project, toolcrib};
 
 pub(super) fn script() -> String {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/remote_faults.py").to_owned()
+    fixture("remote_faults.py")
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/tests/cli/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A project with the server `f`, of which more is said.
 pub(super) fn project(more: &str) -> Project {
-    let script = script();
+    project_of("remote_faults.py", more)
+}
+
+/// The same with another server.
+pub(super) fn project_of(script: &str, more: &str) -> Project {
+    let script = fixture(script);
     let file = format!("[mcp.f]\ncommand = 'python3'\nargs = ['{script}']\n{more}\n");
     Project::of(&[("toolcrib.toml", &file)])
 }

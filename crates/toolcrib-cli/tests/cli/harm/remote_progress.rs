@@ -1,10 +1,14 @@
-//! A server's progress reached clients of the gateway raw, and as fast as the server wrote it.
+//! A server's progress, and its other notifications, reached clients of the gateway raw, and as fast as
+//! the server wrote them.
 
-use std::time::Instant;
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::faults::{Client, project};
+use super::faults::{Client, project, project_of};
 
 #[test]
 fn twenty_thousand_messages_in_were_as_many_out() {
@@ -51,5 +55,63 @@ fn what_a_server_says_reached_the_terminal_as_json() {
         let shown = outcome.stdout + &outcome.stderr;
         let is_obeyed = |c: char| c == '\u{202e}' || c.is_control() && c != '\n';
         assert!(shown.contains("gone") && !shown.contains(is_obeyed), "{args:?}: {shown:?}");
+    }
+}
+
+/// The parsed messages of a method.
+fn of_method(lines: &[String], method: &str) -> Vec<Value> {
+    let messages = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    messages.filter(|message| message["method"] == *method).collect()
+}
+
+#[test]
+fn twenty_thousand_log_messages_in_were_four_thousand_out() {
+    let project = project_of("remote_notifications.py", "");
+    let mut client = Client::of(&project);
+    let began = Instant::now();
+    let (_, lines) = client.call("logs");
+    let most = 256.0 + 2.0 * 100.0 * (began.elapsed().as_secs_f64() + 1.0);
+    let logs = of_method(&lines, "notifications/message");
+    assert!((logs.len() as f64) < most, "{} are more than {most}", logs.len());
+    assert_eq!(logs[0]["params"], json!({ "level": "info", "logger": "f/l", "data": "number 0" }));
+    let dropped = |log: &&Value| log["params"]["level"] == "warning";
+    let dropped = logs.iter().find(dropped).expect("the number of dropped messages");
+    let data = dropped["params"]["data"].as_str().unwrap();
+    assert!(data.ends_with("log messages were dropped: the limit is 100 per second"), "{data}");
+    assert_eq!(dropped["params"]["logger"], "f");
+}
+
+#[test]
+fn a_log_message_of_six_megabytes_passed() {
+    let project = project_of("remote_notifications.py", "");
+    let (_, lines) = Client::of(&project).call("long");
+    let logs = of_method(&lines, "notifications/message");
+    let [log] = logs.as_slice() else { panic!("{} messages", logs.len()) };
+    assert_eq!(log["params"]["level"], "warning");
+    let data = log["params"]["data"].as_str().unwrap();
+    assert!(data.starts_with(r#"{"text":"xxx"#) && data.ends_with('…'), "{data}");
+    assert!(log.to_string().len() < 5_000, "{}", log.to_string().len());
+}
+
+#[test]
+fn each_of_fifteen_thousand_changes_was_announced() {
+    let project = project_of("remote_notifications.py", "");
+    let mut client = Client::of(&project);
+    client.ask("resources/subscribe", &json!({ "uri": "test://one" }));
+    let began = Instant::now();
+    let (_, mut lines) = client.call("changes");
+    sleep(Duration::from_millis(200));
+    lines.extend(client.ask("ping", &json!({})).1);
+    // One in 50 ms.
+    let most = 20.0 * (began.elapsed().as_secs_f64() + 0.1);
+    for (method, uri) in [
+        ("notifications/resources/updated", json!("test://one")),
+        ("notifications/resources/list_changed", Value::Null),
+        ("notifications/prompts/list_changed", Value::Null),
+    ] {
+        let changes = of_method(&lines, method);
+        let count = changes.len() as f64;
+        assert!((1.0..=most).contains(&count), "{method}: {count} of at most {most}");
+        assert_eq!(changes[0]["params"]["uri"], uri);
     }
 }

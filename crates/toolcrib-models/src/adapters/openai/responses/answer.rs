@@ -34,7 +34,7 @@ const OF_ITEMS: [&str; 7] = [
     "response.refusal.",
 ];
 
-/// The common fields of all events. Most of the bytes need not be read for them.
+/// The common fields of all events.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
@@ -189,19 +189,24 @@ impl Reader for Reading {
         if data.is_empty() || data.starts_with(DONE) {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_str(data).map_err(failure::unreadable)?;
-        let kind = event.kind.as_deref().unwrap_or(&frame.event);
+        // The name of an event repeats its type. Without a known name, the data is read for the type
+        // first, which costs as much as reading all fields.
+        let event: Option<Event<'_>> = match is_of_item(&frame.event) || is_end(&frame.event) {
+            true => None,
+            false => Some(serde_json::from_str(data).map_err(failure::unreadable)?),
+        };
+        let kind = event.as_ref().and_then(|event| event.kind.as_deref()).unwrap_or(&frame.event);
         match kind {
-            "response.completed" | "response.incomplete" | "response.failed" => {
+            _ if is_end(kind) => {
                 let OfAnswer { response } =
                     serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.end(kind, response, answer)?;
             }
             "error" => return Err(failure::in_stream_text(data, refusal::in_stream)),
-            "" if !event.error.is_null() => {
+            "" if event.as_ref().is_some_and(|event| !event.error.is_null()) => {
                 return Err(failure::in_stream_text(data, refusal::in_stream));
             }
-            _ if OF_ITEMS.iter().any(|group| kind.starts_with(group)) => {
+            _ if is_of_item(kind) => {
                 let event: OfItem = serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.item(kind, &event, answer);
             }
@@ -209,6 +214,14 @@ impl Reader for Reading {
         }
         Ok(())
     }
+}
+
+fn is_of_item(kind: &str) -> bool {
+    OF_ITEMS.iter().any(|group| kind.starts_with(group))
+}
+
+fn is_end(kind: &str) -> bool {
+    matches!(kind, "response.completed" | "response.incomplete" | "response.failed")
 }
 
 impl Counts {
