@@ -104,10 +104,19 @@ impl Document {
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let column = match offset <= self.text.len() {
-            true => 1 + self.begun_before(offset).saturating_sub(self.begun_before(start)),
+            true => 1 + self.begun_between(start, offset),
             false => 1,
         };
         Spot { file: Arc::clone(&self.file), line, column }
+    }
+
+    /// How many characters begin between two offsets, of which the first begins a line.
+    fn begun_between(&self, start: usize, end: usize) -> usize {
+        // Few lines are longer.
+        match end - start <= COUNT_BYTES {
+            true => begun_in(self.text.as_bytes().get(start..end).unwrap_or_default()),
+            false => self.begun_before(end).saturating_sub(self.begun_before(start)),
+        }
     }
 
     /// How many characters begin before an offset.
