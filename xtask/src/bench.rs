@@ -6,6 +6,7 @@ use std::{fs, process::Stdio};
 use crate::{
     counts::cpus,
     gateways,
+    package::{self, Target},
     problem::Problem,
     workspace::{Workspace, output, run as run_program},
 };
@@ -49,20 +50,15 @@ const RELEASED: [&str; 2] = ["--profile", "dist"];
 
 /// The gateway: our programs in the release profile, and third-party ones.
 pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
-    let programs = [("toolcrib-cli", "toolcrib"), ("toolcrib-testbed", "chaos-mcp")];
-    for (package, program) in programs {
-        run_program(
-            workspace.cargo(["build", "--package", package, "--bin", program]).args(RELEASED),
-            "fix the compiler errors above",
-        )?;
-    }
-    let built = workspace.target().join("dist");
+    let program = package::compile(workspace, &Target::here()?)?;
+    let chaos = ["build", "--package", "toolcrib-testbed", "--bin", "chaos-mcp"];
+    run_program(workspace.cargo(chaos).args(RELEASED), "fix the compiler errors above")?;
     let mut cargo = workspace.cargo(["bench", "--quiet", "--package", "toolcrib-benches"]);
     cargo
         .args(["--bench", "gateway"])
         .args(RELEASED)
-        .env(PROGRAM, built.join("toolcrib"))
-        .env(CHAOS, built.join("chaos-mcp"))
+        .env(PROGRAM, program)
+        .env(CHAOS, workspace.target().join("dist").join("chaos-mcp"))
         .env(GATEWAYS, gateways::folder(workspace))
         // It prints its progress.
         .stderr(Stdio::inherit());

@@ -122,7 +122,7 @@ pub(crate) const FULL: &[Step] = &[
     PACKAGES,
 ];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
-pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
+pub(crate) const BENCH_GATEWAY: &[Step] = &[PACKAGE_TOOLS, GATEWAYS, GATEWAY_FIGURES];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];
 pub(crate) const SEARCH_CHOOSE: &[Step] = &[SEARCH_DATA, SEARCH_WEIGHTS];
 

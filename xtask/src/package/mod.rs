@@ -5,6 +5,7 @@ mod archive;
 mod licenses;
 mod npm;
 mod page;
+mod profile;
 mod symbols;
 mod target;
 mod trial;
@@ -13,6 +14,7 @@ mod wheel;
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
+    process::Command,
     time::Instant,
 };
 
@@ -27,6 +29,9 @@ use crate::{
 
 /// The tools that build packages, in exact versions, with the digest of each file.
 const REQUIREMENTS: &str = "xtask/package/requirements.txt";
+
+/// The linker's script for the order of code.
+const ORDER: &str = "xtask/package/order.ld";
 
 /// The maximum size of a wheel.
 const MAX_WHEEL: u64 = 15 * 1024 * 1024;
@@ -107,23 +112,38 @@ fn build_for(workspace: &Workspace, target: &Target) -> Result<(), Problem> {
     trial.npm(&npm)
 }
 
-/// Compiles the program as it is released.
-fn compile(workspace: &Workspace, target: &Target) -> Result<PathBuf, Problem> {
-    // Against an old C library, whatever this machine has.
+/// Compiles the program as it is released: for what its users do, and against an old C library, whatever
+/// this machine has.
+pub(crate) fn compile(workspace: &Workspace, target: &Target) -> Result<PathBuf, Problem> {
+    let profile = profile::measure(workspace, target)?;
+    let mut flags = vec![format!("-Cprofile-use={}", profile.display())];
+    if target.uses_zig() {
+        flags.push(format!("-Clink-arg=-Wl,-T,{}", workspace.root().join(ORDER).display()));
+    }
+    run(
+        &mut cargo(workspace, target, &flags)?,
+        "if the target is missing, `rustup target add` it; the program must compile without a newer C \
+         library than that of its wheel",
+    )?;
+    let program = workspace.target().join(target.triple).join("dist").join("toolcrib");
+    if target.uses_zig() {
+        profile::check(workspace, &program)?;
+    }
+    Ok(program)
+}
+
+/// A build of the program with these flags of the compiler.
+fn cargo(workspace: &Workspace, target: &Target, flags: &[String]) -> Result<Command, Problem> {
     let command = if target.uses_zig() { "zigbuild" } else { "build" };
-    let triple = target.triple_of_build();
     let mut cargo = workspace.cargo([command, "--locked", "--profile", "dist"]);
-    cargo.args(["--package", "toolcrib-cli", "--bin", "toolcrib", "--target", &triple]);
+    cargo.args(["--package", "toolcrib-cli", "--bin", "toolcrib"]);
+    cargo.args(["--target", &target.triple_of_build()]);
     let bin = tools(workspace).join("venv").join("bin");
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([bin].into_iter().chain(env::split_paths(&path)));
     let path = path.map_err(|error| Problem::new(error.to_string(), "remove it from the PATH"))?;
-    run(
-        cargo.env("PATH", path),
-        "if the target is missing, `rustup target add` it; the program must compile without a newer C \
-         library than that of its wheel",
-    )?;
-    Ok(workspace.target().join(target.triple).join("dist").join("toolcrib"))
+    cargo.env("PATH", path).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    Ok(cargo)
 }
 
 /// Writes completions, manual pages and licenses.
