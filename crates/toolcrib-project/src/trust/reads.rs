@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::Read as _,
+    io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use toolcrib_core::Digest;
+use toolcrib_core::{Digest, DigestHasher};
 
 use super::Owned;
 use crate::{
@@ -57,8 +57,10 @@ impl Reads {
     /// Records the bytes of a program by its resolved path. A too large one is recorded by its size
     /// and its time of change, an unreadable one by that time alone.
     pub(crate) fn program(&self, path: &Path) {
-        let (digest, owner) = match read(path, MAX_SEED) {
-            Ok((bytes, owner)) => (Digest::of(bytes), Some(owner)),
+        // In pieces: a program may have many megabytes, and servers start with it.
+        let mut hasher = DigestHasher::new();
+        let (digest, owner) = match copy(path, MAX_SEED, &mut hasher) {
+            Ok(owner) => (hasher.finish(), Some(owner)),
             Err(_) => {
                 let stamp = path.metadata().map(|found| {
                     (found.len(), found.mtime(), found.mtime_nsec(), found.uid(), found.mode())
@@ -125,12 +127,17 @@ impl Reads {
 /// The bytes of a regular file by its resolved path, with the owner and the mode of the opened
 /// file.
 fn read(path: &Path, limit: u64) -> Result<(Vec<u8>, (u32, u32)), FileError> {
+    let mut bytes = Vec::new();
+    let owner = copy(path, limit, &mut bytes)?;
+    Ok((bytes, owner))
+}
+
+/// The same into a writer.
+fn copy(path: &Path, limit: u64, to: &mut impl io::Write) -> Result<(u32, u32), FileError> {
     let file = open_file(path)?;
     let found = file.metadata().map_err(FileError::Unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
-    if bytes.len() as u64 > limit {
+    if io::copy(&mut file.take(limit + 1), to).map_err(FileError::Unreadable)? > limit {
         return Err(FileError::TooLarge { limit });
     }
-    Ok((bytes, (found.uid(), found.mode())))
+    Ok((found.uid(), found.mode()))
 }
