@@ -343,7 +343,7 @@ pub(super) use publish_checked as publish;
 
 /// The same without help of the system: another program may take the name in the moment between the
 /// check and the renaming.
-fn publish_checked(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
+pub(super) fn publish_checked(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
     match to.0.symlink_metadata(to.1) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => from.0.rename(from.1, to.0, to.1),
         Err(error) => Err(error),
