@@ -2,10 +2,11 @@
 //! again as the host.
 
 use std::{
-    env, fs,
+    env, fs, io,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::Path,
     process::{Command, Output, Stdio},
+    thread::sleep,
     time::Duration,
 };
 
@@ -158,7 +159,16 @@ fn rerun(role: &str, before: &str) -> Command {
 }
 
 pub(crate) fn succeeds(command: &mut Command) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let output = loop {
+        match command.output() {
+            // A process that another test has just forked still has the copied program open for writing.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                sleep(Duration::from_millis(10));
+            }
+            output => break output.unwrap(),
+        }
+    };
+    let Output { status, stdout, stderr } = output;
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{stdout}\n{stderr}");
     // Where nothing was run, nothing was tested.
