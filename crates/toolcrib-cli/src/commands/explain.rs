@@ -5,7 +5,7 @@ use toolcrib_engine::{Iteration, Why, Withheld};
 use toolcrib_gateway::judged_offer;
 use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, Purpose, engine, menu::turn_of, with_project};
+use super::{Problem, menu::with_iteration};
 use crate::{
     args::{ExplainArgs, Global},
     exit::{self, Exit},
@@ -17,23 +17,26 @@ pub(super) async fn explain(
     args: ExplainArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let (model, token) = (ChosenModel::default(), cancellation.clone());
-    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
-        let mut turn = turn_of(project, &engine(project)?, &args.situation, cancellation)?;
-        let iteration = turn.iteration().await?;
-        let why = match why(&iteration, &args.tool) {
-            Some(why) => why,
-            None => of_server(project, turn.identity(), &iteration, &args.tool)
-                .await
-                .ok_or_else(|| unknown(&iteration, &args.tool))?,
-        };
-        if global.json {
-            output::json(&why);
-        } else {
-            output::why(&why);
-        }
-        Ok(exit::FINE)
-    })
+    with_iteration(
+        global,
+        args.look,
+        &args.situation,
+        cancellation,
+        async |project, identity, iteration| {
+            let why = match why(iteration, &args.tool) {
+                Some(why) => why,
+                None => of_server(project, identity, iteration, &args.tool)
+                    .await
+                    .ok_or_else(|| unknown(iteration, &args.tool))?,
+            };
+            if global.json {
+                output::json(&why);
+            } else {
+                output::why(&why);
+            }
+            Ok(exit::FINE)
+        },
+    )
     .await
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn find(
     args: FindArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    with_iteration(global, args.look, &args.situation, cancellation, |_, iteration| {
+    with_iteration(global, args.look, &args.situation, cancellation, async |_, _, iteration| {
         show(global, &args, iteration)
     })
     .await

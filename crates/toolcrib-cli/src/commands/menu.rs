@@ -1,6 +1,6 @@
 //! `toolcrib menu`: the tools that the model would see.
 
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_engine::{Engine, Iteration, Turn};
 use toolcrib_project::Project;
 
@@ -16,15 +16,21 @@ pub(super) async fn menu(
     args: MenuArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    with_iteration(global, args.look, &args.situation, cancellation, |project, iteration| {
-        output::unmatched(project);
-        if global.json {
-            output::json(&MenuJson::new(iteration, project, args.why));
-        } else {
-            output::menu(iteration, args.why || global.verbose, global.verbose);
-        }
-        Ok(exit::FINE)
-    })
+    with_iteration(
+        global,
+        args.look,
+        &args.situation,
+        cancellation,
+        async |project, _, iteration| {
+            output::unmatched(project);
+            if global.json {
+                output::json(&MenuJson::new(iteration, project, args.why));
+            } else {
+                output::menu(iteration, args.why || global.verbose, global.verbose);
+            }
+            Ok(exit::FINE)
+        },
+    )
     .await
 }
 
@@ -34,12 +40,13 @@ pub(super) async fn with_iteration(
     look: Look,
     situation: &Situation,
     cancellation: CancellationToken,
-    show: impl FnOnce(&Project, &Iteration) -> Result<Exit, Problem>,
+    show: impl AsyncFnOnce(&Project, &Identity, &Iteration) -> Result<Exit, Problem>,
 ) -> Result<Exit, Problem> {
     let (model, token) = (ChosenModel::default(), cancellation.clone());
     with_project(global, Purpose::Look(look), model, &token, async |project| {
         let mut turn = turn_of(project, &engine(project)?, situation, cancellation)?;
-        show(project, &turn.iteration().await?)
+        let iteration = turn.iteration().await?;
+        show(project, turn.identity(), &iteration).await
     })
     .await
 }
