@@ -6,6 +6,7 @@ PROGRAM is the program, built to count what it runs. EXAMPLES is the folder of t
 empty. Prints nothing unless an answer is wrong.
 """
 
+import atexit
 import http.client
 import http.server
 import json
@@ -40,6 +41,8 @@ def served(state, *args):
         [PROGRAM, "serve", "--http", "127.0.0.1:0", "--state", str(state), *args],
         cwd=FOLDER, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
+    # Also if an answer is wrong.
+    atexit.register(process.kill)
     for line in process.stderr:
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         if found:
