@@ -1,6 +1,6 @@
 //! The public API as a text file, which the repository keeps, so that a change of it is seen.
 
-use std::{collections::BTreeSet, env, fs};
+use std::{collections::BTreeSet, env, fs, process::Command};
 
 use tinyjson::JsonValue;
 
@@ -16,6 +16,48 @@ const FILE: &str = "docs/internal/public-api.txt";
 const INTERNAL: [&str; 2] = ["toolcrib-cli", "toolcrib-config"];
 /// The most names in the root of the facade.
 const MAX_ROOT: usize = 40;
+
+/// Makes rustdoc write each crate's API as JSON, with the lints of its pages, before it tests the
+/// examples in the documentation. `cargo doc` would compile all dependencies once more.
+const RUSTDOC: &str = r#"#!/bin/sh
+set -e
+pages() {
+    count=$#
+    while [ "$count" -gt 0 ]; do
+        arg=$1; shift; count=$((count - 1))
+        case $arg in
+            --test) ;;
+            --test-run-directory) shift; count=$((count - 1)) ;;
+            *) set -- "$@" "$arg" ;;
+        esac
+    done
+    # Only here may its unstable output be used.
+    RUSTC_BOOTSTRAP=1 "$RUSTDOC_OF_API" "$@" --out-dir "$API_PAGES" -D warnings \
+        -Zunstable-options --output-format=json
+}
+case " $* " in *" --test "*) pages "$@" ;; esac
+[ -n "$ONLY_PAGES" ] || exec "$RUSTDOC_OF_API" "$@"
+"#;
+
+/// Makes a `cargo test` write the files that [`check`] reads.
+pub(crate) fn with_pages(cargo: &mut Command, workspace: &Workspace) -> Result<(), Problem> {
+    let script = workspace.target().join("rustdoc-json.sh");
+    fs::write(&script, RUSTDOC).map_err(|error| unreadable(&script, &error))?;
+    run(workspace.program("chmod").arg("+x").arg(&script), "look at the permissions of `target`")?;
+    cargo
+        .env("RUSTDOC_OF_API", env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into()))
+        .env("API_PAGES", workspace.target().join("doc"))
+        .env("RUSTDOC", &script);
+    Ok(())
+}
+
+/// Writes the files.
+pub(crate) fn write_pages(workspace: &Workspace) -> Result<(), Problem> {
+    let mut cargo = workspace.cargo(["test", "--workspace", "--doc", "--quiet"]);
+    with_pages(&mut cargo, workspace)?;
+    let help = "fix the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the pages";
+    run(cargo.env("ONLY_PAGES", "yes"), help)
+}
 
 /// Fails if the API is not that of the snapshot.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
@@ -42,24 +84,6 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 fn list(workspace: &Workspace) -> Result<String, Problem> {
-    // Only rustdoc may use its unstable output. With the variable set for the compiler too, cargo
-    // would build all dependencies again.
-    let rustdoc = workspace.target().join("rustdoc-json.sh");
-    let script = "RUSTC_BOOTSTRAP=1 exec \"${RUSTDOC_OF_API:-rustdoc}\" \"$@\"";
-    fs::write(&rustdoc, format!("#!/bin/sh\n{script}\n")).map_err(|e| unreadable(&rustdoc, &e))?;
-    run(workspace.program("chmod").arg("+x").arg(&rustdoc), "look at the permissions of `target`")?;
-    let mut cargo =
-        workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features", "--quiet"]);
-    if let Some(chosen) = env::var_os("RUSTDOC") {
-        cargo.env("RUSTDOC_OF_API", chosen);
-    }
-    cargo.env("RUSTDOC", &rustdoc);
-    // Its lints are those of the pages, so that one run checks the documentation too.
-    let mut flags = env::var("RUSTDOCFLAGS").unwrap_or_default();
-    flags.push_str(" -D warnings -Zunstable-options --output-format=json");
-    cargo.env("RUSTDOCFLAGS", flags.trim());
-    let help = "fix the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the pages";
-    run(&mut cargo, help)?;
     let mut all = Vec::new();
     for name in workspace.crates()? {
         if INTERNAL.contains(&name.as_str()) {

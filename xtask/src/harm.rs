@@ -39,7 +39,7 @@ const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];
 /// Fails if a kind of fault has no test.
 pub(crate) fn check_listed(workspace: &Workspace) -> Result<(), Problem> {
     let listed = output(
-        workspace.cargo(TESTS).args(["--", "--list", "--format", "terse"]),
+        workspace.compile(TESTS).args(["--", "--list", "--format", "terse"]),
         "make the tests compile: `cargo test --workspace --no-run`",
     )?;
     let tests: BTreeSet<&str> =

@@ -88,8 +88,12 @@ Each command covers the whole workspace, stops at the first step that fails, and
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut workspace = Workspace::here();
     let steps = match words.as_slice() {
-        ["test"] => TEST,
+        ["test"] => {
+            workspace = workspace.by_clippy();
+            TEST
+        }
         ["lint"] => LINT,
         ["prose"] => PROSE,
         ["oracle"] => ORACLE,
@@ -128,5 +132,5 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if steps::run(steps, &Workspace::here()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if steps::run(steps, &workspace) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -13,7 +13,7 @@ use crate::{
 /// features it needs.
 pub(crate) fn build_programs(workspace: &Workspace) -> Result<(), Problem> {
     run(
-        &mut workspace.cargo(["build", "--workspace", "--bins", "--tests"]),
+        &mut workspace.compile(["build", "--workspace", "--bins", "--tests"]),
         "fix the compiler errors above",
     )
 }

@@ -30,7 +30,7 @@ const BOOK_BUILT: Step = Step { name: "book", check: book::build };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const PROSE_CHECK: Step = Step { name: "prose", check: prose::check };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
-const CLIPPY_AND_INSTALLS: Step = Step { name: "clippy, installs", check: clippy_and_installs };
+const COMPILED: Step = Step { name: "clippy, installs", check: compile_and_install };
 const SDKS: Step = Step { name: "vendors' SDKs", check: oracle::install };
 const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
 const POSTGRES: Step = Step { name: "PostgreSQL", check: postgres::install };
@@ -53,7 +53,9 @@ const PACKAGES: Step = Step { name: "packages", check: package::build };
 const PACKAGES_MUSL: Step = Step { name: "packages", check: package::build_musl };
 const LICENSES: Step = Step { name: "licenses", check: package::write_licenses };
 const CRATES: Step = Step { name: "crates", check: publishable };
-const PUBLIC_API: Step = Step { name: "docs, public API", check: api::check };
+const ALL_PAGES: Step = Step { name: "all pages", check: all_pages };
+const API_PAGES: Step = Step { name: "documentation", check: api::write_pages };
+const PUBLIC_API: Step = Step { name: "public API", check: api::check };
 const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
@@ -78,7 +80,7 @@ pub(crate) const TEST: &[Step] = &[
     BOOK_PAGES,
     FRAMEWORKS_PAGE,
     DEPENDENCIES,
-    CLIPPY_AND_INSTALLS,
+    COMPILED,
     TESTS,
     HARM_LISTED,
     PUBLIC_API,
@@ -95,8 +97,8 @@ pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MA
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
-pub(crate) const API: &[Step] = &[PUBLIC_API];
-pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];
+pub(crate) const API: &[Step] = &[API_PAGES, PUBLIC_API];
+pub(crate) const BLESS_API: &[Step] = &[API_PAGES, NEW_PUBLIC_API];
 pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const FRAMEWORKS: &[Step] = &[FRAMEWORKS_PAGE, OTHERS, FRAMEWORKS_RUN];
@@ -112,6 +114,7 @@ pub(crate) const FULL: &[Step] = &[
     OTHERS,
     POSTGRES,
     LONG_TESTS,
+    ALL_PAGES,
     OTLP_TESTS,
     FRAMEWORKS_RUN,
     PORTABLE_BUILD,
@@ -167,16 +170,19 @@ fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
     cargo_deny::check(workspace)
 }
 
+const CLIPPY_HELP: &str = "fix the errors above, or add `#[expect(LINT, reason = \"…\")]` if they are intended; if cargo has \
+     no `clippy`, `rustup component add clippy`";
+
 fn clippy(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
         &mut workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        "fix the errors above, or add `#[expect(LINT, reason = \"…\")]` if they are intended; \
-         if cargo has no `clippy`, `rustup component add clippy`",
+        CLIPPY_HELP,
     )
 }
 
-/// The installs wait for the network while clippy uses the processors.
-fn clippy_and_installs(workspace: &Workspace) -> Result<(), Problem> {
+/// Compiles all that the later steps run, with clippy's lints, and installs third-party programs. The
+/// installs wait for the network while the compiler uses the processors.
+fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
     thread::scope(|scope| {
         let installs = scope.spawn(|| {
             oracle::install(workspace)?;
@@ -185,7 +191,10 @@ fn clippy_and_installs(workspace: &Workspace) -> Result<(), Problem> {
             postgres::install(workspace)?;
             browser::install(workspace)
         });
-        clippy(workspace)?;
+        run_program(
+            &mut workspace.compile(["test", "--workspace", "--all-targets", "--no-run"]),
+            CLIPPY_HELP,
+        )?;
         installs.join().unwrap_or_else(|_| {
             Err(Problem::new("the install panicked", "look at the lines above"))
         })
@@ -193,7 +202,9 @@ fn clippy_and_installs(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 fn tests(workspace: &Workspace) -> Result<(), Problem> {
-    run_tests(workspace.cargo(["test", "--workspace"]), workspace)
+    let mut cargo = workspace.compile(["test", "--workspace"]);
+    api::with_pages(&mut cargo, workspace)?;
+    run_tests(cargo, workspace)
 }
 
 /// Runs all tests again, with the long form of those that have one.
@@ -232,6 +243,15 @@ fn crate_by_crate(workspace: &Workspace) -> Result<(), Problem> {
         )?;
     }
     Ok(())
+}
+
+/// The documentation with all features, and that of the programs.
+fn all_pages(workspace: &Workspace) -> Result<(), Problem> {
+    let args = ["doc", "--workspace", "--no-deps", "--all-features", "--quiet"];
+    run_program(
+        workspace.cargo(args).env("RUSTDOCFLAGS", "-D warnings"),
+        "fix the links and comments listed above",
+    )
 }
 
 /// Whether all crates could be published, in their order, without compiling them again.

@@ -13,12 +13,20 @@ use crate::problem::Problem;
 /// The workspace that this program was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
+    /// Whether clippy compiles the workspace's crates.
+    by_clippy: bool,
 }
 
 impl Workspace {
     pub(crate) fn here() -> Self {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self { root: own.parent().unwrap_or(own).to_owned() }
+        Self { root: own.parent().unwrap_or(own).to_owned(), by_clippy: false }
+    }
+
+    /// The same workspace with clippy in the place of the compiler: it generates code too, and one
+    /// compilation gives both tests and lints. `cargo clippy` compiles all dependencies besides.
+    pub(crate) fn by_clippy(self) -> Self {
+        Self { by_clippy: true, ..self }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -84,6 +92,17 @@ impl Workspace {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = self.program(PathBuf::from(cargo));
         command.args(args);
+        command
+    }
+
+    /// The same, to compile the workspace for tests.
+    pub(crate) fn compile<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = self.cargo(args);
+        if self.by_clippy {
+            command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+            // `cargo clippy -- -D warnings` passes its arguments in this form.
+            command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+        }
         command
     }
 }
