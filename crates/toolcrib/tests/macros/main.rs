@@ -1,7 +1,7 @@
 //! `#[tool]`, as a crate that depends on the facade uses it: every tool here is called through an
-//! engine. Mistakes, which do not compile, are tested beside the macro.
+//! engine. Mistakes, which do not compile, are in `tests/ui`.
 //!
-//! The lints stand here because what the macro writes has to pass them in somebody else's crate.
+//! The lints are those that the macro's output passes in another crate.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code, unused, clippy::all, clippy::pedantic)]
 #![allow(
@@ -19,6 +19,7 @@ mod arguments;
 mod definition;
 mod hostile;
 mod methods;
+mod mistakes;
 mod ports;
 mod returns;
 mod running;

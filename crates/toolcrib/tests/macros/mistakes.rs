@@ -1,14 +1,14 @@
 //! Errors of `#[tool]` are compiler errors at the place of the mistake.
 //!
-//! `TOOLCRIB_FULL=1 TRYBUILD=overwrite cargo test -p toolcrib-macros` records the current messages.
+//! `TOOLCRIB_FULL=1 TRYBUILD=overwrite cargo test -p toolcrib --test macros` records the current messages.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "tests")]
 
 use std::{env, process::Command};
 
 #[test]
 fn mistakes() {
-    // A minute of building, since trybuild builds the dependencies anew.
+    // Minutes of building: trybuild builds the dependencies in a separate folder.
     if env::var_os("TOOLCRIB_FULL").is_none() {
         eprintln!("skipped: `cargo xtask full` runs it, and TOOLCRIB_FULL=1 before `cargo test`");
         return;
