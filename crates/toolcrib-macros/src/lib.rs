@@ -17,7 +17,9 @@ use proc_macro::TokenStream;
 
 use self::subject::Subject;
 
-#[doc = include_str!("tool.md")]
+// `toolcrib` runs the examples: as dependencies of this crate, everything would be compiled again for
+// the host.
+#[cfg_attr(not(doctest), doc = include_str!("tool.md"))]
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse::<Subject>(item.clone()) {

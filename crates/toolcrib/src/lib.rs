@@ -102,3 +102,8 @@ pub use toolcrib_project as project;
 pub use toolcrib_testing as testing;
 #[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
 pub use toolcrib_tools as tools;
+
+/// The examples of `#[tool]`, whose crate cannot depend on this one.
+#[cfg(doctest)]
+#[doc = include_str!("../../toolcrib-macros/src/tool.md")]
+mod tool_examples {}

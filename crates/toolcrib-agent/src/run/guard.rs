@@ -40,8 +40,9 @@ pub(super) struct Guard {
     tally: Arc<Tally>,
     calls: u32,
     by_tool: HashMap<Arc<str>, u32>,
-    /// The last call, and the length of the row of calls that are identical to it.
-    row: (Option<Digest>, u32),
+    /// The last call, and the length of the row of calls that are identical to it, if that is
+    /// limited.
+    row: Option<(Digest, u32)>,
     denials: u32,
     reached: Option<Reached>,
 }
@@ -50,7 +51,7 @@ impl Guard {
     /// A guard that has counted the calls of these messages: those of the turn so far.
     pub(super) fn new(tally: &Arc<Tally>, turn: &[Message]) -> Self {
         let (limits, tally) = (tally.limits().clone(), Arc::clone(tally));
-        let (calls, by_tool, row) = (0, HashMap::new(), (None, 0));
+        let (calls, by_tool, row) = (0, HashMap::new(), None);
         let mut guard = Self { limits, tally, calls, by_tool, row, denials: 0, reached: None };
         for message in turn {
             if let Message::Assistant { calls, .. } = message {
@@ -67,10 +68,12 @@ impl Guard {
 
     /// Counts a call of the model, unless it exceeds a limit.
     pub(super) fn admit(&mut self, call: &ToolCall) -> Result<(), String> {
-        let identical = match &self.row {
-            (Some(last), length) if *last == digest(call) => length + 1,
-            _ => 1,
-        };
+        let row = self.limits.max_identical_calls.map(|_| {
+            let this = digest(call);
+            let before = self.row.as_ref().filter(|(last, _)| *last == this);
+            (this, before.map_or(1, |(_, length)| length + 1))
+        });
+        let identical = row.as_ref().map_or(1, |(_, length)| *length);
         let of_tool = self.by_tool.get(&call.name).copied().unwrap_or_default() + 1;
         let limits = &self.limits;
         let over = |limit: Option<u32>, count: u32| limit.filter(|limit| count > *limit);
@@ -95,7 +98,7 @@ impl Guard {
         self.calls += 1;
         self.tally.called();
         self.by_tool.insert(Arc::clone(&call.name), of_tool);
-        self.row = (Some(digest(call)), identical);
+        self.row = row;
         Ok(())
     }
 
