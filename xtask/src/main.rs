@@ -49,8 +49,8 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
-  full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
-            one by one, counts, `package`, `otlp`, `frameworks`, and whether all crates could be published
+  full      too long for `test`: tests with more interrupts and random cases, all pages of the
+            documentation, `portable`, crates one by one, counts, `package`, `otlp`, `frameworks`, and whether all crates could be published
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
