@@ -51,7 +51,7 @@ pub(crate) fn with_pages(cargo: &mut Command, workspace: &Workspace) -> Result<(
     Ok(())
 }
 
-/// Writes the files.
+/// Writes those files, and tests nothing.
 pub(crate) fn write_pages(workspace: &Workspace) -> Result<(), Problem> {
     let mut cargo = workspace.cargo(["test", "--workspace", "--doc", "--quiet"]);
     with_pages(&mut cargo, workspace)?;

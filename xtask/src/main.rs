@@ -50,7 +50,8 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, docs, public API and examples
   full      too long for `test`: tests with more interrupts and random cases, all pages of the
-            documentation, `portable`, crates one by one, counts, `package`, `otlp`, `frameworks`, and whether all crates could be published
+            documentation, `otlp`, `frameworks`, `portable`, crates one by one, counts, whether all
+            crates could be published, and `package`
   package   the program as it is released, as a wheel, npm packages and an archive, each installed into an
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
@@ -64,7 +65,7 @@ Commands:
             proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
-  api       the API documentation, without warnings, and the public API, compared with
+  api       the pages of the libraries, without warnings, and the public API, compared with
             docs/internal/public-api.txt; --bless writes it there
   book      docs/ as a book, in target/book; installs mdBook
   example   the programs of examples/, and the support desk on a copy
