@@ -1,9 +1,10 @@
 //! Installs third-party packages into a separate folder, with the versions and digests of a list.
 
 use std::{
-    fs, io,
+    env, fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use crate::{
@@ -76,6 +77,21 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
         "the packages come from the Python package index: is it reachable? If this machine \
          needs other files of them, the requirements.in beside the list says how to generate it",
     )
+}
+
+/// Lets a command find the Python interpreter itself as `python3`. That of a version manager is a script
+/// that starts a dozen programs first, and tests start hundreds of interpreters.
+pub(crate) fn with_python_itself(workspace: &Workspace, command: &mut Command) {
+    const FOLDER: &str = "import os, sys; print(os.path.dirname(sys.executable))";
+    let path = env::var_os("PATH").unwrap_or_default();
+    let Ok(folder) = output(workspace.program("python3").args(["-c", FOLDER]), "") else { return };
+    let folders: Vec<_> = env::split_paths(&path).collect();
+    let folder = PathBuf::from(folder);
+    if !folders.contains(&folder)
+        && let Ok(path) = env::join_paths([folder].iter().chain(&folders))
+    {
+        command.env("PATH", path);
+    }
 }
 
 /// Installs a package of Debian, if this user may; else says that its tests are skipped.

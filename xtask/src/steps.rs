@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
-    gateways, harm, links, listed, oracle, package, peers, postgres,
+    gateways, harm, links, listed, oracle, package, packages, peers, postgres,
     problem::Problem,
     prose, search_bench, small_examples, sources,
     workspace::{Workspace, run as run_program},
@@ -222,6 +222,7 @@ fn otlp_tests(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 fn run_tests(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {
+    packages::with_python_itself(workspace, &mut cargo);
     run_program(
         cargo
             // Many tests wait for processes and timeouts: run twice as many as two processors.

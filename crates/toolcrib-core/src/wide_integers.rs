@@ -13,9 +13,7 @@ pub(crate) const CHANGED_INTEGER: &str =
 /// [`PlainJson::read`]: crate::__internal::PlainJson::read
 #[must_use]
 pub fn changes_integers(json: &[u8]) -> bool {
-    // Few texts have so many digits in a row.
-    let mut runs = json.split(|byte| !byte.is_ascii_digit());
-    if !runs.any(|run| run.len() >= FEWEST_DIGITS) {
+    if !has_long_integer(json) {
         return false;
     }
     let mut rest = json;
@@ -35,6 +33,19 @@ pub fn changes_integers(json: &[u8]) -> bool {
         };
     }
     false
+}
+
+/// Whether [`FEWEST_DIGITS`] digits are in a row, as in few texts. One byte in that many is enough to find
+/// the row, so the others are not read.
+fn has_long_integer(json: &[u8]) -> bool {
+    let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
+        bytes.take(FEWEST_DIGITS).take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    (FEWEST_DIGITS - 1..json.len()).step_by(FEWEST_DIGITS).any(|at| {
+        let (before, from) = json.split_at(at);
+        let from = digits(&mut from.iter());
+        from > 0 && from + digits(&mut before.iter().rev()) >= FEWEST_DIGITS
+    })
 }
 
 /// Numbers with their signs, and names without quotes, which may contain digits.
@@ -111,6 +122,17 @@ mod tests {
             "{a: 1 /* 18446744073709551617 */} // 18446744073709551617",
         ] {
             assert!(!changes_integers(json.as_bytes()), "{json}");
+        }
+        let digits = "98765432109876543211";
+        for begin in 0..=2 * digits.len() {
+            for end in 0..=digits.len() {
+                let json = format!("[{}{digits}{}]", " ".repeat(begin), " ".repeat(end));
+                assert!(changes_integers(json.as_bytes()), "{json}");
+                assert!(
+                    !changes_integers(json.replace(digits, &digits[..18]).as_bytes()),
+                    "{json}"
+                );
+            }
         }
     }
 }

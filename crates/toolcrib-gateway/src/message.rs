@@ -78,10 +78,22 @@ impl Message {
         }
     }
 
-    fn of(mut fields: Map<String, Value>) -> Result<Self, InvalidMessage> {
-        let id = fields.remove("id");
-        let method = fields.remove("method");
-        let is_response = fields.contains_key("result") || fields.contains_key("error");
+    fn of(fields: Map<String, Value>) -> Result<Self, InvalidMessage> {
+        let [mut version, mut id, mut method, mut params, mut result, mut error] =
+            [const { None }; 6];
+        for (name, value) in fields {
+            *match name.as_str() {
+                "jsonrpc" => &mut version,
+                "id" => &mut id,
+                "method" => &mut method,
+                "params" => &mut params,
+                "result" => &mut result,
+                "error" => &mut error,
+                // Others are ignored, as the protocol requires.
+                _ => continue,
+            } = Some(value);
+        }
+        let is_response = result.is_some() || error.is_some();
         let (has_id, has_method) = (id.is_some(), method.is_some());
         let id = id.and_then(valid_id);
         let invalid = |error: ErrorData| InvalidMessage {
@@ -89,7 +101,7 @@ impl Message {
             ..InvalidMessage::new(id.clone(), error)
         };
         let wrong = |message| invalid(ErrorData::invalid_request(message, None));
-        if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        if version.as_ref().and_then(Value::as_str) != Some("2.0") {
             return Err(wrong("not valid JSON-RPC 2.0: `jsonrpc` must be \"2.0\""));
         }
         if has_id && id.is_none() {
@@ -103,7 +115,7 @@ impl Message {
             None if is_response => {
                 let id =
                     id.clone().ok_or_else(|| wrong("a response needs the id of its request"))?;
-                return Ok(Self::Response(Response { id, outcome: outcome(&mut fields) }));
+                return Ok(Self::Response(Response { id, outcome: outcome(result, error) }));
             }
             None => return Err(wrong("not a request: `method` is missing")),
         };
@@ -111,7 +123,7 @@ impl Message {
             let message = format!("`{name}` must be an object");
             invalid(ErrorData::invalid_params(message, None))
         };
-        let mut params = object(fields.remove("params")).ok_or_else(|| no_object("params"))?;
+        let mut params = object(params).ok_or_else(|| no_object("params"))?;
         let Some(id) = id.clone() else {
             return Ok(Self::Notification(Notification { method, params }));
         };
@@ -185,9 +197,9 @@ pub(super) fn no_method(method: &str) -> ErrorData {
 }
 
 /// The outcome in a response.
-fn outcome(fields: &mut Map<String, Value>) -> Result<Value, (i32, String)> {
-    let Some(error) = fields.remove("error") else {
-        return Ok(fields.remove("result").unwrap_or_default());
+fn outcome(result: Option<Value>, error: Option<Value>) -> Result<Value, (i32, String)> {
+    let Some(error) = error else {
+        return Ok(result.unwrap_or_default());
     };
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();

@@ -173,18 +173,26 @@ pub fn protocol_error(meta: &Map<String, Value>) -> Option<(i32, Option<Value>)>
 
 /// Client capabilities, as the abilities that servers may use.
 pub fn abilities(capabilities: &Value) -> ClientAbilities {
-    let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
-    let has_part = |path: &str| capabilities.pointer(path).is_some_and(Value::is_object);
-    let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
-    let mode = |name: &str| elicitation.is_some_and(|modes| modes.contains_key(name));
     let mut can = ClientAbilities::default();
-    // Before 2025-11-25 there were only forms, and no modes.
-    can.elicitation_form = elicitation.is_some_and(|_| mode("form") || !mode("url"));
-    can.elicitation_url = mode("url");
-    can.sampling = has("sampling");
-    can.sampling_tools = has_part("/sampling/tools");
-    can.sampling_context = has_part("/sampling/context");
-    can.roots = has("roots");
-    can.roots_changes = capabilities.pointer("/roots/listChanged") == Some(&Value::Bool(true));
+    // Each stateless request declares them, and most declare none.
+    let Some(declared) = capabilities.as_object().filter(|declared| !declared.is_empty()) else {
+        return can;
+    };
+    let capability = |name: &str| declared.get(name).and_then(Value::as_object);
+    if let Some(elicitation) = capability("elicitation") {
+        can.elicitation_url = elicitation.contains_key("url");
+        // Before 2025-11-25 there were only forms, and no modes.
+        can.elicitation_form = elicitation.contains_key("form") || !can.elicitation_url;
+    }
+    if let Some(sampling) = capability("sampling") {
+        let has = |name: &str| sampling.get(name).is_some_and(Value::is_object);
+        can.sampling = true;
+        can.sampling_tools = has("tools");
+        can.sampling_context = has("context");
+    }
+    if let Some(roots) = capability("roots") {
+        can.roots = true;
+        can.roots_changes = roots.get("listChanged") == Some(&Value::Bool(true));
+    }
     can
 }
