@@ -30,9 +30,6 @@ use crate::{
 /// The tools that build packages, in exact versions, with the digest of each file.
 const REQUIREMENTS: &str = "xtask/package/requirements.txt";
 
-/// The linker's script for the order of code.
-const ORDER: &str = "xtask/package/order.ld";
-
 /// The maximum size of a wheel.
 const MAX_WHEEL: u64 = 15 * 1024 * 1024;
 
@@ -116,9 +113,9 @@ fn build_for(workspace: &Workspace, target: &Target) -> Result<(), Problem> {
 /// this machine has.
 pub(crate) fn compile(workspace: &Workspace, target: &Target) -> Result<PathBuf, Problem> {
     let profile = profile::measure(workspace, target)?;
-    let mut flags = vec![format!("-Cprofile-use={}", profile.display())];
+    let mut flags = vec![format!("-Cprofile-use={}", profile.counts.display())];
     if target.uses_zig() {
-        flags.push(format!("-Clink-arg=-Wl,-T,{}", workspace.root().join(ORDER).display()));
+        flags.push(format!("-Clink-arg=-Wl,-T,{}", profile.order.display()));
     }
     run(
         &mut cargo(workspace, target, &flags)?,
