@@ -225,8 +225,8 @@ fn run_tests(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {
     packages::with_python_itself(workspace, &mut cargo);
     run_program(
         cargo
-            // Many tests wait for processes and timeouts: run twice as many as two processors.
-            .env("RUST_TEST_THREADS", "4")
+            // Many tests wait for processes and timeouts: run three times as many as two processors.
+            .env("RUST_TEST_THREADS", "6")
             .env(oracle::VARIABLE, oracle::python(workspace))
             .env(peers::VARIABLE, peers::folder(workspace)),
         "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new \

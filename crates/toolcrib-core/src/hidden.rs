@@ -55,6 +55,7 @@ fn is_emoji(c: char) -> bool {
 /// character itself.
 pub fn plain_letter(c: char) -> char {
     match c {
+        _ if c.is_ascii() => c,
         // Full-width forms.
         '\u{ff01}'..='\u{ff5e}' => {
             u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
