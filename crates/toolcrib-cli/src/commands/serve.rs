@@ -184,11 +184,14 @@ async fn serve_project(
                 served.await.map_err(|error| problem(&error))
             }
             Some(HttpAddress(wanted)) => {
-                let listener = http::listen(wanted).await?;
-                let at = listener.local_addr().unwrap_or(wanted);
-                let (access, tokens) =
-                    http::access(!global.quiet, args, project, &engine, access, at)?;
+                let socket = http::bind(wanted)?;
+                let at = socket.local_addr().unwrap_or(wanted);
+                let (access, tokens) = http::access(args, project, &engine, access, at)?;
                 let _ = address.set(at);
+                let listener = http::listen(socket, at)?;
+                if !global.quiet {
+                    http::tell(args, project, &tokens, at);
+                }
                 let served = gateway.serve_http(listener, access, cancellation.clone());
                 served.await.map_err(|error| http::problem(&error, &tokens))
             }

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Stdio},
@@ -451,6 +451,28 @@ fn the_address_that_is_printed_is_served_whatever_hosts_are_allowed() {
     let http = Http::start_at(&mut elsewhere, "127.0.0.2:0", &errors);
     assert_eq!(http.list(Some(&token(&project))).0, "200");
     assert_eq!(http.end(), Some(0));
+}
+
+#[test]
+fn the_token_is_in_its_file_before_a_connection_is_accepted() {
+    let project = desk("");
+    let token = project.state().join("serve-token");
+    for _ in 0..5 {
+        let _ = fs::remove_file(&token);
+        // Its own port could answer a client of 127.0.0.1, whose address is the same.
+        let listener = TcpListener::bind(("127.0.0.2", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let mut command = project.command(&["serve", "--quiet", "--http"]);
+        let mut child = command.arg(address.to_string()).stdout(Stdio::null()).spawn().unwrap();
+        // Without a pause, which would hide the moment between.
+        while TcpStream::connect(address).is_err() {
+            assert_eq!(child.try_wait().unwrap(), None);
+        }
+        assert!(token.exists());
+        terminate(&child);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! Authentication over HTTP, and the host names that requests may use.
 
 use std::{
+    io,
     net::{IpAddr, Ipv6Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_engine::Engine;
 use toolcrib_gateway::{
     Access, CallLimits, Fence, GatewayError, HttpAccess, ResourceServer, Tls, TokenAlgorithm,
 };
-use toolcrib_project::{Project, ServeOAuth, TlsFiles};
+use toolcrib_project::{Project, ServeOAuth, TlsFiles, TokenFile};
 
 use super::Problem;
 use crate::{
@@ -19,18 +20,40 @@ use crate::{
     output::{self, Served},
 };
 
+/// The limit of connections that wait to be accepted; as of `TcpListener::bind`.
+const WAITING: u32 = 1024;
+
 /// The source of the tokens.
 pub(super) enum Tokens {
     /// Declared by the project.
     Declared,
-    /// Generated, and stored in this file.
-    File(PathBuf),
+    /// Generated, and stored in a file.
+    File(TokenFile),
 }
 
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
-    TcpListener::bind(address).await.map_err(|error| {
-        Problem::failed("address_unavailable", format!("{address} cannot be served at: {error}"))
-    })
+/// A socket at an address. Until it listens, connections are refused: a client that is accepted finds its
+/// token in the file.
+pub(super) fn bind(address: SocketAddr) -> Result<TcpSocket, Problem> {
+    let bound = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // On Windows it would permit a second server at the address.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        io::Result::Ok(socket)
+    };
+    bound().map_err(|error| unavailable(address, &error))
+}
+
+pub(super) fn listen(socket: TcpSocket, address: SocketAddr) -> Result<TcpListener, Problem> {
+    socket.listen(WAITING).map_err(|error| unavailable(address, &error))
+}
+
+fn unavailable(address: SocketAddr, error: &io::Error) -> Problem {
+    Problem::failed("address_unavailable", format!("{address} cannot be served at: {error}"))
 }
 
 /// Whether the project declares who may send requests.
@@ -95,7 +118,6 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
 
 /// The identities that may send requests, and the source of the tokens.
 pub(super) fn access(
-    tells: bool,
     args: &ServeArgs,
     project: &Project,
     engine: &Engine,
@@ -112,7 +134,6 @@ pub(super) fn access(
     if let Some(files) = &project.serving().tls {
         access = access.tls(tls(files)?);
     }
-    let mut shown = None;
     let tokens = if !is_declared(project) {
         let made = project
             .token_file()
@@ -120,8 +141,7 @@ pub(super) fn access(
         // Results should not contain the token; if one does, it is redacted.
         let _ = engine.redactor().learn(made.token.expose());
         access = access.token(made.token.expose(), default);
-        shown = (args.show_token && tells).then_some(made.token);
-        Tokens::File(made.path)
+        Tokens::File(made)
     } else {
         let says_who = args.principal.is_some()
             || args.tenant.is_some()
@@ -149,20 +169,23 @@ pub(super) fn access(
         }
         Tokens::Declared
     };
-    if tells {
-        let token = match &tokens {
-            Tokens::File(path) => Some(path.as_path()),
-            Tokens::Declared => None,
-        };
-        let host = host_to_name(address, &args.hosts);
-        let is_exposed = !address.ip().is_loopback();
-        let is_tls = project.serving().tls.is_some();
-        output::at(&Served { address, host, token, is_exposed, is_tls });
-    }
-    if let Some(token) = shown {
-        output::token(token.expose());
-    }
     Ok((access, tokens))
+}
+
+/// Prints the address that is served, and how a client finds its token.
+pub(super) fn tell(args: &ServeArgs, project: &Project, tokens: &Tokens, address: SocketAddr) {
+    let file = match tokens {
+        Tokens::File(file) => Some(file),
+        Tokens::Declared => None,
+    };
+    let token = file.map(|file| file.path.as_path());
+    let host = host_to_name(address, &args.hosts);
+    let is_exposed = !address.ip().is_loopback();
+    let is_tls = project.serving().tls.is_some();
+    output::at(&Served { address, host, token, is_exposed, is_tls });
+    if let Some(file) = file.filter(|_| args.show_token) {
+        output::token(file.token.expose());
+    }
 }
 
 /// The certificate of a gateway.
@@ -212,10 +235,12 @@ fn bare(ip: IpAddr) -> String {
 pub(super) fn problem(error: &GatewayError, tokens: &Tokens) -> Problem {
     match (error, tokens) {
         (GatewayError::Host(_) | GatewayError::Origin(_), _) => Problem::usage(error.to_string()),
-        (GatewayError::TokenTooShort { .. }, Tokens::File(path)) => Problem::invalid(format!(
-            "{}: {error}; remove the file and a new one is created",
-            path.display()
-        )),
+        (GatewayError::TokenTooShort { .. }, Tokens::File(TokenFile { path, .. })) => {
+            Problem::invalid(format!(
+                "{}: {error}; remove the file and a new one is created",
+                path.display()
+            ))
+        }
         (GatewayError::TokenTooShort { .. } | GatewayError::SameToken { .. }, _) => {
             Problem::invalid(format!("`[[serve.token]]`: {error}"))
         }

@@ -129,7 +129,7 @@ impl<'a> Reload<'a> {
         let replaced = match self.address.get() {
             None => self.gateway.replace(gateway, None).map_err(|error| super::problem(&error)),
             Some(at) => {
-                let (access, tokens) = http::access(false, self.args, next, &engine, access, *at)?;
+                let (access, tokens) = http::access(self.args, next, &engine, access, *at)?;
                 let replaced = self.gateway.replace(gateway, Some(&access));
                 replaced.map_err(|error| http::problem(&error, &tokens))
             }
