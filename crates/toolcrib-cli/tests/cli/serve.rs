@@ -461,12 +461,12 @@ fn the_token_is_in_its_file_before_a_connection_is_accepted() {
         let _ = fs::remove_file(&token);
         // Its own port could answer a client of 127.0.0.1, whose address is the same.
         let listener = TcpListener::bind(("127.0.0.2", 0)).unwrap();
-        let address = listener.local_addr().unwrap();
+        let address = listener.local_addr().unwrap().to_string();
         drop(listener);
-        let mut command = project.command(&["serve", "--quiet", "--http"]);
-        let mut child = command.arg(address.to_string()).stdout(Stdio::null()).spawn().unwrap();
+        let mut command = project.command(&["serve", "--quiet", "--http", &address]);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         // Without a pause, which would hide the moment between.
-        while TcpStream::connect(address).is_err() {
+        while TcpStream::connect(&address).is_err() {
             assert_eq!(child.try_wait().unwrap(), None);
         }
         assert!(token.exists());
