@@ -220,7 +220,7 @@ os.environ["XDG_CONFIG_HOME"] = str(FOLDER / "config")
 desk = copied("support-desk")
 commands(desk)
 files()
-# The files of what a gateway runs have another name: that code comes first in the program.
+# A gateway's counts are in files of another name: its code comes first in the program.
 counts = pathlib.Path(os.environ["LLVM_PROFILE_FILE"])
 os.environ["LLVM_PROFILE_FILE"] = str(counts.with_name(f"gateway-{counts.name}"))
 gateway(desk)

@@ -80,7 +80,7 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
 }
 
 /// Lets a command find the Python interpreter itself as `python3`. That of a version manager is a script
-/// that starts a dozen programs first, and tests start hundreds of interpreters.
+/// that starts several programs first, and the tests start many interpreters.
 pub(crate) fn with_python_itself(workspace: &Workspace, command: &mut Command) {
     const FOLDER: &str = "import os, sys; print(os.path.dirname(sys.executable))";
     let path = env::var_os("PATH").unwrap_or_default();

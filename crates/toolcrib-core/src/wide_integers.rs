@@ -35,17 +35,19 @@ pub fn changes_integers(json: &[u8]) -> bool {
     false
 }
 
-/// Whether [`FEWEST_DIGITS`] digits are in a row, as in few texts. One byte in that many is enough to find
-/// the row, so the others are not read.
+/// Whether [`FEWEST_DIGITS`] digits are in a row, as in few texts. Such a row covers at least one byte of
+/// those at this distance, so only these are read, and the bytes beside a digit.
 fn has_long_integer(json: &[u8]) -> bool {
-    let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
-        bytes.take(FEWEST_DIGITS).take_while(|byte| byte.is_ascii_digit()).count()
-    };
     (FEWEST_DIGITS - 1..json.len()).step_by(FEWEST_DIGITS).any(|at| {
         let (before, from) = json.split_at(at);
-        let from = digits(&mut from.iter());
-        from > 0 && from + digits(&mut before.iter().rev()) >= FEWEST_DIGITS
+        let from = digits(from.iter());
+        from > 0 && from + digits(before.iter().rev()) >= FEWEST_DIGITS
     })
+}
+
+/// The digits at the beginning, at most [`FEWEST_DIGITS`].
+fn digits<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    bytes.take(FEWEST_DIGITS).take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Numbers with their signs, and names without quotes, which may contain digits.

@@ -89,7 +89,7 @@ impl Message {
                 "params" => &mut params,
                 "result" => &mut result,
                 "error" => &mut error,
-                // Others are ignored, as the protocol requires.
+                // Others are ignored.
                 _ => continue,
             } = Some(value);
         }

@@ -137,9 +137,7 @@ pub(crate) fn stem(word: &str) -> String {
 pub(crate) fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii_graphic() {
-            folded.push(c.to_ascii_lowercase());
-        } else if c.is_whitespace() {
+        if c.is_whitespace() {
             if !folded.ends_with(' ') {
                 folded.push(' ');
             }

@@ -173,12 +173,8 @@ pub fn protocol_error(meta: &Map<String, Value>) -> Option<(i32, Option<Value>)>
 
 /// Client capabilities, as the abilities that servers may use.
 pub fn abilities(capabilities: &Value) -> ClientAbilities {
+    let capability = |name: &str| capabilities.get(name).and_then(Value::as_object);
     let mut can = ClientAbilities::default();
-    // Each stateless request declares them, and most declare none.
-    let Some(declared) = capabilities.as_object().filter(|declared| !declared.is_empty()) else {
-        return can;
-    };
-    let capability = |name: &str| declared.get(name).and_then(Value::as_object);
     if let Some(elicitation) = capability("elicitation") {
         can.elicitation_url = elicitation.contains_key("url");
         // Before 2025-11-25 there were only forms, and no modes.

@@ -1,5 +1,5 @@
 //! The profile of the program: how often a user runs each part of it. With it, the compiler optimizes what
-//! is run for speed and the rest for size, and places together what is run together.
+//! is run for speed and the rest for size, and the linker places a gateway's functions first.
 
 use std::{
     collections::BTreeSet,

@@ -459,7 +459,7 @@ fn the_token_is_in_its_file_before_a_connection_is_accepted() {
     let token = project.state().join("serve-token");
     for _ in 0..5 {
         let _ = fs::remove_file(&token);
-        // Its own port could answer a client of 127.0.0.1, whose address is the same.
+        // A client of 127.0.0.1 may get the same port as its own, and would connect to itself.
         let listener = TcpListener::bind(("127.0.0.2", 0)).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         drop(listener);
@@ -469,9 +469,10 @@ fn the_token_is_in_its_file_before_a_connection_is_accepted() {
         while TcpStream::connect(&address).is_err() {
             assert_eq!(child.try_wait().unwrap(), None);
         }
-        assert!(token.exists());
+        let is_there = token.exists();
         terminate(&child);
         assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert!(is_there);
     }
 }
 
