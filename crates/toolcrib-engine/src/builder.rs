@@ -392,6 +392,7 @@ impl EngineBuilder {
                 deferral: self.deferral,
                 redactor: redactor.clone(),
                 skills: skill_sources.load()?,
+                requests: Arc::default(),
             }),
             recent: Arc::default(),
             indexes: Arc::default(),

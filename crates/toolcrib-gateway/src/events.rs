@@ -20,6 +20,8 @@ use super::access::expired;
 /// The number of events that a stream keeps for a client that reads slowly, or comes back. Of more,
 /// the oldest are dropped: they are progress and notices of changes, and the last is the response.
 const KEPT: usize = 64;
+/// The same in bytes, except that the newest is always kept.
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The interval of comments in a silent stream, by which both sides detect a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -61,6 +63,7 @@ struct Shared {
 struct State {
     /// The last events, without the framing.
     kept: VecDeque<Bytes>,
+    kept_bytes: usize,
     /// The number of the newest event.
     newest: u64,
     /// The number of the newest event that a reader received, or that was dropped.
@@ -76,6 +79,7 @@ impl EventStream {
     pub(super) fn new(number: Option<u64>, ended: Option<CancellationToken>) -> Self {
         let state = State {
             kept: VecDeque::new(),
+            kept_bytes: 0,
             newest: FIRST,
             received: FIRST,
             is_complete: false,
@@ -165,12 +169,13 @@ impl EventStream {
 
 impl State {
     fn push(&mut self, message: Bytes) {
-        if self.kept.len() == KEPT {
-            self.kept.pop_front();
-            self.received = self.received.max(self.newest + 1 - KEPT as u64);
-        }
+        self.kept_bytes += message.len();
         self.kept.push_back(message);
         self.newest += 1;
+        while self.kept.len() > 1 && (self.kept.len() > KEPT || self.kept_bytes > KEPT_BYTES) {
+            self.kept_bytes -= self.kept.pop_front().map_or(0, |oldest| oldest.len());
+            self.received = self.received.max(self.newest - self.kept.len() as u64);
+        }
     }
 
     /// The kept event with this number or the next one.
@@ -302,6 +307,19 @@ mod tests {
             read.push_str(str::from_utf8(&frame).unwrap());
         }
         read
+    }
+
+    #[tokio::test]
+    async fn large_messages_of_a_slow_reader_are_kept_up_to_a_number_of_bytes() {
+        let stream = stream();
+        let mut body = stream.body(None);
+        for letter in ["a", "b", "c"] {
+            stream.send(letter.repeat(KEPT_BYTES / 2).into());
+        }
+        stream.send_last("d".repeat(2 * KEPT_BYTES).into());
+        let read = next(&mut body, 2).await;
+        assert!(!["a\n", "b\n", "c\n"].iter().any(|end| read.contains(end)), "{}", read.len());
+        assert!(read.ends_with("dd\n\n"));
     }
 
     #[tokio::test]

@@ -200,8 +200,10 @@ impl Exchange {
         };
         let redactor = self.serving.gateway.config.engine.redactor().clone();
         let client = Some(self.client.clone());
-        // The rest is about the client's own connection.
-        meta.retain(|key, _| key != "progressToken" && !is_of_protocol(key));
+        // The rest is about the client's own connection, as an idempotency key is.
+        meta.retain(|key, _| {
+            key != "progressToken" && !key.starts_with("toolcrib/") && !is_of_protocol(key)
+        });
         Downstream { key, abilities, meta, redactor, log, client, route }
     }
 

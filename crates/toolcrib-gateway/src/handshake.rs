@@ -82,6 +82,7 @@ async fn begin(
             },
         )?;
     if !connection.begin(Arc::clone(&session)) {
+        session.give_up().await;
         let twice = "this connection has been initialized already";
         return Err(ErrorData::invalid_request(twice, None));
     }

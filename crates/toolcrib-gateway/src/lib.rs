@@ -58,7 +58,14 @@ mod span;
 mod stdio;
 mod tls;
 
-use std::{borrow::Cow, collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -231,7 +238,8 @@ impl Shared {
     }
 
     /// Counts a request, and writes a line of the access log.
-    fn log(&self, entry: AccessEntry) {
+    fn log(&self, mut entry: AccessEntry) {
+        entry.time = SystemTime::now();
         self.metrics.count(&entry);
         let is_audited = self.config.audit.is_some() && entry.method == "tools/call";
         if self.config.log.is_none() && !is_audited {

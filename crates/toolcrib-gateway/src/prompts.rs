@@ -63,17 +63,18 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
 /// `prompts/get`.
 pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
     let _place = asked.place()?;
-    let Some(Value::String(name)) = params.remove("name") else {
-        let message = "`prompts/get` takes `name`, a string, and `arguments`, an object or absent";
-        return Err(ErrorData::invalid_params(message, None));
+    let (name, arguments) = match (params.remove("name"), params.remove("arguments")) {
+        (Some(Value::String(name)), None | Some(Value::Null)) => (name, Map::new()),
+        (Some(Value::String(name)), Some(Value::Object(arguments))) => (name, arguments),
+        _ => {
+            let message =
+                "`prompts/get` takes `name`, a string, and `arguments`, an object or absent";
+            return Err(ErrorData::invalid_params(message, None));
+        }
     };
     let servers = asked.servers().await?;
     let Found { server, own, known } =
         find(&servers, &asked.serving.gateway.config.names, &name).await?;
-    let arguments = match params.remove("arguments") {
-        Some(Value::Object(arguments)) => arguments,
-        _ => Map::new(),
-    };
     let (client, server_name, sent) =
         (server.client.clone(), Arc::clone(&server.name), arguments.clone());
     let body = Body(move |cx: ToolContext| {

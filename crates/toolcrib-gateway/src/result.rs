@@ -43,6 +43,7 @@ pub(super) fn wire(result: ToolResult, data: Data, fences: bool) -> CallToolResu
     let mut content = Vec::with_capacity(1 + result.blocks.len());
     let text = match &result.lead {
         Some(lead) if lead.is_empty() => None,
+        None if result.value.is_empty() => None,
         Some(lead) if fences => Some(lead),
         None if fences => Some(&result.text),
         _ => Some(&result.value),

@@ -145,8 +145,16 @@ impl Session {
         // A skill may be gone, or not permitted any more.
         let turn = begin(self.skills.lock().clone());
         let turn = turn.or_else(|_| begin(self.access.skills.clone()))?;
-        *bound = Bound::new(turn, &gateway);
+        let before = std::mem::replace(&mut *bound, Bound::new(turn, &gateway));
+        // A task, because an iteration may be starting in that turn.
+        tokio::spawn(async move { before.keep_conversation().await });
         Ok(Arc::clone(&bound))
+    }
+
+    /// Ends this session, whose connection has another one, without ending the conversation.
+    pub(super) async fn give_up(&self) {
+        let bound = Arc::clone(&self.bound.lock());
+        bound.keep_conversation().await;
     }
 
     /// The servers that it reaches.
@@ -272,6 +280,11 @@ impl Bound {
             turn_id: Arc::clone(turn.turn_id()),
             turn: tokio::sync::Mutex::new(turn),
         })
+    }
+
+    /// The conversation has another turn.
+    async fn keep_conversation(&self) {
+        self.turn.lock().await.keep_conversation();
     }
 }
 

@@ -29,6 +29,7 @@ pub use self::{
 use crate::{
     deferral::{Deferral, Reveal, call_tool, search_tools},
     personality::{Personalities, Personality},
+    pipe::RequestTools,
     policy::{Facts, RuleFacts},
     redactor::Redactor,
     skills::{Skills, StepsAt},
@@ -48,6 +49,7 @@ pub(crate) struct Visibility {
     pub(crate) skills: Arc<Skills>,
     /// Gates, checks and rules write reasons, which may quote secrets.
     pub(crate) redactor: Redactor,
+    pub(crate) requests: Arc<RequestTools>,
 }
 
 impl Visibility {

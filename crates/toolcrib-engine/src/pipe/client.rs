@@ -2,6 +2,7 @@
 //! per call, and without using up the time of the call.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -103,7 +104,7 @@ impl RuledClient {
         if visibility.policy.rules.is_empty() && !is_explicit {
             return visibility.policy.default == PolicyDefault::Allow;
         }
-        let Some(asks) = request_tool(server, toolset) else { return false };
+        let Some(asks) = visibility.requests.tool(server, toolset) else { return false };
         let facts = self.situation.facts();
         if facts.personality.objection(&asks).is_some() {
             return false;
@@ -199,7 +200,23 @@ impl ClientPort for RuledClient {
     }
 }
 
-/// A request of a server in the form that rules judge.
+/// The requests of servers in the form that rules judge, made once for each server and kind.
+#[derive(Debug, Default)]
+pub(crate) struct RequestTools(Mutex<HashMap<&'static str, HashMap<String, Tool>>>);
+
+impl RequestTools {
+    fn tool(&self, server: &str, toolset: &'static str) -> Option<Tool> {
+        let mut tools = self.0.lock();
+        let of_kind = tools.entry(toolset).or_default();
+        if let Some(tool) = of_kind.get(server) {
+            return Some(tool.clone());
+        }
+        let tool = request_tool(server, toolset)?;
+        of_kind.insert(server.to_owned(), tool.clone());
+        Some(tool)
+    }
+}
+
 fn request_tool(server: &str, toolset: &'static str) -> Option<Tool> {
     let kind = toolset.strip_prefix("mcp.").unwrap_or(toolset);
     Tool::builder(format!("mcp__{server}__{kind}"))

@@ -1,27 +1,34 @@
 //! The calls made in a turn.
 
-use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
 
+use parking_lot::Mutex;
 use toolcrib_core::Digest;
 
-/// The content ids of all calls of a turn that have a result, with any outcome.
+/// The calls of a turn that have a result, with any outcome. The turn of a gateway's session may have
+/// millions.
 #[derive(Default)]
-pub(crate) struct CallsMade(Mutex<Vec<Digest>>);
+pub(crate) struct CallsMade(Mutex<Made>);
+
+#[derive(Default)]
+struct Made {
+    count: usize,
+    /// By content id.
+    of: HashMap<Digest, u32>,
+}
 
 impl CallsMade {
     pub(super) fn note(&self, call: Digest) {
-        self.lock().push(call);
+        let mut made = self.0.lock();
+        made.count += 1;
+        *made.of.entry(call).or_default() += 1;
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.0.lock().count
     }
 
     pub(crate) fn count_of(&self, call: Digest) -> usize {
-        self.lock().iter().filter(|made| **made == call).count()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Digest>> {
-        self.0.lock()
+        self.0.lock().of.get(&call).map_or(0, |count| *count as usize)
     }
 }

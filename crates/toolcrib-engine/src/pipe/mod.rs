@@ -59,6 +59,7 @@ use toolcrib_core::{
     ToolResult, args_digest,
 };
 
+pub(crate) use self::client::RequestTools;
 pub(crate) use self::{
     call::Batch,
     client::{ClientWait, RuledClient},

@@ -12,9 +12,12 @@ use crate::json::map_texts;
 pub(super) struct Clean(pub(super) Cut);
 
 impl Clean {
-    /// The text, unfenced.
+    /// The text, unfenced. The marker is with it unless a block has it.
     pub(super) fn value(&self) -> String {
-        self.0.marked(&self.0.body)
+        match self.0.is_marked_below {
+            true => self.0.body.clone(),
+            false => self.0.marked(&self.0.body),
+        }
     }
 }
 

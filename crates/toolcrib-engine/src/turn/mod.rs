@@ -259,6 +259,12 @@ impl Turn {
         &self.state.cancellation
     }
 
+    /// Lets the conversation continue after this turn, although the options say that it ends with it: for a
+    /// turn that another turn of the conversation replaces.
+    pub fn keep_conversation(&mut self) {
+        self.ends_conversation = false;
+    }
+
     /// The call at which a rule ended the turn, if any, in any iteration. From then on iterations
     /// still list the offered tools, and each of their calls that has not begun is refused with the
     /// code `denied`.

@@ -50,6 +50,37 @@ async fn a_client_of_either_era_reads_on() {
 }
 
 #[tokio::test]
+async fn a_session_keeps_its_artifacts_when_it_is_begun_again_or_the_gateway_is_replaced() {
+    let store = MemoryStore::new();
+    let gateway = Gateway::builder(large(&store).build().unwrap()).build();
+    let web = Web::of(&gateway, two()).await;
+    let session = web.session("/mcp", ANA).await;
+    let ask = async |method: &str, params: Value| {
+        web.post(ANA, Some(&session), &request(method, &params)).await.message()
+    };
+    let call = async |name: &str, args: Value| {
+        let answer = ask("tools/call", json!({ "name": name, "arguments": args })).await;
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let id = id_in(&call("log", json!({})).await);
+    let client = json!({ "name": "again", "version": "1" });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let refused = ask("initialize", params).await;
+    assert!(refused["error"].is_object(), "{refused}");
+    for last in ["line 1000", "line 1000"] {
+        let read = call("artifact_read", json!({ "id": id, "tail": 1 })).await;
+        assert_eq!(unfence(&read).0, last);
+        let next = Gateway::builder(large(&store).build().unwrap());
+        let replaced = gateway.replace(next, None).unwrap();
+        // Its first request uses the new configuration, and the turn with the previous one ends.
+        call("log", json!({})).await;
+        assert!(replaced.ended(std::time::Duration::from_secs(9)).await);
+    }
+    web.end().await;
+}
+
+#[tokio::test]
 async fn requests_of_one_caller_share_what_was_kept_and_no_other_caller_finds_it() {
     let store = MemoryStore::new();
     let gateway = Gateway::builder(large(&store).build().unwrap()).build();

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -13,7 +14,7 @@ use tokio::{
 };
 use toolcrib_core::{CancellationToken, Policy, Rule};
 use toolcrib_gateway::{Access, Gateway};
-use toolcrib_mcp::pipe_mcp_client;
+use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 
 use super::support::engine;
 
@@ -174,6 +175,87 @@ async fn a_session_with_one_client_asks_it_outside_of_calls_too() {
     assert_eq!(first.read().await["id"], 2);
     server.send(json!({ "id": "of two", "method": "roots/list" })).await;
     assert_eq!(server.heard().await["error"]["code"], -32601);
+}
+
+/// Over HTTP, the stream says which call a request of the server belongs to.
+#[tokio::test]
+async fn of_two_clients_with_calls_the_one_whose_stream_it_came_on_is_asked() {
+    type Stream = mpsc::UnboundedSender<Result<String, std::io::Error>>;
+    let (opened, mut streams) = mpsc::unbounded_channel::<(Value, Stream)>();
+    let (answered, mut answers) = mpsc::unbounded_channel::<Value>();
+    let serve = move |body: axum::body::Bytes| {
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        let response = |kind: &str, body| {
+            let response = axum::response::Response::builder().header("content-type", kind);
+            response.header("mcp-session-id", "one").body::<axum::body::Body>(body).unwrap()
+        };
+        let of_result = |result: Value| {
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            response("application/json", answer.to_string().into())
+        };
+        let reply = match message["method"].as_str() {
+            Some("initialize") => of_result(json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            })),
+            Some("tools/list") => of_result(json!({ "tools": [
+                { "name": "work", "inputSchema": { "type": "object" } },
+            ]})),
+            Some("tools/call") => {
+                let (stream, texts) = mpsc::unbounded_channel();
+                opened.send((message, stream)).unwrap();
+                let texts =
+                    stream::unfold(texts, |mut texts| async { Some((texts.recv().await?, texts)) });
+                response("text/event-stream", axum::body::Body::from_stream(texts))
+            }
+            Some("server/discover") => {
+                let error = json!({ "code": -32601, "message": "unknown" });
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+                response("application/json", answer.to_string().into())
+            }
+            method => {
+                if method.is_none() {
+                    answered.send(message).unwrap();
+                }
+                let mut accepted = response("text/plain", "".into());
+                *accepted.status_mut() = axum::http::StatusCode::ACCEPTED;
+                accepted
+            }
+        };
+        async move { reply }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let app = axum::Router::new().route("/mcp", axum::routing::post(serve));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let server = mcp_client("s", Http::new(url)).build().unwrap();
+    let engine = engine().provider(Arc::new(server.clone()));
+    let gateway = Gateway::builder(engine.build().unwrap()).watch(&server).build();
+
+    let can = json!({ "elicitation": { "form": {} } });
+    let mut clients = Vec::new();
+    for number in 0..2 {
+        let mut client = client(&gateway, &can).await;
+        initialized(&mut client).await;
+        let params = json!({ "name": "mcp__s__work", "arguments": {} });
+        client.send(json!({ "id": number, "method": "tools/call", "params": params })).await;
+        clients.push((client, streams.recv().await.unwrap()));
+    }
+    for (client, (call, stream)) in &mut clients {
+        let event = |message: Value| stream.send(Ok(format!("data: {message}\n\n"))).unwrap();
+        let form = json!({ "message": "Who?", "requestedSchema": {
+            "type": "object", "properties": { "name": { "type": "string" } },
+        }});
+        event(
+            json!({ "jsonrpc": "2.0", "id": "e", "method": "elicitation/create", "params": form }),
+        );
+        let asked = client.read().await;
+        assert_eq!(asked["method"], "elicitation/create");
+        client.answer(&asked, json!({ "action": "decline" })).await;
+        assert_eq!(answers.recv().await.unwrap()["result"]["action"], "decline");
+        event(json!({ "jsonrpc": "2.0", "id": call["id"], "result": { "content": [] } }));
+        assert!(client.read().await["result"].is_object());
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What passes beside plain tools, between all pairs of versions: clients and servers are raw JSON,
 //! so that each field of the protocol is seen.
 
-use std::{collections::VecDeque, num::NonZeroU32, sync::Arc};
+use std::{collections::VecDeque, num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::io::{
@@ -31,12 +31,14 @@ fn answer(method: &str, params: &Value) -> Result<Value, Value> {
             { "name": "ask", "inputSchema": { "type": "object" } },
             { "name": "link", "inputSchema": { "type": "object" } },
             { "name": "many", "inputSchema": { "type": "object" } },
+            { "name": "nothing", "inputSchema": { "type": "object" } },
             { "name": "mcp__t__mixed", "inputSchema": { "type": "object" } },
         ]}),
         ("tools/call", "link") => {
             let link = |uri: &str| json!({ "type": "resource_link", "uri": uri, "name": "n" });
             json!({ "content": [link("test://open"), link("test://of/9")] })
         }
+        ("tools/call", "nothing") => json!({ "content": [] }),
         ("tools/call", "many") => {
             json!({ "content": [], "structuredContent": { "a": vec![0; 300_000] } })
         }
@@ -136,6 +138,20 @@ async fn serve(stream: DuplexStream, era: Era) {
                         json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content } })
                     }
                 }
+            }
+            // A subscription that is acknowledged and ends.
+            Some("subscriptions/listen")
+                if params["notifications"]["resourceSubscriptions"][0] == "test://open" =>
+            {
+                let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+                let begun = json!({
+                    "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                    "params": { "_meta": meta, "notifications": {} },
+                });
+                if write.write_all(format!("{begun}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+                json!({ "jsonrpc": "2.0", "id": id, "result": { "resultType": "complete" } })
             }
             Some(method) => match answer(method, params) {
                 Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -293,11 +309,19 @@ async fn content_passes_in_its_order_with_all_fields() {
         let read = client.ask("resources/read", json!({ "uri": "far://away" })).await;
         assert_eq!(read["contents"][0]["uri"], "far://away");
 
-        let sent = json!({ "_meta": { "traceparent": "00-a", "example.test/k": 1 } });
+        let key = "toolcrib/idempotency-key";
+        let sent =
+            json!({ "_meta": { "traceparent": "00-a", "example.test/k": 1, key: "theirs" } });
         let said = client.call("meta", sent).await;
         let said = unfence(said["content"][0]["text"].as_str().unwrap()).0.to_owned();
         let said: Value = serde_json::from_str(&said).unwrap();
         assert_eq!((&said["traceparent"], &said["example.test/k"]), (&json!("00-a"), &json!(1)));
+        // A parser would keep one of two keys with this name.
+        assert!(said[key].is_string() && said[key] != "theirs", "{said}");
+
+        assert_eq!(client.call("nothing", json!({})).await["content"], json!([]));
+        let params = json!({ "name": "mcp__s__greet", "arguments": "none" });
+        assert_eq!(client.ask("prompts/get", params).await["code"], -32602);
 
         let error = client.call("visit", json!({})).await;
         assert_eq!(error["code"], -32042);
@@ -592,4 +616,28 @@ async fn messages_have_a_limited_number_of_values() {
         assert_eq!(result["isError"], true, "{result}");
         assert!(client.call("mixed", json!({})).await["content"].is_array());
     }
+}
+
+#[tokio::test]
+async fn a_subscription_that_a_server_refuses_is_an_error_and_no_change_is_invented() {
+    for of_server in ERAS {
+        let gateway = gateway(&["s"], of_server);
+        let (mut client, _) = Raw::of(&gateway, Era::Sessions, Access::new(), json!({})).await;
+        let unknown = client.ask("resources/subscribe", json!({ "uri": "test://of/9" })).await;
+        assert_eq!(unknown["code"], -32601, "{of_server:?}: {unknown}");
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        client.ask("ping", json!({})).await;
+        assert!(client.heard.is_empty(), "{of_server:?}: {:?}", client.heard);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_begins_again_counts_as_a_change() {
+    let gateway = gateway(&["s"], Era::Stateless);
+    let (mut client, _) = Raw::of(&gateway, Era::Sessions, Access::new(), json!({})).await;
+    let begun = client.ask("resources/subscribe", json!({ "uri": "test://open" })).await;
+    assert_eq!(begun, json!({}));
+    let told = tokio::time::timeout(Duration::from_secs(9), client.read()).await.unwrap();
+    let updated = "notifications/resources/updated";
+    assert_eq!((&told["method"], &told["params"]["uri"]), (&updated.into(), &"test://open".into()));
 }

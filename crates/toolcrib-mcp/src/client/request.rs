@@ -1,7 +1,10 @@
 //! Requests beside calls of tools, and announcements: what a gateway passes on.
 
 use std::{
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,8 +17,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 use toolcrib_core::{
-    CancellationToken, ClientHandle, ClientPort, PinKind, PinnedDefinition, ProgressCount,
-    ToolError,
+    __internal::Backoff, CancellationToken, ClientHandle, ClientPort, PinKind, PinnedDefinition,
+    ProgressCount, ToolError,
 };
 
 use super::{
@@ -32,7 +35,7 @@ const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// The wait before a lost subscription is made again.
-const AGAIN: Duration = Duration::from_secs(1);
+const AGAIN: Backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(60) };
 
 /// One request of a server, in the protocol's form.
 pub struct McpRequest {
@@ -243,11 +246,16 @@ async fn listening(
         let began = began.lock().take();
         began.map(|began| began.send(outcome)).is_some()
     };
+    let failures = AtomicU32::new(0);
     loop {
         match supervisor.connection().await {
             Ok(live) => {
                 let listening = live.connection().listen_to(Arc::clone(&uri), || {
-                    report(Ok(()));
+                    failures.store(0, Ordering::Relaxed);
+                    if !report(Ok(())) {
+                        // Changes since the previous subscription were not announced.
+                        supervisor.noticed(ServerNotice::ResourceUpdated(Arc::clone(&uri)));
+                    }
                 });
                 if let Err(error) = listening.await
                     && report(Err(error))
@@ -261,9 +269,7 @@ async fn listening(
                 }
             }
         }
-        sleep(AGAIN).await;
-        // Changes since then were not announced.
-        supervisor.noticed(ServerNotice::ResourceUpdated(Arc::clone(&uri)));
+        sleep(AGAIN.longest(1 + failures.fetch_add(1, Ordering::Relaxed))).await;
     }
 }
 

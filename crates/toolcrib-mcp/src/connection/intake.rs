@@ -97,6 +97,32 @@ impl Drop for Reply {
     }
 }
 
+/// Where a message of the server comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Carrier {
+    /// The connection, for all messages.
+    Connection,
+    /// The stream of events that responds to this request. Messages besides the response concern it.
+    Stream(i64),
+    /// The body that responds to this request. A response to another request is not accepted, and
+    /// does not end that one.
+    Body(i64),
+}
+
+impl Carrier {
+    /// The request whose response it carries.
+    fn request(self) -> Option<i64> {
+        match self {
+            Self::Connection => None,
+            Self::Stream(id) | Self::Body(id) => Some(id),
+        }
+    }
+
+    fn may_answer(self, id: i64) -> bool {
+        !matches!(self, Self::Body(only) if only != id)
+    }
+}
+
 impl Reply {
     /// The message; `None` if the server needs none any more.
     async fn message(&mut self) -> Option<Vec<u8>> {
@@ -229,19 +255,18 @@ impl Intake {
     }
 
     /// Processes one message, a long one not on an async worker, and waits for as long as its sender
-    /// must wait. `only`: the stream may contain only the response to this request. A response to
-    /// another request is not accepted then, and does not end that one.
+    /// must wait.
     ///
     /// # Errors
     /// Why reading must end.
     pub(super) async fn take<T: Transport>(
         self: &Arc<Self>,
         message: impl AsRef<[u8]> + Send + 'static,
-        only: Option<i64>,
+        carrier: Carrier,
         transport: &Arc<T>,
     ) -> Result<(), String> {
         let (intake, bytes) = (Arc::clone(self), message.as_ref().len());
-        let taking = move || intake.process(message.as_ref(), only);
+        let taking = move || intake.process(message.as_ref(), carrier);
         let taken = Lanes::of_process().run_large(bytes, &self.source, taking).await;
         let taken = taken.map_err(|problem| format!("a message cannot be read: {problem}"))?;
         if let Some(mut reply) = taken.reply {
@@ -268,7 +293,7 @@ impl Intake {
         }
     }
 
-    fn process(self: &Arc<Self>, bytes: &[u8], only: Option<i64>) -> Taken {
+    fn process(self: &Arc<Self>, bytes: &[u8], carrier: Carrier) -> Taken {
         if bytes.trim_ascii().is_empty() {
             return self.unasked();
         }
@@ -290,14 +315,14 @@ impl Intake {
         self.state().junk = 0;
         match (&envelope.method, envelope.id.as_ref().filter(|_| envelope.has_id())) {
             (Some(method), None) => {
-                self.notification(method, bytes, only);
+                self.notification(method, bytes, carrier.request());
                 self.unasked()
             }
             (Some(method), Some(id)) => {
-                let reply = self.reply(id, method, bytes, only);
+                let reply = self.reply(id, method, bytes, carrier.request());
                 Taken { reply, ..self.unasked() }
             }
-            (None, _) => match id.filter(|id| only.is_none_or(|only| only == *id)) {
+            (None, _) => match id.filter(|id| carrier.may_answer(*id)) {
                 Some(id) => self.response(id, bytes, is_answer),
                 None if envelope.error.is_some() && !envelope.has_id() => {
                     self.uncorrelated(bytes);
@@ -333,7 +358,7 @@ impl Intake {
         }
     }
 
-    fn notification(&self, method: &str, bytes: &[u8], only: Option<i64>) {
+    fn notification(&self, method: &str, bytes: &[u8], of: Option<i64>) {
         match method {
             "notifications/tools/list_changed" => self.signals.tools_changed(),
             "notifications/prompts/list_changed" => {
@@ -347,7 +372,7 @@ impl Intake {
                     self.signals.notice(ServerNotice::ResourceUpdated(uri));
                 }
             }
-            "notifications/message" => self.log(bytes, only),
+            "notifications/message" => self.log(bytes, of),
             "notifications/elicitation/complete" => {
                 if let Some(completed) = params(bytes) {
                     self.signals.notice(ServerNotice::ElicitationComplete(completed));
@@ -366,7 +391,7 @@ impl Intake {
         id: &Value,
         method: &str,
         bytes: &[u8],
-        only: Option<i64>,
+        of: Option<i64>,
     ) -> Option<Reply> {
         let is_usable = id.is_i64() || id.as_str().is_some_and(|id| id.len() <= MAX_ID_BYTES);
         let key = is_usable.then(|| id.to_string())?;
@@ -381,7 +406,7 @@ impl Intake {
         let answer = match method {
             "ping" => ready(Ok(json!({}))).boxed(),
             "elicitation/create" | "sampling/createMessage" | "roots/list" => {
-                self.asked(method, bytes, only)
+                self.asked(method, bytes, of)
             }
             _ => {
                 let problem = "this client has not declared this method";
@@ -397,12 +422,12 @@ impl Intake {
         &self,
         method: &str,
         bytes: &[u8],
-        only: Option<i64>,
+        of: Option<i64>,
     ) -> BoxFuture<'static, Result<Value, ClientRefusal>> {
-        let caller = self.caller(only).map(|caller| match (caller, self.signals.client()) {
+        let caller = self.caller(of).map(|caller| match (caller, self.signals.client()) {
             // Roots are the session's: a call that ends meanwhile does not end the request.
             (Some(caller), Some(client))
-                if method == "roots/list" && only.is_none() && caller.key() == client.key() =>
+                if method == "roots/list" && caller.key() == client.key() =>
             {
                 Some(client)
             }
@@ -430,9 +455,9 @@ impl Intake {
 
     /// The client that a message of the server is for: that of the request whose stream it came on;
     /// otherwise that of the only client with requests.
-    fn caller(&self, only: Option<i64>) -> Result<Option<Caller>, ClientRefusal> {
+    fn caller(&self, of: Option<i64>) -> Result<Option<Caller>, ClientRefusal> {
         let state = self.state();
-        if let Some(exchange) = only.and_then(|id| state.expected.get(&id)) {
+        if let Some(exchange) = of.and_then(|id| state.expected.get(&id)) {
             return Ok(exchange.request.caller().cloned());
         }
         let mut callers = state.expected.values().filter_map(|exchange| exchange.request.caller());
@@ -469,11 +494,11 @@ impl Intake {
     }
 
     /// Passes a log message on to the client that it is for.
-    fn log(&self, bytes: &[u8], only: Option<i64>) {
+    fn log(&self, bytes: &[u8], of: Option<i64>) {
         let Some(dropped) = self.state().logs.admit() else { return };
         let Some(message) = params(bytes) else { return };
         let message = logs::limited(message, bytes.len(), &self.redactor);
-        let caller = self.caller(only);
+        let caller = self.caller(of);
         for message in (dropped > 0).then(|| logs::dropped(dropped)).into_iter().chain([message]) {
             match &caller {
                 Ok(Some(caller)) => caller.log(message),

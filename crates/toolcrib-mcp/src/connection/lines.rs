@@ -16,7 +16,7 @@ use toolcrib_capabilities::{
 use super::{
     ending::Ending,
     exchange::Exchange,
-    intake::Intake,
+    intake::{Carrier, Intake},
     transport::{Dialed, SendError, Transport, Wiring},
 };
 
@@ -91,7 +91,7 @@ where
         loop {
             match self.lines.decode() {
                 Some(Line::Whole(line)) => {
-                    let taken = self.intake.take(line, None, &self.writer).await;
+                    let taken = self.intake.take(line, Carrier::Connection, &self.writer).await;
                     if let Err(reason) = taken {
                         return self.with_stderr(reason);
                     }

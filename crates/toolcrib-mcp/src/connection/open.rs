@@ -185,10 +185,21 @@ impl Connection {
     ) -> Result<(), RequestError> {
         if !self.is_legacy {
             let filter = subscription::of_resource(&uri);
-            let listening = Subscription::default();
-            began();
-            listening.keep(&self.peer, &filter).await;
-            return Ok(());
+            let subscription = Subscription::default();
+            let listening = subscription.keep(&self.peer, &filter);
+            tokio::pin!(listening);
+            tokio::select! {
+                biased;
+                () = subscription.settled() => began(),
+                Err(refusal) = &mut listening => return Err(refusal),
+                () = self.peer.ending().over() => {
+                    return Err(RequestError::Lost(self.closed().await.to_string()));
+                }
+            }
+            tokio::select! {
+                Err(refusal) = listening => return Err(refusal),
+                () = self.peer.ending().over() => return Ok(()),
+            }
         }
         let request = |method| {
             let params = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
@@ -245,7 +256,8 @@ async fn attend(
 ) {
     let listening = async {
         if let Some((subscription, lists)) = subscription {
-            subscription.keep(&peer, &lists).await;
+            // Without it, changes are not announced.
+            let _ = subscription.keep(&peer, &lists).await;
         }
         std::future::pending::<()>().await;
     };

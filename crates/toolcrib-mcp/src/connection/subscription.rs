@@ -1,6 +1,7 @@
 //! The subscriptions to changes, since 2026-07-28.
 
 use std::{
+    convert::Infallible,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -40,7 +41,14 @@ impl Subscription {
     }
 
     /// Keeps a subscription open, while the server supports it. Its messages go through the intake.
-    pub(super) async fn keep(&self, peer: &Peer, notifications: &SubscriptionFilter) {
+    ///
+    /// # Errors
+    /// The server's refusal: it does not know subscriptions, or refuses one of a resource.
+    pub(super) async fn keep(
+        &self,
+        peer: &Peer,
+        notifications: &SubscriptionFilter,
+    ) -> Result<Infallible, RequestError> {
         let mut failures = 0_u32;
         loop {
             let acknowledged = CancellationToken::new();
@@ -57,16 +65,20 @@ impl Subscription {
                     () = acknowledged.cancelled(), if since.is_none() => {
                         since = Some(Instant::now());
                         self.is_settled.cancel();
-                        if self.is_handed_out.load(Ordering::Acquire) {
-                            // Changes since the listing were not announced.
+                        if self.is_handed_out.swap(true, Ordering::AcqRel) {
+                            // Changes since the listing, or the previous subscription, were not
+                            // announced.
                             peer.intake().signal_changes(notifications);
                         }
                     }
                     ended = &mut listening => break ended,
                 }
             };
-            if is_unknown(&ended) {
-                return self.is_settled.cancel();
+            if let Err(refusal) = ended
+                && is_final(&refusal, notifications)
+            {
+                self.is_settled.cancel();
+                return Err(refusal);
             }
             if since.is_some_and(|since| since.elapsed() > LISTEN_AGAIN.cap) {
                 failures = 0;
@@ -94,7 +106,9 @@ pub(super) fn of_resource(uri: &str) -> SubscriptionFilter {
     one
 }
 
-/// Whether the server does not know subscriptions.
-fn is_unknown(ended: &Result<(), RequestError>) -> bool {
-    matches!(ended, Err(RequestError::Refused { code, .. }) if *code == ErrorCode::METHOD_NOT_FOUND.0)
+/// Whether another attempt is useless. A resource may not be the server's; a client receives its refusal.
+fn is_final(error: &RequestError, notifications: &SubscriptionFilter) -> bool {
+    let of_resource = notifications.resource_subscriptions.is_some();
+    matches!(error, RequestError::Refused { code, .. }
+        if of_resource || *code == ErrorCode::METHOD_NOT_FOUND.0)
 }

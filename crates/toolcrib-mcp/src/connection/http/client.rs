@@ -23,6 +23,7 @@ use super::{
     super::{
         RemoteTool,
         exchange::Exchange,
+        intake::Carrier,
         message::Request,
         result::Refusal,
         transport::{SendError, Transport, Wiring},
@@ -138,7 +139,7 @@ impl Client {
             Head::Accepted => Ok(()),
             Head::Json(answer) => {
                 let body = Bytes::from(read(answer, MAX_JSON_BYTES).await?);
-                let taken = intake.take(body.clone(), Some(exchange.id), self).await;
+                let taken = intake.take(body.clone(), Carrier::Body(exchange.id), self).await;
                 if let Err(reason) = taken {
                     self.wiring.ending.end(reason);
                 }

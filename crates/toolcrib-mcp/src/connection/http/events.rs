@@ -11,7 +11,7 @@ use toolcrib_capabilities::{
 };
 use toolcrib_core::__internal::Backoff;
 
-use super::client::Client;
+use super::{super::intake::Carrier, client::Client};
 
 /// The size limit of an event: 16 MiB. It is kept in memory whole.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -65,11 +65,12 @@ pub(super) async fn read_events(
     last: &mut Last,
 ) {
     let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
+    let carrier = of.map_or(Carrier::Connection, Carrier::Stream);
     loop {
         match decoder.decode() {
             Ok(Some(SseItem::Event(mut event))) => {
                 last.note(&mut event);
-                if let Err(reason) = take(event, client).await {
+                if let Err(reason) = take(event, client, carrier).await {
                     return client.wiring.ending.end(reason);
                 }
             }
@@ -92,10 +93,10 @@ pub(super) async fn read_events(
 }
 
 /// Processes an event. An error is why reading must end.
-async fn take(event: SseEvent, client: &Arc<Client>) -> Result<(), String> {
+async fn take(event: SseEvent, client: &Arc<Client>, carrier: Carrier) -> Result<(), String> {
     match (event.event.as_deref(), event.data) {
         (None | Some("" | "message"), Some(data)) => {
-            client.wiring.intake.take(data, None, client).await
+            client.wiring.intake.take(data, carrier, client).await
         }
         // Empty, or not a message of the protocol.
         _ => {

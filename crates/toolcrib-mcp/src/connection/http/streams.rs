@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpStream, Method, header};
 use toolcrib_core::CancellationToken;
 
@@ -17,6 +17,10 @@ use super::{
 
 /// The timeout of ending a session.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A stream without ids of events that ends earlier counts as a failed attempt: a server that ends each one
+/// at once would be asked without end.
+const LASTED: Duration = Duration::from_secs(5);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -39,24 +43,28 @@ impl Client {
             return;
         }
         let mut last = Last::default();
-        let Ok(mut answer) = self.stream(None).await else { return };
+        let mut answer = match self.stream(None).await {
+            Ok(answer) => Some(answer),
+            Err(failure) if failure.may_pass() => None,
+            Err(_) => return,
+        };
         loop {
-            read_events(answer, self, None, &mut last).await;
-            answer = loop {
-                let Some(pause) = last.pause() else { return };
-                sleep(pause).await;
-                last.resumes += 1;
-                match self.resumed(&last).await {
-                    Ok(Some(answer)) => break answer,
-                    Ok(None) => {}
-                    Err(_) => return,
+            if let Some(answer) = answer {
+                let began = Instant::now();
+                read_events(answer, self, None, &mut last).await;
+                if began.elapsed() > LASTED {
+                    last.resumes = 0;
                 }
-            };
-            last.resumes = 0;
-            if last.event.is_none() {
+            }
+            let Some(pause) = last.pause() else { return };
+            sleep(pause).await;
+            last.resumes += 1;
+            let Ok(next) = self.resumed(&last).await else { return };
+            if next.is_some() && last.event.is_none() {
                 // Changes in between were not announced.
                 self.wiring.intake.signal_all_changes();
             }
+            answer = next;
         }
     }
 
