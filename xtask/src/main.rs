@@ -31,6 +31,7 @@ mod search_bench;
 mod small_examples;
 mod sources;
 mod steps;
+mod tests;
 mod workspace;
 
 use std::process::ExitCode;

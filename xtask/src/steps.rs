@@ -1,17 +1,15 @@
 //! The steps of each command, in order.
 
 use std::{
-    env,
-    process::Command,
-    thread,
+    env, thread,
     time::{Duration, Instant},
 };
 
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
-    gateways, harm, links, listed, oracle, package, packages, peers, postgres,
+    gateways, harm, links, listed, oracle, package, peers, postgres,
     problem::Problem,
-    prose, search_bench, small_examples, sources,
+    prose, search_bench, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
 };
 
@@ -41,7 +39,7 @@ const FASTMCP: Step = Step { name: "FastMCP", check: conformance::install_fastmc
 const CONFORMANCE_SAMPLE: Step = Step { name: "conformance", check: conformance::check_sample };
 const CONFORMANCE_MATRIX: Step = Step { name: "conformance", check: conformance::check };
 const NEW_CONFORMANCE: Step = Step { name: "fewer failures", check: conformance::bless };
-const TESTS: Step = Step { name: "tests", check: tests };
+const TESTS: Step = Step { name: "tests", check: tests::run_all };
 const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
@@ -113,6 +111,7 @@ pub(crate) const FULL: &[Step] = &[
     SDKS,
     OTHERS,
     POSTGRES,
+    CLIPPY,
     LONG_TESTS,
     ALL_PAGES,
     OTLP_TESTS,
@@ -191,47 +190,25 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             postgres::install(workspace)?;
             browser::install(workspace)
         });
-        run_program(
-            &mut workspace.compile(["test", "--workspace", "--all-targets", "--no-run"]),
-            CLIPPY_HELP,
-        )?;
+        run_program(&mut workspace.compile(tests::COMPILED), CLIPPY_HELP)?;
         installs.join().unwrap_or_else(|_| {
             Err(Problem::new("the install panicked", "look at the lines above"))
         })
     })
 }
 
-fn tests(workspace: &Workspace) -> Result<(), Problem> {
-    let mut cargo = workspace.compile(["test", "--workspace"]);
-    api::with_pages(&mut cargo, workspace)?;
-    run_tests(cargo, workspace)
-}
-
 /// Runs all tests again, with the long form of those that have one.
 fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
     let mut cargo = workspace.cargo(["test", "--workspace"]);
     cargo.env("TOOLCRIB_FULL", "1");
-    run_tests(cargo, workspace)
+    tests::run_in_turn(cargo, workspace)
 }
 
 /// The tests of the program with its feature `otlp`, which CI does not compile.
 fn otlp_tests(workspace: &Workspace) -> Result<(), Problem> {
     let args =
         ["test", "--workspace", "--features", "toolcrib-cli/otlp", "--test", "cli", "--", "otlp::"];
-    run_tests(workspace.cargo(args), workspace)
-}
-
-fn run_tests(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {
-    packages::with_python_itself(workspace, &mut cargo);
-    run_program(
-        cargo
-            // Many tests wait for processes and timeouts: run three times as many as two processors.
-            .env("RUST_TEST_THREADS", "6")
-            .env(oracle::VARIABLE, oracle::python(workspace))
-            .env(peers::VARIABLE, peers::folder(workspace)),
-        "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new \
-         one is correct, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
-    )
+    tests::run_in_turn(workspace.cargo(args), workspace)
 }
 
 /// In a build of the whole workspace, one crate's features hide missing declarations of another; a
@@ -302,5 +279,5 @@ fn portable(workspace: &Workspace) -> Result<(), Problem> {
         ["toolcrib-core", "toolcrib-engine", "toolcrib-agent", "toolcrib-mcp", "toolcrib-gateway"];
     let packages = crates.into_iter().flat_map(|name| ["--package", name]);
     let args: Vec<_> = ["test", "--lib", "--tests"].into_iter().chain(packages).collect();
-    run_tests(cargo(&args), workspace)
+    tests::run_in_turn(cargo(&args), workspace)
 }

@@ -1,0 +1,138 @@
+//! Running the tests of the workspace. `cargo test` runs one test program after the other; here two run at a
+//! time, because tests often wait for processes and timeouts.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use tinyjson::JsonValue;
+
+use crate::{
+    api,
+    example::{field, text},
+    oracle,
+    packages::{self, unwritable},
+    peers,
+    problem::Problem,
+    workspace::{Workspace, output, run, unreadable},
+};
+
+/// Test programs at a time.
+const PROGRAMS: usize = 2;
+
+/// Tests of one program at a time: twice the processors of a small machine, because most of them wait.
+const THREADS: &str = "4";
+
+/// Random cases of a property that has no number of its own: a quarter of the default, which `full` uses.
+const CASES: &str = "64";
+
+const HELP: &str = "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new one is \
+     correct, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`";
+
+/// All targets except benches.
+pub(crate) const COMPILED: [&str; 3] = ["test", "--workspace", "--no-run"];
+
+/// Runs all tests of CI.
+pub(crate) fn run_all(workspace: &Workspace) -> Result<(), Problem> {
+    let mut waiting = programs(workspace)?;
+    let mut examples = workspace.compile(["test", "--workspace", "--doc"]);
+    api::with_pages(&mut examples, workspace)?;
+    waiting.push(("examples of the documentation".to_owned(), examples));
+    let folder = workspace.target().join("test-output");
+    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+
+    let (waiting, failed) = (Mutex::new(waiting), Mutex::new(Vec::new()));
+    let mut settings = workspace.program("env");
+    set(&mut settings, workspace);
+    settings.env("PROPTEST_CASES", CASES);
+    let worker = |number: usize| {
+        let log = folder.join(format!("{number}.txt"));
+        loop {
+            let next = locked(&waiting).pop();
+            let Some((name, mut command)) = next else { return Ok(()) };
+            command.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let (is_ok, shown) =
+                run_into(&log, &mut command).map_err(|error| unwritable(&log, &error))?;
+            if !is_ok {
+                locked(&failed).push(name.clone());
+            }
+            // One write: the texts of two programs do not mix.
+            let text = [b"     Running ", name.as_bytes(), b"\n", &shown].concat();
+            io::stdout()
+                .write_all(&text)
+                .map_err(|error| unwritable(Path::new("standard output"), &error))?;
+        }
+    };
+    thread::scope(|scope| {
+        let worker = &worker;
+        let workers = [(); PROGRAMS].iter().enumerate();
+        let workers: Vec<_> =
+            workers.map(|(number, ())| scope.spawn(move || worker(number))).collect();
+        let panicked = |_| Err(Problem::new("a thread panicked", "look at the lines above"));
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(panicked))
+    })?;
+    let failed = locked(&failed).join(", ");
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::new(format!("tests failed: {failed}"), HELP)),
+    }
+}
+
+/// Runs the tests of a cargo command, one program after the other.
+pub(crate) fn run_in_turn(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {
+    set(&mut cargo, workspace);
+    run(&mut cargo, HELP)
+}
+
+/// The programs with tests, compiled, each in the folder of its package; the largest, which take longest,
+/// last.
+fn programs(workspace: &Workspace) -> Result<Vec<(String, Command)>, Problem> {
+    let mut cargo = workspace.compile(COMPILED);
+    let units = output(cargo.args(["--quiet", "--message-format=json"]), HELP)?;
+    let mut programs = Vec::new();
+    for unit in units.lines().filter_map(|line| line.parse::<JsonValue>().ok()) {
+        let is_test = field(&unit, "profile").and_then(|profile| field(profile, "test"));
+        let paths = (text(&unit, "executable"), text(&unit, "manifest_path").map(Path::new));
+        if let (Some(program), Some(manifest)) = paths
+            && is_test == Some(&JsonValue::Boolean(true))
+            && let Some(package) = manifest.parent()
+        {
+            let size =
+                fs::metadata(program).map_err(|error| unreadable(program.as_ref(), &error))?;
+            let mut command = Command::new(program);
+            command.current_dir(package).env("CARGO_MANIFEST_DIR", package);
+            programs.push((size.len(), (program.to_owned(), command)));
+        }
+    }
+    if programs.is_empty() {
+        return Err(Problem::new("cargo listed no program with tests", HELP));
+    }
+    programs.sort_by_key(|(size, _)| *size);
+    Ok(programs.into_iter().map(|(_, program)| program).collect())
+}
+
+/// Runs a command to its end; returns whether it succeeded, and what it printed. A file gets the output: a
+/// pipe would stay open as long as a program that a test has left.
+fn run_into(log: &Path, command: &mut Command) -> io::Result<(bool, Vec<u8>)> {
+    let file = File::create(log)?;
+    let status = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).status()?;
+    Ok((status.success(), fs::read(log)?))
+}
+
+/// A command with the environment of all tests.
+fn set(command: &mut Command, workspace: &Workspace) {
+    packages::with_python_itself(workspace, command);
+    command
+        .env("RUST_TEST_THREADS", THREADS)
+        .env(oracle::VARIABLE, oracle::python(workspace))
+        .env(peers::VARIABLE, peers::folder(workspace));
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
