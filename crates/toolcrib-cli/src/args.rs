@@ -155,7 +155,7 @@ pub(crate) struct Global {
     #[arg(long = "trust", value_name = "NAME", global = true, help_heading = GLOBAL)]
     #[arg(requires = "imports")]
     pub(crate) trusted: Vec<String>,
-    /// For CI: use no server with a definition that is not in toolcrib.lock as it is listed
+    /// For CI: refuse each server with a definition that differs from toolcrib.lock
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) locked: bool,
     /// Print one JSON object instead of text

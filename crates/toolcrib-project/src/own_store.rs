@@ -7,7 +7,7 @@ use toolcrib_core::{
     FoundMessage, KvArea, KvError, KvStore, KvWrite, SessionOwner, SessionSearch,
     SessionStore as _, SessionStoreError,
 };
-use toolcrib_store::{MemoryStore, SqliteStore};
+use toolcrib_store::SqliteStore;
 
 use crate::sessions::Sessions;
 
@@ -18,26 +18,25 @@ pub(crate) struct OwnStore(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     sessions: Sessions,
-    file: Mutex<Option<SqliteStore>>,
-    memory: MemoryStore,
+    opened: Mutex<Option<SqliteStore>>,
 }
 
 impl OwnStore {
     pub(crate) fn new(sessions: &Sessions) -> Self {
-        let (file, memory) = (Mutex::default(), MemoryStore::new());
-        Self(Arc::new(Shared { sessions: sessions.clone(), file, memory }))
+        Self(Arc::new(Shared { sessions: sessions.clone(), opened: Mutex::default() }))
     }
 
-    /// The file; `None` if the project stores no sessions.
-    fn file(&self) -> Result<Option<SqliteStore>, SessionStoreError> {
-        if !self.0.sessions.are_stored() {
-            return Ok(None);
+    fn store(&self) -> Result<SqliteStore, SessionStoreError> {
+        let mut opened = self.0.opened.lock();
+        if let Some(store) = &*opened {
+            return Ok(store.clone());
         }
-        let mut file = self.0.file.lock();
-        if file.is_none() {
-            *file = Some(self.0.sessions.open()?);
-        }
-        Ok(file.clone())
+        let store = match self.0.sessions.are_stored() {
+            true => self.0.sessions.open()?,
+            false => SqliteStore::in_memory()?,
+        };
+        *opened = Some(store.clone());
+        Ok(store)
     }
 
     pub(crate) fn search(
@@ -45,32 +44,20 @@ impl OwnStore {
         owner: &SessionOwner,
         search: &SessionSearch,
     ) -> Result<Vec<FoundMessage>, SessionStoreError> {
-        match self.file()? {
-            Some(file) => file.search(owner, search),
-            None => self.0.memory.search(owner, search),
-        }
+        self.store()?.search(owner, search)
     }
 }
 
 impl KvStore for OwnStore {
     fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
-        match self.file()? {
-            Some(file) => file.value(area, key),
-            None => self.0.memory.value(area, key),
-        }
+        self.store()?.value(area, key)
     }
 
     fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
-        match self.file()? {
-            Some(file) => file.keys(area, prefix),
-            None => self.0.memory.keys(area, prefix),
-        }
+        self.store()?.keys(area, prefix)
     }
 
     fn put(&self, area: &KvArea, write: KvWrite<'_>) -> Result<(), KvError> {
-        match self.file()? {
-            Some(file) => file.put(area, write),
-            None => self.0.memory.put(area, write),
-        }
+        self.store()?.put(area, write)
     }
 }

@@ -2,8 +2,8 @@
 //! from a test, and `unwrap` shows the violations.
 //!
 //! ```
-//! # use toolcrib_store::{MemoryStore, conformance::check_session_store};
-//! check_session_store(&MemoryStore::new())?;
+//! # use toolcrib_store::{SqliteStore, conformance::check_session_store};
+//! check_session_store(&SqliteStore::in_memory()?)?;
 //! # Ok::<(), toolcrib_store::conformance::Violations>(())
 //! ```
 

@@ -1,9 +1,9 @@
 //! ```
 //! use std::time::Duration;
 //! use toolcrib_core::{Message, NewSession, SessionOwner, SessionRecord, SessionStore as _};
-//! use toolcrib_store::MemoryStore;
+//! use toolcrib_store::SqliteStore;
 //!
-//! let store = MemoryStore::new();
+//! let store = SqliteStore::in_memory()?;
 //! let owner = SessionOwner { tenant: None, principal: Some("ann".into()) };
 //! let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
 //! let session = store.create(&new)?;
@@ -22,19 +22,15 @@
 //!
 //! Stores for sessions: conversations that outlive the process, with their turns, messages and
 //! calls, calls that wait for approval, sums of usage, and keys and values of tools. [`SqliteStore`] is one
-//! file that several processes may share, [`MemoryStore`] is for tests and for programs that keep nothing. Both
-//! implement [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore),
+//! file that several processes may share, or in memory for tests and for programs that keep nothing. It
+//! implements [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore),
 //! [`UsageStore`](toolcrib_core::UsageStore) and [`KvStore`](toolcrib_core::KvStore); the feature `conformance` tests
 //! any implementation.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod frozen;
-mod memory;
-mod memory_approvals;
-mod memory_kv;
-mod memory_usage;
 mod session;
 mod sqlite;
 
-pub use self::{memory::MemoryStore, sqlite::SqliteStore};
+pub use self::sqlite::SqliteStore;

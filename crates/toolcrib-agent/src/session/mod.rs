@@ -31,7 +31,7 @@ pub(crate) use self::recovery::{
 /// use toolcrib_agent::{Agent, RunOptions, Session};
 /// use toolcrib_core::{NewSession, SessionOwner};
 /// use toolcrib_models::ScriptedModel;
-/// use toolcrib_store::MemoryStore;
+/// use toolcrib_store::SqliteStore;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let model = ScriptedModel::from_toml("script.toml", r#"
@@ -41,7 +41,7 @@ pub(crate) use self::recovery::{
 /// let agent = Agent::builder().model(model).build()?;
 /// let owner = SessionOwner::default();
 /// let new = NewSession { owner, name: None, personality: "default".into() };
-/// let session = Session::create(Arc::new(MemoryStore::new()), new).await?;
+/// let session = Session::create(Arc::new(SqliteStore::in_memory()?), new).await?;
 /// for message in ["Hello", "And again"] {
 ///     agent.run(message, RunOptions::default().session(&session)).await.into_answer()?;
 /// }

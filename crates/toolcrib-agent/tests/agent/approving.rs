@@ -9,7 +9,7 @@ use toolcrib_core::{
     Message, Policy, Rule, Secret, SecretError, SessionStore as _, ToolContext, secrets_fn,
 };
 use toolcrib_engine::Redactor;
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::{EventRecorder, TestModel, assert_replayable, model};
 
 use crate::{
@@ -40,13 +40,14 @@ fn agent(model: &TestModel) -> Agent {
 
 struct Waiting {
     folder: tempfile::TempDir,
-    store: Arc<MemoryStore>,
+    store: Arc<SqliteStore>,
     session: Arc<str>,
 }
 
 impl Waiting {
     async fn on(args: Value, seen: &EventRecorder) -> Self {
-        let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(MemoryStore::new()));
+        let (folder, store) =
+            (tempfile::tempdir().unwrap(), Arc::new(SqliteStore::in_memory().unwrap()));
         let session = Session::create(store.clone(), new()).await.unwrap();
         let this = Self { folder, store, session: Arc::clone(session.id()) };
         let model = model().always(calls([call("a", "pay", args)]));

@@ -12,7 +12,7 @@ use toolcrib_core::{
     Price, PricedModel, SessionOwner, Usage, UsageSource, UsageStore,
 };
 use toolcrib_engine::{Redactor, TurnOptions};
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::{Answer, EventRecorder, TestModel, assert_replayable, model};
 
 use crate::support::{USAGE, agent, call, calls, says, tool};
@@ -54,7 +54,7 @@ fn vendor(model: &TestModel, price: Option<Price>) -> AgentBuilder {
     Agent::builder().shared_model(model).engine(|engine| engine.redactor(Redactor::default()))
 }
 
-fn counted(store: &MemoryStore) -> RunOptions {
+fn counted(store: &SqliteStore) -> RunOptions {
     RunOptions::default().usage_store(Arc::new(store.clone()))
 }
 
@@ -111,7 +111,7 @@ async fn a_price_gives_a_vendors_responses_a_cost_and_without_one_it_is_unknown(
 
 #[tokio::test]
 async fn a_budget_is_spent_by_all_runs_and_then_no_request_is_made() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let model = model().always(says("Done."));
     let run = async |budget: Budget, who: &str| {
         let agent = agent(&model).budget(budget).build().unwrap();
@@ -144,7 +144,7 @@ async fn a_budget_is_spent_by_all_runs_and_then_no_request_is_made() {
 
 #[tokio::test]
 async fn a_budget_ends_a_run_between_its_requests_with_an_event_and_keeps_its_calls() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let model = model()
         .then(calls([call("c1", "t", json!({"n": 1}))]))
         .then(calls([call("c2", "t", json!({"n": 2}))]))
@@ -163,7 +163,7 @@ async fn a_budget_ends_a_run_between_its_requests_with_an_event_and_keeps_its_ca
 
 #[tokio::test]
 async fn usage_is_summed_up_by_model_and_tool_with_definitions_and_results() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session_store = Arc::new(store.clone());
     let owner = SessionOwner { tenant: None, principal: Some("ann".into()) };
     let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
@@ -203,7 +203,7 @@ async fn money_cannot_be_limited_for_a_model_without_a_price() {
         .build()
         .unwrap();
     for agent in [limited, budgeted, fallback] {
-        let outcome = agent.run("Go", counted(&MemoryStore::new())).await;
+        let outcome = agent.run("Go", counted(&SqliteStore::in_memory().unwrap())).await;
         let error = outcome.error.unwrap();
         assert_eq!((outcome.stopped, error.code), (Stopped::Failed, RunError::COST_UNKNOWN));
         assert!(error.message.contains("`openai:gpt-test` has no price"), "{error}");
@@ -219,7 +219,7 @@ async fn a_cost_that_a_price_lacks_ends_the_run_and_the_days_budget() {
     let written = Usage { cache_write_tokens: 3, ..USAGE };
     let model =
         model().always(Answer::text("One.").usage(written).and_calls([call("", "t", json!({}))]));
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let agent = || vendor(&model, Some(PRICE)).tool(tool("t"));
     let limits = TurnLimits { max_cost_usd: Some(9.0), ..TurnLimits::NONE };
     let outcome = agent().turn_limits(limits).build().unwrap().run("Go", counted(&store)).await;
@@ -232,7 +232,7 @@ async fn a_cost_that_a_price_lacks_ends_the_run_and_the_days_budget() {
 
 #[tokio::test]
 async fn a_request_that_broke_off_counts_for_budgets_and_has_no_cost() {
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let stalled = model().always(Answer::text("Much text.").stalls());
     let agent = vendor(&stalled, Some(PRICE)).budget(day(1e6)).build().unwrap();
     let token = CancellationToken::new();

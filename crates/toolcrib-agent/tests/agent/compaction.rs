@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunError, RunOptions, Session, Stopped};
 use toolcrib_core::{Message, ModelErrorClass, ModelRequest, SessionStore as _, ToolContext};
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::{Answer, EventRecorder, TestModel, assert_replayable, model};
 
 use crate::{
@@ -82,7 +82,7 @@ async fn the_oldest_results_are_left_out_when_the_window_is_full_and_not_before(
 
 #[tokio::test]
 async fn a_session_keeps_everything_and_sends_the_rest_also_after_a_restart() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let session = Session::create(store.clone(), new()).await.unwrap();
     let id = Arc::clone(session.id());
     let long = reader(20);

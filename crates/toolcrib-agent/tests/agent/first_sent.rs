@@ -11,7 +11,7 @@ use toolcrib_core::{
     SessionStore as _, Tool,
 };
 use toolcrib_engine::Redactor;
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::EventRecorder;
 
 use crate::{
@@ -68,7 +68,7 @@ fn agent(
 
 #[tokio::test]
 async fn a_newer_program_sends_what_the_older_one_sent() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let (older, sent) = agent(1, &Redactor::default(), Vec::new());
     let session = Session::create(store.clone(), new()).await.unwrap();
     let id = Arc::clone(session.id());
@@ -99,7 +99,7 @@ async fn a_newer_program_sends_what_the_older_one_sent() {
 
 #[tokio::test]
 async fn a_changed_set_of_tools_is_reported_after_a_restart() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let run = async |tools: Vec<Tool>, id: Option<&Arc<str>>| {
         let (agent, _) = agent(1, &Redactor::default(), tools);
         let session = match id {

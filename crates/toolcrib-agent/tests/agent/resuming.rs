@@ -18,7 +18,7 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{Redactor, TurnOptions};
 use toolcrib_models::ScriptedModel;
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::assert_replayable;
 
 use crate::{
@@ -75,7 +75,7 @@ fn in_session(session: &Session) -> RunOptions {
 }
 
 /// Runs until a write fails; `false` if none did.
-async fn killed_at(store: &MemoryStore, world: &World, write: usize) -> (Arc<str>, bool) {
+async fn killed_at(store: &SqliteStore, world: &World, write: usize) -> (Arc<str>, bool) {
     let failing = Full::after(store, write);
     let session = Session::create(Arc::new(failing), new()).await.unwrap();
     let outcome = world.agent().run("Go", in_session(&session)).await;
@@ -84,7 +84,7 @@ async fn killed_at(store: &MemoryStore, world: &World, write: usize) -> (Arc<str
     (id, outcome.stopped == Stopped::Failed)
 }
 
-async fn resumed(store: &MemoryStore, world: &World, id: &str) -> RunOutcome {
+async fn resumed(store: &SqliteStore, world: &World, id: &str) -> RunOutcome {
     let owner = new().owner;
     let session = Session::open(Arc::new(store.clone()), &owner, id).await.unwrap();
     let outcome = world.agent().resume(in_session(&session)).await;
@@ -92,21 +92,21 @@ async fn resumed(store: &MemoryStore, world: &World, id: &str) -> RunOutcome {
     outcome
 }
 
-fn stored(store: &MemoryStore, id: &str) -> StoredSession {
+fn stored(store: &SqliteStore, id: &str) -> StoredSession {
     store.read(&new().owner, id).unwrap()
 }
 
 #[tokio::test]
 async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
     let whole = {
-        let (store, world) = (MemoryStore::new(), World::default());
+        let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
         let (id, failed) = killed_at(&store, &world, usize::MAX).await;
         assert!(!failed);
         stored(&store, &id).messages
     };
     let mut survived = 0;
     for write in 0.. {
-        let (store, world) = (MemoryStore::new(), World::default());
+        let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
         let (id, failed) = killed_at(&store, &world, write).await;
         if !failed {
             break;
@@ -148,7 +148,7 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
 
 #[tokio::test]
 async fn a_harmless_call_is_repeated_once_and_no_more() {
-    let (store, world) = (MemoryStore::new(), World::default());
+    let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
     let is_outcome = |record: &SessionRecord| matches!(record, SessionRecord::Outcome { .. });
     let session = Session::create(Full::of(&store, is_outcome), new()).await.unwrap();
     let id = Arc::clone(session.id());
@@ -168,7 +168,7 @@ async fn a_harmless_call_is_repeated_once_and_no_more() {
 
 #[tokio::test]
 async fn a_message_ends_the_interrupted_turn_and_keeps_its_results() {
-    let (store, world) = (MemoryStore::new(), World::default());
+    let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
     let is_result =
         |record: &SessionRecord| matches!(record, SessionRecord::Message(Message::Tool { .. }));
     let session = Session::create(Full::of(&store, is_result), new()).await.unwrap();
@@ -213,7 +213,7 @@ async fn a_resumed_turn_has_its_skills_and_its_iterations() {
         let model = ScriptedModel::from_toml("script.toml", script).unwrap();
         Agent::builder().model(model).tool(hidden.unwrap()).skills(skills).build().unwrap()
     };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     // Killed before the only call of the tool that the skill offers.
     let is_intent = |record: &SessionRecord| matches!(record, SessionRecord::Intent(intent) if &*intent.tool == "hidden");
     let session = Session::create(Full::of(&store, is_intent), new()).await.unwrap();
@@ -252,7 +252,7 @@ async fn a_call_whose_arguments_had_a_secret_is_not_made_with_others() {
         let agent = Agent::builder().model(model).tool(pay.unwrap());
         agent.engine(|engine| engine.redactor(redactor)).build().unwrap()
     };
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let is_intent = |record: &SessionRecord| matches!(record, SessionRecord::Intent(_));
     let session = Session::create(Full::of(&store, is_intent), new()).await.unwrap();
     let id = Arc::clone(session.id());
@@ -267,7 +267,7 @@ async fn a_call_whose_arguments_had_a_secret_is_not_made_with_others() {
 
 #[tokio::test]
 async fn only_the_owner_resumes_and_only_in_a_session() {
-    let (store, world) = (MemoryStore::new(), World::default());
+    let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
     let (id, _) = killed_at(&store, &world, 3).await;
     let session = Session::open(Arc::new(store.clone()), &new().owner, &id).await.unwrap();
     let eve = RunOptions::from(TurnOptions::default().principal("eve")).session(&session);

@@ -16,7 +16,7 @@ use toolcrib_core::{
     StoredRun, StoredSession, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::{assert_replayable, model};
 
 use crate::support::{agent, builder, call, calls, says, tool};
@@ -25,7 +25,7 @@ pub(crate) fn new() -> NewSession {
     NewSession { owner: SessionOwner::default(), name: None, personality: "default".into() }
 }
 
-async fn session(store: &MemoryStore) -> Session {
+async fn session(store: &SqliteStore) -> Session {
     Session::create(Arc::new(store.clone()), new()).await.unwrap()
 }
 
@@ -33,7 +33,7 @@ fn in_session(session: &Session) -> RunOptions {
     RunOptions::default().session(session)
 }
 
-fn stored(store: &MemoryStore, session: &Session) -> StoredSession {
+fn stored(store: &SqliteStore, session: &Session) -> StoredSession {
     store.read(session.owner(), session.id()).unwrap()
 }
 
@@ -48,7 +48,7 @@ async fn a_second_run_begins_with_the_messages_of_the_first() {
         .then(says("First."))
         .always(says("Second."));
     let agent = agent(&model).tool(tool("t")).build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let first = agent.run("One", in_session(&session)).await;
     let recorded = stored(&store, &session);
@@ -76,7 +76,7 @@ async fn a_dry_run_makes_no_calls_and_is_not_stored() {
     let dry = || RunOptions::from(TurnOptions::default().dry_run());
     let outcome = agent.run("Go", dry()).await;
     assert!(outcome.tool_calls[0].plan.is_some() && outcome.tool_calls[0].text.contains(planned));
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let outcome = agent.run("Go", dry().session(&session)).await;
     let error = outcome.error.unwrap();
@@ -104,7 +104,7 @@ async fn found_tools_stay_revealed_in_a_session_also_after_a_restart() {
             let deferral = Deferral::new().reveal(reveal);
             agent(&model).tools(tools).engine(|engine| engine.defer(deferral)).build().unwrap()
         };
-        let store = MemoryStore::new();
+        let store = SqliteStore::in_memory().unwrap();
         let session = session(&store).await;
         agent().run("One", in_session(&session)).await;
         let id = stored(&store, &session).info.id;
@@ -124,7 +124,7 @@ async fn found_tools_stay_revealed_in_a_session_also_after_a_restart() {
 async fn a_hundred_turns_are_one_history() {
     let model = model().always(says("Yes."));
     let agent = agent(&model).build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     for turn in 0..100 {
         let outcome = agent.run(turn.to_string(), in_session(&session)).await;
@@ -139,7 +139,7 @@ async fn a_hundred_turns_are_one_history() {
 
 /// Fails from a moment on.
 pub(crate) struct Full {
-    store: MemoryStore,
+    store: SqliteStore,
     fails: AtomicBool,
     /// The number of writes that succeed at most.
     writes: AtomicUsize,
@@ -149,17 +149,17 @@ pub(crate) struct Full {
 
 impl Full {
     fn at(at: fn(&SessionRecord) -> bool) -> Arc<Self> {
-        Self::of(&MemoryStore::new(), at)
+        Self::of(&SqliteStore::in_memory().unwrap(), at)
     }
 
     /// Fails from a record on.
-    pub(crate) fn of(store: &MemoryStore, at: fn(&SessionRecord) -> bool) -> Arc<Self> {
+    pub(crate) fn of(store: &SqliteStore, at: fn(&SessionRecord) -> bool) -> Arc<Self> {
         let (store, fails) = (store.clone(), AtomicBool::new(false));
         Arc::new(Self { store, fails, writes: AtomicUsize::new(usize::MAX), at })
     }
 
     /// Fails after a number of writes.
-    pub(crate) fn after(store: &MemoryStore, writes: usize) -> Self {
+    pub(crate) fn after(store: &SqliteStore, writes: usize) -> Self {
         let (store, fails) = (store.clone(), AtomicBool::new(false));
         Self { store, fails, writes: AtomicUsize::new(writes), at: |_| false }
     }
@@ -318,7 +318,7 @@ async fn a_call_that_was_cut_off_is_outcome_unknown_and_not_repeated() {
         .then(calls([call("a", "pay", json!({})), call("b", "later", json!({}))]))
         .always(says("I cannot tell."));
     let agent = agent(&model).tool(endless).tool(later).build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let run = tokio::spawn(agent.run("Pay", in_session(&session)).into_future());
     began.notified().await;
@@ -355,7 +355,7 @@ async fn a_session_is_not_continued_by_another_identity() {
     let agent =
         agent(&model).engine(|engine| engine.personality(other).redactor(Redactor::default()));
     let agent = agent.build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     for (turn, expected) in [
         (TurnOptions::default().principal("eve"), "another tenant or principal"),
@@ -382,7 +382,7 @@ async fn a_session_is_not_continued_by_another_identity() {
 #[tokio::test]
 async fn a_session_has_one_run_at_a_time() {
     let agent = agent(&model().always(says("Hello."))).build().unwrap();
-    let session = session(&MemoryStore::new()).await;
+    let session = session(&SqliteStore::in_memory().unwrap()).await;
     let (one, other) =
         tokio::join!(agent.run("1", in_session(&session)), agent.run("2", in_session(&session)));
     let errors = [one.error, other.error].into_iter().flatten().collect::<Vec<_>>();
@@ -392,7 +392,7 @@ async fn a_session_has_one_run_at_a_time() {
 
 #[tokio::test]
 async fn a_second_process_is_refused_and_may_continue_after_the_first() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
     let first = Session::create(Arc::clone(&store) as Arc<dyn SessionStore>, new()).await.unwrap();
     let (owner, id) = (first.owner().clone(), Arc::clone(first.id()));
     let open = || Session::open(Arc::clone(&store) as Arc<dyn SessionStore>, &owner, &id);
@@ -410,7 +410,7 @@ async fn secrets_are_not_recorded() {
     let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
     let agent = agent(&model).tool(tool("t")).engine(|engine| engine.redactor(redactor));
     let agent = agent.build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let outcome = agent.run("Use hunter2hunter2, please", in_session(&session)).await;
     assert_eq!(outcome.stopped, Stopped::Answered);

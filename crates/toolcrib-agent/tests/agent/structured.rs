@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, AnswerSchema, RunError, RunOptions, Session, Stopped};
 use toolcrib_core::{Message, NewSession, SessionOwner};
 use toolcrib_models::ScriptedModel;
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::tool;
 
 const SCRIPT: &str = r#"
@@ -102,7 +102,7 @@ async fn a_check_adds_what_a_schema_cannot_say_and_a_failed_run_stays_one() {
 async fn corrections_are_turns_of_the_session() {
     let owner = SessionOwner::default();
     let new = NewSession { owner, name: None, personality: "default".into() };
-    let session = Session::create(Arc::new(MemoryStore::new()), new).await.unwrap();
+    let session = Session::create(Arc::new(SqliteStore::in_memory().unwrap()), new).await.unwrap();
     let options = RunOptions::default().session(&session);
     let answer = agent().run_structured("which?", options, &schema()).await;
     assert_eq!(answer.value, Some(json!({ "order": 1042 })), "{:?}", answer.outcome.error);

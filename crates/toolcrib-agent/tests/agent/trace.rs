@@ -9,18 +9,18 @@ use toolcrib_core::{
     err, unfence,
 };
 use toolcrib_engine::{OnSkip, Redactor, Skill, SkillStep, Skills, TurnOptions};
-use toolcrib_store::MemoryStore;
+use toolcrib_store::SqliteStore;
 use toolcrib_testing::model;
 
 use crate::support::{agent, builder, call, calls, says, skill_id, tool};
 
-async fn session(store: &MemoryStore) -> Session {
+async fn session(store: &SqliteStore) -> Session {
     let owner = SessionOwner::default();
     let new = NewSession { owner, name: None, personality: "default".into() };
     Session::create(Arc::new(store.clone()), new).await.unwrap()
 }
 
-fn events(store: &MemoryStore, session: &Session, turn: u32) -> Vec<TracedEvent> {
+fn events(store: &SqliteStore, session: &Session, turn: u32) -> Vec<TracedEvent> {
     store.events(session.owner(), session.id(), turn).unwrap()
 }
 
@@ -38,7 +38,7 @@ async fn each_turn_has_its_events_without_the_texts_that_its_messages_contain() 
     let policy = Policy { rules: vec![Rule::deny("hide").tools(["hidden"])], ..Policy::default() };
     let agent =
         agent(&model).tool(tool("t")).tool(tool("hidden")).engine(|e| e.policy(policy)).build();
-    let (agent, store) = (agent.unwrap(), MemoryStore::new());
+    let (agent, store) = (agent.unwrap(), SqliteStore::in_memory().unwrap());
     let session = session(&store).await;
     for message in ["One", "Two"] {
         agent.run(message, RunOptions::default().session(&session)).await.into_answer().unwrap();
@@ -85,7 +85,7 @@ async fn a_call_has_the_size_of_its_text_after_each_stage_that_changed_it() {
     let model = model().then(calls([call("c1", "dirty", json!({}))])).always(says("Done."));
     let redactor = Redactor::new([secret.to_owned()]);
     let agent = agent(&model).tool(dirty).engine(|engine| engine.redactor(redactor)).build();
-    let (agent, store) = (agent.unwrap(), MemoryStore::new());
+    let (agent, store) = (agent.unwrap(), SqliteStore::in_memory().unwrap());
     let session = session(&store).await;
     let outcome = agent.run("Go", RunOptions::default().session(&session)).await;
     let events = events(&store, &session, 1);
@@ -114,7 +114,7 @@ async fn events_of_a_long_run_are_limited_and_its_usage_is_kept() {
     let model =
         (0..rounds).fold(model(), |model, n| model.then(rounds_of(n))).always(says("Done."));
     let agent = agent(&model).tool(noisy).max_iterations(400).build().unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let outcome = agent.run("Go", RunOptions::default().session(&session)).await;
     let events = events(&store, &session, 1);
@@ -141,7 +141,7 @@ async fn the_end_of_the_run_and_the_steps_that_are_left_are_kept() {
         .skills(Skills::new(vec![skill]).unwrap())
         .build()
         .unwrap();
-    let store = MemoryStore::new();
+    let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let mut options = RunOptions::default().session(&session);
     options.turn = TurnOptions::default().skill(skill_id("refunding"));

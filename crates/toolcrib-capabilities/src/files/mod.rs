@@ -226,11 +226,6 @@ impl Files {
         self.0.write
     }
 
-    /// Whether removed files are kept in a trash folder; without it, nothing can be removed.
-    pub fn has_trash(&self) -> bool {
-        self.0.trash.is_some()
-    }
-
     /// A read-only handle.
     pub fn read_only(&self) -> FilesHandle {
         FilesHandle { shared: Arc::clone(&self.0), can_write: false }

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LockCommand {
-    /// Show each definition that is not pinned as its server lists it now, word by word. The exit
-    /// code is 1 if there is one
+    /// Show each definition that differs from its pin, word by word. The exit code is 1 if there is
+    /// one
     #[command(after_help = "\
 Examples:
   toolcrib lock diff -p my-agent

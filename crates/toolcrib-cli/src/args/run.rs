@@ -23,8 +23,8 @@ pub(crate) struct ModelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The message to the agent, several words are joined; @FILE reads a file, `-` or nothing
-    /// standard input
+    /// The message to the agent, several words are joined; @FILE reads a file; `-`, or no message,
+    /// reads standard input
     #[arg(value_name = "MESSAGE")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

@@ -5,10 +5,13 @@
 //! middleware → plan → approve → grant → intent → run → output → reduce → redact → artifact_store → budget
 //! → sanitize → fence → record`
 //!
-//! A call of `call_tool` becomes a call of its target first. A stage either passes the call on or refuses it. The text of a refusal is cleaned like a result,
-//! from `redact` on; a call that a middleware rewrote returns to `validate`. Calls of a batch run at
-//! the same time, except those of `sequential` tools; results are in call order. The other files
-//! are parts of stages and the data that flows between them.
+//! A call of `call_tool` becomes a call of its target first. A stage either passes the call on or
+//! refuses it. The text of a refusal is cleaned like a result, from `redact` on; a call that a
+//! middleware rewrote returns to `validate`. In a turn that a rule has halted, calls are refused at
+//! `policy(name)`, and again after `approve`. `grant` to `output` are one attempt, made while no other
+//! call changes the same resource; `repeat` makes another one if a reliability rule says so. Calls of
+//! a batch run at the same time, except those of `sequential` tools; results are in call order. The
+//! other files are parts of stages and the data that flows between them.
 
 mod absent;
 mod approve;

@@ -379,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_smallest_change_turns_the_matter_round_and_nothing_less_does(
+    fn the_smallest_change_reverses_the_decision_and_nothing_less_does(
         world in a_world(),
         mut situation in prop::sample::select(Situation::all()),
     ) {

@@ -8,15 +8,23 @@ use toolcrib_core::{
     __internal::millis, KvArea, KvError, KvLimits, KvStore, KvWrite, SessionStoreError,
 };
 
-use super::{Failure, SqliteStore, owner_key, unsigned::Unsigned, write::Sync};
+use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::Unsigned, write::Sync};
 use crate::session::now_ms;
 
 /// The column of an area, and its session, if it has one.
 type Area = (String, Option<Arc<str>>);
 
-/// `None` for a conversation that is not a session of the store.
-fn area_of(transaction: &Transaction<'_>, area: &KvArea) -> Result<Option<Area>, Failure> {
+/// `None` for a conversation that is not a session of the store, and in memory for areas that belong to
+/// no session: there their number needs a limit.
+fn area_of(
+    store: &SqliteStore,
+    transaction: &Transaction<'_>,
+    area: &KvArea,
+) -> Result<Option<Area>, Failure> {
     Ok(match area {
+        KvArea::Tool { .. } | KvArea::Principal { .. } if store.path().as_os_str() == IN_MEMORY => {
+            None
+        }
         KvArea::Tool { tenant, tool } => Some((json!(["tool", tenant, tool]).to_string(), None)),
         KvArea::Principal { owner } => {
             Some((json!(["principal", owner.tenant, owner.principal]).to_string(), None))
@@ -82,7 +90,7 @@ fn write(
 impl KvStore for SqliteStore {
     fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
         let found = self.reading(|transaction| {
-            let Some((column, _)) = area_of(transaction, area)? else { return Ok(None) };
+            let Some((column, _)) = area_of(self, transaction, area)? else { return Ok(None) };
             Ok(Some(present(transaction, &column, key)?))
         })?;
         Ok(found.unwrap_or_else(|| self.0.unsaved.lock().value(area, key)))
@@ -90,7 +98,7 @@ impl KvStore for SqliteStore {
 
     fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
         let found = self.reading(|transaction| {
-            let Some((column, _)) = area_of(transaction, area)? else { return Ok(None) };
+            let Some((column, _)) = area_of(self, transaction, area)? else { return Ok(None) };
             let keys = "SELECT key FROM kv WHERE area = ?1 AND expires_ms > ?2
                 AND substr(key, 1, length(?3)) = ?3 ORDER BY key";
             let mut statement = transaction.prepare_cached(keys)?;
@@ -104,7 +112,7 @@ impl KvStore for SqliteStore {
     fn put(&self, area: &KvArea, change: KvWrite<'_>) -> Result<(), KvError> {
         KvLimits::check(change.key, change.value)?;
         let written: Result<_, SessionStoreError> = self.writing(Sync::Process, |transaction| {
-            let Some(found) = area_of(transaction, area)? else { return Ok(None) };
+            let Some(found) = area_of(self, transaction, area)? else { return Ok(None) };
             Ok(Some(write(transaction, &found, &change)?))
         });
         written?.unwrap_or_else(|| self.0.unsaved.lock().write(area, &change))

@@ -1,4 +1,4 @@
-//! A store in one SQLite file.
+//! A store in one SQLite file, or in memory.
 
 #![allow(
     clippy::disallowed_methods,
@@ -10,6 +10,7 @@ mod kv;
 mod open;
 mod read;
 mod search;
+mod unsaved;
 mod unsigned;
 mod usage;
 mod write;
@@ -32,15 +33,17 @@ use toolcrib_core::{
     StoredRun, StoredSession, TracedEvent,
 };
 
-use self::{unsigned::Unsigned, write::Sync};
+use self::{unsaved::Unsaved, unsigned::Unsigned, write::Sync};
 use crate::{
     frozen::FrozenError,
-    memory_kv::HeldKv,
     session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
 };
 
-/// A [`SessionStore`] in a file, which several processes may share. Only the process's user can
-/// read it.
+/// The path of a store in memory, as SQLite names it.
+const IN_MEMORY: &str = ":memory:";
+
+/// A [`SessionStore`] in a file, which several processes may share, or in memory. Only the process's
+/// user can read the file.
 ///
 /// Writes go to SQLite's write-ahead log. They are synced to disk only if they contain the intent
 /// of a call that may not be repeated; such a write costs one `fsync`, some milliseconds on a disk.
@@ -51,8 +54,8 @@ pub struct SqliteStore(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     connection: Mutex<Synced>,
-    /// The keys of conversations that are not sessions.
-    unsaved: Mutex<HeldKv>,
+    /// The keys of conversations that are not sessions; of a store in memory, all but those of sessions.
+    unsaved: Mutex<Unsaved>,
 }
 
 /// The connection, with its mode of syncing.
@@ -70,9 +73,21 @@ impl SqliteStore {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, SessionStoreError> {
         let path = path.into();
         let connection = open::create(&path)?;
+        Ok(Self::of(path, connection))
+    }
+
+    /// A store in memory, for tests and for programs that keep nothing. Its clones share it.
+    ///
+    /// # Errors
+    /// [`SessionStoreError::Io`] without memory.
+    pub fn in_memory() -> Result<Self, SessionStoreError> {
+        Ok(Self::of(IN_MEMORY.into(), open::in_memory()?))
+    }
+
+    fn of(path: PathBuf, connection: Connection) -> Self {
         let connection = Mutex::new(Synced { connection, sync: Sync::Process });
         let unsaved = Mutex::default();
-        Ok(Self(Arc::new(Inner { path, connection, unsaved })))
+        Self(Arc::new(Inner { path, connection, unsaved }))
     }
 
     /// Opens the file; `None` if it is missing. Blocks.
@@ -87,7 +102,7 @@ impl SqliteStore {
         }
     }
 
-    /// The file.
+    /// The file; `:memory:` of a store in memory.
     pub fn path(&self) -> &Path {
         &self.0.path
     }

@@ -12,7 +12,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use toolcrib_core::SessionStoreError;
 
-use super::{Failure, sqlite_error};
+use super::{Failure, IN_MEMORY, sqlite_error};
 
 /// The time for which a statement waits for another process's write. A write takes milliseconds;
 /// longer means that a process is stopped within one.
@@ -222,6 +222,18 @@ pub(super) fn create(path: &Path) -> Result<Connection, SessionStoreError> {
     };
     private_file(path).map_err(io)?;
     open(path).map_err(|failure| sqlite_error(path, "opened", failure))
+}
+
+/// An empty database in memory.
+pub(super) fn in_memory() -> Result<Connection, SessionStoreError> {
+    let path = Path::new(IN_MEMORY);
+    let open = || -> Result<Connection, Failure> {
+        let mut connection = Connection::open_in_memory()?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut connection, path)?;
+        Ok(connection)
+    };
+    open().map_err(|failure| sqlite_error(path, "opened", failure))
 }
 
 /// Creates the file for its owner alone, before SQLite does: its other files get the same rights.

@@ -6,27 +6,27 @@ use toolcrib_core::{
     SessionStoreError, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::{
-    MemoryStore, SqliteStore,
+    SqliteStore,
     conformance::{check_approval_store, check_kv_store, check_session_store, check_usage_store},
 };
 
 #[test]
 fn both_stores_obey_the_contract() {
-    check_session_store(&MemoryStore::new()).unwrap();
+    check_session_store(&SqliteStore::in_memory().unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = SqliteStore::open(folder.path().join("sessions.db")).unwrap();
     check_session_store(&file).unwrap();
     check_approval_store(&file).unwrap();
-    check_approval_store(&MemoryStore::new()).unwrap();
+    check_approval_store(&SqliteStore::in_memory().unwrap()).unwrap();
     check_usage_store(&file).unwrap();
-    check_usage_store(&MemoryStore::new()).unwrap();
+    check_usage_store(&SqliteStore::in_memory().unwrap()).unwrap();
     check_kv_store(&file).unwrap();
-    check_kv_store(&MemoryStore::new()).unwrap();
+    check_kv_store(&SqliteStore::in_memory().unwrap()).unwrap();
 }
 
 /// A store with one fault.
 struct Faulty {
-    store: MemoryStore,
+    store: SqliteStore,
     fault: Fault,
 }
 
@@ -181,7 +181,7 @@ fn the_suite_of_keys_finds_each_fault() {
         (Fault::KeepsAll, "an expired value does not exist"),
         (Fault::NoCompare, "a write that expects another value must be refused"),
     ] {
-        let faulty = Faulty { store: MemoryStore::new(), fault };
+        let faulty = Faulty { store: SqliteStore::in_memory().unwrap(), fault };
         let broken = check_kv_store(&faulty).unwrap_err();
         assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
     }
@@ -198,7 +198,7 @@ fn the_suite_finds_each_fault() {
         (Fault::FindsNothing, "a search must find the messages with all words"),
         (Fault::KeepsAll, "expired sessions must be removed"),
     ] {
-        let faulty = Faulty { store: MemoryStore::new(), fault };
+        let faulty = Faulty { store: SqliteStore::in_memory().unwrap(), fault };
         let broken = check_session_store(&faulty).unwrap_err();
         assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
     }

@@ -41,7 +41,7 @@ pub(super) fn read(
     match (kind(response, cx), pointer) {
         (Kind::Json, pointer) => {
             let json = json(response).map_err(|error| {
-                format!("the answer of `{host}` says that it is JSON, and is none: {error}")
+                format!("`{host}` declared a JSON body, but it is not valid JSON: {error}")
             })?;
             part(json, pointer, host, cx)
         }
@@ -55,7 +55,7 @@ pub(super) fn read(
         (Kind::Unsaid, None) => match (json(response), str::from_utf8(&response.body)) {
             (Ok(json), _) => part(json, None, host, cx),
             (Err(_), Ok(text)) => Ok(ToolOutput::text(text)),
-            (Err(_), Err(_)) => Ok(not_shown("a body of no said type", response)),
+            (Err(_), Err(_)) => Ok(not_shown("a body without a content type", response)),
         },
         (Kind::Text, None) => Ok(ToolOutput::text(String::from_utf8_lossy(&response.body))),
         (Kind::Other(named), None) => Ok(not_shown(&named, response)),
@@ -183,7 +183,7 @@ fn kind(response: &HttpResponse, cx: &ToolContext) -> Kind {
 }
 
 fn not_shown(named: &str, response: &HttpResponse) -> ToolOutput {
-    ToolOutput::text(format!("{named}, {} bytes, which are not shown", response.body.len()))
+    ToolOutput::text(format!("{named}, {} bytes, omitted", response.body.len()))
 }
 
 fn said(response: &HttpResponse, name: header::HeaderName, cx: &ToolContext) -> Option<String> {

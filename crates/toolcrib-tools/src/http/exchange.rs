@@ -124,8 +124,8 @@ fn for_model(error: &HttpError) -> String {
             format!("`{host}` is not among the hosts that this tool may ask")
         }
         HttpError::AddressRefused { host, why, .. } => format!(
-            "`{host}` leads to an address which is {why}, where this tool may not go; only its \
-             operator can change that"
+            "`{host}` has an address that this tool may not reach: {why}; only its operator can \
+             change that"
         ),
         HttpError::PortRefused { host, address } => format!(
             "this tool may not go to port {} of `{host}`; only its operator can change that",

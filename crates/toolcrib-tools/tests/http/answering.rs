@@ -83,10 +83,10 @@ async fn a_part_that_is_missing_is_named_with_what_is_there() {
 #[tokio::test]
 async fn what_is_no_json_where_json_counts_is_said() {
     let message = refused(ok("application/json", "{\"a\": s3cret"), None).await;
-    assert!(message.contains("says that it is JSON, and is none"), "{message}");
+    assert!(message.contains("declared a JSON body, but it is not valid JSON"), "{message}");
     assert!(message.contains("line 1 column 7") && !message.contains("s3cret"), "{message}");
     let deep = "[".repeat(100_000);
-    assert!(refused(ok("application/json", &deep), None).await.contains("is none"));
+    assert!(refused(ok("application/json", &deep), None).await.contains("not valid JSON"));
     let message = refused(ok("text/html", "<p>x"), Some("/a")).await;
     assert!(message.ends_with("answered text where JSON was expected"), "{message}");
     let message = refused(ok("image/png", "png"), Some("/a")).await;
@@ -103,11 +103,11 @@ async fn text_is_text_and_the_rest_is_named() {
     assert_eq!(read(ok("application/x-ndjson", "{}\n{}"), None).await.0, "{}\n{}");
     assert_eq!(read(answer("200 OK", "", "plain"), None).await.0, "plain");
     let (text, data) = read(ok("Application/PDF; x=y", "%PDF-1.7"), None).await;
-    assert_eq!(text, "application/pdf, 8 bytes, which are not shown");
+    assert_eq!(text, "application/pdf, 8 bytes, omitted");
     assert_eq!(data, None);
     let mut bytes = answer("200 OK", "", "????").into_bytes();
     *bytes.last_mut().unwrap() = 0xff;
-    assert_eq!(read(bytes, None).await.0, "a body of no said type, 4 bytes, which are not shown");
+    assert_eq!(read(bytes, None).await.0, "a body without a content type, 4 bytes, omitted");
 }
 
 #[tokio::test]

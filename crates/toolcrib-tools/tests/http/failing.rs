@@ -121,7 +121,7 @@ async fn where_the_client_may_not_go_nothing_is_available() {
     for (client, text, operator) in [
         (
             HttpClient::builder().build(),
-            "leads to an address which is this machine",
+            "has an address that this tool may not reach: this machine",
             "127.0.0.1, which is this machine; if it is meant, write \
              `allow_addresses = [\"127.0.0.1/32\"]` in the tool",
         ),

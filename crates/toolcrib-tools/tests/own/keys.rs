@@ -11,7 +11,7 @@ use toolcrib_core::{
     Capabilities, ErrorCode, InvalidToolError, KvScope, Tool, ToolContext, ToolError, static_tools,
 };
 use toolcrib_engine::{Engine, Personality};
-use toolcrib_store::{MemoryStore, SqliteStore};
+use toolcrib_store::SqliteStore;
 
 use crate::support::{Agent, call, options};
 
@@ -122,7 +122,8 @@ async fn a_value_expires_and_the_limits_are_errors_for_the_author() {
             Ok::<_, ToolError>(format!("{}; {}; {}", large.message, long.message, none.message))
         })
         .unwrap();
-    let engine = Engine::builder().tool(tool).kv(MemoryStore::new()).build().unwrap();
+    let engine =
+        Engine::builder().tool(tool).kv(SqliteStore::in_memory().unwrap()).build().unwrap();
     let mut turn = engine.turn(options("ann")).unwrap();
     let kept = call(&mut turn, "keep", json!({})).await;
     let expected = "a value has at most 65536 bytes; a key has 1 to 256 bytes; not now";

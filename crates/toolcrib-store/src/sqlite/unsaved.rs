@@ -1,51 +1,51 @@
-//! Keys and values in memory.
+//! Keys and values that no row of the file can have, in memory.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use toolcrib_core::{
     __internal::{Bounded, millis},
-    KvArea, KvError, KvLimits, KvStore, KvWrite, SessionStore as _,
+    KvArea, KvError, KvLimits, KvWrite,
 };
 
-use crate::{memory::MemoryStore, session::now_ms};
+use crate::session::now_ms;
 
 /// The most areas in memory; the least recently used one is removed.
 const MOST_AREAS: usize = 1_024;
 
 /// The keys and values of areas.
-pub(crate) struct HeldKv(Bounded<KvArea, BTreeMap<Arc<str>, Entry>>);
+pub(super) struct Unsaved(Bounded<KvArea, BTreeMap<Arc<str>, Entry>>);
 
 struct Entry {
     value: Arc<str>,
     expires_ms: u64,
 }
 
-impl Default for HeldKv {
+impl Default for Unsaved {
     fn default() -> Self {
         Self(Bounded::new(MOST_AREAS))
     }
 }
 
-impl std::fmt::Debug for HeldKv {
+impl std::fmt::Debug for Unsaved {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("HeldKv").field(&self.0.len()).finish()
+        f.debug_tuple("Unsaved").field(&self.0.len()).finish()
     }
 }
 
-impl HeldKv {
-    pub(crate) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {
+impl Unsaved {
+    pub(super) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {
         let entry = self.0.get(area)?.get(key)?;
         (entry.expires_ms > now_ms()).then(|| Arc::clone(&entry.value))
     }
 
-    pub(crate) fn keys(&mut self, area: &KvArea, prefix: &str) -> Vec<Arc<str>> {
+    pub(super) fn keys(&mut self, area: &KvArea, prefix: &str) -> Vec<Arc<str>> {
         let now = now_ms();
         let all = self.0.get(area).into_iter().flat_map(|area| area.iter());
         let found = all.filter(|(key, entry)| entry.expires_ms > now && key.starts_with(prefix));
         found.map(|(key, _)| Arc::clone(key)).collect()
     }
 
-    pub(crate) fn write(&mut self, area: &KvArea, write: &KvWrite<'_>) -> Result<(), KvError> {
+    pub(super) fn write(&mut self, area: &KvArea, write: &KvWrite<'_>) -> Result<(), KvError> {
         let KvWrite { key, value, expected, lives_for } = *write;
         if let Some(expected) = expected
             && self.value(area, key).as_deref() != expected
@@ -76,34 +76,5 @@ impl HeldKv {
         let expires_ms = now.saturating_add(millis(lives_for.min(KvLimits::TIME)));
         keys.insert(key.into(), Entry { value: value.into(), expires_ms });
         Ok(())
-    }
-
-    /// Removes the keys of a session.
-    pub(crate) fn forget(&mut self, area: &KvArea) {
-        self.0.remove(area);
-    }
-}
-
-/// A session's keys are kept under its id.
-fn by_id(store: &MemoryStore, area: &KvArea) -> KvArea {
-    let KvArea::Session { owner, conversation } = area else { return area.clone() };
-    let id = store.find(owner, conversation).map(|info| info.id);
-    let conversation = id.unwrap_or_else(|_| Arc::clone(conversation));
-    KvArea::Session { owner: owner.clone(), conversation }
-}
-
-impl KvStore for MemoryStore {
-    fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
-        Ok(self.held_kv().value(&by_id(self, area), key))
-    }
-
-    fn keys(&self, area: &KvArea, prefix: &str) -> Result<Vec<Arc<str>>, KvError> {
-        Ok(self.held_kv().keys(&by_id(self, area), prefix))
-    }
-
-    fn put(&self, area: &KvArea, write: KvWrite<'_>) -> Result<(), KvError> {
-        KvLimits::check(write.key, write.value)?;
-        let area = by_id(self, area);
-        self.held_kv().write(&area, &write)
     }
 }
