@@ -43,10 +43,14 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // At once, because each remote call formats one: a formatter for each byte is much slower.
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-        let digits = digits.filter_map(|digit| char::from_digit(u32::from(digit), 16));
-        let text: String = digits.collect();
-        f.write_str(&text)
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [byte >> 4, byte & 0xf].map(|digit| match digit {
+                0..10 => b'0' + digit,
+                _ => b'a' - 10 + digit,
+            });
+        }
+        f.write_str(str::from_utf8(&digits).unwrap_or_default())
     }
 }
 

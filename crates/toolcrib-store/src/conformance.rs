@@ -4,7 +4,7 @@
 //! ```
 //! # use toolcrib_store::{SqliteStore, conformance::check_session_store};
 //! check_session_store(&SqliteStore::in_memory()?)?;
-//! # Ok::<(), toolcrib_store::conformance::Violations>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod approvals;

@@ -26,14 +26,21 @@ fn numbers_beyond_all_bounds_are_answered() {
     let mut answers = 0;
     for id in ["text", "wide", "nothing", "json", "rows", "csv", "page"] {
         for (n, m) in numbers.iter().flat_map(|n| numbers.iter().map(move |m| (n, m))) {
-            for (tool, args) in [
+            let of_one = [
                 ("artifact_read", json!({ "id": id, "head": n })),
                 ("artifact_read", json!({ "id": id, "tail": n })),
+                ("artifact_query", json!({ "id": id, "query": "head", "args": { "n": n } })),
+                ("artifact_query", json!({ "id": id, "query": "tail", "args": { "n": n } })),
+                ("artifact_query", json!({ "id": id, "query": "select", "args": { "limit": n } })),
+                (
+                    "artifact_query",
+                    json!({ "id": id, "query": "headings", "args": { "depth": n } }),
+                ),
+            ];
+            let of_two = [
                 ("artifact_read", json!({ "id": id, "lines": { "from": n, "to": m } })),
                 ("artifact_read", json!({ "id": id, "bytes": { "from": n, "to": m } })),
                 ("artifact_search", json!({ "id": id, "pattern": "", "limit": n, "context": m })),
-                ("artifact_query", json!({ "id": id, "query": "head", "args": { "n": n } })),
-                ("artifact_query", json!({ "id": id, "query": "tail", "args": { "n": n } })),
                 (
                     "artifact_query",
                     json!({ "id": id, "query": "cat", "args": { "start": n, "end": m } }),
@@ -46,12 +53,9 @@ fn numbers_beyond_all_bounds_are_answered() {
                     "artifact_query",
                     json!({ "id": id, "query": "rows", "args": { "start": n, "end": m } }),
                 ),
-                ("artifact_query", json!({ "id": id, "query": "select", "args": { "limit": n } })),
-                (
-                    "artifact_query",
-                    json!({ "id": id, "query": "headings", "args": { "depth": n } }),
-                ),
-            ] {
+            ];
+            let of_one = of_one.into_iter().filter(|_| n == m);
+            for (tool, args) in of_one.chain(of_two) {
                 match ask(&turn, tool, args.clone()) {
                     Ok(answer) => {
                         assert!(!answer.trim().is_empty(), "{tool} {args}");
@@ -62,7 +66,7 @@ fn numbers_beyond_all_bounds_are_answered() {
             }
         }
     }
-    assert!(answers > 500, "{answers}");
+    assert!(answers > 200, "{answers}");
 }
 
 /// A cursor can be forged: the digest's digits appear in every answer.

@@ -284,8 +284,6 @@ fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
     /// Streaming a document finds the same as holding it in memory.
     #[test]
     fn what_is_found_by_going_through_is_what_stands_there(value in values()) {

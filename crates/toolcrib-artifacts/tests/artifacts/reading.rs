@@ -201,8 +201,6 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
-
     /// All pages together are the whole content, for any room.
     #[test]
     fn pages_together_are_the_whole(content in texts(), budget in 0_usize..900) {

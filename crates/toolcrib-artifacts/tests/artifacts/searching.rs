@@ -235,8 +235,6 @@ fn naive(content: &[u8], pattern: &str, ignore_case: bool) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn a_search_finds_what_a_naive_one_does(
         parts in prop::collection::vec(

@@ -2,7 +2,7 @@
 
 use std::{
     future::poll_fn,
-    io,
+    io, mem,
     pin::Pin,
     sync::{
         Arc,
@@ -16,7 +16,7 @@ use http_body_util::Full;
 use hyper::{
     Method, Request, Response,
     body::{Body as _, Bytes, Frame, Incoming},
-    header::{self, HeaderValue},
+    header::{self, HeaderMap, HeaderValue},
     http::response,
 };
 use tokio::time::timeout;
@@ -106,7 +106,7 @@ impl<'a> Exchange<'a> {
                 Some(host) => HttpError::Redirected { host, source: Box::new(error) },
                 None => error,
             };
-            let (answer, connection) = self.ask(&hop).await.map_err(redirected)?;
+            let (answer, connection) = self.ask(&mut hop).await.map_err(redirected)?;
             let (head, mut body) = answer.into_parts();
             let Some(location) = redirect::location(head.status, &head.headers) else {
                 let ahead = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
@@ -133,11 +133,15 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends a request over an idle connection or a new one, and reads the response headers.
-    async fn ask(&self, hop: &Hop) -> Result<(Response<Incoming>, Connection), HttpError> {
-        let target = &hop.target;
-        let shared = self.shared;
-        self.hosts.admit(target)?;
-        let mut request = request(hop);
+    async fn ask(&self, hop: &mut Hop) -> Result<(Response<Incoming>, Connection), HttpError> {
+        self.hosts.admit(&hop.target)?;
+        // A redirect repeats the headers.
+        let headers = match self.max_redirects {
+            0 => mem::take(&mut hop.headers),
+            _ => hop.headers.clone(),
+        };
+        let mut request = request(hop, headers);
+        let (target, shared) = (&hop.target, self.shared);
         // A repeatable request may have been executed although no response came.
         let mut broke = None;
         let way = hop.way();
@@ -222,11 +226,11 @@ impl<'a> Exchange<'a> {
     }
 }
 
-fn request(hop: &Hop) -> Request<Full<Bytes>> {
+fn request(hop: &Hop, headers: HeaderMap) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(hop.body.clone().unwrap_or_default()));
     *request.method_mut() = hop.method.clone();
     *request.uri_mut() = hop.target.path_and_query.clone();
-    *request.headers_mut() = hop.headers.clone();
+    *request.headers_mut() = headers;
     request
 }
 

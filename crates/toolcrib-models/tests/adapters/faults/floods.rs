@@ -109,15 +109,15 @@ async fn long_arguments_arrive_whole() {
 }
 
 #[tokio::test]
-async fn ten_thousand_calls_are_calls() {
+async fn thousands_of_calls_are_calls() {
     for vendor in Vendor::ALL {
         let mut said = Said::text(&["All at once."]);
-        for number in 0..10_000 {
+        for number in 0..2_000 {
             said = said.calling(&format!("call_{number}"), "find_order", &["{\"id\":", "1}"]);
         }
         let response = answered(vendor, &wire::frames(vendor, &said)).await;
-        assert_eq!(response.calls.len(), 10_000, "{vendor}");
-        assert_eq!(&*response.calls[9_999].id, "call_9999", "{vendor}");
+        assert_eq!(response.calls.len(), 2_000, "{vendor}");
+        assert_eq!(&*response.calls[1_999].id, "call_1999", "{vendor}");
         assert!(
             response
                 .calls
