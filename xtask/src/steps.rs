@@ -28,7 +28,7 @@ const BOOK_BUILT: Step = Step { name: "book", check: book::build };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const PROSE_CHECK: Step = Step { name: "prose", check: prose::check };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
-const COMPILED: Step = Step { name: "clippy, installs", check: compile_and_install };
+const COMPILED: Step = Step { name: "clippy, dependencies, installs", check: compile_and_install };
 const SDKS: Step = Step { name: "vendors' SDKs", check: oracle::install };
 const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
 const POSTGRES: Step = Step { name: "PostgreSQL", check: postgres::install };
@@ -77,7 +77,6 @@ pub(crate) const TEST: &[Step] = &[
     PROSE_CHECK,
     BOOK_PAGES,
     FRAMEWORKS_PAGE,
-    DEPENDENCIES,
     COMPILED,
     TESTS,
     HARM_LISTED,
@@ -179,8 +178,8 @@ fn clippy(workspace: &Workspace) -> Result<(), Problem> {
     )
 }
 
-/// Compiles all that the later steps run, with clippy's lints, and installs third-party programs. The
-/// installs wait for the network while the compiler uses the processors.
+/// Compiles all that the later steps run, with clippy's lints, and installs third-party programs and
+/// checks dependencies. These wait for the network while the compiler uses the processors.
 fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
     thread::scope(|scope| {
         let installs = scope.spawn(|| {
@@ -188,7 +187,8 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             peers::install(workspace)?;
             conformance::install(workspace)?;
             postgres::install(workspace)?;
-            browser::install(workspace)
+            browser::install(workspace)?;
+            dependencies(workspace)
         });
         run_program(&mut workspace.compile(tests::COMPILED), CLIPPY_HELP)?;
         installs.join().unwrap_or_else(|_| {
