@@ -1,13 +1,13 @@
 //! Faults of the process itself, before and after it serves.
 
 use std::{
-    env,
+    env, fs,
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
     process::Command,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Set in the process that [`ignore_term`] restarts.
@@ -31,8 +31,14 @@ pub(crate) fn ignore_term() -> io::Result<()> {
         .exec())
 }
 
-/// Leaves two processes in a separate session and without a parent here.
+/// Leaves two processes in a separate session and without a parent here. They have written to the log
+/// then: the server's end may end them too.
 pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
+    let started = || {
+        let log = log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default();
+        log.lines().filter(|line| line.starts_with("start ")).count()
+    };
+    let before = started();
     for _ in 0..2 {
         let mut command = Command::new("setsid");
         command.arg("--fork").arg(env::current_exe()?).arg("linger");
@@ -42,6 +48,10 @@ pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
         if !command.status()?.success() {
             return Err(io::Error::other("setsid failed"));
         }
+    }
+    let began = Instant::now();
+    while log.is_some() && started() < before + 2 && began.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(5));
     }
     Ok(())
 }
