@@ -28,7 +28,7 @@ const PROGRAMS: usize = 2;
 /// Tests of one program at a time: twice the processors of a small machine, because most of them wait.
 const THREADS: &str = "4";
 
-/// Random cases of a property that has no number of its own: a quarter of the default, which `full` uses.
+/// Random cases of a property that sets no number: a quarter of the default, which `full` uses.
 const CASES: &str = "64";
 
 const HELP: &str = "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new one is \
@@ -70,9 +70,8 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), Problem> {
     };
     thread::scope(|scope| {
         let worker = &worker;
-        let workers = [(); PROGRAMS].iter().enumerate();
-        let workers: Vec<_> =
-            workers.map(|(number, ())| scope.spawn(move || worker(number))).collect();
+        let workers = (0..PROGRAMS).map(|number| scope.spawn(move || worker(number)));
+        let workers: Vec<_> = workers.collect();
         let panicked = |_| Err(Problem::new("a thread panicked", "look at the lines above"));
         workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(panicked))
     })?;
@@ -106,7 +105,7 @@ fn programs(workspace: &Workspace) -> Result<Vec<(String, Command)>, Problem> {
                 fs::metadata(program).map_err(|error| unreadable(program.as_ref(), &error))?;
             let mut command = Command::new(program);
             command.current_dir(package).env("CARGO_MANIFEST_DIR", package);
-            programs.push((size.len(), (program.to_owned(), command)));
+            programs.push((size.len(), (workspace.shown(program.as_ref()), command)));
         }
     }
     if programs.is_empty() {
@@ -124,7 +123,7 @@ fn run_into(log: &Path, command: &mut Command) -> io::Result<(bool, Vec<u8>)> {
     Ok((status.success(), fs::read(log)?))
 }
 
-/// A command with the environment of all tests.
+/// Sets the environment of all tests.
 fn set(command: &mut Command, workspace: &Workspace) {
     packages::with_python_itself(workspace, command);
     command

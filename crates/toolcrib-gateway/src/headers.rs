@@ -173,7 +173,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 /// Whether a request accepts all these media types, by name or by a pattern. A weight of zero
 /// excludes what it is given to.
 pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> bool {
-    // Nearly all clients send one of these; to split it costs a percent of a call.
+    // The forms of the official SDKs, before the list is split.
     const USUAL: [&str; 2] =
         ["application/json, text/event-stream", "text/event-stream, application/json"];
     if headers.get(ACCEPT).is_some_and(|value| USUAL.iter().any(|usual| value == *usual)) {
