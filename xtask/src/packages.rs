@@ -79,16 +79,17 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
     )
 }
 
-/// Lets a command find the Python interpreter itself as `python3`. That of a version manager is a script
-/// that starts several programs first, and the tests start many interpreters.
-pub(crate) fn with_python_itself(workspace: &Workspace, command: &mut Command) {
-    const FOLDER: &str = "import os, sys; print(os.path.dirname(sys.executable))";
+/// Lets a command find a Python interpreter without any packages as `python3`. The tests start hundreds of
+/// interpreters: that of a version manager is a script, and installed packages can add imports to each start.
+pub(crate) fn with_bare_python(workspace: &Workspace, command: &mut Command) {
+    let venv = workspace.target().join("python");
+    let bin = venv.join("bin");
+    let mut create = workspace.program("python3");
+    create.args(["-m", "venv", "--clear", "--without-pip"]).arg(&venv);
+    let works = || output(workspace.program(bin.join("python3")).args(["-c", ""]), "").is_ok();
     let path = env::var_os("PATH").unwrap_or_default();
-    let Ok(folder) = output(workspace.program("python3").args(["-c", FOLDER]), "") else { return };
-    let folders: Vec<_> = env::split_paths(&path).collect();
-    let folder = PathBuf::from(folder);
-    if !folders.contains(&folder)
-        && let Ok(path) = env::join_paths([folder].iter().chain(&folders))
+    if (works() || output(&mut create, "").is_ok())
+        && let Ok(path) = env::join_paths([bin.clone()].into_iter().chain(env::split_paths(&path)))
     {
         command.env("PATH", path);
     }

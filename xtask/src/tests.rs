@@ -125,7 +125,7 @@ fn run_into(log: &Path, command: &mut Command) -> io::Result<(bool, Vec<u8>)> {
 
 /// Sets the environment of all tests.
 fn set(command: &mut Command, workspace: &Workspace) {
-    packages::with_python_itself(workspace, command);
+    packages::with_bare_python(workspace, command);
     command
         .env("RUST_TEST_THREADS", THREADS)
         .env(oracle::VARIABLE, oracle::python(workspace))

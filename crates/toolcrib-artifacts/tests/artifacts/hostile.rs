@@ -22,7 +22,7 @@ fn numbers_beyond_all_bounds_are_answered() {
     keep_as(&turn, "rows", "{\"a\": 1}\n{\"a\": 2}\n");
     keep_as(&turn, "csv", "a,b\n1,2\n3,4\n");
     keep_as(&turn, "page", "# A\n\n## B\n```\n```\n");
-    let numbers = [json!(0), json!(1), json!(-1), json!(u64::MAX), json!(i64::MIN), json!(1e300)];
+    let numbers = [json!(0), json!(1), json!(u64::MAX), json!(i64::MIN), json!(1e300)];
     let mut answers = 0;
     for id in ["text", "wide", "nothing", "json", "rows", "csv", "page"] {
         for (n, m) in numbers.iter().flat_map(|n| numbers.iter().map(move |m| (n, m))) {

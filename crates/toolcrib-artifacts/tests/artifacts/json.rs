@@ -312,7 +312,7 @@ proptest! {
 
     /// All pages of items together are all items.
     #[test]
-    fn pages_of_items_are_all_of_them(count in 0_usize..200, budget in 500_usize..1_200) {
+    fn pages_of_items_are_all_of_them(count in 0_usize..100, budget in 500_usize..1_200) {
         let rows: Vec<_> = (0..count).map(|n| json!({ "n": n, "text": "x".repeat(n % 50) })).collect();
         let turn = turn();
         keep(&turn, json!(rows).to_string());

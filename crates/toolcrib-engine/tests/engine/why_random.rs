@@ -376,7 +376,7 @@ fn a_world() -> impl Strategy<Value = World> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_smallest_change_reverses_the_decision_and_nothing_less_does(

@@ -12,7 +12,8 @@ use crate::folder::{Folder, RUN};
 /// 250 ms is the limit on an idle machine; tests run unoptimized, beside others.
 const WORST: Duration = Duration::from_secs(20);
 
-const SIZE: usize = 1_000_000;
+/// Half of the limit of a file.
+const SIZE: usize = 500_000;
 
 fn repeated(one: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(SIZE);

@@ -10,7 +10,7 @@ use super::measured::measured;
 use crate::support::{builder, engine, once, says, tool};
 
 /// Tests that are not optimized feed less: all of the work grows in proportion.
-const LARGE: usize = if cfg!(debug_assertions) { 256 * 1024 } else { 8 * 1024 * 1024 };
+const LARGE: usize = if cfg!(debug_assertions) { 128 * 1024 } else { 8 * 1024 * 1024 };
 
 /// How much memory the work may take, in MiB, with that of tests beside it.
 const MOST_MIB: u64 = 1_500;
