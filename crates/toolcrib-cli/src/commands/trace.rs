@@ -1,5 +1,7 @@
 //! `toolcrib runs` and `toolcrib trace`: the stored runs of a project.
 
+use std::io;
+
 use toolcrib_core::{CancellationToken, SessionStore, StoredRun, StoredSession};
 use toolcrib_project::Project;
 
@@ -44,7 +46,8 @@ pub(super) async fn show_trace(
     let traced = find(&project, args.run, &args.whom).await?.trace;
     match args.html {
         Some(path) => {
-            write_new(&path, &output::trace_page(&traced))
+            let page = output::trace_page(&traced).map_err(io::Error::other);
+            page.and_then(|page| write_new(&path, &page))
                 .map_err(|error| Problem::usage(format!("`--html`: {error}")))?;
             if global.json {
                 output::json(&traced);

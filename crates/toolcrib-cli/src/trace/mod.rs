@@ -173,7 +173,7 @@ pub(crate) struct TracedDecision {
 }
 
 /// An event that has no place elsewhere.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Note {
     #[serde(rename = "type")]
     pub(crate) name: Arc<str>,

@@ -27,11 +27,6 @@ fn push(html: &mut String, c: char) {
     }
 }
 
-/// The first characters of a text, on one line.
-pub(super) fn beginning(text: &str, longest: usize) -> String {
-    super::super::text::one_line(text, longest)
-}
-
 /// The room that is left for texts.
 #[derive(Debug)]
 pub(super) struct Budget {
