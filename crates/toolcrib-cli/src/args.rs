@@ -112,9 +112,16 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success: the model answered or reached the iteration limit; `serve` or `acp` was stopped by \
 Ctrl-C or SIGTERM, or its input was closed
-  1  failure: the run failed, timed out or reached a limit of `[limits]` or `[budget]`, its session is in use or cannot be stored, a call was \
-not ok, a required server or the server of `mcp test` cannot be reached, `lint` has findings, \
-`lock diff` has changes, `lock` cannot list a source, `find` does not find the expected tool, `replay` differs, `doctor` finds a sandbox that is not enforced
+  1  failure, one of these:
+     - the run failed, timed out or reached a limit of `[limits]` or `[budget]`
+     - its session is in use or cannot be stored
+     - a call was not ok
+     - a required server or the server of `mcp test` cannot be reached
+     - `lint` has findings
+     - `lock diff` has changes, or `lock` cannot list a source
+     - `find` does not find the expected tool
+     - `replay` differs
+     - `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`";

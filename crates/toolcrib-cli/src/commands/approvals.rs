@@ -12,7 +12,7 @@ use super::{
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, Global},
     exit::{self, Exit},
-    output::{self, ApprovalsJson, DecisionJson},
+    output,
 };
 
 pub(super) async fn approvals(
@@ -26,7 +26,7 @@ pub(super) async fn approvals(
         ApprovalsCommand::List(ApprovalsArgs { all }) => {
             let (reviews, grants) = listed(&project, all).await?;
             if global.json {
-                output::json(&ApprovalsJson::new(&reviews, &grants, &project));
+                output::json(&output::approvals_json(&reviews, &grants, &project));
             } else {
                 output::approvals(&reviews, &grants, global.quiet);
                 tell_limits(global, &project);
@@ -36,7 +36,7 @@ pub(super) async fn approvals(
             let approvals = required(&project, &id).await?;
             let review = on_approvals(move || approvals.get(&id)).await?;
             if global.json {
-                output::json(&output::ApprovalJson::from(&review));
+                output::json(&output::approval_json(&review));
             } else {
                 output::approval(&review);
                 tell_limits(global, &project);
@@ -46,7 +46,7 @@ pub(super) async fn approvals(
             let approvals = required(&project, &id).await?;
             let revoked = on_approvals(move || approvals.revoke(&id)).await?;
             if global.json {
-                output::json(&output::GrantJson::from(&revoked));
+                output::json(&output::grant_json(&revoked));
             } else {
                 output::revoked(&revoked, global.quiet);
             }
@@ -92,7 +92,7 @@ pub(super) async fn approve(
     })
     .await?;
     if global.json {
-        output::json(&DecisionJson::new(&settled, true, grant.as_ref()));
+        output::json(&output::decision_json(&settled, true, grant.as_ref()));
     } else {
         output::settled(&settled, true, global.quiet);
     }
@@ -109,7 +109,7 @@ pub(super) async fn deny(
     let approvals = required(&project, &id).await?;
     let settled = on_approvals(move || approvals.deny(&id, reason.map(Into::into))).await?;
     if global.json {
-        output::json(&DecisionJson::new(&settled, false, None));
+        output::json(&output::decision_json(&settled, false, None));
     } else {
         output::settled(&settled, false, global.quiet);
     }

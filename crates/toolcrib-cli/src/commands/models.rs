@@ -11,7 +11,7 @@ use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
     args::{Global, Look},
     exit::{self, Exit},
-    output::{self, ListedModel, ModelState, ModelsJson},
+    output::{self, ListedModel, ModelState},
 };
 
 /// A model that `run` could use.
@@ -76,7 +76,7 @@ pub(super) async fn models(
     listed.extend(not_configured(&listed));
 
     if global.json {
-        output::json(&ModelsJson::new(named.as_deref(), &listed));
+        output::json(&output::models_json(named.as_deref(), &listed));
     } else {
         output::models(named.as_deref(), &listed, global.quiet);
     }

@@ -8,7 +8,7 @@ use super::{ChosenModel, Problem, Purpose, catalog::known_tools, with_project};
 use crate::{
     args::{Global, ToolsArgs},
     exit::{self, Exit},
-    output::{self, KnownSource, ToolsJson},
+    output::{self, KnownSource},
 };
 
 pub(super) async fn tools(
@@ -34,7 +34,7 @@ pub(super) async fn tools(
             known.tools.retain(|known| known.tool.toolset() == Some(toolset));
         }
         if global.json {
-            output::json(&ToolsJson::new(&known, project));
+            output::json(&output::tools_json(&known, project));
         } else {
             output::tools(&known, global.quiet, global.verbose);
         }

@@ -6,8 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_approvals::{GrantScope, Review, shown_arguments};
 use toolcrib_core::{ApprovalGrant, ApprovalState, SessionOwner, StoredApproval};
 use toolcrib_project::Project;
@@ -22,125 +21,71 @@ use super::{
 const WIDTH: usize = 100;
 
 /// A call that waits, or is over, as JSON.
-#[derive(Serialize)]
-pub(crate) struct ApprovalJson<'a> {
-    id: &'a str,
-    state: &'a str,
-    tool: &'a str,
-    origin: &'a str,
-    /// Null once they are deleted. A secret is `secret:NAME`.
-    arguments: Option<&'a Value>,
-    #[serde(flatten)]
-    owner: &'a SessionOwner,
-    session: Option<&'a str>,
-    call_id: Option<&'a str>,
-    rule: &'a str,
-    reason: Option<&'a str>,
-    /// The reason of a denial.
-    denied_because: Option<&'a str>,
-    created_ms: u64,
-    expires_ms: u64,
-}
-
-impl<'a> From<&'a Review> for ApprovalJson<'a> {
-    fn from(review: &'a Review) -> Self {
-        let StoredApproval { id, call, created_ms, state } = &review.stored;
-        let (denied_because, expires_ms) = match state {
-            ApprovalState::Settled(settled) => (settled.reason.as_deref(), settled.until_ms),
-            _ => (None, call.expires_ms),
-        };
-        Self {
-            id,
-            state: &review.state,
-            tool: &call.tool,
-            origin: &call.origin,
-            arguments: call.arguments.as_ref().map(|arguments| &arguments.value),
-            owner: &call.owner,
-            session: call.session.as_deref(),
-            call_id: call.call_id.as_deref(),
-            rule: &call.rule,
-            reason: call.reason.as_deref(),
-            denied_because,
-            created_ms: *created_ms,
-            expires_ms,
-        }
-    }
+pub(crate) fn approval_json(review: &Review) -> Value {
+    let StoredApproval { id, call, created_ms, state } = &review.stored;
+    let (denied_because, expires_ms) = match state {
+        ApprovalState::Settled(settled) => (settled.reason.as_deref(), settled.until_ms),
+        _ => (None, call.expires_ms),
+    };
+    json!({
+        "id": id,
+        "state": review.state,
+        "tool": call.tool,
+        "origin": call.origin,
+        // Null once they are deleted. A secret is `secret:NAME`.
+        "arguments": call.arguments.as_ref().map(|arguments| &arguments.value),
+        "tenant": call.owner.tenant,
+        "principal": call.owner.principal,
+        "session": call.session,
+        "call_id": call.call_id,
+        "rule": call.rule,
+        "reason": call.reason,
+        "denied_because": denied_because,
+        "created_ms": created_ms,
+        "expires_ms": expires_ms,
+    })
 }
 
 /// A grant as JSON.
-#[derive(Serialize)]
-pub(crate) struct GrantJson<'a> {
-    id: &'a str,
-    tool: &'a str,
-    origin: &'a str,
-    #[serde(flatten)]
-    owner: &'a SessionOwner,
-    scope: Option<Value>,
-    created_ms: u64,
-    until_ms: u64,
+pub(crate) fn grant_json(grant: &ApprovalGrant) -> Value {
+    json!({
+        "id": grant.id,
+        "tool": grant.tool,
+        "origin": grant.origin,
+        "tenant": grant.owner.tenant,
+        "principal": grant.owner.principal,
+        "scope": serde_json::from_str::<Value>(&grant.scope).ok(),
+        "created_ms": grant.created_ms,
+        "until_ms": grant.until_ms,
+    })
 }
 
-impl<'a> From<&'a ApprovalGrant> for GrantJson<'a> {
-    fn from(grant: &'a ApprovalGrant) -> Self {
-        Self {
-            id: &grant.id,
-            tool: &grant.tool,
-            origin: &grant.origin,
-            owner: &grant.owner,
-            scope: serde_json::from_str(&grant.scope).ok(),
-            created_ms: grant.created_ms,
-            until_ms: grant.until_ms,
-        }
-    }
-}
-
-/// The output of `approvals --json`.
-#[derive(Serialize)]
-pub(crate) struct ApprovalsJson<'a> {
-    approvals: Vec<ApprovalJson<'a>>,
-    grants: Vec<GrantJson<'a>>,
-    /// Why a model could approve its own calls here.
-    advisory: &'a [Arc<str>],
-}
-
-impl<'a> ApprovalsJson<'a> {
-    pub(crate) fn new(
-        reviews: &'a [Review],
-        grants: &'a [ApprovalGrant],
-        project: &'a Project,
-    ) -> Self {
-        Self {
-            approvals: reviews.iter().map(ApprovalJson::from).collect(),
-            grants: grants.iter().map(GrantJson::from).collect(),
-            advisory: project.approvals().advisory(),
-        }
-    }
+/// The output of `approvals --json`, with why a model could approve its own calls here.
+pub(crate) fn approvals_json(
+    reviews: &[Review],
+    grants: &[ApprovalGrant],
+    project: &Project,
+) -> Value {
+    json!({
+        "approvals": reviews.iter().map(approval_json).collect::<Vec<_>>(),
+        "grants": grants.iter().map(grant_json).collect::<Vec<_>>(),
+        "advisory": project.approvals().advisory(),
+    })
 }
 
 /// The output of `approve --json` and `deny --json`.
-#[derive(Serialize)]
-pub(crate) struct DecisionJson<'a> {
-    id: &'a str,
-    decision: &'a str,
-    tool: &'a str,
-    session: Option<&'a str>,
-    grant: Option<GrantJson<'a>>,
-}
-
-impl<'a> DecisionJson<'a> {
-    pub(crate) fn new(
-        settled: &'a StoredApproval,
-        is_approved: bool,
-        grant: Option<&'a ApprovalGrant>,
-    ) -> Self {
-        Self {
-            id: &settled.id,
-            decision: decision(is_approved),
-            tool: &settled.call.tool,
-            session: settled.call.session.as_deref(),
-            grant: grant.map(GrantJson::from),
-        }
-    }
+pub(crate) fn decision_json(
+    settled: &StoredApproval,
+    is_approved: bool,
+    grant: Option<&ApprovalGrant>,
+) -> Value {
+    json!({
+        "id": settled.id,
+        "decision": decision(is_approved),
+        "tool": settled.call.tool,
+        "session": settled.call.session,
+        "grant": grant.map(grant_json),
+    })
 }
 
 fn decision(is_approved: bool) -> &'static str {

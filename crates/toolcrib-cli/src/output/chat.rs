@@ -24,7 +24,7 @@ pub(crate) fn chat_begins(start: &ChatStart<'_>) {
     let session = match start.session {
         Some(session) => {
             let name = session.name.as_ref().unwrap_or(&session.id);
-            let turns = count(usize::try_from(session.turns).unwrap_or(usize::MAX), "turn");
+            let turns = count(session.turns, "turn");
             format!("session {} ({turns})", safe(name))
         }
         None if start.is_stored => "new session".to_owned(),

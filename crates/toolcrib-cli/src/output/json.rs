@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::approvals::ApprovalJson;
+use super::approvals::approval_json;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
-    __internal::millis, Annotations, CallPlan, ContentBlock, Digest, ErrorCode, StopReason,
-    ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
+    __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition,
+    ToolName, ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, Personality, Why};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
@@ -36,7 +36,7 @@ pub(crate) struct RunJson<'a> {
     model: Option<&'a str>,
     stop: Option<StopReason>,
     /// The calls that wait for approval.
-    approvals: Vec<ApprovalJson<'a>>,
+    approvals: Vec<Value>,
 }
 
 impl<'a> RunJson<'a> {
@@ -63,8 +63,8 @@ impl<'a> RunJson<'a> {
     }
 
     /// Adds the calls that wait for approval.
-    pub(crate) fn waiting(mut self, reviews: &'a [Review]) -> Self {
-        self.approvals = reviews.iter().map(ApprovalJson::from).collect();
+    pub(crate) fn waiting(mut self, reviews: &[Review]) -> Self {
+        self.approvals = reviews.iter().map(approval_json).collect();
         self
     }
 
@@ -233,7 +233,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
 /// A menu.
 #[derive(Serialize)]
 pub(crate) struct MenuJson<'a> {
-    offered: Vec<ToolJson<'a>>,
+    offered: Vec<Value>,
     /// The names of the deferred tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     deferred: Vec<&'a ToolName>,
@@ -252,7 +252,7 @@ impl<'a> MenuJson<'a> {
     pub(crate) fn new(iteration: &'a Iteration, project: &'a Project, why: bool) -> Self {
         let menu = iteration.menu();
         Self {
-            offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
+            offered: menu.tools().iter().map(|tool| offered(tool.definition())).collect(),
             deferred: menu.deferred().iter().map(|tool| tool.name()).collect(),
             withheld: iteration.withheld().tools().collect(),
             why: why.then(|| iteration.whys().collect()),
@@ -264,31 +264,17 @@ impl<'a> MenuJson<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct ToolJson<'a> {
-    name: &'a ToolName,
-    description: &'a str,
-    input_schema: &'a Value,
-    toolset: Option<&'a str>,
-    annotations: Annotations,
-    untrusted: bool,
-    origin: &'a str,
-    plugin: Option<&'a str>,
-}
-
-impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
-    fn from(tool: &'a ToolDefinition) -> Self {
-        Self {
-            name: tool.name(),
-            description: tool.description(),
-            input_schema: tool.input_schema(),
-            toolset: tool.toolset(),
-            annotations: tool.annotations(),
-            untrusted: tool.untrusted(),
-            origin: tool.origin(),
-            plugin: tool.plugin(),
-        }
-    }
+fn offered(tool: &ToolDefinition) -> Value {
+    json!({
+        "name": tool.name(),
+        "description": tool.description(),
+        "input_schema": tool.input_schema(),
+        "toolset": tool.toolset(),
+        "annotations": tool.annotations(),
+        "untrusted": tool.untrusted(),
+        "origin": tool.origin(),
+        "plugin": tool.plugin(),
+    })
 }
 
 /// A valid project. An invalid one is printed as a problem, with the same `errors`.

@@ -43,8 +43,8 @@ use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_l
 pub(crate) use self::{
     acp::{message_update, permission, servers_ignored, stored_updates, tool_kind, update},
     approvals::{
-        ApprovalJson, ApprovalsJson, DecisionJson, GrantJson, advisory, approval, approval_asked,
-        approvals, approvals_hold, revoked, settled, unanswered, waiting,
+        advisory, approval, approval_asked, approval_json, approvals, approvals_hold,
+        approvals_json, decision_json, grant_json, revoked, settled, unanswered, waiting,
     },
     chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
     check_server::{CheckedEra, CheckedSuite, ServerFinding, ServerReport, server_report},
@@ -63,7 +63,7 @@ pub(crate) use self::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,
         waiting_for,
     },
-    models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
+    models::{ListedModel, ModelState, chosen_model, models, models_json},
     narrator::Narrator,
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
@@ -82,7 +82,7 @@ pub(crate) use self::{
     summary::{plan, recorded, summary, turn_summary},
     terminal::pause,
     text::{safe_json, shell_word},
-    tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
+    tools::{KnownSource, KnownTool, KnownTools, tools, tools_json, unmatched_excludes},
     trace::{RunsJson, runs, trace, written},
     trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},

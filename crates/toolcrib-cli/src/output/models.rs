@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use toolcrib_core::{Model as _, ModelError, ModelErrorClass};
+use serde_json::{Value, json};
+use toolcrib_core::{Model as _, ModelError};
 use toolcrib_models::VendorModel;
 
 use super::{
@@ -97,63 +97,32 @@ fn lists(models: &[String], model: &str) -> bool {
     models.iter().any(|listed| listed == model || listed.strip_suffix(":latest") == Some(model))
 }
 
-/// The output of `models --json`.
-#[derive(Serialize)]
-pub(crate) struct ModelsJson<'a> {
-    /// The model that the project names.
-    named: Option<&'a str>,
-    models: Vec<ModelJson<'a>>,
+/// The output of `models --json`. `named` is the model that the project names.
+pub(crate) fn models_json(named: Option<&str>, listed: &[ListedModel]) -> Value {
+    json!({ "named": named, "models": listed.iter().map(one_json).collect::<Vec<_>>() })
 }
 
-#[derive(Serialize)]
-struct ModelJson<'a> {
-    name: &'a str,
-    origin: Option<&'a str>,
-    model: Option<&'a str>,
-    base_url: Option<&'a str>,
-    is_default: bool,
-    configured: bool,
-    reachable: bool,
-    /// Whether the server lists the model; absent if it could not be queried.
-    listed: Option<bool>,
-    /// The models that the server lists.
-    models: &'a [String],
-    /// Why it is not configured or not reachable.
-    reason: Option<String>,
-    error_class: Option<ModelErrorClass>,
-}
-
-impl<'a> ModelsJson<'a> {
-    pub(crate) fn new(named: Option<&'a str>, listed: &'a [ListedModel]) -> Self {
-        Self { named, models: listed.iter().map(ModelJson::from).collect() }
-    }
-}
-
-impl<'a> From<&'a ListedModel> for ModelJson<'a> {
-    fn from(entry: &'a ListedModel) -> Self {
-        let model = entry.model.as_ref();
-        let (models, reason, error_class) = match &entry.state {
-            ModelState::Reachable(models) => (models.as_slice(), None, None),
-            ModelState::Unreachable(error) => {
-                (&[] as _, Some(error.to_string()), Some(error.class))
-            }
-            ModelState::NotConfigured(reason) | ModelState::NotAsked(reason) => {
-                (&[] as _, Some(reason.clone()), None)
-            }
-        };
-        let reachable = matches!(entry.state, ModelState::Reachable(_));
-        Self {
-            name: &entry.name,
-            origin: entry.origin.as_deref(),
-            model: model.map(|model| model.name()),
-            base_url: model.map(|model| model.base_url()),
-            is_default: entry.is_default,
-            configured: model.is_some_and(|model| model.no_key().is_none()),
-            reachable,
-            listed: model.filter(|_| reachable).map(|model| lists(models, model.model())),
-            models,
-            reason,
-            error_class,
+fn one_json(entry: &ListedModel) -> Value {
+    let model = entry.model.as_ref();
+    let (models, reason, error_class) = match &entry.state {
+        ModelState::Reachable(models) => (Some(models), None, None),
+        ModelState::Unreachable(error) => (None, Some(error.to_string()), Some(error.class)),
+        ModelState::NotConfigured(reason) | ModelState::NotAsked(reason) => {
+            (None, Some(reason.clone()), None)
         }
-    }
+    };
+    json!({
+        "name": entry.name,
+        "origin": entry.origin,
+        "model": model.map(|model| model.name()),
+        "base_url": model.map(|model| model.base_url()),
+        "is_default": entry.is_default,
+        "configured": model.is_some_and(|model| model.no_key().is_none()),
+        "reachable": models.is_some(),
+        // Null if the server could not be queried.
+        "listed": model.zip(models).map(|(model, models)| lists(models, model.model())),
+        "models": models.map(Vec::as_slice).unwrap_or_default(),
+        "reason": reason,
+        "error_class": error_class,
+    })
 }

@@ -31,7 +31,7 @@ pub(crate) fn replayed(replayed: &ReplayJson<'_>) {
     let ReplayJson { run, model, tools, iterations, calls, from_journal, difference } = replayed;
     say!(
         "{STRONG}replayed{STRONG:#} {run}: {}, {} {DIM}({from_journal} from the journal){DIM:#}",
-        count(*iterations as usize, "iteration"),
+        count(*iterations, "iteration"),
         count(*calls, "call"),
     );
     say!("  {DIM}model: {}; tools: {tools}{DIM:#}", safe(model));

@@ -43,7 +43,7 @@ pub(super) fn time(ms: u64) -> String {
     format!("{} UTC", minutes.replace('T', " "))
 }
 
-fn ended(state: &TurnState) -> &str {
+pub(super) fn ended(state: &TurnState) -> &str {
     match state {
         TurnState::Running => "running",
         TurnState::Ended { stopped, .. } => stopped,
@@ -58,7 +58,7 @@ pub(crate) fn sessions(sessions: &[SessionInfo], limit: usize, quiet: bool) {
             say!("{}", safe(id));
             continue;
         }
-        let turns = count(usize::try_from(session.turns).unwrap_or(usize::MAX), "turn");
+        let turns = count(session.turns, "turn");
         let end = session.last_turn.as_ref().map_or("", ended);
         let title = one_line(&session.title, TITLE);
         let used = time(session.used_ms);
@@ -68,15 +68,17 @@ pub(crate) fn sessions(sessions: &[SessionInfo], limit: usize, quiet: bool) {
             safe(end)
         );
     }
-    if quiet {
-        return;
+    if !quiet {
+        end_of_list(sessions.len(), limit, "no sessions; `toolcrib run` begins one");
     }
-    match sessions.len() {
-        0 => note!("no sessions; `toolcrib run` begins one"),
-        listed if listed == limit => {
-            note!("{DIM}at most {limit} are listed; `--limit NUMBER` lists more{DIM:#}");
-        }
-        _ => {}
+}
+
+/// Says that a list is empty, or may lack entries.
+pub(super) fn end_of_list(listed: usize, limit: usize, if_empty: &str) {
+    if listed == 0 {
+        note!("{if_empty}");
+    } else if listed == limit {
+        note!("{DIM}at most {limit} are listed; `--limit NUMBER` lists more{DIM:#}");
     }
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn sessions(sessions: &[SessionInfo], limit: usize, quiet: bool) {
 pub(crate) fn session_deleted(session: &SessionInfo, quiet: bool) {
     if !quiet {
         let id = session.name.as_ref().unwrap_or(&session.id);
-        let turns = count(usize::try_from(session.turns).unwrap_or(usize::MAX), "turn");
+        let turns = count(session.turns, "turn");
         say!("{GOOD}deleted{GOOD:#} {} ({turns})", safe(id));
     }
 }

@@ -139,11 +139,7 @@ pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
     }
     say!("  {}", safe(&one_line(&skill.description, SHORT)));
     for (path, bytes) in &skill.files {
-        say!(
-            "  {} {DIM}{}{DIM:#}",
-            safe(path),
-            count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte")
-        );
+        say!("  {} {DIM}{}{DIM:#}", safe(path), count(*bytes, "byte"));
     }
     super::warnings(&skill.warnings, true);
     note!("{DIM}a model that activates it follows its instructions: read it first{DIM:#}");

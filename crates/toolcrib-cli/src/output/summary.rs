@@ -110,7 +110,7 @@ impl Effects {
                 match rows {
                     Some(0) => {}
                     Some(rows) => {
-                        let rows = count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+                        let rows = count(rows, "row");
                         effects.changed.push(format!("{call} ({rows})"));
                     }
                     None => effects.changed.push(call),
@@ -133,7 +133,7 @@ impl Effects {
 
 fn took(outcome: &RunOutcome) -> String {
     let usage = outcome.usage;
-    let iterations = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "iteration");
+    let iterations = count(outcome.iterations, "iteration");
     let cached = cached(&usage);
     let mut took = format!(
         "{iterations} in {}, {} tokens in{cached}, {} out",

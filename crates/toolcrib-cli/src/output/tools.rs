@@ -1,10 +1,9 @@
 //! The tools of a project.
 
-use serde::Serialize;
-use serde_json::Value;
-use toolcrib_core::{Annotations, Glob, Tool, ToolName};
+use serde_json::{Value, json};
+use toolcrib_core::{Annotations, Glob, Tool};
 use toolcrib_lint::SourceFacts;
-use toolcrib_project::{Diagnostic, Project};
+use toolcrib_project::Project;
 
 use super::{
     note, say,
@@ -162,74 +161,34 @@ fn effects(annotations: Annotations) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The output of `tools --json`.
-#[derive(Serialize)]
-pub(crate) struct ToolsJson<'a> {
-    tools: Vec<ToolJson<'a>>,
-    sources: Vec<SourceJson<'a>>,
-    /// Probable mistakes in the project's files and in imported ones.
-    warnings: Vec<&'a Diagnostic>,
-}
-
-#[derive(Serialize)]
-struct ToolJson<'a> {
-    name: &'a ToolName,
-    toolset: Option<&'a str>,
-    origin: &'a str,
-    plugin: Option<&'a str>,
-    /// The source that lists it; null for declared tools.
-    source: Option<&'a str>,
-    remote: bool,
-    annotations: Annotations,
-    untrusted: bool,
-    description: &'a str,
-    input_schema: &'a Value,
-}
-
-#[derive(Serialize)]
-struct SourceJson<'a> {
-    name: &'a str,
-    ok: bool,
-    error: Option<&'a str>,
-    withheld_count: usize,
-}
-
-impl<'a> ToolsJson<'a> {
-    pub(crate) fn new(known: &'a KnownTools, project: &'a Project) -> Self {
-        Self {
-            warnings: project.warnings().warnings().collect(),
-            tools: known.tools.iter().map(ToolJson::from).collect(),
-            sources: known.sources.iter().map(SourceJson::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a KnownTool> for ToolJson<'a> {
-    fn from(known: &'a KnownTool) -> Self {
-        let tool = &known.tool;
-        Self {
-            name: tool.name(),
-            toolset: tool.toolset(),
-            origin: tool.origin(),
-            plugin: tool.plugin(),
-            source: known.source.as_deref(),
-            remote: known.source.is_some(),
-            annotations: tool.annotations(),
-            untrusted: tool.untrusted(),
-            description: tool.description(),
-            input_schema: tool.definition().input_schema(),
-        }
-    }
-}
-
-impl<'a> From<&'a KnownSource> for SourceJson<'a> {
-    fn from(source: &'a KnownSource) -> Self {
-        let facts = &source.facts;
-        Self {
-            name: &facts.name,
-            ok: facts.failure.is_none(),
-            error: facts.failure.as_deref(),
-            withheld_count: source.withheld_count,
-        }
-    }
+/// The output of `tools --json`, with probable mistakes in the project's files and in imported ones.
+pub(crate) fn tools_json(known: &KnownTools, project: &Project) -> Value {
+    let tools = known.tools.iter().map(|KnownTool { tool, source }| {
+        json!({
+            "name": tool.name(),
+            "toolset": tool.toolset(),
+            "origin": tool.origin(),
+            "plugin": tool.plugin(),
+            // Null for declared tools.
+            "source": source,
+            "remote": source.is_some(),
+            "annotations": tool.annotations(),
+            "untrusted": tool.untrusted(),
+            "description": tool.description(),
+            "input_schema": tool.definition().input_schema(),
+        })
+    });
+    let sources = known.sources.iter().map(|KnownSource { facts, withheld_count, .. }| {
+        json!({
+            "name": facts.name,
+            "ok": facts.failure.is_none(),
+            "error": facts.failure,
+            "withheld_count": withheld_count,
+        })
+    });
+    json!({
+        "tools": tools.collect::<Vec<_>>(),
+        "sources": sources.collect::<Vec<_>>(),
+        "warnings": project.warnings().warnings().collect::<Vec<_>>(),
+    })
 }

@@ -1,11 +1,11 @@
 //! The trace of a run, and the list of runs, as text.
 
 use serde::Serialize;
-use toolcrib_core::{Arguments, StoredRun, TurnState, Usage};
+use toolcrib_core::{Arguments, StoredRun, Usage};
 
 use super::{
     say,
-    sessions::{time, without_fence},
+    sessions::{end_of_list, ended, time, without_fence},
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
 };
 use crate::trace::{
@@ -34,30 +34,19 @@ pub(crate) fn runs(runs: &[StoredRun], limit: usize, quiet: bool) {
         }
         let title = one_line(&run.turn.title, 60);
         say!("{GOOD}{name}{GOOD:#}  {STRONG}{title}{STRONG:#}");
-        let ended = match &run.turn.state {
-            TurnState::Running => "running",
-            TurnState::Ended { stopped, .. } => stopped,
-        };
         let named = run.name.as_ref().map(|name| format!(" of {}", safe(name)));
         say!(
             "    {DIM}{}{}, {}, {}, {}, {}{DIM:#}",
             time(run.turn.began_ms),
             named.unwrap_or_default(),
-            safe(ended),
+            safe(ended(&run.turn.state)),
             safe(&run.turn.model),
-            count(run.calls as usize, "call"),
+            count(run.calls, "call"),
             spent(&run.turn.usage)
         );
     }
-    if quiet {
-        return;
-    }
-    match runs.len() {
-        0 => super::note!("no runs are stored; `toolcrib run` stores one"),
-        listed if listed == limit => {
-            super::note!("{DIM}at most {limit} are listed; `--limit NUMBER` lists more{DIM:#}");
-        }
-        _ => {}
+    if !quiet {
+        end_of_list(runs.len(), limit, "no runs are stored; `toolcrib run` stores one");
     }
 }
 
@@ -247,8 +236,8 @@ fn request(request: &TracedRequest) {
     let sent = format!(
         "{}: {} and {} sent, {}",
         safe(&request.model),
-        count(usize::try_from(request.messages).unwrap_or(usize::MAX), "message"),
-        count(usize::try_from(request.tools).unwrap_or(usize::MAX), "tool"),
+        count(request.messages, "message"),
+        count(request.tools, "tool"),
         bytes(request.request_bytes)
     );
     let Some(response) = &request.response else {

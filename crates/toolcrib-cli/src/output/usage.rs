@@ -22,7 +22,7 @@ pub(crate) struct UsageJson {
 }
 
 /// A sum.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct UsageLine {
     #[serde(skip_serializing_if = "String::is_empty")]
     name: String,
@@ -42,20 +42,7 @@ pub(crate) struct UsageLine {
 
 impl UsageLine {
     pub(crate) fn new(name: String) -> Self {
-        Self {
-            name,
-            model_requests: 0,
-            calls: 0,
-            input_tokens: 0,
-            cached_input_tokens: 0,
-            cache_write_tokens: 0,
-            output_tokens: 0,
-            cost_usd: Some(0.0),
-            known_cost_usd: 0.0,
-            unknown_costs: 0,
-            definition_bytes: 0,
-            result_chars: 0,
-        }
+        Self { name, cost_usd: Some(0.0), ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, entry: &UsageEntry) {
@@ -75,7 +62,7 @@ impl UsageLine {
     }
 
     fn words(&self, by: By) -> String {
-        let calls = count(usize::try_from(self.calls).unwrap_or(usize::MAX), "call");
+        let calls = count(self.calls, "call");
         if by == By::Tool {
             let cost = match self.known_cost_usd {
                 0.0 => String::new(),
@@ -87,8 +74,7 @@ impl UsageLine {
                 grouped(self.definition_bytes)
             );
         }
-        let requests =
-            count(usize::try_from(self.model_requests).unwrap_or(usize::MAX), "model request");
+        let requests = count(self.model_requests, "model request");
         let calls = if by == By::Model { String::new() } else { format!(", {calls}") };
         let usage = Usage {
             input_tokens: self.input_tokens,
@@ -101,7 +87,7 @@ impl UsageLine {
             0 => String::new(),
             unknown => format!(
                 " of {}; {} is known",
-                count(usize::try_from(unknown).unwrap_or(usize::MAX), "request"),
+                count(unknown, "request"),
                 money(Some(self.known_cost_usd))
             ),
         };
