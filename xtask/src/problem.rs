@@ -1,6 +1,6 @@
 //! The error of a step.
 
-use std::fmt;
+use std::{fmt, thread::ScopedJoinHandle};
 
 /// The error of a step, and how to fix it.
 #[derive(Debug)]
@@ -19,4 +19,10 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\nwhat to do: {}", self.what, self.help)
     }
+}
+
+/// The end of a thread's work.
+pub(crate) fn joined(thread: ScopedJoinHandle<'_, Result<(), Problem>>) -> Result<(), Problem> {
+    let panicked = |_| Err(Problem::new("a thread panicked", "look at the lines above"));
+    thread.join().unwrap_or_else(panicked)
 }

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
     gateways, harm, links, listed, oracle, package, peers, postgres,
-    problem::Problem,
+    problem::{Problem, joined},
     prose, search_bench, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
 };
@@ -36,10 +36,9 @@ const OTHERS: Step = Step { name: "MCP peers", check: peers::install };
 const PEERS_TEST: Step = Step { name: "with peers", check: peers::compare };
 const SUITE: Step = Step { name: "MCP suite", check: conformance::install };
 const FASTMCP: Step = Step { name: "FastMCP", check: conformance::install_fastmcp };
-const CONFORMANCE_SAMPLE: Step = Step { name: "conformance", check: conformance::check_sample };
 const CONFORMANCE_MATRIX: Step = Step { name: "conformance", check: conformance::check };
 const NEW_CONFORMANCE: Step = Step { name: "fewer failures", check: conformance::bless };
-const TESTS: Step = Step { name: "tests", check: tests::run_all };
+const TESTS: Step = Step { name: "tests, examples, conformance", check: test_all };
 const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
@@ -81,9 +80,6 @@ pub(crate) const TEST: &[Step] = &[
     TESTS,
     HARM_LISTED,
     PUBLIC_API,
-    SMALL_EXAMPLES,
-    SUPPORT_DESK,
-    CONFORMANCE_SAMPLE,
 ];
 pub(crate) const LINT: &[Step] =
     &[FORMAT, SOURCES, LINKS, PROSE_CHECK, BOOK_PAGES, FRAMEWORKS_PAGE, DEPENDENCIES, CLIPPY];
@@ -191,9 +187,19 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             dependencies(workspace)
         });
         run_program(&mut workspace.compile(tests::COMPILED), CLIPPY_HELP)?;
-        installs.join().unwrap_or_else(|_| {
-            Err(Problem::new("the install panicked", "look at the lines above"))
-        })
+        joined(installs)
+    })
+}
+
+/// Runs all tests of CI, and beside them the examples and the MCP suite, which mostly wait.
+fn test_all(workspace: &Workspace) -> Result<(), Problem> {
+    thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            small_examples::check(workspace)?;
+            example::check(workspace)?;
+            conformance::check_sample(workspace)
+        });
+        tests::run_all(workspace).and(joined(others))
     })
 }
 

@@ -18,7 +18,7 @@ use crate::{
     oracle,
     packages::{self, unwritable},
     peers,
-    problem::Problem,
+    problem::{Problem, joined},
     workspace::{Workspace, output, run, unreadable},
 };
 
@@ -72,8 +72,7 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), Problem> {
         let worker = &worker;
         let workers = (0..PROGRAMS).map(|number| scope.spawn(move || worker(number)));
         let workers: Vec<_> = workers.collect();
-        let panicked = |_| Err(Problem::new("a thread panicked", "look at the lines above"));
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(panicked))
+        workers.into_iter().try_for_each(joined)
     })?;
     let failed = locked(&failed).join(", ");
     match failed.is_empty() {
