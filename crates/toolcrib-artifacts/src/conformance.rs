@@ -7,45 +7,14 @@
 //! # Ok::<(), toolcrib_artifacts::conformance::Violations>(())
 //! ```
 
-use std::{fmt, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
+pub use toolcrib_core::StoreViolations as Violations;
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactStore, ArtifactStoreError, CommitError, Digest, Identity,
     LineIndex, OnConflict, StoredBytes,
 };
 use uuid::Uuid;
-
-/// The violations of the contract, as text. `Debug` is readable too.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Violations(Vec<String>);
-
-impl Violations {
-    /// The violations, in the order in which they were found.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-
-    fn unless(&mut self, satisfied: bool, clause: &str) {
-        if !satisfied {
-            self.0.push(clause.to_owned());
-        }
-    }
-}
-
-impl fmt::Display for Violations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store breaks its contract:")?;
-        self.0.iter().try_for_each(|violation| write!(f, "\n- {violation}"))
-    }
-}
-
-impl fmt::Debug for Violations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for Violations {}
 
 /// The number of concurrent writers, and the number of artifacts of each.
 const THREADS: usize = 8;
@@ -62,7 +31,7 @@ pub fn check_artifact_store(store: &dyn ArtifactStore) -> Result<(), Violations>
     owners(store, &mut broken);
     removals(store, &mut broken);
     at_the_same_time(store, &mut broken);
-    if broken.0.is_empty() { Ok(()) } else { Err(broken) }
+    broken.into_result()
 }
 
 /// Written content is readable.
@@ -81,12 +50,12 @@ fn contents(store: &dyn ArtifactStore, broken: &mut Violations) {
     for (id, content) in all {
         let kept = keep(store, &owner, id, content, OnConflict::Fail);
         let Ok(entry) = kept else {
-            broken.0.push(format!("{id}: it must be stored, but was not: {kept:?}"));
+            broken.unless(false, &format!("{id}: it must be stored, but was not: {kept:?}"));
             continue;
         };
         let opened = store.open(&owner, id);
         let Ok(stored) = opened else {
-            broken.0.push(format!("{id}: it must be found, but was not: {opened:?}"));
+            broken.unless(false, &format!("{id}: it must be found, but was not: {opened:?}"));
             continue;
         };
         let mut clause = |satisfied, what| broken.unless(satisfied, &format!("{id}: {what}"));
@@ -127,7 +96,7 @@ fn commits(store: &dyn ArtifactStore, broken: &mut Violations) {
             let unseen = store.entries(&owner).is_ok_and(|entries| entries.is_empty());
             broken.unless(written && unseen, "uncommitted content must not be visible");
         }
-        Err(error) => broken.0.push(format!("it must be possible to write: {error}")),
+        Err(error) => broken.unless(false, &format!("it must be possible to write: {error}")),
     }
     let unseen = store.entries(&owner).is_ok_and(|entries| entries.is_empty());
     broken.unless(unseen, "a dropped writer must leave no content");

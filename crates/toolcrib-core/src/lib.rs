@@ -73,6 +73,7 @@ mod suggest;
 mod tool;
 mod turn_info;
 mod usage;
+mod violations;
 mod wide_integers;
 mod withheld_tool;
 
@@ -161,6 +162,7 @@ pub use self::{
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     turn_info::{MemoryScope, TurnInfo},
     usage::{Price, PricedModel, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore},
+    violations::StoreViolations,
     wide_integers::changes_integers,
     withheld_tool::{WithheldBy, WithheldTool},
 };

@@ -20,50 +20,12 @@ use std::{fmt, time::Duration};
 
 pub use self::{approvals::check_approval_store, kv::check_kv_store, usage::check_usage_store};
 
+pub use toolcrib_core::StoreViolations as Violations;
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionStore,
     SessionStoreError, Usage,
 };
 use uuid::Uuid;
-
-/// The violations of the contract, as text. `Debug` is readable too.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Violations(Vec<String>);
-
-impl Violations {
-    /// The violations, in the order in which they were found.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-
-    fn unless(&mut self, satisfied: bool, clause: &str) {
-        if !satisfied {
-            self.0.push(clause.to_owned());
-        }
-    }
-
-    /// Records an unexpected error of a part of the suite.
-    fn ran(&mut self, part: &str, result: Result<(), SessionStoreError>) {
-        if let Err(error) = result {
-            self.0.push(format!("{part}: unexpected error: {error}"));
-        }
-    }
-}
-
-impl fmt::Display for Violations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store breaks its contract:")?;
-        self.0.iter().try_for_each(|violation| write!(f, "\n- {violation}"))
-    }
-}
-
-impl fmt::Debug for Violations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for Violations {}
 
 /// A lease that does not expire during the suite.
 const LONG: Duration = Duration::from_hours(1);
@@ -75,21 +37,28 @@ const LONG: Duration = Duration::from_hours(1);
 /// All violations.
 pub fn check_session_store(store: &dyn SessionStore) -> Result<(), Violations> {
     let mut broken = Violations::default();
-    let parts: [(&str, Part); 5] = [
-        ("contents", contents::check),
-        ("owners", owners::check),
-        ("leases", leases::check),
-        ("search", search::check),
-        ("retention", retention::check),
+    let parts = [
+        ("contents", contents::check(store, &mut broken)),
+        ("owners", owners::check(store, &mut broken)),
+        ("leases", leases::check(store, &mut broken)),
+        ("search", search::check(store, &mut broken)),
+        ("retention", retention::check(store, &mut broken)),
     ];
-    for (name, part) in parts {
-        let result = part(store, &mut broken);
-        broken.ran(name, result);
-    }
-    if broken.0.is_empty() { Ok(()) } else { Err(broken) }
+    outcome(broken, parts)
 }
 
-type Part = fn(&dyn SessionStore, &mut Violations) -> Result<(), SessionStoreError>;
+/// The result of a suite, with the unexpected errors of its parts.
+fn outcome<E: fmt::Display, const N: usize>(
+    mut broken: Violations,
+    parts: [(&str, Result<(), E>); N],
+) -> Result<(), Violations> {
+    for (part, result) in parts {
+        if let Err(error) = result {
+            broken.unless(false, &format!("{part}: unexpected error: {error}"));
+        }
+    }
+    broken.into_result()
+}
 
 /// An owner that no other part of the suite uses.
 fn owner() -> SessionOwner {

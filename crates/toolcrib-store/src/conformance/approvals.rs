@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use super::{Violations, new, owner};
+use super::{Violations, new, outcome, owner};
 
 /// The end of a wait that does not expire during the suite.
 const NEVER_MS: u64 = 1 << 50;
@@ -31,12 +31,7 @@ pub fn check_approval_store(store: &(impl ApprovalStore + SessionStore)) -> Resu
         ("grants", grants(store, &mut broken)),
         ("pruning", pruning(store, &mut broken)),
     ];
-    for (part, result) in parts {
-        if let Err(error) = result {
-            broken.unless(false, &format!("{part}: unexpected error: {error}"));
-        }
-    }
-    if broken.iter().len() == 0 { Ok(()) } else { Err(broken) }
+    outcome(broken, parts)
 }
 
 type Checked = Result<(), ApprovalStoreError>;

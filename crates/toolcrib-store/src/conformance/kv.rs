@@ -7,7 +7,7 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use super::{Violations, new, owner};
+use super::{Violations, new, outcome, owner};
 
 type Checked = Result<(), KvError>;
 
@@ -23,12 +23,7 @@ pub fn check_kv_store(store: &(impl KvStore + SessionStore)) -> Result<(), Viola
         ("changes", changes(store, &mut broken)),
         ("sessions", sessions(store, &mut broken)),
     ];
-    for (part, result) in parts {
-        if let Err(error) = result {
-            broken.unless(false, &format!("{part}: unexpected error: {error}"));
-        }
-    }
-    if broken.iter().len() == 0 { Ok(()) } else { Err(broken) }
+    outcome(broken, parts)
 }
 
 fn set<'a>(key: &'a str, value: &'a str) -> KvWrite<'a> {

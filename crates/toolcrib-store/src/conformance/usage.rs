@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_core::{SessionOwner, SessionStoreError, Usage, UsageEntry, UsageSource, UsageStore};
 
-use super::{Violations, owner};
+use super::{Violations, outcome, owner};
 
 /// Tests a store of usage. It uses its own owners, and ignores the sums of others.
 ///
@@ -13,8 +13,7 @@ use super::{Violations, owner};
 pub fn check_usage_store(store: &dyn UsageStore) -> Result<(), Violations> {
     let mut broken = Violations::default();
     let result = check(store, &mut broken);
-    broken.ran("usage", result);
-    if broken.0.is_empty() { Ok(()) } else { Err(broken) }
+    outcome(broken, [("usage", result)])
 }
 
 fn check(store: &dyn UsageStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
