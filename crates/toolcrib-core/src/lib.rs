@@ -69,6 +69,7 @@ mod session;
 mod shortened;
 mod signals;
 mod single_flight;
+mod subschemas;
 mod suggest;
 mod tool;
 mod turn_info;
@@ -203,5 +204,6 @@ pub mod __internal {
         sanitize::is_plain,
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
+        subschemas::{Subschemas, subschemas},
     };
 }

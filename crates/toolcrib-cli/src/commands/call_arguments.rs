@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolcrib_config::suggest;
+use toolcrib_config::{pointer_step, suggest};
 use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
 use super::Problem;
@@ -158,10 +158,7 @@ impl Given {
                     let value = match value {
                         PairValue::Json(value) => value,
                         PairValue::Text(text) => {
-                            let pointer = format!(
-                                "/properties/{}",
-                                key.replace('~', "~0").replace('/', "~1")
-                            );
+                            let pointer = format!("/properties/{}", pointer_step(&key));
                             let types = schema.and_then(|root| {
                                 Some(SchemaTypes::new(root).types(root.pointer(&pointer)?))
                             });

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::harmless;
-use crate::tool::Tool;
+use crate::{
+    subschemas::{Subschemas, subschemas},
+    tool::Tool,
+};
 
 /// Schema keywords with descriptive text only; no call depends on them.
 const TEXTS: [&str; 8] = [
@@ -16,32 +19,6 @@ const TEXTS: [&str; 8] = [
     "enumDescriptions",
     "markdownEnumDescriptions",
 ];
-
-/// Schema keywords whose value is a schema, or a list of schemas.
-const SCHEMAS: [&str; 18] = [
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "contains",
-    "contentSchema",
-    "dependencies",
-    "else",
-    "if",
-    "items",
-    "not",
-    "oneOf",
-    "prefixItems",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "schema",
-];
-
-/// Schema keywords whose value maps names, which calls depend on, to schemas.
-const NAMED_SCHEMAS: [&str; 5] =
-    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
 impl Tool {
     /// The same tool with [`harmless`](super::harmless()) descriptions, titles and examples, in its
@@ -81,9 +58,13 @@ fn clean_schema(path: &str, schema: &Value) -> Result<Value, String> {
                 let path = format!("{path}/{keyword}");
                 let value = match keyword.as_str() {
                     word if TEXTS.contains(&word) => clean_texts(value),
-                    word if SCHEMAS.contains(&word) => clean_schema(&path, value)?,
-                    word if NAMED_SCHEMAS.contains(&word) => clean_named(&path, value)?,
-                    _ => as_it_is(&path, value)?,
+                    // OpenAPI's keyword for the schema of a parameter.
+                    "schema" => clean_schema(&path, value)?,
+                    word => match subschemas(word) {
+                        Some(Subschemas::Named) => clean_named(&path, value)?,
+                        Some(_) => clean_schema(&path, value)?,
+                        None => as_it_is(&path, value)?,
+                    },
                 };
                 clean.insert(known(&path, keyword)?, value);
             }
@@ -153,4 +134,18 @@ fn known(path: &str, text: &str) -> Result<String, String> {
         "its `{path}` has hidden characters or tokens of chat templates, which calls depend on, so \
          they cannot be taken out"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::clean_schema;
+
+    #[test]
+    fn descriptions_within_dependencies_are_cleaned() {
+        let schema = |text| json!({ "dependencies": { "a": ["b"], "c": { "title": text } } });
+        let cleaned = clean_schema("", &schema("<|im_start|>"));
+        assert_eq!(cleaned, Ok(schema("‹|im_start|›")));
+    }
 }

@@ -231,7 +231,7 @@ fn parameters(parts: &[Part]) -> HashMap<Arc<str>, Vec<Arc<str>>> {
         let names = match &tool.input {
             Input::None => Vec::new(),
             Input::OfKind => properties(&tool.declaration.input_schema)?,
-            Input::Params(params) => properties(&params.schema)?,
+            Input::Params(schema) => properties(schema)?,
             Input::File(_) | Input::Broken => return None,
         };
         Some((tool.name.as_ref()?.value.as_str().into(), names))

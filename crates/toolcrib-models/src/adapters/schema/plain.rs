@@ -25,12 +25,12 @@
 //! [ollama]: https://pkg.go.dev/github.com/ollama/ollama/api#ToolProperty
 
 use serde_json::{Map, Value};
+use toolcrib_core::__internal::subschemas;
 
 use super::{
     Keywords, MAX_LEVELS,
     modern::modern,
     references::{References, Referred},
-    walk::holds,
 };
 
 /// The schema with few keywords. `in_enum` selects the values that are allowed in an `enum`.
@@ -96,7 +96,7 @@ impl<'a> Rewriting<'a> {
                 }
                 return;
             }
-            (keyword, _) if keyword.starts_with('$') || holds(keyword).is_some() => return,
+            (keyword, _) if keyword.starts_with('$') || subschemas(keyword).is_some() => return,
             (_, value) => value.clone(),
         };
         written.insert(keyword.to_owned(), value);

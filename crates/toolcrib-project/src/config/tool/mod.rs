@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
 use toolcrib_core::{Annotations, ArtifactPolicy, ToolBuilder, ToolName};
 use toolcrib_tools::{
@@ -22,7 +23,7 @@ use toolcrib_tools::{
     web::{self, DeclaredWeb},
 };
 
-use super::params::Params;
+use super::params;
 
 /// When a result becomes an artifact.
 const ARTIFACT_POLICIES: [(&str, ArtifactPolicy); 3] = [
@@ -76,7 +77,7 @@ pub(crate) enum Input {
     /// In the declaration, from its kind.
     OfKind,
     /// In the project file.
-    Params(Params),
+    Params(Json),
     /// In a separate file.
     File(Located<Arc<str>>),
     /// Somewhere, but it is of no use; the problem is recorded.
@@ -454,7 +455,7 @@ fn read_input(table: &Table<'_>) -> Input {
     let (params, file) = (table.value("params"), table.value("schema_file"));
     match (params, file) {
         (None, None) => Input::None,
-        (Some(params), None) => Params::read(&params).map_or(Input::Broken, Input::Params),
+        (Some(params), None) => params::read(&params).map_or(Input::Broken, Input::Params),
         (None, Some(file)) => file.text().map_or(Input::Broken, Input::File),
         (Some(_), Some(file)) => {
             let message = "`params` and `schema_file` both describe the arguments";

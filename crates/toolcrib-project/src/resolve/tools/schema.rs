@@ -16,7 +16,7 @@ pub(super) fn input_schema(tool: &ToolSection, root: &Root, problems: &Problems)
     match &tool.input {
         Input::OfKind => Some(tool.declaration.input_schema.clone()),
         Input::None => Some(json!({ "type": "object" })),
-        Input::Params(params) => Some(params.schema.clone()),
+        Input::Params(schema) => Some(schema.clone()),
         Input::File(file) => schema_file(file, root, problems),
         Input::Broken => None,
     }
