@@ -84,83 +84,121 @@ pub(crate) enum Input {
     Broken,
 }
 
-/// The word for a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Sql,
-    SqlExplore,
-    Command,
-    Files,
-    Http,
-    OpenApi,
-    Terminal,
-    Code,
-    Todo,
-    Memory,
-    Clarify,
-    Task,
-    Web,
+/// How tables of a kind are read.
+#[derive(Clone, Copy)]
+struct KindReader {
+    word: &'static str,
+    /// The keys that only this kind has. Some have none, or some of those of `sql`.
+    keys: Keys,
+    /// Whether a name is required. A toolset with usual names needs no prefix.
+    needs_name: bool,
+    /// Reads the keys of the kind and those common to all; with whether the table has a name.
+    read: ReadKind,
 }
 
-impl Word {
-    const ALL: [(&'static str, Self); 13] = [
-        ("sql_explore", Self::SqlExplore),
-        ("sql", Self::Sql),
-        ("command", Self::Command),
-        ("files", Self::Files),
-        ("http", Self::Http),
-        ("openapi", Self::OpenApi),
-        ("terminal", Self::Terminal),
-        ("code", Self::Code),
-        ("todo", Self::Todo),
-        ("memory", Self::Memory),
-        ("clarify", Self::Clarify),
-        ("task", Self::Task),
-        ("web", Self::Web),
-    ];
+type Keys = &'static [&'static str];
+type ReadKind = fn(ToolSection, &Table<'_>, bool) -> Vec<ToolSection>;
 
-    /// The keys that only this kind has.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Sql => sql::KEYS,
-            // Some have none, or some of those of `sql`.
-            Self::SqlExplore | Self::Todo | Self::Clarify => &[],
-            Self::Command => command::KEYS,
-            Self::Files => files::KEYS,
-            Self::Http => http::KEYS,
-            Self::OpenApi => openapi::KEYS,
-            Self::Terminal => terminal::KEYS,
-            Self::Code => code::KEYS,
-            Self::Memory => memory::KEYS,
-            Self::Task => task::KEYS,
-            Self::Web => web::KEYS,
-        }
-    }
+const fn must_be_named(word: &'static str, keys: Keys, read: ReadKind) -> KindReader {
+    KindReader { word, keys, needs_name: true, read }
+}
 
-    /// The probable kind of a tool that declares none: the kind with most of its keys.
-    fn guess(table: &Table<'_>) -> Option<(&'static str, Self)> {
-        let found = |kind: Self| kind.keys().iter().filter(|key| table.has(key)).count();
-        let kinds = Self::ALL.into_iter().filter(|(_, kind)| found(*kind) > 0);
-        kinds.max_by_key(|(_, kind)| found(*kind))
-    }
+const fn may_be_named(word: &'static str, keys: Keys, read: ReadKind) -> KindReader {
+    KindReader { word, keys, needs_name: false, read }
+}
 
-    fn read(table: &Table<'_>) -> Option<Self> {
-        let guess = Self::guess(table);
+const KINDS: [KindReader; 13] = [
+    must_be_named("sql_explore", &[], |mut tool, table, _| {
+        table.explain("read_only", "a tool of the kind `sql_explore` always is");
+        tool.read_of_toolset(table);
+        let all = DeclaredExplore::read_all(table);
+        let declare = |kind: &DeclaredExplore, base: &_, prefix: Option<&str>| {
+            kind.tool().declaration(base, prefix.unwrap_or_default())
+        };
+        tool.toolset(table, true, all, declare, Kind::SqlExplore)
+    }),
+    must_be_named("sql", sql::KEYS, |tool, table, _| {
+        tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table)))
+    }),
+    must_be_named("command", command::KEYS, |tool, table, _| {
+        tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)))
+    }),
+    may_be_named("files", files::KEYS, |mut tool, table, has_name| {
+        tool.read_of_toolset(table);
+        let all = DeclaredFiles::read_all(table);
+        tool.toolset(table, has_name, all, DeclaredFiles::declaration, Kind::Files)
+    }),
+    must_be_named("http", http::KEYS, |tool, table, _| {
+        tool.read_one(table, |table| Kind::Http(DeclaredHttp::read(table)))
+    }),
+    // A document whose operations become tools. A name is their prefix.
+    may_be_named("openapi", openapi::KEYS, |mut tool, table, _| {
+        tool.read_common(table, true);
+        tool.kind = Kind::OpenApi(Box::new(DeclaredOpenApi::read(table)));
+        vec![tool]
+    }),
+    may_be_named("terminal", terminal::KEYS, |mut tool, table, has_name| {
+        tool.read_of_toolset(table);
+        let all = DeclaredTerminal::read_all(table);
+        let kind = |kind| Kind::Terminal(Box::new(kind));
+        tool.toolset(table, has_name, all, DeclaredTerminal::declaration, kind)
+    }),
+    may_be_named("code", code::KEYS, |mut tool, table, has_name| {
+        tool.read_of_toolset(table);
+        let all = DeclaredCode::read_all(table);
+        let kind = |kind| Kind::Code(Box::new(kind));
+        tool.toolset(table, has_name, all, DeclaredCode::declaration, kind)
+    }),
+    may_be_named("todo", &[], |mut tool, table, has_name| {
+        tool.read_of_agent(table);
+        tool.toolset(table, has_name, DeclaredTodo::all(), DeclaredTodo::declaration, Kind::Todo)
+    }),
+    may_be_named("memory", memory::KEYS, |mut tool, table, has_name| {
+        tool.read_of_agent(table);
+        let all = DeclaredMemory::read_all(table);
+        tool.toolset(table, has_name, all, DeclaredMemory::declaration, Kind::Memory)
+    }),
+    may_be_named("clarify", &[], |mut tool, table, has_name| {
+        tool.read_of_agent(table);
+        let declare = |_: &_, base: &_, prefix: Option<&_>| clarify::declaration(base, prefix);
+        tool.toolset(table, has_name, [DeclaredClarify], declare, Kind::Clarify)
+    }),
+    may_be_named("task", task::KEYS, |mut tool, table, has_name| {
+        tool.read_of_agent(table);
+        let all = [DeclaredTask::read(table)];
+        let kind = |kind| Kind::Task(Box::new(kind));
+        tool.toolset(table, has_name, all, DeclaredTask::declaration, kind)
+    }),
+    may_be_named("web", web::KEYS, |mut tool, table, has_name| {
+        table.explain("untrusted", "the results of this kind always are: others write pages");
+        table.explain("read_only", "a tool of the kind `web` always is");
+        tool.read_of_toolset_with(table, false);
+        let all = DeclaredWeb::read_all(table);
+        tool.toolset(table, has_name, all, DeclaredWeb::declaration, Kind::Web)
+    }),
+];
+
+impl KindReader {
+    /// The reader of a table's kind; `None` where it is not known, which is recorded.
+    fn of(table: &Table<'_>) -> Option<Self> {
+        // The probable kind of a tool that declares none: the kind with most of its keys.
+        let found = |kind: &Self| kind.keys.iter().filter(|key| table.has(key)).count();
+        let guess = KINDS.into_iter().filter(|kind| found(kind) > 0).max_by_key(found);
         let example = match guess {
-            Some((word, _)) => format!("\"{word}\""),
+            Some(kind) => format!("\"{}\"", kind.word),
             None => {
-                let words = Self::ALL.map(|(word, _)| format!("\"{word}\""));
+                let words = KINDS.map(|kind| format!("\"{}\"", kind.word));
                 let [others @ .., last] = &words;
                 format!("{} or {last}", others.join(", "))
             }
         };
         let kind = match table.required("kind", &example) {
-            Some(kind) => kind.word(&Self::ALL)?.value,
-            None => guess?.1,
+            Some(kind) => kind.word(&KINDS.map(|kind| (kind.word, kind)))?.value,
+            None => guess?,
         };
-        for (word, other) in Self::ALL.into_iter().filter(|(_, other)| *other != kind) {
-            for key in other.keys() {
-                table.explain(key, format!("only a tool of the kind `{word}` has it"));
+        for other in KINDS.iter().filter(|other| other.word != kind.word) {
+            for key in other.keys {
+                table.explain(key, format!("only a tool of the kind `{}` has it", other.word));
             }
         }
         Some(kind)
@@ -170,21 +208,10 @@ impl Word {
 impl ToolSection {
     /// The tools of one table: a toolset for some kinds, else one.
     pub(super) fn read(table: &Table<'_>) -> Vec<Self> {
-        let word = Word::read(table);
-        // A toolset with usual names needs no prefix.
-        let name = match word {
-            Some(
-                Word::Files
-                | Word::OpenApi
-                | Word::Terminal
-                | Word::Code
-                | Word::Todo
-                | Word::Memory
-                | Word::Clarify
-                | Word::Task
-                | Word::Web,
-            ) => table.value("name"),
-            _ => table.required("name", "\"list_charges\""),
+        let kind = KindReader::of(table);
+        let name = match kind.is_none_or(|kind| kind.needs_name) {
+            true => table.required("name", "\"list_charges\""),
+            false => table.value("name"),
         };
         let has_name = name.is_some();
         let name = name.and_then(|name| tool_name(&name));
@@ -201,90 +228,13 @@ impl ToolSection {
             input: Input::Broken,
             kind: Kind::Unknown,
         };
-        match word {
-            Some(kind) => tool.read_kind(kind, table, has_name),
+        match kind {
+            Some(kind) => (kind.read)(tool, table, has_name),
             None => {
                 table.ignore_the_rest();
                 vec![tool]
             }
         }
-    }
-
-    /// Reads the keys of the kind and those common to all.
-    fn read_kind(mut self, kind: Word, table: &Table<'_>, has_name: bool) -> Vec<Self> {
-        match kind {
-            Word::Sql => self.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
-            Word::Command => {
-                self.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)))
-            }
-            Word::Http => self.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
-            Word::OpenApi => vec![self.read_openapi(table)],
-            Word::SqlExplore => {
-                table.explain("read_only", "a tool of the kind `sql_explore` always is");
-                self.read_of_toolset(table);
-                let all = DeclaredExplore::read_all(table);
-                let declare = |kind: &DeclaredExplore, base: &_, prefix: Option<&str>| {
-                    kind.tool().declaration(base, prefix.unwrap_or_default())
-                };
-                self.toolset(table, true, all, declare, Kind::SqlExplore)
-            }
-            Word::Files => {
-                self.read_of_toolset(table);
-                let all = DeclaredFiles::read_all(table);
-                self.toolset(table, has_name, all, DeclaredFiles::declaration, Kind::Files)
-            }
-            Word::Terminal => {
-                self.read_of_toolset(table);
-                let all = DeclaredTerminal::read_all(table);
-                let kind = |kind| Kind::Terminal(Box::new(kind));
-                self.toolset(table, has_name, all, DeclaredTerminal::declaration, kind)
-            }
-            Word::Code => {
-                self.read_of_toolset(table);
-                let all = DeclaredCode::read_all(table);
-                let kind = |kind| Kind::Code(Box::new(kind));
-                self.toolset(table, has_name, all, DeclaredCode::declaration, kind)
-            }
-            Word::Todo => {
-                self.read_of_agent(table);
-                let all = DeclaredTodo::all();
-                self.toolset(table, has_name, all, DeclaredTodo::declaration, Kind::Todo)
-            }
-            Word::Memory => {
-                self.read_of_agent(table);
-                let all = DeclaredMemory::read_all(table);
-                self.toolset(table, has_name, all, DeclaredMemory::declaration, Kind::Memory)
-            }
-            Word::Clarify => {
-                self.read_of_agent(table);
-                let declare =
-                    |_: &_, base: &_, prefix: Option<&_>| clarify::declaration(base, prefix);
-                self.toolset(table, has_name, [DeclaredClarify], declare, Kind::Clarify)
-            }
-            Word::Task => {
-                self.read_of_agent(table);
-                let all = [DeclaredTask::read(table)];
-                let kind = |kind| Kind::Task(Box::new(kind));
-                self.toolset(table, has_name, all, DeclaredTask::declaration, kind)
-            }
-            Word::Web => {
-                table.explain(
-                    "untrusted",
-                    "the results of this kind always are: others write pages",
-                );
-                table.explain("read_only", "a tool of the kind `web` always is");
-                self.read_of_toolset_with(table, false);
-                let all = DeclaredWeb::read_all(table);
-                self.toolset(table, has_name, all, DeclaredWeb::declaration, Kind::Web)
-            }
-        }
-    }
-
-    /// The document whose operations become tools. A name is their prefix.
-    fn read_openapi(mut self, table: &Table<'_>) -> Self {
-        self.read_common(table, true);
-        self.kind = Kind::OpenApi(Box::new(DeclaredOpenApi::read(table)));
-        self
     }
 
     /// The tools of a document, each with its name.
