@@ -1,11 +1,11 @@
-//! Tools of the kinds `http` and `web`.
+//! Tools of the kinds that reach a host: `http`, `openapi` and `web`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use toolcrib_capabilities::http::{AllowedAddress, HttpClient, IpNet};
 use toolcrib_config::Diagnostic;
 use toolcrib_core::Tool;
-use toolcrib_tools::{DeclaredKind, Reach, http::DeclaredHttp, web::DeclaredWeb};
+use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors};
 
 use super::Source;
 use crate::resolve::{addresses::host, grant::allowed_addresses};
@@ -15,7 +15,7 @@ use crate::resolve::{addresses::host, grant::allowed_addresses};
 pub(super) struct Clients(Vec<(Vec<AllowedAddress>, HttpClient)>);
 
 impl Clients {
-    pub(super) fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
+    fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
         if let Some((_, client)) = self.0.iter().find(|(known, _)| *known == allowed) {
             return client.clone();
         }
@@ -25,41 +25,31 @@ impl Clients {
     }
 }
 
+/// Builds a tool that reaches one host, with its client. `keys`: the pointer of its URL, and the key
+/// with the addresses that it may dial.
 pub(super) fn build(
-    http: &DeclaredHttp,
+    kind: &dyn DeclaredKind,
+    keys: (&str, &str),
     source: &Source<'_>,
     clients: &mut Clients,
+    build: impl FnOnce(Declaration, &HttpClient) -> Result<Tool, ToolErrors>,
 ) -> Option<Tool> {
-    let reaches = http.reaches();
-    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else { return None };
-    let allowed =
-        allowed_addresses(allow_addresses, source.names.grant.as_deref(), source.problems);
-    let client = clients.client(allowed.clone());
-    let tool = source.built(http.build(source.declaration.clone(), &client))?;
-    let keys = ("/url", "allow_addresses");
-    warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
-    Some(tool)
-}
-
-pub(super) fn build_web(
-    web: &DeclaredWeb,
-    source: &Source<'_>,
-    clients: &mut Clients,
-) -> Option<Tool> {
-    let reaches = web.reaches();
-    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else { return None };
-    let allowed =
-        allowed_addresses(allow_addresses, source.names.grant.as_deref(), source.problems);
-    let client = clients.client(allowed.clone());
-    let tool = source.built(web.build(source.declaration.clone(), &client))?;
-    let keys = ("/search_url", "search_addresses");
+    let build = |client: &HttpClient| source.built(build(source.declaration.clone(), client));
+    let reaches = kind.reaches();
+    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else {
+        // It cannot be built, which is recorded.
+        return build(&clients.client(Vec::new()));
+    };
+    let grant = source.names.grant.as_deref();
+    let allowed = allowed_addresses(allow_addresses, grant, source.problems);
+    let tool = build(&clients.client(allowed.clone()))?;
     warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
     Some(tool)
 }
 
 /// A host that is an address in the URL, or is this machine by its name, is known before any
 /// call. The address of another name is not.
-pub(super) fn warn_of_private_host(
+fn warn_of_private_host(
     url: &str,
     (pointer, key): (&str, &str),
     allows_none: bool,

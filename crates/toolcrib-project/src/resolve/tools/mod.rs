@@ -125,7 +125,11 @@ pub(crate) fn build_tools(
             Kind::Code(code) => {
                 shell::build(code.shell(), &source(section), |spec| code.build(spec))
             }
-            Kind::Http(http) => http::build(http, &source(section), &mut clients),
+            Kind::Http(http) => {
+                let keys = ("/url", "allow_addresses");
+                let build = |base, client: &_| http.build(base, client);
+                http::build(http, keys, &source(section), &mut clients, build)
+            }
             Kind::Todo(todo) => {
                 let source = source(section);
                 source.built(todo.build(source.declaration.clone()))
@@ -145,8 +149,17 @@ pub(crate) fn build_tools(
                 let source = source(section);
                 source.built(clarify::build(source.declaration.clone()))
             }
-            Kind::Web(web) => http::build_web(web, &source(section), &mut clients),
-            Kind::Operation(one) => openapi::build(one, &source(section), &mut clients, secrets),
+            Kind::Web(web) => {
+                let keys = ("/search_url", "search_addresses");
+                let build = |base, client: &_| web.build(base, client);
+                http::build(web, keys, &source(section), &mut clients, build)
+            }
+            Kind::Operation(one) => {
+                let keys = ("/url", "allow_addresses");
+                let has_secret = |name: &str| secrets.check(name).is_ok();
+                let build = |base, client: &_| one.build(base, client, has_secret);
+                http::build(&**one, keys, &source(section), &mut clients, build)
+            }
             Kind::Task(task) => {
                 let source = source(section);
                 if source.names.grant.is_some() {

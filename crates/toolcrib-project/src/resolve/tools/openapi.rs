@@ -1,18 +1,12 @@
 //! Tools of the kind `openapi`.
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::Tool;
-use toolcrib_tools::{
-    DeclaredKind, Reach,
-    openapi::{DeclaredOpenApi, DeclaredOperation, MAX_DOCUMENT, OpenApi},
-};
+use toolcrib_tools::openapi::{DeclaredOpenApi, MAX_DOCUMENT, OpenApi};
 
-use super::{Source, http};
 use crate::{
     config::{Kind, ToolSection},
-    resolve::{grant::allowed_addresses, part::Part},
+    resolve::part::Part,
     root::Root,
-    secrets::ProjectSecrets,
 };
 
 /// Replaces each document by the tools of its operations, so that rules can name them.
@@ -52,25 +46,4 @@ fn operations(
     let base = &section.declaration;
     let tools = document.tools(&parsed, base, prefix, (&section.at, problems));
     section.operations(tools).collect()
-}
-
-pub(super) fn build(
-    operation: &DeclaredOperation,
-    source: &Source<'_>,
-    clients: &mut http::Clients,
-    secrets: &ProjectSecrets,
-) -> Option<Tool> {
-    let reaches = operation.reaches();
-    let client = match reaches.as_slice() {
-        [Reach::Host { url, allow_addresses }] => {
-            let grant = source.names.grant.as_deref();
-            let allowed = allowed_addresses(allow_addresses, grant, source.problems);
-            let keys = ("/url", "allow_addresses");
-            http::warn_of_private_host(url, keys, allow_addresses.is_empty(), &allowed, source);
-            clients.client(allowed)
-        }
-        _ => clients.client(Vec::new()),
-    };
-    let has_secret = |name: &str| secrets.check(name).is_ok();
-    source.built(operation.build(source.declaration.clone(), &client, has_secret))
 }
