@@ -193,12 +193,8 @@ impl Prefix {
 fn digest(message: &Message) -> Digest {
     let mut parts = vec![Digest::of(serde_json::to_string(message).unwrap_or_default())];
     if let Message::Tool { blocks, .. } = message {
-        parts.extend(blocks.iter().filter_map(|block| match block {
-            ContentBlock::Image { data, .. }
-            | ContentBlock::Audio { data, .. }
-            | ContentBlock::Binary { data, .. } => Some(Digest::of(data)),
-            _ => None,
-        }));
+        let data = blocks.iter().map(ContentBlock::data);
+        parts.extend(data.filter(|data| !data.is_empty()).map(Digest::of));
     }
     Digest::of_all(&parts)
 }

@@ -136,12 +136,8 @@ fn source(message: &Message) -> Digest {
     let mut parts = vec![Digest::of(serde_json::to_string(message).unwrap_or_default())];
     match message {
         Message::Tool { blocks, .. } => {
-            parts.extend(blocks.iter().filter_map(|block| match block {
-                ContentBlock::Image { data, .. }
-                | ContentBlock::Audio { data, .. }
-                | ContentBlock::Binary { data, .. } => Some(Digest::of(data)),
-                _ => None,
-            }));
+            let data = blocks.iter().map(ContentBlock::data);
+            parts.extend(data.filter(|data| !data.is_empty()).map(Digest::of));
         }
         Message::Assistant { calls, .. } => {
             let is_text = |arguments: &Arguments| matches!(arguments, Arguments::Text(_));
