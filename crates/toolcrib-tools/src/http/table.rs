@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
-use toolcrib_capabilities::http::HttpClient;
+use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 use toolcrib_config::{Located, Table, Value};
 use toolcrib_core::Tool;
 
@@ -32,9 +32,7 @@ const METHODS: [(&str, &Method); 6] = [
 ];
 
 /// The limits on a response body, which is in memory.
-const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
-/// The limits on followed redirects.
-const REDIRECTS: RangeInclusive<usize> = 0..=20;
+pub(crate) const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
 
 /// An HTTP tool as read from a table.
 #[derive(Debug, Clone)]
@@ -67,13 +65,8 @@ impl DeclaredHttp {
                 idempotency_header: read_text(table, "idempotency_header"),
                 body: body.flatten(),
                 pointer: read_text(table, "pointer"),
-                max_body_bytes: table
-                    .size("max_body_bytes", BODY_BYTES)
-                    .and_then(|bytes| usize::try_from(bytes).ok())
-                    .unwrap_or(blank.max_body_bytes),
-                max_redirects: table
-                    .integer("max_redirects", REDIRECTS)
-                    .unwrap_or(blank.max_redirects),
+                max_body_bytes: read_bytes(table, BODY_BYTES, DEFAULT_MAX_BODY_BYTES),
+                max_redirects: read_redirects(table),
                 ..blank
             },
             allow_addresses: read_addresses(table, "allow_addresses"),
@@ -113,6 +106,17 @@ impl DeclaredKind for DeclaredHttp {
 /// A text, which may be empty.
 pub(crate) fn read_text(table: &Table<'_>, key: &'static str) -> Option<String> {
     table.value(key)?.any_text().map(|text| text.value.to_string())
+}
+
+/// The most bytes of a response body.
+pub(crate) fn read_bytes(table: &Table<'_>, range: RangeInclusive<u64>, default: usize) -> usize {
+    let bytes = table.size("max_body_bytes", range);
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(default)
+}
+
+/// The most redirects that are followed.
+pub(crate) fn read_redirects(table: &Table<'_>) -> usize {
+    table.integer("max_redirects", 0..=20).unwrap_or(DEFAULT_MAX_REDIRECTS)
 }
 
 pub(crate) fn read_addresses(table: &Table<'_>, key: &'static str) -> Vec<Located<Arc<str>>> {

@@ -1,10 +1,8 @@
 //! `[[tool]]` of the kind `openapi`.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::sync::Arc;
 
-use toolcrib_capabilities::http::{
-    DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HeaderName, HttpClient, parse_url,
-};
+use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, HeaderName, HttpClient, parse_url};
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value, suggest};
 use toolcrib_core::{Annotations, Capabilities, Tool, ToolName};
 
@@ -22,7 +20,7 @@ use crate::{
         HttpToolSpec, Method,
         check::{Names, header_field, read},
         exchange::Exchange,
-        table::{read_addresses, read_headers},
+        table::{BODY_BYTES, read_addresses, read_bytes, read_headers, read_redirects},
     },
     template::SECRET,
 };
@@ -32,11 +30,6 @@ pub const KEYS: &[&str] = &["file", "include", "exclude", "server", "auth"];
 
 /// The `server` of a new project over a document without an absolute URL, to be replaced.
 pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
-
-/// The limits on a response body, which is in memory.
-const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
-/// The limits on followed redirects.
-const REDIRECTS: RangeInclusive<usize> = 0..=20;
 
 /// The most tools of one document.
 const MOST_TOOLS: usize = 5_000;
@@ -103,13 +96,8 @@ impl DeclaredOpenApi {
             shared: Arc::new(Shared {
                 headers: headers.unwrap_or_default(),
                 allow_addresses: read_addresses(table, "allow_addresses"),
-                max_body_bytes: table
-                    .size("max_body_bytes", BODY_BYTES)
-                    .and_then(|bytes| usize::try_from(bytes).ok())
-                    .unwrap_or(DEFAULT_MAX_BODY_BYTES),
-                max_redirects: table
-                    .integer("max_redirects", REDIRECTS)
-                    .unwrap_or(DEFAULT_MAX_REDIRECTS),
+                max_body_bytes: read_bytes(table, BODY_BYTES, DEFAULT_MAX_BODY_BYTES),
+                max_redirects: read_redirects(table),
             }),
         }
     }

@@ -6,16 +6,17 @@ use toolcrib_capabilities::http::{HostPattern, HttpClient};
 use toolcrib_config::{Diagnostic, Located, Table};
 use toolcrib_core::Tool;
 
-use super::{FetchLimits, WebTool};
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors, http::table::read_addresses};
+use super::{DEFAULT_MAX_PAGE_BYTES, FetchLimits, WebTool};
+use crate::{
+    Declaration, DeclaredKind, Reach, ToolErrors,
+    http::table::{read_addresses, read_bytes, read_redirects},
+};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &["hosts", "search_url", "search_addresses"];
 
 /// The limits on a page, which is in memory.
 const PAGE_BYTES: RangeInclusive<u64> = 1024..=16 << 20;
-/// The limits on followed redirects.
-const REDIRECTS: RangeInclusive<usize> = 0..=20;
 
 /// A tool of the toolset as read from a table.
 #[derive(Debug, Clone)]
@@ -31,13 +32,9 @@ impl DeclaredWeb {
     /// Reads the keys of this kind, for all its tools; problems are recorded. Without `search_url`
     /// there is no tool that searches.
     pub fn read_all(table: &Table<'_>) -> Vec<Self> {
-        let blank = FetchLimits::default();
         let limits = FetchLimits {
-            max_body_bytes: table
-                .size("max_body_bytes", PAGE_BYTES)
-                .and_then(|bytes| usize::try_from(bytes).ok())
-                .unwrap_or(blank.max_body_bytes),
-            max_redirects: table.integer("max_redirects", REDIRECTS).unwrap_or(blank.max_redirects),
+            max_body_bytes: read_bytes(table, PAGE_BYTES, DEFAULT_MAX_PAGE_BYTES),
+            max_redirects: read_redirects(table),
         };
         let hosts = hosts(table);
         let fetch = Self {
