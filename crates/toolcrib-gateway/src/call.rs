@@ -179,16 +179,12 @@ async fn run(
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
     let execute = step.iteration.execute_for(vec![call], Some(exchange.port));
-    let mut results: BoxFuture<'_, _> = match &exchange.progress {
-        Some(token) => Box::pin(progress::passed_on(
-            &step.events,
-            &call_id,
-            audience,
-            token.clone(),
-            &exchange.client,
-            execute,
-        )),
-        None => Box::pin(execute),
+    let mut results: BoxFuture<'_, _> = match exchange.may_report() {
+        true => {
+            let (events, client) = (&step.events, &exchange.open);
+            Box::pin(progress::passed_on(events, &call_id, audience, client, execute))
+        }
+        false => Box::pin(execute),
     };
     let results = tokio::select! {
         biased;

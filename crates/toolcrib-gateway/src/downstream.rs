@@ -9,7 +9,10 @@ use toolcrib_core::{BoxFuture, ClientAbilities, ClientPort, ClientRefusal};
 use toolcrib_engine::Redactor;
 use toolcrib_mcp::__internal::harmless_json;
 
-use super::{connection::Connection, exchange::Outgoing};
+use super::{
+    connection::Connection,
+    exchange::{OpenRequest, Outgoing},
+};
 
 /// The levels of log messages, from the least severe.
 const LEVELS: [&str; 8] =
@@ -129,7 +132,7 @@ pub(super) struct Downstream {
     pub(super) redactor: Redactor,
     pub(super) log: Arc<LogLevel>,
     /// The receiver of log messages.
-    pub(super) client: Option<Outgoing>,
+    pub(super) client: Option<OpenRequest>,
     pub(super) route: Route,
 }
 
@@ -199,7 +202,7 @@ impl ClientPort for Downstream {
     }
 
     fn log(&self, server: &str, message: Value) {
-        if let Some(client) = &self.client
+        if let Some(client) = self.client.as_ref().and_then(OpenRequest::client)
             && let Some(message) = log_message(&self.log, &self.redactor, server, message)
         {
             client.offer(message);

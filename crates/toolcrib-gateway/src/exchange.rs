@@ -4,6 +4,7 @@ use std::{ops::Deref, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use rmcp::{
     ErrorData,
     model::{
@@ -69,8 +70,8 @@ pub(super) struct Exchange {
     pub(super) connection: Option<Connection>,
     /// The receiver of the request's notifications.
     pub(super) client: Outgoing,
-    /// The token of progress, if the client requested it.
-    pub(super) progress: Option<ProgressToken>,
+    /// The receiver of the messages of its call.
+    pub(super) open: OpenRequest,
     /// The receiver of servers' requests that the client answers in a further round.
     pub(super) asks: Option<mpsc::Sender<Ask>>,
     /// The headers that repeat arguments; absent by stdio.
@@ -102,7 +103,7 @@ impl Exchange {
         let counted = is_waited_for.then(|| self.serving.counted());
         let round = match self.era {
             Era::Session(_) => Ok(None),
-            Era::Stateless(_) => Round::take(&mut request, &self.caller.access),
+            Era::Stateless(_) => Round::take(&mut request, &self.caller.access, &self.open),
         };
         let round = match round {
             Ok(round) => round,
@@ -154,6 +155,11 @@ impl Exchange {
         rounds::first(&serving, round, bound, call, asks, &unwanted, gone).await
     }
 
+    /// Whether the client may receive progress of its call: further rounds have their own tokens.
+    pub(super) fn may_report(&self) -> bool {
+        self.asks.is_some() || self.open.progress().is_some()
+    }
+
     async fn finished(
         &self,
         request: Request,
@@ -199,7 +205,7 @@ impl Exchange {
             }
         };
         let redactor = self.serving.gateway.config.engine.redactor().clone();
-        let client = Some(self.client.clone());
+        let client = Some(self.open.clone());
         // The rest is about the client's own connection, as an idempotency key is.
         meta.retain(|key, _| {
             key != "progressToken" && !key.starts_with("toolcrib/") && !is_of_protocol(key)
@@ -391,6 +397,41 @@ pub(super) struct Recheck(pub(super) Arc<Notify>);
 impl Drop for Recheck {
     fn drop(&mut self) {
         self.0.notify_one();
+    }
+}
+
+/// The open request of a call, and its token of progress. A call that needs input has another one
+/// in each round, and none while it waits for its client.
+#[derive(Clone)]
+pub(super) struct OpenRequest(Arc<Mutex<Option<Recipient>>>);
+
+type Recipient = (Outgoing, Option<ProgressToken>);
+
+impl OpenRequest {
+    pub(super) fn new(client: Outgoing, progress: Option<ProgressToken>) -> Self {
+        Self(Arc::new(Mutex::new(Some((client, progress)))))
+    }
+
+    pub(super) fn client(&self) -> Option<Outgoing> {
+        self.0.lock().as_ref().map(|(client, _)| client.clone())
+    }
+
+    /// The client with the token of progress, if it requested progress.
+    pub(super) fn progress(&self) -> Option<(Outgoing, ProgressToken)> {
+        let open = self.0.lock();
+        let (client, token) = open.as_ref()?;
+        Some((client.clone(), token.clone()?))
+    }
+
+    /// The next round replaces this one.
+    pub(super) fn continue_with(&self, next: &Self) {
+        let next = next.0.lock().take();
+        *self.0.lock() = next;
+    }
+
+    /// The request is about to be answered.
+    pub(super) fn close(&self) {
+        self.0.lock().take();
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
     Serving,
     access::Caller,
     events::{Body, EventStream},
-    exchange::{Answer, Era, Exchange, Outgoing},
+    exchange::{Answer, Era, Exchange, OpenRequest, Outgoing},
     handshake,
     headers::{self, EVENTS, JSON, SESSION},
     limits::Limiter,
@@ -152,6 +152,10 @@ impl Post<'_> {
             Some(stream) => stream.events.clone(),
             None => EventStream::new(None, None),
         };
+        let client = Outgoing::Events(events.clone());
+        let progress = request.meta.get_progress_token();
+        // In a session, a client that requests progress receives it in a stream from the start.
+        let streams_at_once = !is_independent && progress.is_some();
         let exchange = Exchange {
             serving: self.serving.clone(),
             limit,
@@ -159,14 +163,12 @@ impl Post<'_> {
             id: request.id.clone(),
             era,
             connection,
-            client: Outgoing::Events(events.clone()),
-            progress: request.meta.get_progress_token(),
+            open: OpenRequest::new(client.clone(), progress),
+            client,
             asks: None,
             headers: is_independent.then(|| ParamHeaders::of(self.headers)),
             unwanted: unwanted.clone(),
         };
-        // In a session, a client that requests progress receives it in a stream from the start.
-        let streams_at_once = !is_independent && exchange.progress.is_some();
         let mut running = Running::new(self.serving, async move {
             let answer = exchange.answer(request).await;
             drop(registered);

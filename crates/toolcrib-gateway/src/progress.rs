@@ -3,7 +3,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use rmcp::model::{Notification, ProgressNotificationParam, ProgressToken, ServerNotification};
+use rmcp::model::{Notification, ProgressNotificationParam, ServerNotification};
 use tokio::{sync::watch, time::sleep_until};
 use toolcrib_core::{
     __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, ProgressCount,
@@ -11,7 +11,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    exchange::{Exchange, Outgoing},
+    exchange::{Exchange, OpenRequest},
     session::Step,
 };
 
@@ -26,12 +26,9 @@ pub(super) async fn forwarded<T>(
     call_id: &Arc<str>,
     call: impl Future<Output = T>,
 ) -> T {
-    match &exchange.progress {
-        Some(token) => {
-            let (client, token) = (&exchange.client, token.clone());
-            passed_on(&step.events, call_id, Audience::Dashboard, token, client, call).await
-        }
-        None => call.await,
+    match exchange.may_report() {
+        true => passed_on(&step.events, call_id, Audience::Dashboard, &exchange.open, call).await,
+        false => call.await,
     }
 }
 
@@ -41,15 +38,14 @@ pub(super) async fn passed_on<T>(
     events: &Events,
     call_id: &Arc<str>,
     audience: Audience,
-    token: ProgressToken,
-    client: &Outgoing,
+    client: &OpenRequest,
     call: impl Future<Output = T>,
 ) -> T {
     let (sender, said) = watch::channel(None);
     let listening = Listening::to(events, Arc::clone(call_id), audience, sender);
     let ended = CancellationToken::new();
     let mut call = pin!(call);
-    let mut pass_on = pin!(pass_on(said, &ended, token, client));
+    let mut pass_on = pin!(pass_on(said, &ended, client));
     let result = tokio::select! {
         result = &mut call => result,
         // The client reads nothing any more; that ends calls elsewhere.
@@ -94,18 +90,18 @@ impl Drop for Listening {
 async fn pass_on(
     mut said: watch::Receiver<Option<Message>>,
     ended: &CancellationToken,
-    token: ProgressToken,
-    client: &Outgoing,
+    client: &OpenRequest,
 ) {
     let (mut count, mut pace) = (Count::default(), ProgressPace::default());
     // The last unsent message is sent after the end.
     while said.changed().await.is_ok() {
         let Some((message, percent, said)) = said.borrow_and_update().clone() else { continue };
+        let Some((client, token)) = client.progress() else { continue };
         let (done, total) = match said {
             Some(said) => count.as_said(said),
             None => count.next(percent),
         };
-        let mut progress = ProgressNotificationParam::new(token.clone(), done);
+        let mut progress = ProgressNotificationParam::new(token, done);
         progress.total = total;
         // The count alone is the text of a server that sent none.
         progress.message =

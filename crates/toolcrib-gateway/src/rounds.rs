@@ -19,7 +19,13 @@ use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest};
 use uuid::Uuid;
 
-use super::{Serving, access::Access, downstream::Ask, exchange::Outcome, message::Request};
+use super::{
+    Serving,
+    access::Access,
+    downstream::Ask,
+    exchange::{OpenRequest, Outcome},
+    message::Request,
+};
 
 /// The parameters of a further round.
 const STATE: &str = "requestState";
@@ -43,6 +49,8 @@ pub(super) struct Round {
     /// The state of the earlier round, and what it must be valid for.
     continues: Option<(Value, Digest)>,
     responses: Map<String, Value>,
+    /// The receiver of the call's messages during this round.
+    request: OpenRequest,
 }
 
 impl Round {
@@ -50,7 +58,11 @@ impl Round {
     ///
     /// # Errors
     /// If the parts are malformed.
-    pub(super) fn take(request: &mut Request, access: &Access) -> Result<Option<Self>, ErrorData> {
+    pub(super) fn take(
+        request: &mut Request,
+        access: &Access,
+        open: &OpenRequest,
+    ) -> Result<Option<Self>, ErrorData> {
         if !METHODS.contains(&request.method.as_str()) {
             return Ok(None);
         }
@@ -64,7 +76,8 @@ impl Round {
             }
         };
         let bound = || bound(&request.method, &request.params, access);
-        Ok(Some(Self { continues: state.map(|state| (state, bound())), responses }))
+        let continues = state.map(|state| (state, bound()));
+        Ok(Some(Self { continues, responses, request: open.clone() }))
     }
 
     /// Whether it continues an earlier round.
@@ -91,6 +104,8 @@ pub(super) struct Call {
     outcome: oneshot::Receiver<Outcome>,
     asks: mpsc::Receiver<Ask>,
     open: Vec<Open>,
+    /// The receiver of its messages.
+    request: OpenRequest,
     /// Ends the call; without its client it cannot go on.
     unwanted: CancellationToken,
     _ends: DropGuard,
@@ -119,6 +134,7 @@ pub(super) async fn first(
     if let Some((state, bound)) = round.continues {
         let waiting = &serving.gateway.waiting;
         let mut found = waiting.take(&state, bound)?;
+        found.request.continue_with(&round.request);
         found.answer(round.responses);
         return found.next(serving, gone).await;
     }
@@ -142,6 +158,7 @@ pub(super) async fn first(
         outcome,
         asks,
         open: Vec::new(),
+        request: round.request,
         unwanted: unwanted.clone(),
         _ends: unwanted.clone().drop_guard(),
         taken: CancellationToken::new(),
@@ -206,6 +223,7 @@ impl Call {
         let asked = self.open.iter().flat_map(|open| &open.missing);
         let requests: Map<_, _> =
             asked.map(|(key, (_, request))| (key.clone(), request.clone())).collect();
+        self.request.close();
         let state = serving.gateway.waiting.keep(serving, self)?;
         let result = json!({
             "resultType": "input_required",

@@ -19,7 +19,7 @@ use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 use super::support::engine;
 
 /// The other end of a connection of the gateway.
-struct End {
+pub(super) struct End {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
 }
@@ -30,12 +30,12 @@ impl End {
         Self { lines: BufReader::new(read).lines(), write }
     }
 
-    async fn send(&mut self, mut message: Value) {
+    pub(super) async fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = "2.0".into();
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
-    async fn answer(&mut self, request: &Value, result: Value) {
+    pub(super) async fn answer(&mut self, request: &Value, result: Value) {
         self.send(json!({ "id": request["id"], "result": result })).await;
     }
 
@@ -45,7 +45,7 @@ impl End {
     }
 
     /// The next message to a server of 2025-11-25 beside lists of its tools.
-    async fn heard(&mut self) -> Value {
+    pub(super) async fn heard(&mut self) -> Value {
         loop {
             let message = self.read().await;
             match message["method"].as_str() {
@@ -63,7 +63,7 @@ impl End {
     }
 
     /// Answers `initialize`, up to `initialized`; returns the declared capabilities.
-    async fn greeted(&mut self) -> Value {
+    pub(super) async fn greeted(&mut self) -> Value {
         let initialize = self.heard().await;
         let result = json!({
             "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
@@ -76,7 +76,7 @@ impl End {
 }
 
 /// A gateway to a server `s`, whose connections the test serves.
-fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
+pub(super) fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
     let (opened, connections) = mpsc::unbounded_channel();
     let open = move || {
         let (near, far) = duplex(1 << 16);
@@ -88,7 +88,7 @@ fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
     (Gateway::builder(engine.build().unwrap()).watch(&server).build(), connections)
 }
 
-fn no_rule() -> Rule {
+pub(super) fn no_rule() -> Rule {
     Rule::deny("nothing").tools(["unknown"])
 }
 

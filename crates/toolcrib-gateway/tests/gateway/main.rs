@@ -19,6 +19,7 @@ mod lists;
 mod log;
 mod oauth;
 mod posts;
+mod rounds;
 mod skills;
 mod support;
 mod unreadable;
