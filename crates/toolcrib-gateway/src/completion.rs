@@ -1,5 +1,7 @@
 //! Completion of arguments of prompts and of resource templates.
 
+use std::time::Duration;
+
 use rmcp::{
     ErrorData,
     model::{CustomResult, ServerResult},
@@ -31,7 +33,8 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
         of.get(name).and_then(Value::as_str).map(str::to_owned)
     };
     let servers = asked.servers().await?;
-    if !Offered::of(&servers.all).await.completions {
+    // No server is waited for: only that of the reference must answer.
+    if !Offered::within(Duration::ZERO, &servers.all).await.completions {
         return Err(no_method("completion/complete"));
     }
     let (server, prompt) = match text(&of, "type").as_deref() {

@@ -32,7 +32,7 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
     one_page(params)?;
     let _place = asked.place()?;
     let servers = asked.servers().await?;
-    let lists = lists(&servers, AssetKind::Prompts).await;
+    let lists = lists(&servers, &[AssetKind::Prompts], |_, _, _| false).await;
     if lists.is_none_offered {
         return Err(no_method("prompts/list"));
     }
@@ -159,12 +159,15 @@ pub(super) async fn find<'a>(
     shown: &ShownNames,
     name: &str,
 ) -> Result<Found<'a>, ErrorData> {
-    let in_list = |server: &'a Server, list: &[Map<String, Value>]| {
+    let has = |server: &Server, list: &[Map<String, Value>]| {
         list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)).find_map(|own| {
             let known = server.client.exposed_name(own);
             let is_meant = known == name || shown.of_server(&server.name, &known) == name;
-            is_meant.then(|| Found { server, own: own.into(), known })
+            is_meant.then(|| (Arc::<str>::from(own), known))
         })
+    };
+    let in_list = |server: &'a Server, list: &[Map<String, Value>]| {
+        has(server, list).map(|(own, known)| Found { server, own, known })
     };
     // A server that does not answer delays nothing that the last lists decide.
     let known = servers
@@ -174,7 +177,9 @@ pub(super) async fn find<'a>(
     if let Some(found) = known {
         return Ok(found);
     }
-    let lists = lists(servers, AssetKind::Prompts).await;
+    let has_it =
+        |server: &Server, _: AssetKind, list: &[Map<String, Value>]| has(server, list).is_some();
+    let lists = lists(servers, &[AssetKind::Prompts], has_it).await;
     if lists.is_none_offered {
         return Err(no_method("prompts/get"));
     }

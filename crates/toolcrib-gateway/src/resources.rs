@@ -4,9 +4,10 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
-use futures_util::future::{join, join_all};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData,
@@ -16,7 +17,7 @@ use rmcp::{
     },
 };
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use toolcrib_core::{
     __internal::shortened, ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError,
     ToolOutput, harmless,
@@ -38,6 +39,9 @@ pub(super) const TOOLSET: &str = "mcp.resources";
 
 /// The items of a server's list.
 type Items = Arc<[Map<String, Value>]>;
+
+/// How long other servers are waited for when one has what is looked for: an earlier one precedes it.
+const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
 /// The limit of subscriptions of a client.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 256;
@@ -103,7 +107,7 @@ pub(super) async fn list(
     one_page(params)?;
     let _place = asked.place()?;
     let servers = asked.servers().await?;
-    let lists = lists(&servers, kind).await;
+    let lists = lists(&servers, &[kind], |_, _, _| false).await;
     let own = match kind {
         AssetKind::Resources => skills::listed(asked),
         _ => Vec::new(),
@@ -288,13 +292,17 @@ pub(super) async fn find<'a>(
     if let Some(server) = owner(asked, servers, requested, &resources, &templates) {
         return found(server, requested);
     }
-    let (resources, templates) =
-        join(lists(servers, AssetKind::Resources), lists(servers, AssetKind::Templates)).await;
-    let owner = owner(asked, servers, requested, &resources.of_servers, &templates.of_servers);
-    if let Some(server) = owner {
+    let is_owner = |_: &Server, kind, items: &[Map<String, Value>]| match kind {
+        AssetKind::Templates => has_template(items, requested),
+        _ => has(items, "uri", &|uri| uri == requested),
+    };
+    let kinds = [AssetKind::Resources, AssetKind::Templates];
+    let Lists { of_servers: mut resources, offers, .. } = lists(servers, &kinds, is_owner).await;
+    let templates = resources.split_off(servers.all.len());
+    if let Some(server) = owner(asked, servers, requested, &resources, &templates) {
         return found(server, requested);
     }
-    let offering = servers.all.iter().zip(&resources.offers).filter(|(_, offers)| **offers);
+    let offering = servers.all.iter().zip(&offers).filter(|(_, offers)| **offers);
     match offering.map(|(server, _)| server).collect::<Vec<_>>().as_slice() {
         [only] => found(only, requested),
         [] if !asked.serving.gateway.has_skills(&asked.caller.access) => Err(no_method(method)),
@@ -310,14 +318,18 @@ fn owner<'a>(
     resources: &[Items],
     templates: &[Items],
 ) -> Option<&'a Server> {
-    let with = |lists: &[Items], key: &str, fits: &dyn Fn(&str) -> bool| {
+    let first = |lists: &[Items], has: &dyn Fn(&Items) -> bool| {
         let mut all = servers.all.iter().zip(lists);
-        all.find(|(_, items)| has(items, key, fits)).map(|(server, _)| server)
+        all.find(|(_, items)| has(items)).map(|(server, _)| server)
     };
-    let fits = |template: &str| template == requested || fits_template(template, requested);
-    with(resources, "uri", &|uri| uri == requested)
+    first(resources, &|items| has(items, "uri", &|uri| uri == requested))
         .or_else(|| servers.by_name(&asked.serving.gateway.links.server(asked, requested)?))
-        .or_else(|| with(templates, "uriTemplate", &fits))
+        .or_else(|| first(templates, &|items| has_template(items, requested)))
+}
+
+fn has_template(items: &[Map<String, Value>], requested: &str) -> bool {
+    let fits = |template: &str| template == requested || fits_template(template, requested);
+    has(items, "uriTemplate", &fits)
 }
 
 fn has(items: &[Map<String, Value>], key: &str, fits: &dyn Fn(&str) -> bool) -> bool {
@@ -363,27 +375,44 @@ pub(super) struct Lists {
     pub(super) is_none_offered: bool,
 }
 
-/// Asks all servers for a list. The list of a server that fails, or is slow, is empty.
-pub(super) async fn lists(servers: &Servers, kind: AssetKind) -> Lists {
-    let asked = servers.all.iter().map(|server| async move {
-        let both = async {
-            let Ok(offers) = server.client.offers().await else { return (false, Arc::default()) };
-            let is_offered = match kind {
-                AssetKind::Prompts => offers.capabilities.prompts.is_some(),
-                AssetKind::Resources | AssetKind::Templates => {
-                    offers.capabilities.resources.is_some()
-                }
-            };
-            match is_offered {
-                true => (true, server.client.assets(kind).await.unwrap_or_default()),
-                false => (false, Arc::default()),
-            }
-        };
-        timeout(SOURCES_WITHIN, both).await.unwrap_or_else(|_| (true, Arc::default()))
-    });
-    let (offers, of_servers): (Vec<_>, Vec<_>) = join_all(asked).await.into_iter().unzip();
+/// Asks all servers for lists of these kinds: for the first kind, then for the next. The list of a
+/// server that fails, or is slow, is empty. When one is enough, the others are not waited for.
+pub(super) async fn lists(
+    servers: &Servers,
+    kinds: &[AssetKind],
+    is_enough: impl Fn(&Server, AssetKind, &[Map<String, Value>]) -> bool,
+) -> Lists {
+    let all = kinds.iter().flat_map(|kind| servers.all.iter().map(move |server| (server, *kind)));
+    let mut asked: FuturesUnordered<_> = all
+        .enumerate()
+        .map(|(at, (server, kind))| async move { (at, server, kind, list_of(server, kind).await) })
+        .collect();
+    let mut answers = vec![(true, Items::default()); asked.len()];
+    let mut until = Instant::now() + SOURCES_WITHIN;
+    while let Ok(Some((at, server, kind, answer))) = timeout_at(until, asked.next()).await {
+        if is_enough(server, kind, &answer.1) {
+            until = until.min(Instant::now() + OTHERS_WITHIN);
+        }
+        if let Some(slow) = answers.get_mut(at) {
+            *slow = answer;
+        }
+    }
+    let (offers, of_servers): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
     let is_none_offered = !offers.contains(&true);
     Lists { of_servers, offers, is_none_offered }
+}
+
+/// Whether a server offers lists of a kind, and its list.
+async fn list_of(server: &Server, kind: AssetKind) -> (bool, Items) {
+    let Ok(offers) = server.client.offers().await else { return (false, Arc::default()) };
+    let is_offered = match kind {
+        AssetKind::Prompts => offers.capabilities.prompts.is_some(),
+        AssetKind::Resources | AssetKind::Templates => offers.capabilities.resources.is_some(),
+    };
+    match is_offered {
+        true => (true, server.client.assets(kind).await.unwrap_or_default()),
+        false => (false, Arc::default()),
+    }
 }
 
 /// The result of a list with one page.

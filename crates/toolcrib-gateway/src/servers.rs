@@ -1,7 +1,7 @@
 //! The MCP servers of a request, for what they offer beside tools: each in the session of the caller,
 //! if its personality and policy reach the server at all.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use rmcp::{
@@ -100,7 +100,12 @@ impl Offered {
     /// Asks each server, for as long as a list waits. One that is still starting may offer
     /// everything; one that cannot be reached offers the same as before.
     pub(super) async fn of(servers: &[Server]) -> Self {
-        let asked = servers.iter().map(|server| timeout(SOURCES_WITHIN, server.client.offers()));
+        Self::within(SOURCES_WITHIN, servers).await
+    }
+
+    /// The same within a time.
+    pub(super) async fn within(allowed: Duration, servers: &[Server]) -> Self {
+        let asked = servers.iter().map(|server| timeout(allowed, server.client.offers()));
         let mut all = Self::default();
         for (server, offers) in servers.iter().zip(join_all(asked).await) {
             match offers {

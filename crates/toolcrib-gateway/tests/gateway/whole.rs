@@ -174,7 +174,7 @@ fn server(name: &str, era: Era) -> McpClient {
 }
 
 /// A gateway to servers of one era, one of whose resources is denied.
-fn gateway(names: &[&str], era: Era) -> Gateway {
+pub(super) fn gateway(names: &[&str], era: Era) -> Gateway {
     let args = toolcrib_core::ArgumentMatch::at("/uri").unwrap().starts_with("test://closed");
     let closed = Rule::deny("closed").toolsets(["mcp.resources"]).arguments([args]);
     gateway_under(closed, names, era).build()
@@ -564,19 +564,64 @@ async fn a_server_that_is_away_keeps_its_lists() {
     }
 }
 
+/// A gateway to a server that hangs, and then `s`.
+fn with_one_that_hangs(era: Era) -> Gateway {
+    let open = || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        // It is open, and never read.
+        tokio::spawn(async move {
+            let _far = far;
+            std::future::pending::<()>().await;
+        });
+        Ok(near)
+    };
+    let hangs = pipe_mcp_client("h", open).build().unwrap();
+    let good = server("s", era);
+    let engine = engine().provider(Arc::new(hangs.clone())).provider(Arc::new(good.clone()));
+    Gateway::builder(engine.build().unwrap()).watch(&hangs).watch(&good).build()
+}
+
+/// Without a list before, each waited for all servers to answer.
+#[tokio::test(start_paused = true)]
+async fn what_a_server_lists_is_found_while_another_one_hangs() {
+    let argument = json!({ "name": "a", "value": "r" });
+    let prompt = json!({ "type": "ref/prompt", "name": "mcp__s__greet" });
+    for (method, params, field) in [
+        ("completion/complete", json!({ "ref": prompt, "argument": argument }), "completion"),
+        ("prompts/get", json!({ "name": "mcp__s__greet" }), "messages"),
+        ("resources/read", json!({ "uri": "test://open" }), "contents"),
+        ("resources/read", json!({ "uri": "test://of/7" }), "contents"),
+    ] {
+        for (era, of_server) in pairs() {
+            let gateway = with_one_that_hangs(of_server);
+            let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+            let began = tokio::time::Instant::now();
+            let got = client.ask(method, params.clone()).await;
+            assert!(!got[field].is_null(), "{method} {era:?} {of_server:?}: {got}");
+            assert!(began.elapsed().as_millis() < 200, "{method}: {:?}", began.elapsed());
+        }
+    }
+}
+
 /// Each read and each prompt waited for all servers to answer.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_hangs_delays_nothing_of_others() {
     for (era, of_server) in pairs() {
-        let hangs = pipe_mcp_client("h", || Ok(tokio::io::duplex(1 << 16).0)).build().unwrap();
-        let good = server("s", of_server);
-        let engine = engine().provider(Arc::new(hangs.clone())).provider(Arc::new(good.clone()));
-        let gateway = Gateway::builder(engine.build().unwrap()).watch(&hangs).watch(&good).build();
+        let gateway = with_one_that_hangs(of_server);
         let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
         for method in ["resources/list", "resources/templates/list", "prompts/list"] {
             client.ask(method, json!({})).await;
         }
         let began = tokio::time::Instant::now();
+        let argument = json!({ "name": "a", "value": "r" });
+        for of in [
+            json!({ "type": "ref/prompt", "name": "mcp__s__greet" }),
+            json!({ "type": "ref/resource", "uri": "test://of/{id}" }),
+        ] {
+            let params = json!({ "ref": of, "argument": argument });
+            let completed = client.ask("completion/complete", params).await;
+            assert_eq!(completed["completion"]["values"], json!(["red"]), "{completed}");
+        }
         for uri in ["test://open", "test://of/7"] {
             let read = client.ask("resources/read", json!({ "uri": uri })).await;
             assert_eq!(read["contents"][0]["uri"], uri, "{era:?} {of_server:?}: {read}");
