@@ -175,15 +175,16 @@ impl Connection {
             asked.open.insert(id, sender);
             id
         };
-        let mut pending = Pending { connection: self, client, id, is_over: false };
+        let mut pending = Pending { connection: self, client, id, event: None, is_over: false };
         let mut message = request;
         if let Some(fields) = message.as_object_mut() {
             fields.insert("jsonrpc".to_owned(), "2.0".into());
             fields.insert("id".to_owned(), id.into());
         }
         let gone = || ClientRefusal::failed("the client has gone");
-        if !client.send(message.to_string().into()).await {
-            return Err(gone());
+        pending.event = client.request(message.to_string().into()).await;
+        if pending.event.is_none() {
+            return Err(ClientRefusal::failed("the client does not read its messages"));
         }
         let response = tokio::select! {
             biased;
@@ -278,12 +279,16 @@ struct Pending<'a> {
     connection: &'a Connection,
     client: &'a Outgoing,
     id: i64,
+    /// The number of its event.
+    event: Option<u64>,
     is_over: bool,
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.connection.0.asked.lock().open.remove(&self.id);
+        let Some(event) = self.event else { return };
+        self.client.request_is_over(event);
         if !self.is_over {
             let params = json!({ "requestId": self.id, "reason": "the call is over" });
             self.client.offer(notification("notifications/cancelled", &params));

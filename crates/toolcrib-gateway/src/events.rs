@@ -18,9 +18,10 @@ use toolcrib_core::CancellationToken;
 use super::access::expired;
 
 /// The number of events that a stream keeps for a client that reads slowly, or comes back. Of more,
-/// the oldest are dropped: they are progress and notices of changes, and the last is the response.
+/// the oldest are dropped: they are progress and notices of changes, and the last is the response. A
+/// request is kept until it has a response: without one, a call would wait forever.
 const KEPT: usize = 64;
-/// The same in bytes, except that the newest is always kept.
+/// The same in bytes, except that the newest is always kept. Also the limit of requests.
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The interval of comments in a silent stream, by which both sides detect a lost connection.
@@ -61,17 +62,26 @@ struct Shared {
 }
 
 struct State {
-    /// The last events, without the framing.
-    kept: VecDeque<Bytes>,
+    /// The last events.
+    kept: VecDeque<Event>,
     kept_bytes: usize,
     /// The number of the newest event.
     newest: u64,
-    /// The number of the newest event that a reader received, or that was dropped.
+    /// The number of the newest event that a reader received.
     received: u64,
     /// Whether the newest event is the last.
     is_complete: bool,
     /// The number of readers that replaced all before them.
     reader: u64,
+}
+
+/// A kept event.
+struct Event {
+    number: u64,
+    /// Without the framing.
+    message: Bytes,
+    /// Whether it is a request without a response.
+    is_awaited: bool,
 }
 
 impl EventStream {
@@ -91,20 +101,39 @@ impl EventStream {
 
     /// Sends a message.
     pub(super) fn send(&self, message: Bytes) {
-        self.change(|state| state.push(message));
+        self.change(|state| state.push(message, false));
+    }
+
+    /// Sends a request, which is kept until it is [over](Self::is_over). Returns its number; `None`
+    /// if too many bytes of requests are kept.
+    pub(super) fn send_request(&self, message: Bytes) -> Option<u64> {
+        self.change(|state| {
+            let awaited = state.kept.iter().filter(|event| event.is_awaited);
+            let bytes: usize = awaited.map(|event| event.message.len()).sum();
+            (bytes + message.len() <= KEPT_BYTES).then(|| state.push(message, true))
+        })
+    }
+
+    /// A request has a response, or needs none any more.
+    pub(super) fn is_over(&self, number: u64) {
+        let mut state = self.0.state.lock();
+        if let Some(event) = state.kept.iter_mut().find(|event| event.number == number) {
+            event.is_awaited = false;
+        }
     }
 
     /// Sends the last message.
     pub(super) fn send_last(&self, message: Bytes) {
         self.change(|state| {
-            state.push(message);
+            state.push(message, false);
             state.is_complete = true;
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.state.lock());
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.0.state.lock());
         self.0.changed.notify_waiters();
+        changed
     }
 
     /// Whether no message was sent yet.
@@ -168,22 +197,23 @@ impl EventStream {
 }
 
 impl State {
-    fn push(&mut self, message: Bytes) {
-        self.kept_bytes += message.len();
-        self.kept.push_back(message);
+    /// Returns the number of the event.
+    fn push(&mut self, message: Bytes, is_awaited: bool) -> u64 {
         self.newest += 1;
-        while self.kept.len() > 1 && (self.kept.len() > KEPT || self.kept_bytes > KEPT_BYTES) {
-            self.kept_bytes -= self.kept.pop_front().map_or(0, |oldest| oldest.len());
-            self.received = self.received.max(self.newest - self.kept.len() as u64);
+        self.kept_bytes += message.len();
+        self.kept.push_back(Event { number: self.newest, message, is_awaited });
+        while self.kept.len() > KEPT || self.kept_bytes > KEPT_BYTES {
+            let may_go = |event: &Event| !event.is_awaited && event.number != self.newest;
+            let Some(oldest) = self.kept.iter().position(may_go) else { break };
+            self.kept_bytes -= self.kept.remove(oldest).map_or(0, |event| event.message.len());
         }
+        self.newest
     }
 
     /// The kept event with this number or the next one.
     fn at(&self, number: u64) -> Option<(u64, Bytes)> {
-        let oldest = self.newest + 1 - self.kept.len() as u64;
-        let number = number.max(oldest);
-        let index = usize::try_from(number - oldest).ok()?;
-        self.kept.get(index).map(|message| (number, message.clone()))
+        let index = self.kept.partition_point(|event| event.number < number);
+        self.kept.get(index).map(|event| (event.number, event.message.clone()))
     }
 }
 

@@ -459,6 +459,22 @@ impl Outgoing {
         }
     }
 
+    /// Sends a request, and returns its number; `None` if the client does not read its messages.
+    pub(super) async fn request(&self, message: Bytes) -> Option<u64> {
+        match self {
+            Self::Lines(lines) => lines.send(message).await.ok().map(|()| 0),
+            Self::Events(events) => events.send_request(message),
+        }
+    }
+
+    /// A request has a response, or needs none any more.
+    pub(super) fn request_is_over(&self, number: u64) {
+        match self {
+            Self::Lines(_) => {}
+            Self::Events(events) => events.is_over(number),
+        }
+    }
+
     /// Sends a message; false if the client reads nothing any more.
     pub(super) async fn send(&self, message: Bytes) -> bool {
         match self {

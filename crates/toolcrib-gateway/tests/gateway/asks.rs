@@ -1,9 +1,11 @@
 //! Requests of a server to the client of a session, during its calls and outside of them. Both ends
 //! are raw JSON, which the test writes and reads.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::stream;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -11,12 +13,16 @@ use tokio::{
         WriteHalf, duplex, split,
     },
     sync::mpsc,
+    time::timeout,
 };
 use toolcrib_core::{CancellationToken, Policy, Rule};
-use toolcrib_gateway::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway, HttpAccess};
 use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 
-use super::support::engine;
+use super::{
+    support::engine,
+    web::{ANA, Web, post, request},
+};
 
 /// The other end of a connection of the gateway.
 pub(super) struct End {
@@ -290,4 +296,68 @@ async fn progress_without_a_message_gets_none() {
     assert_eq!(client.read().await["params"], progress);
     server.answer(&call, json!({ "content": [] })).await;
     assert_eq!(client.read().await["id"], 1);
+}
+
+/// The stream so far, up to an event with this text.
+async fn read_to(body: &mut Incoming, text: &str) -> String {
+    let mut read = String::new();
+    while !read.contains(text) {
+        let frame = timeout(Duration::from_secs(9), body.frame()).await.expect("an event");
+        read.push_str(str::from_utf8(&frame.unwrap().unwrap().into_data().unwrap()).unwrap());
+    }
+    read
+}
+
+/// The question was the oldest of too many messages, and the call waited until its end.
+#[tokio::test]
+async fn a_question_is_kept_for_a_client_that_reads_late() {
+    let (gateway, mut connections) = gateway(no_rule());
+    let web = Web::of(&gateway, HttpAccess::new().token(ANA, Access::new())).await;
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "slow", "version": "1" },
+    });
+    let initialize = request("initialize", &params);
+    let greet = async {
+        let mut server = connections.recv().await.unwrap();
+        server.greeted().await;
+        server
+    };
+    let (begun, mut server) = tokio::join!(web.post(ANA, None, &initialize), greet);
+    let session = begun.session.unwrap();
+    let params = json!({
+        "name": "mcp__s__work", "arguments": {}, "_meta": { "progressToken": "t" },
+    });
+    let message = request("tools/call", &params);
+    let send = web.send(post("/mcp", ANA, Some(&session), &message));
+    let (mut lost, call) = tokio::join!(send, server.heard());
+    let form = json!({ "message": "Who?", "requestedSchema": { "type": "object" } });
+    server.send(json!({ "id": "e", "method": "elicitation/create", "params": form })).await;
+    let read = read_to(lost.body_mut(), "elicitation/create").await;
+    let first = read.lines().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    drop(lost);
+    for number in 0..100 {
+        let log = json!({ "level": "info", "data": number });
+        server.send(json!({ "method": "notifications/message", "params": log })).await;
+    }
+    server.send(json!({ "id": "p", "method": "ping" })).await;
+    assert_eq!(server.heard().await["id"], "p");
+
+    // It comes back, and has lost all but the first event.
+    let mut get = post("/mcp", ANA, Some(&session), &json!({}));
+    *get.method_mut() = hyper::Method::GET;
+    get.headers_mut().insert("last-event-id", first.parse().unwrap());
+    let mut again = web.send(get).await;
+    let read = read_to(again.body_mut(), "\"data\":99").await;
+    let events = read.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut events = events.map(|data| serde_json::from_str::<Value>(data).unwrap());
+    let asked = events.next().unwrap();
+    assert_eq!(asked["method"], "elicitation/create", "{read}");
+    assert_eq!(events.count(), 63, "no other message is kept longer");
+    let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } });
+    assert_eq!(web.post(ANA, Some(&session), &answer).await.status, 202);
+    assert_eq!(server.heard().await["result"]["action"], "decline");
+    server.answer(&call, json!({ "content": [] })).await;
+    read_to(again.body_mut(), "\"result\"").await;
+    web.end().await;
 }
