@@ -13,7 +13,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::sleep,
+    time::{Instant, sleep},
 };
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest};
@@ -34,11 +34,15 @@ const RESPONSES: &str = "inputResponses";
 /// How long a call waits for its client.
 const EXPIRES_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// The limit of calls that wait for their clients.
+/// The limit of calls that wait for their clients. Beyond it, the principal with most of them loses
+/// its oldest one to another principal, or is refused.
 const MOST_WAITING: usize = 256;
 
 /// The methods that may need input.
 const METHODS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// A tenant and a principal.
+type Owner = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// The calls that wait for their clients, by their states.
 #[derive(Default)]
@@ -49,6 +53,7 @@ pub(super) struct Round {
     /// The state of the earlier round, and what it must be valid for.
     continues: Option<(Value, Digest)>,
     responses: Map<String, Value>,
+    owner: Owner,
     /// The receiver of the call's messages during this round.
     request: OpenRequest,
 }
@@ -77,7 +82,8 @@ impl Round {
         };
         let bound = || bound(&request.method, &request.params, access);
         let continues = state.map(|state| (state, bound()));
-        Ok(Some(Self { continues, responses, request: open.clone() }))
+        let owner = (access.tenant.clone(), access.principal.clone());
+        Ok(Some(Self { continues, responses, owner, request: open.clone() }))
     }
 
     /// Whether it continues an earlier round.
@@ -101,6 +107,9 @@ pub(super) fn bound(method: &str, params: &Map<String, Value>, access: &Access) 
 /// A call that needs input.
 pub(super) struct Call {
     bound: Digest,
+    owner: Owner,
+    /// When it began to wait.
+    since: Instant,
     outcome: oneshot::Receiver<Outcome>,
     asks: mpsc::Receiver<Ask>,
     open: Vec<Open>,
@@ -155,6 +164,8 @@ pub(super) async fn first(
     });
     let mut waits = Call {
         bound: bound(),
+        owner: round.owner,
+        since: Instant::now(),
         outcome,
         asks,
         open: Vec::new(),
@@ -241,14 +252,18 @@ impl Waiting {
             format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()).into();
         let taken = CancellationToken::new();
         call.taken = taken.clone();
-        {
-            let mut calls = self.0.lock();
-            if calls.len() >= MOST_WAITING {
+        call.since = Instant::now();
+        let mut calls = self.0.lock();
+        let evicted = match calls.len() >= MOST_WAITING {
+            true => Some(take_for(&mut calls, &call.owner).ok_or_else(|| {
                 let message = "too many requests wait for input; try again later";
-                return Err(ErrorData::internal_error(message, None));
-            }
-            calls.insert(Arc::clone(&state), call);
-        }
+                ErrorData::internal_error(message, None)
+            })?),
+            false => None,
+        };
+        calls.insert(Arc::clone(&state), call);
+        drop(calls);
+        drop(evicted);
         let (serving, key) = (serving.clone(), Arc::clone(&state));
         let gateway = Arc::clone(&serving.gateway);
         serving.running.clone().spawn(async move {
@@ -276,4 +291,24 @@ impl Waiting {
         call.taken.cancel();
         calls.remove(state).ok_or_else(invalid)
     }
+}
+
+/// Takes the oldest call of the principal that has most of them, to make room for another principal
+/// with fewer.
+fn take_for(calls: &mut HashMap<Arc<str>, Call>, owner: &Owner) -> Option<Call> {
+    let mut counts = HashMap::<&Owner, usize>::new();
+    for call in calls.values() {
+        *counts.entry(&call.owner).or_default() += 1;
+    }
+    let own = counts.get(owner).copied().unwrap_or_default();
+    let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    if count <= own + 1 {
+        return None;
+    }
+    let of_most = calls.iter().filter(|(_, call)| call.owner == *most);
+    let (oldest, _) = of_most.min_by_key(|(_, call)| call.since)?;
+    let oldest = Arc::clone(oldest);
+    let call = calls.remove(&oldest)?;
+    call.taken.cancel();
+    Some(call)
 }

@@ -5,7 +5,9 @@ use toolcrib_gateway::{Access, Fence, HttpAccess};
 
 use super::{
     asks::{End, gateway, no_rule},
-    web::{ANA, Reply, Web, stateless},
+    support::Era,
+    web::{ANA, BOB, Reply, Web, stateless, two},
+    whole,
 };
 
 const CAN: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -74,5 +76,34 @@ async fn messages_of_a_later_round_come_with_its_request_and_its_token() {
         let log = of("notifications/message").unwrap_or_else(|| panic!("{reply:?}"));
         assert_eq!(log["params"]["data"], format!("log {done}"));
     }
+    web.end().await;
+}
+
+/// One client took all places of calls that wait.
+#[tokio::test]
+async fn a_principal_with_many_waiting_calls_leaves_places_to_others() {
+    let web = Web::of(&whole::gateway(&["s"], Era::Stateless), two()).await;
+    let ask = async |token: &str, more: Value| {
+        let mut params = json!({
+            "name": "mcp__s__ask", "arguments": {}, "_meta": { CAN: { "elicitation": {} } },
+        });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = web.reply(stateless("/mcp", token, "tools/call", params)).await;
+        reply.message()
+    };
+    let first = ask(ANA, json!({})).await["result"]["requestState"].clone();
+    for _ in 1..256 {
+        assert!(ask(ANA, json!({})).await["result"]["requestState"].is_string());
+    }
+    let refused = ask(ANA, json!({})).await;
+    assert_eq!(refused["error"]["code"], -32603, "{refused}");
+    let other = ask(BOB, json!({})).await;
+    let state = &other["result"]["requestState"];
+    assert!(state.is_string(), "{other}");
+    // It took the place of the oldest.
+    let gone = ask(ANA, json!({ "requestState": first })).await;
+    assert_eq!(gone["error"]["code"], -32602, "{gone}");
+    let kept = ask(BOB, json!({ "requestState": state })).await;
+    assert_eq!(kept["result"]["resultType"], "input_required", "{kept}");
     web.end().await;
 }
