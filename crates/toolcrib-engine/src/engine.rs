@@ -193,6 +193,13 @@ impl Engine {
         self.0.visibility.personalities.iter()
     }
 
+    /// The claims that roles depend on; a claim of several roles occurs several times.
+    pub fn role_claims(&self) -> impl Iterator<Item = &Arc<str>> {
+        let roles = &self.0.visibility.policy.roles;
+        let holders = roles.names().filter_map(|role| roles.holders(role));
+        holders.flat_map(|holders| holders.claims.keys())
+    }
+
     /// The reliability rules for sources, models and tools that fail, in order.
     pub fn reliability(&self) -> &[ReliabilityRule] {
         self.0.reliability.as_ref().map_or(&[], |reliability| reliability.rules())

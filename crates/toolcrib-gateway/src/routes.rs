@@ -272,7 +272,9 @@ impl Routes {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge));
         };
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
-        let (whose, access, expires) = Box::pin(verifier.access(token)).await?;
+        let gateway = self.serving.current.shared();
+        let verified = Box::pin(verifier.access(token, &gateway.config.engine)).await;
+        let (whose, access, expires) = verified?;
         caller.expires = expires;
         let door = self.verified(whose, access)?;
         caller.access = Arc::clone(&door.access);

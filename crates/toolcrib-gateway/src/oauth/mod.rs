@@ -5,13 +5,14 @@ mod jwt;
 mod keys;
 mod settings;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use toolcrib_capabilities::http::Url;
+use toolcrib_engine::Engine;
 
 use self::{
     jwt::{Invalid, Unverified, expiry},
@@ -36,20 +37,21 @@ pub(super) struct Verifier {
     path: String,
 }
 
-/// The claims that differ between two tokens of the same rights.
-const OF_ONE_TOKEN: [&str; 7] = ["exp", "iat", "nbf", "jti", "auth_time", "nonce", "at_hash"];
+/// The claims that say who the caller is, through which client, and for what.
+const OF_RIGHTS: [&str; 7] = ["iss", "sub", "aud", "client_id", "azp", "scope", "scp"];
 
-/// The rights of a verified token, by which its sessions are kept: a digest of its claims, without
-/// those of the single token. A token with other rights has other sessions.
+/// The rights of a verified token, by which its sessions are kept: a digest of the claims that
+/// decide on them. Issuers add others, which differ between two tokens of the same rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Whose([u8; 32]);
 
 impl Whose {
-    fn of(claims: &Map<String, Value>) -> Self {
-        let mut claims = claims.clone();
-        OF_ONE_TOKEN.iter().for_each(|name| drop(claims.shift_remove(*name)));
-        claims.sort_keys();
-        Self(Sha256::digest(Value::Object(claims).to_string()).into())
+    /// `more` are the names of claims beside [`OF_RIGHTS`]. Absent ones are part of the digest too:
+    /// if roles depend on another claim after a reload, no earlier session is continued.
+    fn of<'a>(claims: &Map<String, Value>, more: impl Iterator<Item = &'a str>) -> Self {
+        let names = OF_RIGHTS.into_iter().chain(more);
+        let rights: BTreeMap<_, _> = names.map(|name| (name, claims.get(name))).collect();
+        Self(Sha256::digest(json!(rights).to_string()).into())
     }
 }
 
@@ -94,10 +96,12 @@ impl Verifier {
         }
     }
 
-    /// The access of a token, and the moment from which it is refused.
+    /// The access of a token, and the moment from which it is refused. The engine has the roles that
+    /// depend on its claims.
     pub(super) async fn access(
         &self,
         token: &str,
+        engine: &Engine,
     ) -> Result<(Whose, Access, Option<Instant>), Refusal> {
         let verified = match Unverified::parse(token, &self.settings.algorithms) {
             Ok(unverified) => self.verified(&unverified).await,
@@ -114,7 +118,7 @@ impl Verifier {
         }
         let expires = expiry(&claims);
         let (whose, access) =
-            self.identity(claims).map_err(|invalid| self.unauthorized(Some(&invalid.0)))?;
+            self.identity(claims, engine).map_err(|invalid| self.unauthorized(Some(&invalid.0)))?;
         Ok((whose, access, expires))
     }
 
@@ -123,7 +127,11 @@ impl Verifier {
         token.verify(&keys, &self.settings.issuer, self.settings.expected_audience())
     }
 
-    fn identity(&self, claims: Map<String, Value>) -> Result<(Whose, Access), Invalid> {
+    fn identity(
+        &self,
+        claims: Map<String, Value>,
+        engine: &Engine,
+    ) -> Result<(Whose, Access), Invalid> {
         let settings = &self.settings;
         let name = |claim: &str| -> Result<Arc<str>, Invalid> {
             let value = claims.get(claim).and_then(Value::as_str).map(str::trim);
@@ -137,7 +145,9 @@ impl Verifier {
         let principal = name(&settings.principal)?;
         let tenant = settings.tenant.as_deref().map(name).transpose()?;
         let mut access = settings.access.clone();
-        let whose = Whose::of(&claims);
+        let own = [Some(&settings.principal), settings.tenant.as_ref()].into_iter().flatten();
+        let own = own.map(String::as_str).chain(engine.role_claims().map(|claim| &**claim));
+        let whose = Whose::of(&claims, own);
         access.principal = Some(principal);
         access.tenant = tenant;
         access.claims = claims;

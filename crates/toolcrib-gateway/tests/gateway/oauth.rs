@@ -341,13 +341,20 @@ async fn a_private_address_is_not_reached_unless_it_is_declared() {
 async fn a_session_continues_with_the_next_token_and_not_with_one_of_other_rights() {
     let issuer = Issuer::new();
     let web = web(&issuer, |server| server).await;
-    let session = web.session("/mcp", &issuer.token(|_| {})).await;
-    let next = issuer.token(|claims| claims["exp"] = json!(now() + 900));
+    let session = web.session("/mcp", &issuer.token(|claims| claims["uti"] = json!("a"))).await;
+    // Issuers add claims that mean nothing here, and differ in each token.
+    let next = issuer.token(|claims| {
+        claims["exp"] = json!(now() + 900);
+        claims["uti"] = json!("b");
+        claims["sid"] = json!("c");
+    });
     assert_eq!(web.names(&next, &session).await, ["read", "write"]);
     let list = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/list" });
     for token in [
         issuer.token(|claims| claims["groups"] = json!([])),
         issuer.token(|claims| claims["sub"] = json!("bob")),
+        issuer.token(|claims| claims["scope"] = json!("mcp")),
+        issuer.token(|claims| claims["client_id"] = json!("another")),
     ] {
         assert_eq!(web.post(&token, Some(&session), &list).await.status, 404);
     }
