@@ -191,10 +191,12 @@ fn fits(meta: &Map<String, Value>, cap: usize) -> bool {
 }
 
 /// Passes blocks on with the text that was cut: a text and a link as far as the text shows them, a
-/// block with bytes even if its line is cut off.
+/// block with bytes even if its line is cut off. The marker comes where texts are missing. Further
+/// fields are within the cap separately, so that they displace no text.
 fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
     let shown = made.below.len();
-    let mut left = cap;
+    let (mut left, mut fields_left) = (cap, cap);
+    let mut missing = None;
     for Placed { mut block, text: begins, end } in placed {
         let mut marker = None;
         if end > shown {
@@ -207,17 +209,37 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
                 }
                 ContentBlock::Paragraph { .. }
                 | ContentBlock::Text { .. }
-                | ContentBlock::Link { .. } => continue,
+                | ContentBlock::Link { .. } => {
+                    missing.get_or_insert(made.blocks.len());
+                    continue;
+                }
                 _ => {}
             }
         }
-        let takes = block.chars() + marker.as_deref().map_or(0, |marker| chars(marker) + 1);
+        let plain = block.clone().with_fields(Map::new());
+        let (texts, all) = (plain.chars(), block.chars());
+        if all - texts <= fields_left {
+            fields_left -= all - texts;
+        } else {
+            block = plain;
+        }
+        let takes = texts + marker.as_deref().map_or(0, |marker| chars(marker) + 1);
         if takes <= left {
             left -= takes;
             made.cut_block =
                 made.cut_block.take().or(marker.map(|marker| (made.blocks.len(), marker)));
             made.blocks.push(block);
         }
+    }
+    // Otherwise it is with the text before the blocks.
+    if made.cut_block.is_none()
+        && shown > 0
+        && let Some(marker) = made.marker.clone()
+        && chars(&marker) <= left
+    {
+        let position = missing.unwrap_or(made.blocks.len());
+        made.blocks.insert(position, ContentBlock::paragraph(""));
+        made.cut_block = Some((position, marker));
     }
 }
 

@@ -44,7 +44,10 @@ pub(super) fn sanitize(mut cut: Cut) -> Clean {
         && let Some(ContentBlock::Text { text, .. } | ContentBlock::Paragraph { text, .. }) =
             cut.blocks.get_mut(position)
     {
-        *text = format!("{text}\n{marker}").into();
+        *text = match text.is_empty() {
+            true => marker.into(),
+            false => format!("{text}\n{marker}").into(),
+        };
         cut.is_marked_below = true;
     }
     Clean(cut)

@@ -16,6 +16,7 @@ use tokio::{
     time::timeout,
 };
 use toolcrib_core::{CancellationToken, Policy, Rule};
+use toolcrib_engine::EngineBuilder;
 use toolcrib_gateway::{Access, Gateway, HttpAccess};
 use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 
@@ -45,7 +46,7 @@ impl End {
         self.send(json!({ "id": request["id"], "result": result })).await;
     }
 
-    async fn read(&mut self) -> Value {
+    pub(super) async fn read(&mut self) -> Value {
         let line = self.lines.next_line().await.unwrap().expect("a line");
         serde_json::from_str(&line).unwrap()
     }
@@ -83,6 +84,11 @@ impl End {
 
 /// A gateway to a server `s`, whose connections the test serves.
 pub(super) fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
+    gateway_of(engine().policy(Policy::of([rule])))
+}
+
+/// The same with another engine.
+pub(super) fn gateway_of(engine: EngineBuilder) -> (Gateway, mpsc::UnboundedReceiver<End>) {
     let (opened, connections) = mpsc::unbounded_channel();
     let open = move || {
         let (near, far) = duplex(1 << 16);
@@ -90,7 +96,7 @@ pub(super) fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
         Ok(near)
     };
     let server = pipe_mcp_client("s", open).build().unwrap();
-    let engine = engine().policy(Policy::of([rule])).provider(Arc::new(server.clone()));
+    let engine = engine.provider(Arc::new(server.clone()));
     (Gateway::builder(engine.build().unwrap()).watch(&server).build(), connections)
 }
 
@@ -99,7 +105,7 @@ pub(super) fn no_rule() -> Rule {
 }
 
 /// A client that has sent `initialize`.
-async fn client(gateway: &Gateway, capabilities: &Value) -> End {
+pub(super) async fn client(gateway: &Gateway, capabilities: &Value) -> End {
     let (near, far) = duplex(1 << 20);
     let (stdin, stdout) = split(far);
     let gateway = gateway.clone();
@@ -115,7 +121,7 @@ async fn client(gateway: &Gateway, capabilities: &Value) -> End {
     client
 }
 
-async fn initialized(client: &mut End) {
+pub(super) async fn initialized(client: &mut End) {
     let begun = client.read().await;
     assert!(begun["result"].is_object(), "{begun}");
     client.send(json!({ "method": "notifications/initialized" })).await;

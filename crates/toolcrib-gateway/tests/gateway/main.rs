@@ -11,6 +11,7 @@ mod artifacts;
 mod asks;
 mod calls;
 mod changes;
+mod content;
 mod doors;
 mod ends;
 mod harm;

@@ -191,13 +191,17 @@ pub(super) fn answer(response: &[u8]) -> Result<Answer<CallAnswer>, RequestError
         (None, Some(_)) => Vec::new(),
         _ => return Err(malformed("it has no `content`")),
     };
-    let (mut value, blocks) = content(parts)?;
+    let (mut value, mut blocks) = content(parts)?;
     let has_text = !value.is_empty()
         || blocks.iter().any(|block| matches!(block, ContentBlock::Paragraph { .. }));
     if let Some(structured) = &structured
         && !has_text
     {
-        value = structured.to_string();
+        // The server's own parts come first.
+        match blocks.is_empty() {
+            true => value = structured.to_string(),
+            false => blocks.push(ContentBlock::paragraph(structured.to_string())),
+        }
     }
     let is_error = answer.get("isError").and_then(Value::as_bool).unwrap_or(false);
     let meta = match answer.remove("_meta") {
