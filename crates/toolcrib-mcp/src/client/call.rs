@@ -10,7 +10,7 @@ use toolcrib_core::{
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
 use crate::{
-    connection::{CallAnswer, CallRequest, Caller, RequestError},
+    connection::{CallAnswer, CallRequest, Caller, MarkedArguments, RequestError},
     wire::PROTOCOL_ERROR,
 };
 
@@ -28,6 +28,8 @@ pub(super) struct RemoteCall {
     pub(super) server: Arc<str>,
     /// The server's name of the tool.
     pub(super) tool: Arc<str>,
+    /// Its arguments that are copied to headers.
+    pub(super) marked: MarkedArguments,
     /// Whether it is trusted to be read-only.
     pub(super) read_only: bool,
     /// The audience of its progress.
@@ -90,6 +92,7 @@ impl RemoteCall {
             let request = CallRequest {
                 tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
+                marked: self.marked.clone(),
                 idempotency_key: Arc::clone(&idempotency_key),
                 traceparent: traceparent.clone(),
                 on_progress: Arc::new(move |message, count| {

@@ -206,8 +206,18 @@ impl RemoteDefinition for RemoteTool {
     }
 
     fn definition(&self) -> Value {
-        let Self { name: _, title, description, input_schema, output_schema, hints, fields, flaw } =
-            self;
+        // What is marked is a part of the schema.
+        let Self {
+            name: _,
+            title,
+            description,
+            input_schema,
+            output_schema,
+            hints,
+            fields,
+            marked: _,
+            flaw,
+        } = self;
         let Hints { read_only, destructive, idempotent } = hints;
         json!({
             "title": title,

@@ -333,6 +333,7 @@ impl Supervisor {
                 server: Arc::clone(self.server()),
                 // What has no name is never called.
                 tool: remote.name.as_deref().unwrap_or_default().into(),
+                marked: remote.marked.clone(),
                 read_only: annotations.read_only,
                 audience,
             })?;

@@ -10,7 +10,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 use toolcrib_core::{CancellationToken, ClientAbilities, ClientRefusal, ProgressCount};
 
-use super::caller::Caller;
+use super::{MarkedArguments, caller::Caller};
 
 /// Receives a server's progress: a text, and the count.
 pub(crate) type OnProgress = Arc<dyn Fn(String, ProgressCount) + Send + Sync>;
@@ -41,6 +41,9 @@ pub(super) enum Request {
         tool: Arc<str>,
         /// Shared with the caller, which may have to send it again.
         arguments: Arc<Map<String, Value>>,
+        /// Those that are copied to headers.
+        #[serde(skip)]
+        marked: MarkedArguments,
         #[serde(skip)]
         idempotency_key: Arc<str>,
         #[serde(skip)]

@@ -44,7 +44,7 @@ pub(crate) use self::{
 pub(crate) use self::{
     connector::Connector,
     handshake::Greeting,
-    http::{check_http, http},
+    http::{MarkedArguments, check_http, http},
     open::Connection,
     program::stdio,
     text::{Redaction, bounded},
@@ -121,6 +121,8 @@ pub(crate) struct RemoteTool {
     pub(crate) hints: Hints,
     /// All its other fields, for clients of a gateway: icons, metadata, annotations.
     pub(crate) fields: Map<String, Value>,
+    /// Its arguments that calls copy to headers.
+    pub(crate) marked: MarkedArguments,
     /// Why it cannot be offered, if a part of it cannot be read or used.
     pub(crate) flaw: Option<String>,
 }
@@ -149,6 +151,8 @@ pub(crate) struct CallRequest {
     pub(crate) tool: Arc<str>,
     /// Shared with the caller, which may have to send it again.
     pub(crate) arguments: Arc<Map<String, Value>>,
+    /// Those that are copied to headers.
+    pub(crate) marked: MarkedArguments,
     /// By which the server may recognize a repeated call.
     pub(crate) idempotency_key: Arc<str>,
     /// The span of the call.

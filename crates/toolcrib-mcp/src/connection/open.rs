@@ -71,10 +71,9 @@ impl Connection {
 
     /// One page of the list of tools.
     pub(crate) async fn list_tools(&self, cursor: Option<String>) -> Result<Page, RequestError> {
-        let is_first = cursor.is_none();
         let mut page = self.peer.ask(Request::ListTools { cursor }, result::page).await?;
         if !self.is_legacy {
-            self.peer.transport().listed(&mut page.tools, is_first);
+            self.peer.transport().listed(&mut page.tools);
         }
         Ok(page)
     }
@@ -84,6 +83,7 @@ impl Connection {
         let request = |round| Request::CallTool {
             tool: Arc::clone(&call.tool),
             arguments: Arc::clone(&call.arguments),
+            marked: call.marked.clone(),
             traceparent: call.traceparent.clone(),
             idempotency_key: Arc::clone(&call.idempotency_key),
             round,

@@ -16,7 +16,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    CallAnswer, Hints, Page, RemoteTool, RequestError,
+    CallAnswer, Hints, MarkedArguments, Page, RemoteTool, RequestError,
     content::{content, text},
 };
 use crate::reserved::is_expanded;
@@ -162,6 +162,7 @@ fn described_by(described: Value) -> RemoteTool {
             }
             tool
         },
+        marked: MarkedArguments::default(),
         flaw: None,
     }
 }

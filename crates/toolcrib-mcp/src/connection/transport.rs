@@ -66,9 +66,9 @@ pub(super) trait Transport: Send + Sync + 'static {
         false
     }
 
-    /// Stores the schemas of a page of tools, for headers of calls, and marks the tools whose
-    /// schemas declare invalid ones. The page is the first of a list, or another.
-    fn listed(&self, _tools: &mut [RemoteTool], _is_first: bool) {}
+    /// Finds the headers of calls in the schemas of listed tools, and marks the tools whose schemas
+    /// declare invalid ones.
+    fn listed(&self, _tools: &mut [RemoteTool]) {}
 }
 
 /// A message that was not sent, or a request whose response is missing. The [`Exchange`] knows

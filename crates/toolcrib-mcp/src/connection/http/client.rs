@@ -29,7 +29,7 @@ use super::{
         transport::{SendError, Transport, Wiring},
     },
     failure::HttpFailure,
-    names::{Annotated, encoded},
+    names::{MarkedArguments, encoded},
     response::{Head, JSON, Refused, head, not_of_the_protocol, read},
 };
 use crate::oauth::{Access, Challenge};
@@ -68,7 +68,6 @@ pub(super) struct Client {
     pub(super) session: OnceLock<HeaderValue>,
     /// The headers of each request after a handshake with `initialize`.
     pub(super) after_handshake: SetOnce<HeaderMap>,
-    annotated: Annotated,
 }
 
 impl Transport for Client {
@@ -99,8 +98,8 @@ impl Transport for Client {
         exchange.introduction.is_some()
     }
 
-    fn listed(&self, tools: &mut [RemoteTool], is_first: bool) {
-        self.annotated.learn(tools, is_first);
+    fn listed(&self, tools: &mut [RemoteTool]) {
+        tools.iter_mut().for_each(MarkedArguments::find);
     }
 }
 
@@ -121,7 +120,6 @@ impl Client {
             heard: Mutex::new(Instant::now()),
             session: OnceLock::new(),
             after_handshake: SetOnce::new(),
-            annotated: Annotated::default(),
         }
     }
 
@@ -201,9 +199,9 @@ impl Client {
         };
         insert(PROTOCOL_VERSION, introduction.version.as_str());
         insert(METHOD, exchange.request.method());
-        if let Request::CallTool { tool, arguments, .. } = &exchange.request {
+        if let Request::CallTool { tool, arguments, marked, .. } = &exchange.request {
             insert(NAME, &encoded(tool));
-            request.headers.extend(self.annotated.headers(tool, arguments));
+            request.headers.extend(marked.headers(arguments));
         } else if let Some(target) = exchange.request.target() {
             insert(NAME, &encoded(target));
         }

@@ -16,6 +16,7 @@ use toolcrib_capabilities::http::{
 };
 
 use self::client::Client;
+pub(crate) use self::names::MarkedArguments;
 use super::{
     ConnectError, Connector,
     transport::{Dial, Dialed, Whose, Wiring},

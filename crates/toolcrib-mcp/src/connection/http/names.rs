@@ -1,9 +1,7 @@
 //! Values of a call that are copied to headers, for intermediaries that route by them (SEP-2243):
 //! the name of the tool, and the arguments that the tool's schema marks.
 
-use std::{collections::HashMap, mem, sync::Arc};
-
-use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
@@ -16,56 +14,34 @@ const ANNOTATION: &str = "x-mcp-header";
 /// The prefix of such headers.
 const PARAMETER: &str = "mcp-param-";
 
-/// The marked arguments of a server's tools, as last listed.
-#[derive(Default)]
-pub(super) struct Annotated(Mutex<Listings>);
-
-/// At most two listings, however many names a server invents.
-#[derive(Default)]
-struct Listings {
-    /// By the tool's name.
-    current: HashMap<String, Arc<[Parameter]>>,
-    /// For tools that the current listing has not named yet: more pages may follow.
-    before: HashMap<String, Arc<[Parameter]>>,
-}
+/// The arguments of a tool that its schema marks. They belong to the listed tool, so a call has them
+/// in any connection.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct MarkedArguments(Arc<[Parameter]>);
 
 /// The path of an argument, as names of properties, and its header.
+#[derive(Debug, PartialEq)]
 struct Parameter {
     path: Vec<String>,
     header: HeaderName,
 }
 
-impl Annotated {
-    /// Stores the schemas of a page of tools, and marks the tools whose schemas declare invalid
-    /// headers: the protocol forbids to call these.
-    pub(super) fn learn(&self, tools: &mut [RemoteTool], is_first: bool) {
-        let mut listings = self.listings();
-        if is_first {
-            listings.before = mem::take(&mut listings.current);
-        }
-        for tool in tools {
-            let Some(name) = &tool.name else { continue };
-            let found = Parameters::of(&tool.input_schema).unwrap_or_else(|flaw| {
-                tool.flaw.get_or_insert(flaw);
-                Vec::new()
-            });
-            listings.before.remove(name);
-            if found.is_empty() {
-                listings.current.remove(name);
-            } else {
-                listings.current.insert(name.clone(), found.into());
-            }
+impl MarkedArguments {
+    /// Finds those of a tool, or marks it if its schema declares invalid headers: the protocol
+    /// forbids to call it.
+    pub(super) fn find(tool: &mut RemoteTool) {
+        match Parameters::of(&tool.input_schema) {
+            Ok(found) => tool.marked = Self(found.into()),
+            Err(flaw) => drop(tool.flaw.get_or_insert(flaw)),
         }
     }
 
     /// The headers of one call.
     pub(super) fn headers(
         &self,
-        tool: &str,
         arguments: &Map<String, Value>,
-    ) -> Vec<(HeaderName, HeaderValue)> {
-        let Some(parameters) = self.listings().get(tool) else { return Vec::new() };
-        let header = |parameter: &Parameter| {
+    ) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        self.0.iter().filter_map(|parameter| {
             let (first, others) = parameter.path.split_first()?;
             let argument = others
                 .iter()
@@ -76,18 +52,7 @@ impl Annotated {
                 _ => return None,
             };
             Some((parameter.header.clone(), HeaderValue::from_str(&text).ok()?))
-        };
-        parameters.iter().filter_map(header).collect()
-    }
-
-    fn listings(&self) -> MutexGuard<'_, Listings> {
-        self.0.lock()
-    }
-}
-
-impl Listings {
-    fn get(&self, tool: &str) -> Option<Arc<[Parameter]>> {
-        self.current.get(tool).or_else(|| self.before.get(tool)).cloned()
+        })
     }
 }
 
@@ -184,72 +149,37 @@ mod tests {
 
     use super::*;
 
-    fn tool(name: &str, input_schema: Value) -> RemoteTool {
-        RemoteTool { name: Some(name.into()), input_schema, ..RemoteTool::default() }
+    fn found(input_schema: Value) -> RemoteTool {
+        let mut tool = RemoteTool { input_schema, ..RemoteTool::default() };
+        MarkedArguments::find(&mut tool);
+        tool
     }
 
     #[test]
     fn marked_arguments_go_into_headers() {
-        let annotated = Annotated::default();
-        let tool = |input_schema| tool("query", input_schema);
-        annotated.learn(
-            &mut [tool(json!({"type": "object", "properties": {
-                "region": {"type": "string", "x-mcp-header": "Region"},
-                "deep": {"type": "object", "properties": {
-                    "limit": {"type": "integer", "x-mcp-header": "Limit"},
-                }},
-                "absent": {"type": "string", "x-mcp-header": "Absent"},
-                "plain": {"type": "string"},
-            }}))],
-            true,
-        );
+        let tool = found(json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "deep": {"type": "object", "properties": {
+                "limit": {"type": "integer", "x-mcp-header": "Limit"},
+            }},
+            "absent": {"type": "string", "x-mcp-header": "Absent"},
+            "plain": {"type": "string"},
+        }}));
         let arguments = json!({"region": "Zürich", "deep": {"limit": 5}, "plain": "x"});
-        let arguments = arguments.as_object().unwrap();
-        let mut headers: Vec<_> = annotated
-            .headers("query", arguments)
-            .into_iter()
+        let mut headers: Vec<_> = tool
+            .marked
+            .headers(arguments.as_object().unwrap())
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
             .collect();
         headers.sort();
         assert_eq!(headers, ["mcp-param-limit: 5", "mcp-param-region: =?base64?WsO8cmljaA==?="]);
-        assert!(annotated.headers("other", arguments).is_empty());
-        annotated.learn(&mut [tool(json!({"type": "object"}))], true);
-        assert!(annotated.headers("query", arguments).is_empty());
     }
 
     #[test]
-    fn what_a_server_lists_no_longer_is_forgotten() {
-        let annotated = Annotated::default();
-        let schema = json!({"type": "object", "properties": {
-            "region": {"type": "string", "x-mcp-header": "Region"},
-        }});
-        let page = |name: &str| [tool(name, schema.clone())];
-        let arguments = json!({"region": "north"});
-        let is_known =
-            |name: &str| !annotated.headers(name, arguments.as_object().unwrap()).is_empty();
-        annotated.learn(&mut page("first"), true);
-        annotated.learn(&mut page("second"), false);
-        assert!(is_known("first") && is_known("second"));
-        // During a listing, the previous entries are valid for the remaining pages.
-        annotated.learn(&mut page("first"), true);
-        assert!(is_known("first") && is_known("second"));
-        for n in 0..100 {
-            annotated.learn(&mut page(&format!("new{n}")), true);
-        }
-        assert!(is_known("new99") && !is_known("first") && !is_known("second"));
-        let listings = annotated.listings();
-        assert_eq!((listings.current.len(), listings.before.len()), (1, 1));
-    }
-
-    #[test]
-    fn a_tool_with_an_invalid_header_is_marked_and_no_other() {
+    fn a_tool_with_an_invalid_header_is_marked() {
         let property = |property: Value| json!({"type": "object", "properties": {"a": property}});
-        let marked = |schema: Value| {
-            let mut tools = [tool("odd", schema), tool("good", json!({"type": "object"}))];
-            Annotated::default().learn(&mut tools, true);
-            assert_eq!(tools[1].flaw, None);
-            tools[0].flaw.take()
-        };
+        let marked = |schema: Value| found(schema).flaw;
+        assert_eq!(marked(json!({"type": "object"})), None);
         for annotation in [json!(""), json!("a b"), json!("é"), json!(5)] {
             let flaw = marked(property(json!({"type": "string", "x-mcp-header": annotation})));
             assert_eq!(flaw.as_deref(), Some("`x-mcp-header` of `a` is not the name of a header"));

@@ -15,10 +15,11 @@ use axum::{
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc, time::sleep};
+use toolcrib_core::CancellationToken;
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::{
-    call,
+    call, call_with,
     http_faults::{json_answer, of_type, status},
 };
 use crate::client::support::{names, tool_of, withheld_by_provider};
@@ -156,16 +157,63 @@ async fn a_server_without_a_stream_keeps_its_session() {
     }
 }
 
+/// What a server without sessions offers.
+fn discovered(message: &Value) -> Response {
+    let result = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
+    });
+    json_answer(message, &result)
+}
+
+/// They were known only after the list of the next connection.
+#[tokio::test]
+async fn marked_arguments_are_in_headers_after_a_lost_connection_too() {
+    // A list that is requested again is not answered.
+    let hanging = Arc::new(Mutex::new(Vec::new()));
+    let (lists, calls) = (Arc::clone(&hanging), Arc::new(Mutex::new(0)));
+    let (client, seen) = served(move |_, message| match message["method"].as_str() {
+        Some("server/discover") => discovered(message),
+        Some("tools/list") => {
+            let (sender, texts) = mpsc::unbounded_channel();
+            let mut lists = lists.lock().unwrap();
+            lists.push(sender);
+            if lists.len() > 1 {
+                return streamed(texts);
+            }
+            let region = json!({"type": "string", "x-mcp-header": "Region"});
+            let schema = json!({"type": "object", "properties": {"region": region}});
+            json_answer(message, &json!({"tools": [{"name": "work", "inputSchema": schema}]}))
+        }
+        _ => {
+            let mut calls = calls.lock().unwrap();
+            *calls += 1;
+            // So much that is no message ends the connection.
+            match *calls {
+                1 => of_type("text/event-stream", "data: junk\n\n".repeat(100)),
+                _ => json_answer(message, &json!({"content": []})),
+            }
+        }
+    })
+    .await;
+    let work = tool_of(&client, "work").await;
+    let call = || call_with(&work, json!({"region": "north"}), CancellationToken::new());
+    call().await.unwrap_err();
+    call().await.unwrap();
+    assert_eq!(client.status().epoch, 2);
+    client.close().await;
+    let seen = seen.lock().unwrap();
+    let calls: Vec<_> = seen.iter().filter(|(method, _)| method == "tools/call").collect();
+    assert_eq!(calls.len(), 2);
+    for (_, headers) in calls {
+        assert_eq!(headers["mcp-param-region"], "north");
+    }
+}
+
 #[tokio::test]
 async fn requests_without_a_session_say_in_headers_what_they_are() {
     let (client, seen) = served(|_, message| match message["method"].as_str() {
-        Some("server/discover") => {
-            let result = json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
-            });
-            json_answer(message, &result)
-        }
+        Some("server/discover") => discovered(message),
         Some("tools/list") => {
             let tool = |name: &str, header: &str| {
                 let region = json!({"type": "string", "x-mcp-header": header});
