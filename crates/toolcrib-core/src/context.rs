@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -46,6 +47,8 @@ pub struct Progress {
     pub percent: Option<u8>,
     /// The count that the percentage comes from, if there is one.
     pub count: Option<ProgressCount>,
+    /// Metadata of a protocol, for clients of a gateway.
+    pub meta: Option<Box<Map<String, Value>>>,
     /// The audience.
     pub audience: Audience,
 }
@@ -72,7 +75,8 @@ impl fmt::Display for ProgressCount {
 impl Progress {
     /// An internal message.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self { message: message.into(), percent: None, count: None, audience: Audience::Internal }
+        let audience = Audience::Internal;
+        Self { message: message.into(), percent: None, count: None, meta: None, audience }
     }
 
     /// A message that the user may see.

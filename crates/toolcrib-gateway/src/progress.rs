@@ -4,19 +4,18 @@
 use std::{pin::pin, sync::Arc};
 
 use rmcp::model::{Notification, ProgressNotificationParam, ServerNotification};
+use serde_json::Value;
 use tokio::{sync::watch, time::sleep_until};
 use toolcrib_core::{
-    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, ProgressCount,
-    Subscription,
+    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Progress,
+    ProgressCount, Subscription,
 };
 
 use super::{
+    downstream::is_of_protocol,
     exchange::{Exchange, OpenRequest},
     session::Step,
 };
-
-/// A message, the percentage done, 0 to 100, and the count that it comes from.
-type Message = (String, Option<u8>, Option<ProgressCount>);
 
 /// Runs a request of the pipe for an MCP server, and forwards its progress if the client requested
 /// it.
@@ -65,14 +64,17 @@ impl Listening {
         events: &Events,
         call: Arc<str>,
         least: Audience,
-        sender: watch::Sender<Option<Message>>,
+        sender: watch::Sender<Option<Progress>>,
     ) -> Self {
         let listening = events.on("tool.progress", move |event| {
-            if let EventKind::ToolProgress { call_id, message, percent, count, .. } = &event.kind
+            if let EventKind::ToolProgress { call_id, message, percent, count, meta, .. } =
+                &event.kind
                 && event.is_for(least)
                 && *call_id == call
             {
-                sender.send_replace(Some((message.clone(), *percent, *count)));
+                let (percent, count, meta) = (*percent, *count, meta.clone());
+                let message = Progress::internal(message.as_str());
+                sender.send_replace(Some(Progress { percent, count, meta, ..message }));
             }
         });
         Self(listening.ok())
@@ -88,14 +90,15 @@ impl Drop for Listening {
 }
 
 async fn pass_on(
-    mut said: watch::Receiver<Option<Message>>,
+    mut said: watch::Receiver<Option<Progress>>,
     ended: &CancellationToken,
     client: &OpenRequest,
 ) {
     let (mut count, mut pace) = (Count::default(), ProgressPace::default());
     // The last unsent message is sent after the end.
     while said.changed().await.is_ok() {
-        let Some((message, percent, said)) = said.borrow_and_update().clone() else { continue };
+        let Some(said) = said.borrow_and_update().clone() else { continue };
+        let Progress { message, percent, count: said, meta, .. } = said;
         let Some((client, token)) = client.progress() else { continue };
         let (done, total) = match said {
             Some(said) => count.as_said(said),
@@ -106,6 +109,12 @@ async fn pass_on(
         // The count alone is the text of a server that sent none.
         progress.message =
             Some(message).filter(|text| said.is_none_or(|count| *text != count.to_string()));
+        progress.meta = meta.and_then(|mut meta| {
+            // These are this gateway's, or about the server's connection.
+            meta.retain(|key, _| !key.starts_with("toolcrib/") && !is_of_protocol(key));
+            let meta = (!meta.is_empty()).then_some(Value::Object(*meta))?;
+            serde_json::from_value(meta).ok()
+        });
         let progress = ServerNotification::ProgressNotification(Notification::new(progress));
         if !client.notify(progress).await {
             return;

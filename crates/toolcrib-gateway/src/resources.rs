@@ -19,8 +19,8 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::{
-    __internal::shortened, ContentBlock, Progress, ProgressCount, Tool, ToolContext, ToolError,
-    ToolOutput, harmless,
+    __internal::shortened, ContentBlock, Progress, Tool, ToolContext, ToolError, ToolOutput,
+    harmless,
 };
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
@@ -450,10 +450,9 @@ pub(super) fn request(
     McpRequest {
         method,
         params: Arc::new(params),
-        on_progress: Some(Arc::new(move |message, count: ProgressCount| {
+        on_progress: Some(Arc::new(move |said| {
             let audience = toolcrib_core::Audience::Dashboard;
-            let count = Some(count);
-            progress.progress(Progress { message, percent: None, count, audience });
+            progress.progress(Progress { audience, ..said });
         })),
         client: cx.handle::<toolcrib_core::ClientHandle>().ok().cloned(),
         cancellation: cx.cancellation().clone(),

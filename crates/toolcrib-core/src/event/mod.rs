@@ -10,7 +10,7 @@ mod spans;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[cfg(feature = "tracing")]
 pub use self::spans::{RequestSpan, SpanLink};
@@ -412,6 +412,9 @@ pub enum EventKind {
         /// The count that the percentage comes from, in units of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         count: Option<ProgressCount>,
+        /// Metadata of a protocol, if it has at most 1,000 characters.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        meta: Option<Box<Map<String, Value>>>,
         /// The audience.
         audience: Audience,
     },

@@ -19,7 +19,7 @@ use super::{
 /// Messages of a trusted tool that wait to be reported; further ones are dropped.
 const MOST_WAITING: usize = 64;
 
-/// Characters of a message of an untrusted tool that are shown.
+/// Characters of a message of an untrusted tool that are shown, and of its metadata.
 const MOST_CHARS: usize = 1_000;
 
 /// The messages that are not reported yet, and the time of the last one.
@@ -92,7 +92,7 @@ impl Reports {
         {
             self.next = Some(pace.count());
         }
-        for Progress { message, percent, count, audience } in messages {
+        for Progress { message, percent, count, meta, audience } in messages {
             batch.events.emit(Some(batch.iteration), || EventKind::ToolProgress {
                 call_id: Arc::clone(&call.id),
                 tool: Arc::clone(&call.name),
@@ -102,6 +102,7 @@ impl Reports {
                 },
                 percent: percent.map(|percent| percent.min(100)),
                 count,
+                meta: meta.and_then(|meta| redact::metadata(batch, meta, MOST_CHARS)),
                 audience,
             });
         }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, mem, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{
     __internal::{dismantle, is_plain, nests_too_deep},
     ContentBlock, ErrorCode, ToolOutput, harmless,
@@ -11,6 +11,8 @@ use toolcrib_core::{
 use super::{
     arguments::NotJson,
     call::{Batch, Ended, Failure},
+    sanitize,
+    structured::json_chars,
 };
 use crate::{
     json::{map_texts, text_bytes},
@@ -162,6 +164,22 @@ pub(super) fn remark(batch: &Batch<'_>, mut text: String, most_chars: usize) -> 
     let text = batch.engine.redact.redact_start(&text);
     let text = batch.engine.redact.redact_start(&harmless(&text));
     format!("{}…", harmless(&text))
+}
+
+/// Metadata that is shown separately: without secrets, and sanitized. None if it has more than
+/// `most_chars` characters.
+pub(super) fn metadata(
+    batch: &Batch<'_>,
+    meta: Box<Map<String, Value>>,
+    most_chars: usize,
+) -> Option<Box<Map<String, Value>>> {
+    let mut output = ToolOutput { meta: Some(meta), ..ToolOutput::default() };
+    parts_without_known(&batch.engine.redactor, true, &mut output);
+    let meta = Value::Object(*output.meta?);
+    match json_chars(&meta) <= most_chars {
+        true => sanitize::metadata(meta),
+        false => None,
+    }
 }
 
 /// A text that will be sanitized is also searched in its sanitized form: colors or invisible

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolcrib_core::{ContentBlock, harmless};
 
 use super::cut::Cut;
@@ -33,10 +33,7 @@ pub(super) fn sanitize(mut cut: Cut) -> Clean {
         for block in &mut cut.blocks {
             *block = block.clone().map_texts(|text| harmless(text).into_owned());
         }
-        cut.meta = cut.meta.take().map(|meta| match clean(Value::Object(*meta)) {
-            Value::Object(meta) => Box::new(meta),
-            _ => Box::default(),
-        });
+        cut.meta = cut.meta.take().and_then(|meta| metadata(Value::Object(*meta)));
         cut.structured = cut.structured.take().map(clean);
     }
     // Toolcrib's marker comes last: an earlier one is a forgery.
@@ -51,6 +48,14 @@ pub(super) fn sanitize(mut cut: Cut) -> Clean {
         cut.is_marked_below = true;
     }
     Clean(cut)
+}
+
+/// Metadata with harmless texts.
+pub(super) fn metadata(meta: Value) -> Option<Box<Map<String, Value>>> {
+    match clean(meta) {
+        Value::Object(meta) => Some(Box::new(meta)),
+        _ => None,
+    }
 }
 
 /// Data with harmless texts.

@@ -284,7 +284,7 @@ async fn a_server_that_a_rule_denies_the_roots_asks_in_vain() {
 }
 
 #[tokio::test]
-async fn progress_without_a_message_gets_none() {
+async fn progress_passes_with_its_metadata_and_without_a_message_gets_none() {
     let (gateway, mut connections) = gateway(no_rule());
     let mut client = client(&gateway, &json!({})).await;
     let mut server = connections.recv().await.unwrap();
@@ -296,9 +296,11 @@ async fn progress_without_a_message_gets_none() {
     client.send(json!({ "id": 1, "method": "tools/call", "params": params })).await;
     let call = server.heard().await;
     let token = &call["params"]["_meta"]["progressToken"];
-    let progress = json!({ "progressToken": token, "progress": 0.5, "total": 2 });
+    let meta = json!({ "example.test/k": { "a": [1] }, "toolcrib/x": 1 });
+    let progress = json!({ "progressToken": token, "progress": 0.5, "total": 2, "_meta": meta });
     server.send(json!({ "method": "notifications/progress", "params": progress })).await;
-    let progress = json!({ "progressToken": "t", "progress": 0.5, "total": 2.0 });
+    let meta = json!({ "example.test/k": { "a": [1] } });
+    let progress = json!({ "progressToken": "t", "progress": 0.5, "total": 2.0, "_meta": meta });
     assert_eq!(client.read().await["params"], progress);
     server.answer(&call, json!({ "content": [] })).await;
     assert_eq!(client.read().await["id"], 1);

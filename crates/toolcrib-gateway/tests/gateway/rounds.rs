@@ -23,7 +23,10 @@ fn work(token: &str) -> Value {
 /// Progress and a log message of a call.
 async fn report(server: &mut End, call: &Value, done: u32) {
     let token = &call["params"]["_meta"]["progressToken"];
-    let progress = json!({ "progressToken": token, "progress": done });
+    let meta = json!({
+        "example.test/k": done, "toolcrib/x": 1, "io.modelcontextprotocol/x": 1,
+    });
+    let progress = json!({ "progressToken": token, "progress": done, "_meta": meta });
     server.send(json!({ "method": "notifications/progress", "params": progress })).await;
     let log = json!({ "level": "info", "data": format!("log {done}") });
     server.send(json!({ "method": "notifications/message", "params": log })).await;
@@ -73,6 +76,7 @@ async fn messages_of_a_later_round_come_with_its_request_and_its_token() {
         let progress = of("notifications/progress").unwrap_or_else(|| panic!("{reply:?}"));
         assert_eq!(progress["params"]["progressToken"], token);
         assert_eq!(progress["params"]["progress"], f64::from(done));
+        assert_eq!(progress["params"]["_meta"], json!({ "example.test/k": done }));
         let log = of("notifications/message").unwrap_or_else(|| panic!("{reply:?}"));
         assert_eq!(log["params"]["data"], format!("log {done}"));
     }

@@ -95,10 +95,9 @@ impl RemoteCall {
                 marked: self.marked.clone(),
                 idempotency_key: Arc::clone(&idempotency_key),
                 traceparent: traceparent.clone(),
-                on_progress: Arc::new(move |message, count| {
-                    let percent = percent_of(count);
-                    let count = Some(count);
-                    progress.progress(Progress { message, percent, count, audience });
+                on_progress: Arc::new(move |said: Progress| {
+                    let percent = said.count.and_then(percent_of);
+                    progress.progress(Progress { percent, audience, ..said });
                 }),
                 caller: caller.clone(),
                 cancellation: cx.cancellation().clone(),

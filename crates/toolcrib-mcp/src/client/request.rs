@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use toolcrib_core::{
     __internal::Backoff, CancellationToken, ClientHandle, ClientPort, PinKind, PinnedDefinition,
-    ProgressCount, ToolError,
+    Progress, ToolError,
 };
 
 use super::{
@@ -44,7 +44,7 @@ pub struct McpRequest {
     /// The parameters, without `_meta`.
     pub params: Arc<Map<String, Value>>,
     /// Receives progress.
-    pub on_progress: Option<Arc<dyn Fn(String, ProgressCount) + Send + Sync>>,
+    pub on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     /// Whom the server may ask meanwhile.
     pub client: Option<ClientHandle>,
     /// Ends the request.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 use toolcrib_core::{
     __internal::{MOST_VALUES, has_more_values},
-    BoxFuture, CancellationToken, ClientRefusal, Lanes, ProgressCount,
+    BoxFuture, CancellationToken, ClientRefusal, Lanes, Progress, ProgressCount,
 };
 
 use super::{
@@ -148,12 +148,14 @@ struct Notification<P> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Progress {
+struct Reported {
     #[serde(deserialize_with = "id")]
     progress_token: Value,
     progress: f64,
     total: Option<f64>,
     message: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -508,15 +510,19 @@ impl Intake {
     }
 
     fn progress(&self, bytes: &[u8]) {
-        let Some(Progress { progress_token, progress, total, message }) = params(bytes) else {
-            return;
-        };
+        let Some(reported) = params(bytes) else { return };
+        let Reported { progress_token, progress, total, message, meta } = reported;
         let exchange = number(&progress_token).and_then(|id| self.expected(id));
         let Some(exchange) = exchange else { return };
         let Some(on_progress) = exchange.request.on_progress() else { return };
         let count = ProgressCount { done: progress, total };
         // The pipe redacts it and cuts it then.
-        on_progress(message.unwrap_or_else(|| count.to_string()), count);
+        let meta = match meta {
+            Some(Value::Object(meta)) => Some(Box::new(meta)),
+            _ => None,
+        };
+        let message = message.unwrap_or_else(|| count.to_string());
+        on_progress(Progress { count: Some(count), meta, ..Progress::internal(message) });
     }
 
     fn expected(&self, id: i64) -> Option<Arc<Exchange>> {

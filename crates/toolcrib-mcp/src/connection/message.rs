@@ -8,12 +8,12 @@ use rmcp::model::{
 };
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
-use toolcrib_core::{CancellationToken, ClientAbilities, ClientRefusal, ProgressCount};
+use toolcrib_core::{CancellationToken, ClientAbilities, ClientRefusal, Progress};
 
 use super::{MarkedArguments, caller::Caller};
 
-/// Receives a server's progress: a text, and the count.
-pub(crate) type OnProgress = Arc<dyn Fn(String, ProgressCount) + Send + Sync>;
+/// Receives a server's progress, with its count, and without an audience.
+pub(crate) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// The next round of a request, after a response that requires one.
 #[derive(Serialize, Default)]

@@ -106,7 +106,8 @@ async fn progress_reaches_the_user_only_if_the_server_is_trusted() {
         tool.call(json!({}), parts.into()).await.unwrap();
         let said = progress.recv().await.unwrap();
         let count = Some(ProgressCount { done: 50.0, total: Some(100.0) });
-        assert_eq!(said, Progress { message: "half".into(), percent: Some(50), count, audience });
+        let percent = Some(50);
+        assert_eq!(said, Progress { percent, count, audience, ..Progress::internal("half") });
     }
 }
 
