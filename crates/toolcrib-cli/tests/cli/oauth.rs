@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_testbed::{IdentityProvider, ProtectedServer, browse};
 
 use crate::support::{Outcome, Project};
@@ -53,7 +53,11 @@ impl Setting {
 
     /// Logs in, with a browser that consents at once.
     async fn login(&self, more: &[&str]) -> Outcome {
-        let args = ["mcp", "login", "guarded", "--no-browser"];
+        self.login_to("guarded", more).await
+    }
+
+    async fn login_to(&self, server: &str, more: &[&str]) -> Outcome {
+        let args = ["mcp", "login", server, "--no-browser"];
         let args: Vec<_> = args.iter().chain(more).copied().collect();
         let mut command = self.command(&args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -91,7 +95,7 @@ async fn a_login_is_used_and_its_tokens_are_shown_nowhere() {
     let setting = Setting::start().await;
     let refused = setting.run(&["mcp", "test", "guarded"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stdout.contains("run `toolcrib mcp login guarded`"), "{}", refused.stdout);
+    assert!(refused.stdout.contains("run `toolcrib mcp login guarded --project /"));
 
     let login = setting.login(&["--scope", "extra"]).await;
     assert_eq!(login.code, Some(0), "{}{}", login.stdout, login.stderr);
@@ -129,6 +133,23 @@ async fn a_login_is_used_and_its_tokens_are_shown_nowhere() {
     assert_eq!(setting.provider.requests("/revoke").len(), 1);
     let status = setting.run(&["mcp", "status"]);
     assert_eq!(status.stdout, "– guarded no login\n");
+}
+
+/// It lacked the options, and there was no such server.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_named_command_finds_an_imported_server() {
+    let setting = Setting::start().await;
+    let file = setting.project.path().join("servers.json");
+    let servers = json!({ "mcpServers": { "imported": { "url": setting.server.url() } } });
+    fs::write(&file, servers.to_string()).unwrap();
+    let import = ["--import", file.to_str().unwrap()];
+    let refused = setting.run(&[&["mcp", "test", "imported"], &import[..]].concat());
+    let project = setting.project.path().display();
+    let named =
+        format!("run `toolcrib mcp login imported --project {project} {}`", import.join(" "));
+    assert!(refused.stdout.contains(&named), "{}{}", refused.stdout, refused.stderr);
+    let login = setting.login_to("imported", &import).await;
+    assert_eq!(login.code, Some(0), "{}{}", login.stdout, login.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

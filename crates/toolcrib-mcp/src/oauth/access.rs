@@ -116,6 +116,7 @@ impl Access {
                 option("--scope", scope);
             }
         }
+        command.push_str(&self.authority.settings.command_flags);
         command
     }
 

@@ -15,6 +15,7 @@ pub struct OAuth {
     pub(super) scopes: Vec<String>,
     pub(super) redirect_port: u16,
     pub(super) client_credentials: bool,
+    pub(super) command_flags: String,
     pub(super) on_secret: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -29,6 +30,7 @@ impl OAuth {
             scopes: Vec::new(),
             redirect_port: 0,
             client_credentials: false,
+            command_flags: String::new(),
             on_secret: Arc::new(|_| {}),
         }
     }
@@ -77,6 +79,14 @@ impl OAuth {
     #[must_use]
     pub fn client_credentials(mut self) -> Self {
         self.client_credentials = true;
+        self
+    }
+
+    /// The options by which `toolcrib mcp login` finds the server, such as ` --import FILE`, for the error
+    /// that names the command. Default: none.
+    #[must_use]
+    pub fn command_flags(mut self, flags: impl Into<String>) -> Self {
+        self.command_flags = flags.into();
         self
     }
 

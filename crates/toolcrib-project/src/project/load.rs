@@ -415,6 +415,7 @@ fn remote_sources(
             root: &part.root,
             allow_stray_children: options.allow_stray_children,
             trusted: &options.trusted,
+            flags: &options.flags,
             lock,
             logs,
             redactor,

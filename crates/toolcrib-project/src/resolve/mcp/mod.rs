@@ -53,6 +53,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) allow_stray_children: bool,
     /// The imported servers that are trusted.
     pub(crate) trusted: &'a [String],
+    /// The options by which a command finds this project.
+    pub(crate) flags: &'a str,
     pub(crate) lock: &'a Lock,
     /// Where the stderr of programs is written; `None` if calls are not run.
     pub(crate) logs: Option<&'a StateFolder>,
@@ -476,6 +478,7 @@ impl McpSources<'_> {
             // One that is too short stands in too many texts by chance.
             let _ = redactor.learn(secret);
         });
+        oauth = oauth.command_flags(self.flags);
         let Some(auth) = &settings.auth else { return Ok(http.oauth(oauth)) };
         let mut values = Values::new(self.secrets, self.names, self.problems);
         if let Some(id) = auth.client_id.as_ref().and_then(|id| values.plain(id)) {
