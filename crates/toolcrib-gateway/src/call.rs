@@ -11,7 +11,7 @@ use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
 use super::{
     access_log::AccessEntry,
-    exchange::{Asked, Recheck},
+    exchange::{RecheckOnDrop, RequestContext},
     list::{output_schema, refusal},
     names, progress,
     resources::link,
@@ -40,9 +40,9 @@ impl Call {
 
 /// Makes a call. If it may have changed the session's menu, `recheck` is set.
 pub(super) async fn call(
-    exchange: &Asked<'_>,
+    exchange: &RequestContext<'_>,
     params: Map<String, Value>,
-    recheck: &mut Option<Recheck>,
+    recheck: &mut Option<RecheckOnDrop>,
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
     let gateway = &exchange.serving.gateway;
@@ -78,9 +78,9 @@ pub(super) async fn call(
 }
 
 async fn answer(
-    exchange: &Asked<'_>,
+    exchange: &RequestContext<'_>,
     call: Call,
-    recheck: &mut Option<Recheck>,
+    recheck: &mut Option<RecheckOnDrop>,
     entry: &mut AccessEntry,
 ) -> Result<CallToolResult, ErrorData> {
     let Call { name, arguments } = call;
@@ -143,7 +143,7 @@ async fn answer(
         && may_change
         && let Some(session) = exchange.era.session()
     {
-        *recheck = Some(Recheck(Arc::clone(&session.recheck)));
+        *recheck = Some(RecheckOnDrop(Arc::clone(&session.recheck)));
     }
     if let Some(server) = server {
         link(exchange, &step, server, &mut result.blocks);
@@ -174,7 +174,7 @@ async fn run(
     step: &mut Step,
     call: ToolCall,
     audience: Audience,
-    exchange: &Asked<'_>,
+    exchange: &RequestContext<'_>,
 ) -> Result<ToolResult, ErrorData> {
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);

@@ -29,13 +29,13 @@ use toolcrib_mcp::{
 };
 
 use super::{
-    Serving,
+    ServeContext,
     connection::Connection,
     downstream::{log_message, notification},
-    exchange::{Asked, Outgoing},
-    generation::Current,
+    exchange::{Outgoing, RequestContext},
+    generation::GatewayState,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
-    servers::{Offered, Server},
+    servers::{CombinedOffers, Server},
     session::{Purpose, Session},
 };
 
@@ -50,7 +50,7 @@ const MOST_TOGETHER: usize = 256;
 pub(super) struct Changes {
     all: Vec<watch::Receiver<u64>>,
     /// Where the counters of another configuration come from.
-    current: Option<Arc<Current>>,
+    current: Option<Arc<GatewayState>>,
 }
 
 impl Changes {
@@ -59,7 +59,7 @@ impl Changes {
     }
 
     /// The same, which follows a gateway to its next configuration.
-    pub(super) fn of(&self, current: Arc<Current>) -> Self {
+    pub(super) fn of(&self, current: Arc<GatewayState>) -> Self {
         Self { current: Some(current), ..self.clone() }.later()
     }
 
@@ -97,7 +97,7 @@ impl Changes {
 
 /// Notifies a session's client of changes until the session ends.
 pub(super) fn announce_to(
-    serving: &Serving,
+    serving: &ServeContext,
     session: &Arc<Session>,
     ended: CancellationToken,
     mut changes: Changes,
@@ -123,13 +123,13 @@ pub(super) fn announce_to(
 }
 
 /// The servers of a session: their announcements, and its client for their requests outside of calls.
-pub(super) struct Attached {
+pub(super) struct SessionServers {
     client: Arc<dyn ClientPort>,
     servers: Vec<McpClient>,
     notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,
 }
 
-impl Attached {
+impl SessionServers {
     pub(super) fn to(servers: &[Server], client: Arc<dyn ClientPort>) -> Self {
         let announced = servers.iter().map(|server| {
             server.client.attach(&client);
@@ -144,11 +144,11 @@ impl Attached {
 /// what it was declared, of resources that it subscribed to, and log messages that belong to no call.
 /// Passes changed roots of the client on to the servers.
 pub(super) fn pass_on(
-    serving: &Serving,
+    serving: &ServeContext,
     session: &Arc<Session>,
     connection: &Connection,
-    mut attached: Attached,
-    offered: &Offered,
+    mut attached: SessionServers,
+    offered: &CombinedOffers,
     client: Outgoing,
 ) {
     if attached.servers.is_empty() {
@@ -174,7 +174,7 @@ pub(super) fn pass_on(
                 Ok(()) = replaced.changed() => {
                     let Some(session) = session.upgrade() else { return };
                     let servers = session.servers(&current.shared().config.servers).await;
-                    attached = Attached::to(&servers, attached.client);
+                    attached = SessionServers::to(&servers, attached.client);
                     if offered.prompts && !client.notify(prompts_changed()).await {
                         return;
                     }
@@ -246,7 +246,7 @@ fn announcements(
 /// its token is refused.
 /// The menu of such a client is unknown: it is notified at the first possible change.
 pub(super) async fn listen(
-    exchange: &Asked<'_>,
+    exchange: &RequestContext<'_>,
     params: Value,
 ) -> Result<SubscriptionsListenResult, ErrorData> {
     let _place = exchange.place()?;
@@ -257,8 +257,8 @@ pub(super) async fn listen(
             ErrorData::invalid_params(message, None)
         })?;
     let filter = requested.notifications;
-    let mut heard = Heard::default();
-    let mut offered = Offered::default();
+    let mut stream = NoticeStream::default();
+    let mut offered = CombinedOffers::default();
     let is_about_more = filter.prompts_list_changed == Some(true)
         || filter.resources_list_changed == Some(true)
         || filter.resource_subscriptions.is_some();
@@ -268,20 +268,20 @@ pub(super) async fn listen(
             .all
             .iter()
             .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
-        heard.notices = SelectAll::from_iter(notices);
-        offered = Offered::of(&servers.all).await;
+        stream.notices = SelectAll::from_iter(notices);
+        offered = CombinedOffers::of(&servers.all).await;
         let uris = filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS);
         for uri in uris {
             // One that cannot be subscribed to is not acknowledged.
             if let Ok(subscription) = subscribed(exchange, &servers, uri).await {
-                heard.subscriptions.push((uri.clone(), subscription));
+                stream.subscriptions.push((uri.clone(), subscription));
             }
         }
     }
     let config = offered.config(false);
     let mut accepted = filter.supported_by(&config.capabilities);
     if accepted.resource_subscriptions.is_some() {
-        let uris = heard.subscriptions.iter().map(|(uri, _)| uri.clone());
+        let uris = stream.subscriptions.iter().map(|(uri, _)| uri.clone());
         accepted.resource_subscriptions = Some(uris.collect());
     }
     let is_about_tools = accepted.tools_list_changed == Some(true);
@@ -294,7 +294,7 @@ pub(super) async fn listen(
     };
     let more = async {
         if is_heard {
-            heard.tell(exchange, &accepted).await;
+            stream.tell(exchange, &accepted).await;
         }
         pending::<()>().await;
     };
@@ -312,15 +312,15 @@ pub(super) async fn listen(
 
 /// A subscriber's notices beside changes of tools.
 #[derive(Default)]
-struct Heard {
+struct NoticeStream {
     notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,
     /// By the URI that the client uses.
     subscriptions: Vec<(String, Subscription)>,
 }
 
-impl Heard {
+impl NoticeStream {
     /// Notifies a subscriber until it reads nothing any more.
-    async fn tell(&mut self, exchange: &Asked<'_>, accepted: &SubscriptionFilter) {
+    async fn tell(&mut self, exchange: &RequestContext<'_>, accepted: &SubscriptionFilter) {
         while let Some((server, notice)) = self.notices.next().await {
             let messages = match notice {
                 ServerNotice::PromptsChanged if accepted.prompts_list_changed == Some(true) => {
@@ -349,7 +349,7 @@ impl Heard {
 }
 
 /// Notifies a subscriber until it reads nothing any more.
-async fn tell(exchange: &Asked<'_>) {
+async fn tell(exchange: &RequestContext<'_>) {
     let mut changes = match &exchange.connection {
         Some(connection) => connection.changes().clone(),
         None => exchange.serving.current.changes(),

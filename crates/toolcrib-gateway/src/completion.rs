@@ -10,16 +10,19 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{ToolContext, ToolOutput};
 
 use super::{
-    exchange::{Asked, Outcome},
+    exchange::{Outcome, RequestContext},
     message::no_method,
     prompts,
     resources::{self, request},
-    servers::{Body, Offered, tool},
+    servers::{Body, CombinedOffers, tool},
 };
 
 /// `completion/complete`.
-pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
+pub(super) async fn complete(
+    context: &RequestContext<'_>,
+    mut params: Map<String, Value>,
+) -> Outcome {
+    let _place = context.place()?;
     let wrong = || {
         let message = "`completion/complete` takes `ref`, a prompt or a resource template, and \
             `argument`, with `name` and `value`";
@@ -32,21 +35,22 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     let text = |of: &Map<String, Value>, name: &str| {
         of.get(name).and_then(Value::as_str).map(str::to_owned)
     };
-    let servers = asked.servers().await?;
+    let servers = context.servers().await?;
     // No server is waited for: only that of the reference must answer.
-    if !Offered::within(Duration::ZERO, &servers.all).await.completions {
+    if !CombinedOffers::within(Duration::ZERO, &servers.all).await.completions {
         return Err(no_method("completion/complete"));
     }
     let (server, prompt) = match text(&of, "type").as_deref() {
         Some("ref/prompt") => {
             let name = text(&of, "name").ok_or_else(wrong)?;
-            let found = prompts::find(&servers, &asked.serving.gateway.config.names, &name).await?;
+            let found =
+                prompts::find(&servers, &context.serving.gateway.config.names, &name).await?;
             of.insert("name".to_owned(), (*found.own).into());
             (found.server, Some(found.known))
         }
         Some("ref/resource") => {
             let uri = text(&of, "uri").ok_or_else(wrong)?;
-            let found = resources::find(asked, &servers, &uri, "completion/complete").await?;
+            let found = resources::find(context, &servers, &uri, "completion/complete").await?;
             of.insert("uri".to_owned(), (*found.uri).into());
             (found.server, None)
         }
@@ -78,11 +82,11 @@ pub(super) async fn complete(asked: &Asked<'_>, mut params: Map<String, Value>) 
     };
     let absent = || ErrorData::invalid_params("there is nothing to complete by this name", None);
     let tool = tool.ok_or_else(absent)?;
-    let result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let result = context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let completion = result.structured.filter(|completion| completion.get("values").is_some());
     let completion = completion.unwrap_or_else(|| json!({ "values": [], "hasMore": true }));
     let mut answer = Map::from_iter([("completion".to_owned(), completion)]);
     answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
-    prompts::finish(asked, &mut answer);
+    prompts::finish(context, &mut answer);
     Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
 }

@@ -56,7 +56,7 @@ struct Shared {
     /// The requests in progress.
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
     /// The server's own requests without a response.
-    asked: Mutex<Asked>,
+    asked: Mutex<OutgoingRequests>,
     /// The number of requests outside of calls since the client's last request.
     outside: AtomicUsize,
     /// Fires when the client has confirmed the handshake.
@@ -67,7 +67,7 @@ struct Shared {
 
 /// The requests of this server to the client.
 #[derive(Default)]
-struct Asked {
+struct OutgoingRequests {
     last: i64,
     open: HashMap<i64, oneshot::Sender<Result<Value, ClientRefusal>>>,
 }
@@ -123,13 +123,13 @@ impl Connection {
         &self,
         id: &RequestId,
         cancellation: CancellationToken,
-    ) -> Option<Registered> {
+    ) -> Option<RequestGuard> {
         match self.0.requests.lock().entry(id.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
                 free.insert(cancellation);
                 self.0.outside.store(0, Ordering::Relaxed);
-                Some(Registered { connection: self.clone(), id: id.clone() })
+                Some(RequestGuard { connection: self.clone(), id: id.clone() })
             }
         }
     }
@@ -175,7 +175,8 @@ impl Connection {
             asked.open.insert(id, sender);
             id
         };
-        let mut pending = Pending { connection: self, client, id, event: None, is_over: false };
+        let mut pending =
+            PendingRequest { connection: self, client, id, event: None, is_over: false };
         let mut message = request;
         if let Some(fields) = message.as_object_mut() {
             fields.insert("jsonrpc".to_owned(), "2.0".into());
@@ -275,7 +276,7 @@ impl Connection {
 }
 
 /// A request to the client that waits for its response. Dropped before, it is cancelled.
-struct Pending<'a> {
+struct PendingRequest<'a> {
     connection: &'a Connection,
     client: &'a Outgoing,
     id: i64,
@@ -284,7 +285,7 @@ struct Pending<'a> {
     is_over: bool,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         self.connection.0.asked.lock().open.remove(&self.id);
         let Some(event) = self.event else { return };
@@ -296,13 +297,13 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// A registered request of a connection.
-pub(super) struct Registered {
+/// Keeps a request of a connection registered until it is dropped.
+pub(super) struct RequestGuard {
     connection: Connection,
     id: RequestId,
 }
 
-impl Drop for Registered {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.connection.0.requests.lock().remove(&self.id);
     }

@@ -107,7 +107,7 @@ fn object<'a>(
 }
 
 /// Requests of a server that wait for the client's next round.
-pub(super) struct Ask {
+pub(super) struct InputRequests {
     pub(super) requests: Map<String, Value>,
     pub(super) reply: oneshot::Sender<Map<String, Value>>,
 }
@@ -121,7 +121,7 @@ pub(super) enum Route {
     /// By requests in its session, outside of requests of the client.
     Outside(Connection, Outgoing),
     /// By the next round of its request.
-    Rounds(mpsc::Sender<Ask>),
+    Rounds(mpsc::Sender<InputRequests>),
 }
 
 /// The client of one request, or of a session's lists.
@@ -194,7 +194,7 @@ impl ClientPort for Downstream {
                 Box::pin(async move {
                     let gone = || ClientRefusal::failed("the client did not come back");
                     let (reply, answers) = oneshot::channel();
-                    asks.send(Ask { requests, reply }).await.map_err(|_| gone())?;
+                    asks.send(InputRequests { requests, reply }).await.map_err(|_| gone())?;
                     answers.await.map_err(|_| gone())
                 })
             }

@@ -232,7 +232,7 @@ struct Reader {
 }
 
 /// The next action of a reader.
-enum Next {
+enum ReadStep {
     Event(Bytes),
     Wait,
     End,
@@ -259,9 +259,9 @@ impl Reader {
             let mut changed = pin!(shared.changed.notified());
             changed.as_mut().enable();
             match self.poll() {
-                Next::Event(event) => return Some(event),
-                Next::End => return None,
-                Next::Wait => {}
+                ReadStep::Event(event) => return Some(event),
+                ReadStep::End => return None,
+                ReadStep::Wait => {}
             }
             tokio::select! {
                 () = changed => {}
@@ -272,14 +272,15 @@ impl Reader {
         }
     }
 
-    fn poll(&mut self) -> Next {
+    fn poll(&mut self) -> ReadStep {
         let shared = &self.stream.0;
         let mut state = shared.state.lock();
         if self.reader != state.reader {
-            return Next::End;
+            return ReadStep::End;
         }
-        let event =
-            |(number, message): (u64, Bytes)| Next::Event(framed(shared.number, number, &message));
+        let event = |(number, message): (u64, Bytes)| {
+            ReadStep::Event(framed(shared.number, number, &message))
+        };
         if let Some(last) = self.replay
             && last < state.received
             && let Some(next) = state.at(last + 1)
@@ -295,7 +296,7 @@ impl Reader {
             state.received = next.0;
             return event(next);
         }
-        if state.is_complete { Next::End } else { Next::Wait }
+        if state.is_complete { ReadStep::End } else { ReadStep::Wait }
     }
 }
 

@@ -18,11 +18,11 @@ use toolcrib_core::{CancellationToken, ClientAbilities, ClientPort};
 use toolcrib_mcp::__internal::{self as wire, AssetKind};
 
 use super::{
-    Serving,
+    ServeContext,
     access::Caller,
     call, changes, completion,
     connection::Connection,
-    downstream::{Ask, Downstream, LogLevel, Route, is_of_protocol},
+    downstream::{Downstream, InputRequests, LogLevel, Route, is_of_protocol},
     events::EventStream,
     list, logging,
     message::{Request, no_method},
@@ -31,7 +31,7 @@ use super::{
     quoted::bounded,
     resources,
     rounds::{self, Round},
-    servers::Offered,
+    servers::CombinedOffers,
     session::Session,
     skills,
 };
@@ -58,9 +58,9 @@ const OF_SKILLS: [&str; 3] = ["resources/list", "resources/templates/list", "res
 /// The result of a request.
 pub(super) type Outcome = Result<ServerResult, ErrorData>;
 
-/// The context of a request.
+/// A request's caller, client and limits.
 pub(super) struct Exchange {
-    pub(super) serving: Serving,
+    pub(super) serving: ServeContext,
     /// The permit of its token, if that limits concurrent calls.
     pub(super) limit: Option<OwnedSemaphorePermit>,
     pub(super) caller: Caller,
@@ -73,7 +73,7 @@ pub(super) struct Exchange {
     /// The receiver of the messages of its call.
     pub(super) open: OpenRequest,
     /// The receiver of servers' requests that the client answers in a further round.
-    pub(super) asks: Option<mpsc::Sender<Ask>>,
+    pub(super) asks: Option<mpsc::Sender<InputRequests>>,
     /// The headers that repeat arguments; absent by stdio.
     pub(super) headers: Option<ParamHeaders>,
     /// Fires when the client no longer needs a response.
@@ -164,7 +164,7 @@ impl Exchange {
         &self,
         request: Request,
         can: ClientAbilities,
-        recheck: &mut Option<Recheck>,
+        recheck: &mut Option<RecheckOnDrop>,
     ) -> Outcome {
         let outcome = AssertUnwindSafe(self.outcome(request, can, recheck)).catch_unwind().await;
         let outcome = outcome.unwrap_or_else(|_| {
@@ -217,21 +217,23 @@ impl Exchange {
         &self,
         request: Request,
         can: ClientAbilities,
-        recheck: &mut Option<Recheck>,
+        recheck: &mut Option<RecheckOnDrop>,
     ) -> Outcome {
         let is_stateless = !self.era.version().has_initialize();
         let Request { method, params, meta, .. } = request;
         let port: Arc<dyn ClientPort> = Arc::new(self.client(meta.0.0, can));
-        let asked = Asked { exchange: self, port: &port };
+        let context = RequestContext { exchange: self, port: &port };
         let has_servers = !self.serving.gateway.config.servers.is_empty();
         // Skills may be read from files: not before each call.
         let has_skills = || self.serving.gateway.has_skills(&self.caller.access);
         match method.as_str() {
-            "tools/call" => call::call(&asked, params, recheck).await.map(Into::into),
-            "tools/list" => list::list(&asked, &params).await.map(Into::into),
-            "skills/list" if has_skills() => skills::list(&asked, &params).await,
-            "skills/get" if has_skills() => skills::get(&asked, &params).await,
-            "resources/directory/read" if has_skills() => skills::directory(&asked, &params).await,
+            "tools/call" => call::call(&context, params, recheck).await.map(Into::into),
+            "tools/list" => list::list(&context, &params).await.map(Into::into),
+            "skills/list" if has_skills() => skills::list(&context, &params).await,
+            "skills/get" if has_skills() => skills::get(&context, &params).await,
+            "resources/directory/read" if has_skills() => {
+                skills::directory(&context, &params).await
+            }
             method
                 if !has_servers
                     && OF_SERVERS.contains(&method)
@@ -239,36 +241,36 @@ impl Exchange {
             {
                 Err(no_method(method))
             }
-            "resources/list" => resources::list(&asked, &params, AssetKind::Resources).await,
+            "resources/list" => resources::list(&context, &params, AssetKind::Resources).await,
             "resources/templates/list" => {
-                resources::list(&asked, &params, AssetKind::Templates).await
+                resources::list(&context, &params, AssetKind::Templates).await
             }
-            "resources/read" => resources::read(&asked, params).await,
-            "resources/subscribe" if !is_stateless => resources::subscribe(&asked, &params).await,
+            "resources/read" => resources::read(&context, params).await,
+            "resources/subscribe" if !is_stateless => resources::subscribe(&context, &params).await,
             "resources/unsubscribe" if !is_stateless => {
-                resources::unsubscribe(&asked, &params).await
+                resources::unsubscribe(&context, &params).await
             }
-            "prompts/list" => prompts::list(&asked, &params).await,
-            "prompts/get" => prompts::get(&asked, params).await,
-            "completion/complete" => completion::complete(&asked, params).await,
-            "logging/setLevel" if !is_stateless => logging::set_level(&asked, &params).await,
-            "server/discover" => self.discover(&asked).await.map(Into::into),
+            "prompts/list" => prompts::list(&context, &params).await,
+            "prompts/get" => prompts::get(&context, params).await,
+            "completion/complete" => completion::complete(&context, params).await,
+            "logging/setLevel" if !is_stateless => logging::set_level(&context, &params).await,
+            "server/discover" => self.discover(&context).await.map(Into::into),
             "subscriptions/listen" if is_stateless => {
-                Box::pin(changes::listen(&asked, params.into())).await.map(Into::into)
+                Box::pin(changes::listen(&context, params.into())).await.map(Into::into)
             }
             "ping" if !is_stateless => Ok(ServerResult::empty(())),
             method => Err(no_method(method)),
         }
     }
 
-    async fn discover(&self, asked: &Asked<'_>) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: &RequestContext<'_>) -> Result<DiscoverResult, ErrorData> {
         let (gateway, access) = (&self.serving.gateway, &self.caller.access);
         gateway
             .check(access)
             .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
         let offered = match gateway.config.servers.is_empty() {
-            true => Offered::default(),
-            false => Offered::of(&asked.servers().await?.all).await,
+            true => CombinedOffers::default(),
+            false => CombinedOffers::of(&context.servers().await?.all).await,
         };
         let instructions = gateway.instructions(access, false, &offered);
         let config = offered.config(gateway.has_skills(access)).with_instructions(instructions);
@@ -285,13 +287,13 @@ async fn ended(connection: Option<&Connection>) {
 }
 
 /// A request in progress, and its client.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) exchange: &'a Exchange,
     /// Its client, for the servers that it reaches.
     pub(super) port: &'a Arc<dyn ClientPort>,
 }
 
-impl Deref for Asked<'_> {
+impl Deref for RequestContext<'_> {
     type Target = Exchange;
 
     fn deref(&self) -> &Exchange {
@@ -371,7 +373,7 @@ pub(super) fn complete(meta: &RequestMetaObject) -> Result<(), ErrorData> {
 pub(super) struct Answer {
     pub(super) id: RequestId,
     pub(super) outcome: Result<ServerResult, ErrorData>,
-    recheck: Option<Recheck>,
+    recheck: Option<RecheckOnDrop>,
 }
 
 impl Answer {
@@ -392,9 +394,9 @@ impl Answer {
 }
 
 /// Has a session's menu checked when it is dropped: after the response, or if it cannot be sent.
-pub(super) struct Recheck(pub(super) Arc<Notify>);
+pub(super) struct RecheckOnDrop(pub(super) Arc<Notify>);
 
-impl Drop for Recheck {
+impl Drop for RecheckOnDrop {
     fn drop(&mut self) {
         self.0.notify_one();
     }

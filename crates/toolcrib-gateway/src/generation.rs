@@ -17,18 +17,18 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     Gateway, GatewayBuilder, GatewayError, HttpAccess, Shared, changes::Changes, metrics::Metrics,
-    resources::Links, rounds::Waiting, routes::Routes,
+    resources::Links, rounds::WaitingCalls, routes::Routes,
 };
 
 /// The present configuration.
-pub(super) struct Current {
+pub(super) struct GatewayState {
     shared: RwLock<Arc<Shared>>,
     /// Ticks when it is replaced.
     replaced: watch::Sender<u64>,
     /// The addresses that are served.
     routes: Mutex<Vec<Weak<Routes>>>,
     metrics: Arc<Metrics>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingCalls>,
     links: Arc<Links>,
     /// The requests in progress, of all configurations.
     pub(super) requests: TaskTracker,
@@ -51,7 +51,7 @@ impl Replaced {
     }
 }
 
-impl Current {
+impl GatewayState {
     pub(super) fn new(builder: GatewayBuilder) -> Arc<Self> {
         let (metrics, waiting, links) = (Arc::default(), Arc::default(), Arc::default());
         let replaced = watch::Sender::new(0);
@@ -95,7 +95,7 @@ impl Current {
 fn shared(
     mut config: GatewayBuilder,
     replaced: &watch::Sender<u64>,
-    (metrics, waiting, links): (&Arc<Metrics>, &Arc<Waiting>, &Arc<Links>),
+    (metrics, waiting, links): (&Arc<Metrics>, &Arc<WaitingCalls>, &Arc<Links>),
 ) -> Shared {
     config.changes.add(replaced.subscribe());
     Shared {

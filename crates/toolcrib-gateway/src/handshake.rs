@@ -12,21 +12,21 @@ use toolcrib_core::{__internal::millis, ClientAbilities};
 use toolcrib_mcp::__internal as wire;
 
 use super::{
-    Serving,
+    ServeContext,
     access::Caller,
     access_log::AccessEntry,
-    changes::{self, Attached},
+    changes::{self, SessionServers},
     connection::Connection,
     exchange::{Answer, Outgoing},
     message::{INITIALIZE, Request, no_method},
-    servers::{Offered, reached},
+    servers::{CombinedOffers, reached},
     session::{Purpose, Session},
 };
 
 /// Begins a session of a connection, with a permit if sessions are limited. Its notifications go to
 /// the client from then on.
 pub(super) async fn initialize(
-    serving: &Serving,
+    serving: &ServeContext,
     caller: &Caller,
     request: Request,
     connection: &Connection,
@@ -40,7 +40,7 @@ pub(super) async fn initialize(
         let protocol = negotiated(&request)?;
         let declared = request.params.get("capabilities");
         let can = declared.map(wire::abilities).unwrap_or_default();
-        let place = Place { connection, client, place };
+        let place = SessionStart { connection, client, place };
         let offered = begin(serving, caller, protocol.clone(), can, place, &mut cause).await?;
         let has_skills = serving.gateway.has_skills(&caller.access);
         let mut result = offered.config(has_skills).with_protocol_version(protocol);
@@ -59,21 +59,21 @@ pub(super) async fn initialize(
     Answer::new(request.id, outcome.map(Into::into))
 }
 
-/// Where a session begins.
-struct Place<'a> {
+/// The connection of a session that begins, and its permit.
+struct SessionStart<'a> {
     connection: &'a Connection,
     client: Outgoing,
     place: Option<OwnedSemaphorePermit>,
 }
 
 async fn begin(
-    serving: &Serving,
+    serving: &ServeContext,
     caller: &Caller,
     protocol: ProtocolVersion,
     can: ClientAbilities,
-    Place { connection, client, place }: Place<'_>,
+    SessionStart { connection, client, place }: SessionStart<'_>,
     cause: &mut Option<Arc<str>>,
-) -> Result<Offered, ErrorData> {
+) -> Result<CombinedOffers, ErrorData> {
     let (session, ended) =
         Session::begin(serving, &caller.access, connection.id(), protocol, can, place).map_err(
             |error| {
@@ -96,8 +96,8 @@ async fn begin(
     let servers = servers.unwrap_or_default();
     let outside = Arc::new(session.outside(connection.clone(), client.clone()));
     // Before they start: a server may ask as soon as it is connected.
-    let attached = Attached::to(&servers, outside);
-    let offered = Offered::of(&servers).await;
+    let attached = SessionServers::to(&servers, outside);
+    let offered = CombinedOffers::of(&servers).await;
     changes::pass_on(serving, &session, connection, attached, &offered, client.clone());
     changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(offered)

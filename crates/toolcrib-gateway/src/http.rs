@@ -11,7 +11,7 @@ use tokio::{
 };
 use toolcrib_core::CancellationToken;
 
-use super::{Gateway, GatewayError, HttpAccess, Serving, routes::Routes};
+use super::{Gateway, GatewayError, HttpAccess, ServeContext, routes::Routes};
 
 /// The limit of open connections; further ones wait.
 const MAX_CONNECTIONS: usize = 4096;
@@ -81,7 +81,7 @@ impl Gateway {
 
 async fn accept(
     listener: &TcpListener,
-    serving: &Serving,
+    serving: &ServeContext,
     routes: &Arc<Routes>,
 ) -> Result<(), GatewayError> {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));

@@ -85,8 +85,8 @@ pub use self::{
     tls::Tls,
 };
 use self::{
-    changes::Changes, generation::Current, metrics::Metrics, names::ShownNames, resources::Links,
-    rounds::Waiting, servers::Offered,
+    changes::Changes, generation::GatewayState, metrics::Metrics, names::ShownNames,
+    resources::Links, rounds::WaitingCalls, servers::CombinedOffers,
 };
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
@@ -125,7 +125,7 @@ const MOST_INSTRUCTIONS: usize = 8_000;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Gateway(Arc<Current>);
+pub struct Gateway(Arc<GatewayState>);
 
 /// The receiver of access log entries.
 type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
@@ -135,7 +135,7 @@ struct Shared {
     config: GatewayBuilder,
     metrics: Arc<Metrics>,
     /// The calls that wait for input.
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingCalls>,
     links: Arc<Links>,
     /// The requests that were begun with this configuration.
     requests: TaskTracker,
@@ -143,8 +143,8 @@ struct Shared {
 
 /// State shared by one `serve_…` call.
 #[derive(Clone)]
-struct Serving {
-    current: Arc<Current>,
+struct ServeContext {
+    current: Arc<GatewayState>,
     /// The configuration of a request, which stays the same until its end.
     gateway: Arc<Shared>,
     /// Ends everything.
@@ -176,8 +176,8 @@ impl Gateway {
         self.0.shared().config.engine.clone()
     }
 
-    fn serving(&self, cancellation: &CancellationToken) -> Serving {
-        Serving {
+    fn serving(&self, cancellation: &CancellationToken) -> ServeContext {
+        ServeContext {
             current: Arc::clone(&self.0),
             gateway: self.0.shared(),
             cancellation: cancellation.child_token(),
@@ -186,7 +186,7 @@ impl Gateway {
     }
 }
 
-impl Serving {
+impl ServeContext {
     /// Counts a request, until this is dropped.
     fn counted(&self) -> [TaskTrackerToken; 2] {
         [self.gateway.requests.token(), self.current.requests.token()]
@@ -256,7 +256,7 @@ impl Shared {
 
     /// The server's instructions for the client's model: the operator's, those about fences, the
     /// active skills, and in a session, how to activate others.
-    fn instructions(&self, access: &Access, in_session: bool, offered: &Offered) -> String {
+    fn instructions(&self, access: &Access, in_session: bool, offered: &CombinedOffers) -> String {
         let mut lines = Vec::from_iter(self.config.instructions.as_deref().map(Cow::Borrowed));
         if access.fence == Fence::Model {
             lines.push(FENCE_NOTICE.into());
@@ -391,7 +391,7 @@ impl GatewayBuilder {
 
     /// Builds the gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
-        Gateway(Current::new(self))
+        Gateway(GatewayState::new(self))
     }
 }
 

@@ -13,7 +13,7 @@ use toolcrib_mcp::__internal as wire;
 
 use super::{
     access_log::{AccessEntry, ListedTool},
-    exchange::Asked,
+    exchange::RequestContext,
     session::Purpose,
 };
 
@@ -24,7 +24,7 @@ const NOTICES: &str = "toolcrib/notices";
 const REMOTE: &str = "mcp:";
 
 pub(super) async fn list(
-    exchange: &Asked<'_>,
+    exchange: &RequestContext<'_>,
     params: &Map<String, Value>,
 ) -> Result<ListToolsResult, ErrorData> {
     let began = Instant::now();

@@ -11,21 +11,24 @@ use tokio::time::timeout;
 use super::{
     SOURCES_WITHIN,
     downstream::is_level,
-    exchange::{Asked, Era, Outcome},
+    exchange::{Era, Outcome, RequestContext},
     message::no_method,
 };
 
-pub(super) async fn set_level(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
-    let Era::Session(session) = &asked.era else { return Err(no_method("logging/setLevel")) };
+pub(super) async fn set_level(
+    context: &RequestContext<'_>,
+    params: &Map<String, Value>,
+) -> Outcome {
+    let _place = context.place()?;
+    let Era::Session(session) = &context.era else { return Err(no_method("logging/setLevel")) };
     let level = params.get("level").and_then(Value::as_str).filter(|level| is_level(level));
     let Some(level) = level else {
         let message = "`logging/setLevel` takes `level`: debug, info, notice, warning, error, \
             critical, alert or emergency";
         return Err(ErrorData::invalid_params(message, None));
     };
-    let servers = asked.servers().await?;
-    if !super::servers::Offered::of(&servers.all).await.logging {
+    let servers = context.servers().await?;
+    if !super::servers::CombinedOffers::of(&servers.all).await.logging {
         return Err(no_method("logging/setLevel"));
     }
     session.client.log.set(level);

@@ -9,7 +9,7 @@ use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, Tool};
 use toolcrib_engine::TurnError;
 
 use super::{
-    exchange::Asked,
+    exchange::RequestContext,
     session::{Purpose, Step},
 };
 
@@ -79,25 +79,28 @@ impl ShownNames {
 
 /// An iteration for the tool that a client calls by a name, and the tool's known name. Only the
 /// servers that may have it are queried, except for a name that was cut.
-pub(super) async fn find(asked: &Asked<'_>, name: Arc<str>) -> Result<(Step, Arc<str>), TurnError> {
+pub(super) async fn find(
+    context: &RequestContext<'_>,
+    name: Arc<str>,
+) -> Result<(Step, Arc<str>), TurnError> {
     let is_known = |step: &Step, name: &str| {
         step.iteration.menu().get(name).is_some() || step.iteration.withheld().is_away(name)
     };
-    let names = &asked.serving.gateway.config.names;
-    let step = asked.step(Purpose::Call(&name)).await?;
+    let names = &context.serving.gateway.config.names;
+    let step = context.step(Purpose::Call(&name)).await?;
     if is_known(&step, &name) {
         return Ok((step, name));
     }
-    let longest = asked.caller.access.max_name_chars;
+    let longest = context.caller.access.max_name_chars;
     let may_be_cut = longest == Some(name.len()) && looks_cut(&name);
     for candidate in names.candidates(&name).filter(|_| !may_be_cut) {
-        let step = asked.step(Purpose::Call(&candidate)).await?;
+        let step = context.step(Purpose::Call(&candidate)).await?;
         if is_known(&step, &candidate) {
             return Ok((step, candidate));
         }
     }
     if may_be_cut {
-        let all = asked.step(Purpose::Look).await?;
+        let all = context.step(Purpose::Look).await?;
         let menu = all.iteration.menu();
         let position = names.of(menu, longest).iter().position(|shown| **shown == *name);
         let known = position.and_then(|position| menu.tools().get(position));

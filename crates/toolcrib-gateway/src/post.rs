@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use toolcrib_core::CancellationToken;
 
 use super::{
-    Serving,
+    ServeContext,
     access::Caller,
     events::{Body, EventStream},
     exchange::{Answer, Era, Exchange, OpenRequest, Outgoing},
@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A POST of an admitted client.
 pub(super) struct Post<'a> {
-    pub(super) serving: &'a Serving,
+    pub(super) serving: &'a ServeContext,
     pub(super) caller: Caller,
     pub(super) sessions: &'a Sessions,
     pub(super) limiter: &'a Limiter,
@@ -169,7 +169,7 @@ impl Post<'_> {
             headers: is_independent.then(|| ParamHeaders::of(self.headers)),
             unwanted: unwanted.clone(),
         };
-        let mut running = Running::new(self.serving, async move {
+        let mut running = RequestFuture::new(self.serving, async move {
             let answer = exchange.answer(request).await;
             drop(registered);
             answer
@@ -226,19 +226,19 @@ fn has_status(code: ErrorCode) -> bool {
 
 /// A request that runs in the task of its connection, which is quicker than a separate one. It is
 /// finished even if the connection ends: on drop the rest of it becomes a task.
-struct Running {
+struct RequestFuture {
     /// `None` once it has ended.
     request: Option<BoxFuture<'static, Answer>>,
     tasks: TaskTracker,
 }
 
-impl Running {
-    fn new(serving: &Serving, request: impl Future<Output = Answer> + Send + 'static) -> Self {
+impl RequestFuture {
+    fn new(serving: &ServeContext, request: impl Future<Output = Answer> + Send + 'static) -> Self {
         Self { request: Some(request.boxed()), tasks: serving.running.clone() }
     }
 }
 
-impl Future for Running {
+impl Future for RequestFuture {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
@@ -249,7 +249,7 @@ impl Future for Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RequestFuture {
     fn drop(&mut self) {
         if let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current()) {
             self.tasks.spawn_on(request, &runtime);

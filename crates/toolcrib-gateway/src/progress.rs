@@ -41,7 +41,7 @@ pub(super) async fn passed_on<T>(
     call: impl Future<Output = T>,
 ) -> T {
     let (sender, said) = watch::channel(None);
-    let listening = Listening::to(events, Arc::clone(call_id), audience, sender);
+    let listening = ProgressSubscription::to(events, Arc::clone(call_id), audience, sender);
     let ended = CancellationToken::new();
     let mut call = pin!(call);
     let mut pass_on = pin!(pass_on(said, &ended, client));
@@ -57,9 +57,9 @@ pub(super) async fn passed_on<T>(
 }
 
 /// Subscribes to a call until it is dropped.
-struct Listening(Option<Subscription>);
+struct ProgressSubscription(Option<Subscription>);
 
-impl Listening {
+impl ProgressSubscription {
     fn to(
         events: &Events,
         call: Arc<str>,
@@ -81,7 +81,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ProgressSubscription {
     fn drop(&mut self) {
         if let Some(listening) = &self.0 {
             listening.unsubscribe();

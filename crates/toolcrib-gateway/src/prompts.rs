@@ -14,7 +14,7 @@ use toolcrib_mcp::__internal::{self as wire, AssetKind};
 
 use super::{
     downstream::is_of_protocol,
-    exchange::{Asked, Outcome},
+    exchange::{Outcome, RequestContext},
     message::no_method,
     names::ShownNames,
     resources::{link, listed, lists, one_page, request},
@@ -28,16 +28,16 @@ pub(super) const TOOLSET: &str = "mcp.prompts";
 const ROLE: &str = "role";
 
 /// `prompts/list`.
-pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Value>) -> Outcome {
     one_page(params)?;
-    let _place = asked.place()?;
-    let servers = asked.servers().await?;
+    let _place = context.place()?;
+    let servers = context.servers().await?;
     let lists = lists(&servers, &[AssetKind::Prompts], |_, _, _| false).await;
     if lists.is_none_offered {
         return Err(no_method("prompts/list"));
     }
-    let redactor = asked.serving.gateway.config.engine.redactor();
-    let names = &asked.serving.gateway.config.names;
+    let redactor = context.serving.gateway.config.engine.redactor();
+    let names = &context.serving.gateway.config.names;
     let (mut items, mut taken) = (Vec::new(), HashSet::new());
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         for item in list.iter() {
@@ -57,12 +57,12 @@ pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outc
             items.push(item);
         }
     }
-    Ok(listed(asked, AssetKind::Prompts, &items))
+    Ok(listed(context, AssetKind::Prompts, &items))
 }
 
 /// `prompts/get`.
-pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
+pub(super) async fn get(context: &RequestContext<'_>, mut params: Map<String, Value>) -> Outcome {
+    let _place = context.place()?;
     let (name, arguments) = match (params.remove("name"), params.remove("arguments")) {
         (Some(Value::String(name)), None | Some(Value::Null)) => (name, Map::new()),
         (Some(Value::String(name)), Some(Value::Object(arguments))) => (name, arguments),
@@ -72,9 +72,9 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
             return Err(ErrorData::invalid_params(message, None));
         }
     };
-    let servers = asked.servers().await?;
-    let Found { server, own, known } =
-        find(&servers, &asked.serving.gateway.config.names, &name).await?;
+    let servers = context.servers().await?;
+    let ServerPrompt { server, own, known } =
+        find(&servers, &context.serving.gateway.config.names, &name).await?;
     let (client, server_name, sent) =
         (server.client.clone(), Arc::clone(&server.name), arguments.clone());
     let body = Body(move |cx: ToolContext| {
@@ -98,11 +98,11 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
     });
     let absent = || no_prompt(&name);
     let tool = prompt(server, &known, body).ok_or_else(absent)?;
-    let mut result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
-    let gateway = &asked.serving.gateway;
-    link(asked, &servers.step, &server.name, &mut result.blocks);
+    let mut result = context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    let gateway = &context.serving.gateway;
+    link(context, &servers.step, &server.name, &mut result.blocks);
     // A user has chosen the prompt, so its own text is not fenced; that of resources in it is.
-    let fences = gateway.fences(&asked.caller.access, &server.name);
+    let fences = gateway.fences(&context.caller.access, &server.name);
     let messages: Vec<_> = result
         .blocks
         .iter()
@@ -117,16 +117,16 @@ pub(super) async fn get(asked: &Asked<'_>, mut params: Map<String, Value>) -> Ou
         .collect();
     let mut answer = Map::from_iter([("messages".to_owned(), Value::from(messages))]);
     answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
-    finish(asked, &mut answer);
+    finish(context, &mut answer);
     Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
 }
 
 /// Completes a result with a server's metadata, in the form of the request's era.
-pub(super) fn finish(asked: &Asked<'_>, answer: &mut Map<String, Value>) {
+pub(super) fn finish(context: &RequestContext<'_>, answer: &mut Map<String, Value>) {
     if let Some(Value::Object(meta)) = answer.get_mut("_meta") {
         meta.retain(|key, _| !is_of_protocol(key));
     }
-    if asked.era.session().is_none() {
+    if context.era.session().is_none() {
         answer.insert("resultType".to_owned(), "complete".into());
     }
 }
@@ -145,7 +145,7 @@ fn block(server: &str, message: Value) -> Result<ContentBlock, ToolError> {
 }
 
 /// A prompt of a server.
-pub(super) struct Found<'a> {
+pub(super) struct ServerPrompt<'a> {
     pub(super) server: &'a Server,
     /// The server's own name.
     pub(super) own: Arc<str>,
@@ -158,7 +158,7 @@ pub(super) async fn find<'a>(
     servers: &'a Servers,
     shown: &ShownNames,
     name: &str,
-) -> Result<Found<'a>, ErrorData> {
+) -> Result<ServerPrompt<'a>, ErrorData> {
     let has = |server: &Server, list: &[Map<String, Value>]| {
         list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)).find_map(|own| {
             let known = server.client.exposed_name(own);
@@ -167,7 +167,7 @@ pub(super) async fn find<'a>(
         })
     };
     let in_list = |server: &'a Server, list: &[Map<String, Value>]| {
-        has(server, list).map(|(own, known)| Found { server, own, known })
+        has(server, list).map(|(own, known)| ServerPrompt { server, own, known })
     };
     // A server that does not answer delays nothing that the last lists decide.
     let known = servers

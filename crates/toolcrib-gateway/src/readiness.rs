@@ -20,13 +20,13 @@ pub enum Readiness {
 
 /// The state of a server, as probes see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ServerHealth {
     Usable,
     Starting,
     Failing,
 }
 
-impl Standing {
+impl ServerHealth {
     pub(super) fn is_usable(self) -> bool {
         self == Self::Usable
     }
@@ -40,17 +40,17 @@ impl Standing {
     }
 }
 
-pub(super) fn state_of(server: &McpClient) -> Standing {
+pub(super) fn state_of(server: &McpClient) -> ServerHealth {
     let status = server.status();
     match status.state {
         // An idle server starts when it is needed.
-        ServerState::Idle => Standing::Usable,
-        ServerState::Ready if status.tools.is_some() => Standing::Usable,
+        ServerState::Idle => ServerHealth::Usable,
+        ServerState::Ready if status.tools.is_some() => ServerHealth::Usable,
         // It is connected but cannot be listed.
-        ServerState::Ready if status.last_error.is_some() => Standing::Failing,
-        ServerState::Ready | ServerState::Connecting => Standing::Starting,
+        ServerState::Ready if status.last_error.is_some() => ServerHealth::Failing,
+        ServerState::Ready | ServerState::Connecting => ServerHealth::Starting,
         // Backing off, open or closed.
-        _ => Standing::Failing,
+        _ => ServerHealth::Failing,
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn readiness(
     let states: Vec<_> =
         servers.iter().map(|server| (server.name().as_str(), state_of(server))).collect();
     let count = |wanted| states.iter().filter(|(_, state)| *state == wanted).count();
-    let usable = count(Standing::Usable);
-    let (starting, failing) = (count(Standing::Starting), count(Standing::Failing));
+    let usable = count(ServerHealth::Usable);
+    let (starting, failing) = (count(ServerHealth::Starting), count(ServerHealth::Failing));
     let (word, is_ready) = match (usable, starting + failing) {
         (_, 0) => ("ok", true),
         (0, _) => ("unavailable", false),

@@ -27,7 +27,7 @@ use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 use super::{
     SOURCES_WITHIN,
     downstream::is_of_protocol,
-    exchange::{Asked, Era, Outcome},
+    exchange::{Era, Outcome, RequestContext},
     message::no_method,
     servers::{Body, JudgedOnly, Server, Servers, reached, tool},
     session::Step,
@@ -51,21 +51,21 @@ const MOST_LINKS: usize = 4_096;
 
 /// The servers of the links that results contained, so that clients can read them.
 #[derive(Default)]
-pub(super) struct Links(Mutex<Known>);
+pub(super) struct Links(Mutex<LinkCache>);
 
 /// A tenant, a principal and a URI.
 type LinkKey = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 #[derive(Default)]
-struct Known {
+struct LinkCache {
     servers: HashMap<LinkKey, Arc<str>>,
     oldest: VecDeque<LinkKey>,
 }
 
 impl Links {
     /// Remembers the links in a result of a server, for its caller.
-    fn note(&self, asked: &Asked<'_>, server: &str, blocks: &[ContentBlock]) {
-        let access = &asked.caller.access;
+    fn note(&self, context: &RequestContext<'_>, server: &str, blocks: &[ContentBlock]) {
+        let access = &context.caller.access;
         let uris = blocks.iter().filter_map(|block| match block {
             ContentBlock::Link { uri, .. } => Some(Arc::clone(uri)),
             _ => None,
@@ -84,15 +84,15 @@ impl Links {
         }
     }
 
-    fn server(&self, asked: &Asked<'_>, uri: &str) -> Option<Arc<str>> {
-        let access = &asked.caller.access;
+    fn server(&self, context: &RequestContext<'_>, uri: &str) -> Option<Arc<str>> {
+        let access = &context.caller.access;
         let key = (access.tenant.clone(), access.principal.clone(), uri.into());
         self.0.lock().servers.get(&key).cloned()
     }
 }
 
 /// A resource of a server.
-pub(super) struct Found<'a> {
+pub(super) struct ServerResource<'a> {
     pub(super) server: &'a Server,
     /// The server's own URI.
     pub(super) uri: Arc<str>,
@@ -100,26 +100,26 @@ pub(super) struct Found<'a> {
 
 /// `resources/list` and `resources/templates/list`.
 pub(super) async fn list(
-    asked: &Asked<'_>,
+    context: &RequestContext<'_>,
     params: &Map<String, Value>,
     kind: AssetKind,
 ) -> Outcome {
     one_page(params)?;
-    let _place = asked.place()?;
-    let servers = asked.servers().await?;
+    let _place = context.place()?;
+    let servers = context.servers().await?;
     let lists = lists(&servers, &[kind], |_, _, _| false).await;
     let own = match kind {
-        AssetKind::Resources => skills::listed(asked),
+        AssetKind::Resources => skills::listed(context),
         _ => Vec::new(),
     };
-    if lists.is_none_offered && !asked.serving.gateway.has_skills(&asked.caller.access) {
+    if lists.is_none_offered && !context.serving.gateway.has_skills(&context.caller.access) {
         return Err(no_method(match kind {
             AssetKind::Templates => "resources/templates/list",
             _ => "resources/list",
         }));
     }
     let key = if kind == AssetKind::Templates { "uriTemplate" } else { "uri" };
-    let redactor = asked.serving.gateway.config.engine.redactor();
+    let redactor = context.serving.gateway.config.engine.redactor();
     let mut seen: HashSet<_> = own.iter().map(|resource| resource.uri.clone()).collect();
     let own = own.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
     let mut items = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -144,19 +144,20 @@ pub(super) async fn list(
             items.push(item);
         }
     }
-    Ok(listed(asked, kind, &items))
+    Ok(listed(context, kind, &items))
 }
 
 /// `resources/read`.
-pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
+pub(super) async fn read(context: &RequestContext<'_>, params: Map<String, Value>) -> Outcome {
+    let _place = context.place()?;
     let requested = uri_of(&params)?;
-    if let Some(own) = skills::read(asked, &requested).await? {
+    if let Some(own) = skills::read(context, &requested).await? {
         return own;
     }
-    let servers = asked.servers().await?;
-    let Found { server, uri } = find(asked, &servers, &requested, "resources/read").await?;
-    let absent = || not_found(asked, &requested);
+    let servers = context.servers().await?;
+    let ServerResource { server, uri } =
+        find(context, &servers, &requested, "resources/read").await?;
+    let absent = || not_found(context, &requested);
     let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
     let (client, name, own) = (server.client.clone(), Arc::clone(&server.name), Arc::clone(&uri));
     let body = Body(move |cx: ToolContext| {
@@ -177,9 +178,9 @@ pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outco
         }
     });
     let tool = tool(&server.name, "resources", TOOLSET, body).ok_or_else(absent)?;
-    let mut result = asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
-    link(asked, &servers.step, &server.name, &mut result.blocks);
-    let fences = asked.serving.gateway.fences(&asked.caller.access, &server.name);
+    let mut result = context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    link(context, &servers.step, &server.name, &mut result.blocks);
+    let fences = context.serving.gateway.fences(&context.caller.access, &server.name);
     let shown = |own: String| if own == *uri { requested.to_string() } else { own };
     let mut contents: Vec<_> = result
         .blocks
@@ -209,12 +210,15 @@ pub(super) async fn read(asked: &Asked<'_>, params: Map<String, Value>) -> Outco
 }
 
 /// `resources/subscribe`, in a session.
-pub(super) async fn subscribe(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
-    let Era::Session(session) = &asked.era else { return Err(no_method("resources/subscribe")) };
+pub(super) async fn subscribe(
+    context: &RequestContext<'_>,
+    params: &Map<String, Value>,
+) -> Outcome {
+    let _place = context.place()?;
+    let Era::Session(session) = &context.era else { return Err(no_method("resources/subscribe")) };
     let requested = uri_of(params)?;
-    let servers = asked.servers().await?;
-    let subscription = subscribed(asked, &servers, &requested).await?;
+    let servers = context.servers().await?;
+    let subscription = subscribed(context, &servers, &requested).await?;
     let mut subscriptions = session.subscriptions.lock();
     if subscriptions.len() >= MOST_SUBSCRIPTIONS {
         let message = format!("a client has at most {MOST_SUBSCRIPTIONS} subscriptions");
@@ -225,14 +229,19 @@ pub(super) async fn subscribe(asked: &Asked<'_>, params: &Map<String, Value>) ->
 }
 
 /// `resources/unsubscribe`, in a session.
-pub(super) async fn unsubscribe(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
-    let Era::Session(session) = &asked.era else { return Err(no_method("resources/unsubscribe")) };
+pub(super) async fn unsubscribe(
+    context: &RequestContext<'_>,
+    params: &Map<String, Value>,
+) -> Outcome {
+    let Era::Session(session) = &context.era else {
+        return Err(no_method("resources/unsubscribe"));
+    };
     let requested = uri_of(params)?;
     let ended = session.subscriptions.lock().remove(&requested);
     if ended.is_none() {
         // Only what exists can be named without having been subscribed to.
-        let servers = asked.servers().await?;
-        find(asked, &servers, &requested, "resources/unsubscribe").await?;
+        let servers = context.servers().await?;
+        find(context, &servers, &requested, "resources/unsubscribe").await?;
     }
     Ok(ServerResult::empty(()))
 }
@@ -247,12 +256,13 @@ pub(super) struct Subscription {
 
 /// Subscribes to a resource.
 pub(super) async fn subscribed(
-    asked: &Asked<'_>,
+    context: &RequestContext<'_>,
     servers: &Servers,
     requested: &str,
 ) -> Result<Subscription, ErrorData> {
-    let Found { server, uri } = find(asked, servers, requested, "resources/subscribe").await?;
-    let absent = || not_found(asked, requested);
+    let ServerResource { server, uri } =
+        find(context, servers, requested, "resources/subscribe").await?;
+    let absent = || not_found(context, requested);
     let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
     let begun = Arc::new(Mutex::new(None));
     let (client, own, slot) = (server.client.clone(), Arc::clone(&uri), Arc::clone(&begun));
@@ -264,7 +274,7 @@ pub(super) async fn subscribed(
         }
     });
     let tool = tool(&server.name, "resources", TOOLSET, body).ok_or_else(absent)?;
-    asked.through_the_pipe(&servers.step, tool, arguments, absent).await?;
+    context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     let upstream = begun.lock().take().ok_or_else(absent)?;
     Ok(Subscription { server: Arc::clone(&server.name), uri, _upstream: upstream })
 }
@@ -273,12 +283,12 @@ pub(super) async fn subscribed(
 /// template for it, or the only one with resources. A server that does not answer delays nothing that
 /// the last lists decide.
 pub(super) async fn find<'a>(
-    asked: &Asked<'_>,
+    context: &RequestContext<'_>,
     servers: &'a Servers,
     requested: &str,
     method: &str,
-) -> Result<Found<'a>, ErrorData> {
-    let found = |server, uri: &str| Ok(Found { server, uri: uri.into() });
+) -> Result<ServerResource<'a>, ErrorData> {
+    let found = |server, uri: &str| Ok(ServerResource { server, uri: uri.into() });
     if let Some((name, uri)) = requested.strip_prefix("mcp:").and_then(|rest| rest.split_once('/'))
         && let Some(server) = servers.by_name(name)
     {
@@ -289,7 +299,7 @@ pub(super) async fn find<'a>(
         lists.map(Option::unwrap_or_default).collect::<Vec<_>>()
     };
     let (resources, templates) = (last(AssetKind::Resources), last(AssetKind::Templates));
-    if let Some(server) = owner(asked, servers, requested, &resources, &templates) {
+    if let Some(server) = owner(context, servers, requested, &resources, &templates) {
         return found(server, requested);
     }
     let is_owner = |_: &Server, kind, items: &[Map<String, Value>]| match kind {
@@ -299,20 +309,20 @@ pub(super) async fn find<'a>(
     let kinds = [AssetKind::Resources, AssetKind::Templates];
     let Lists { of_servers: mut resources, offers, .. } = lists(servers, &kinds, is_owner).await;
     let templates = resources.split_off(servers.all.len());
-    if let Some(server) = owner(asked, servers, requested, &resources, &templates) {
+    if let Some(server) = owner(context, servers, requested, &resources, &templates) {
         return found(server, requested);
     }
     let offering = servers.all.iter().zip(&offers).filter(|(_, offers)| **offers);
     match offering.map(|(server, _)| server).collect::<Vec<_>>().as_slice() {
         [only] => found(only, requested),
-        [] if !asked.serving.gateway.has_skills(&asked.caller.access) => Err(no_method(method)),
-        _ => Err(not_found(asked, requested)),
+        [] if !context.serving.gateway.has_skills(&context.caller.access) => Err(no_method(method)),
+        _ => Err(not_found(context, requested)),
     }
 }
 
 /// The server of a URI by these lists of each server.
 fn owner<'a>(
-    asked: &Asked<'_>,
+    context: &RequestContext<'_>,
     servers: &'a Servers,
     requested: &str,
     resources: &[Items],
@@ -323,7 +333,7 @@ fn owner<'a>(
         all.find(|(_, items)| has(items)).map(|(server, _)| server)
     };
     first(resources, &|items| has(items, "uri", &|uri| uri == requested))
-        .or_else(|| servers.by_name(&asked.serving.gateway.links.server(asked, requested)?))
+        .or_else(|| servers.by_name(&context.serving.gateway.links.server(context, requested)?))
         .or_else(|| first(templates, &|items| has_template(items, requested)))
 }
 
@@ -338,8 +348,13 @@ fn has(items: &[Map<String, Value>], key: &str, fits: &dyn Fn(&str) -> bool) -> 
 
 /// Qualifies the links of a server's result whose URIs an earlier server lists, as lists do, and
 /// remembers the others.
-pub(super) fn link(asked: &Asked<'_>, step: &Step, server: &str, blocks: &mut Arc<[ContentBlock]>) {
-    let gateway = &asked.serving.gateway;
+pub(super) fn link(
+    context: &RequestContext<'_>,
+    step: &Step,
+    server: &str,
+    blocks: &mut Arc<[ContentBlock]>,
+) {
+    let gateway = &context.serving.gateway;
     if !blocks.iter().any(|block| matches!(block, ContentBlock::Link { .. })) {
         return;
     }
@@ -354,7 +369,7 @@ pub(super) fn link(asked: &Asked<'_>, step: &Step, server: &str, blocks: &mut Ar
             *uri = qualified(server, uri).into();
         }
     }
-    gateway.links.note(asked, server, blocks);
+    gateway.links.note(context, server, blocks);
 }
 
 /// The resources of a server in the form that rules judge.
@@ -416,9 +431,13 @@ async fn list_of(server: &Server, kind: AssetKind) -> (bool, Items) {
 }
 
 /// The result of a list with one page.
-pub(super) fn listed(asked: &Asked<'_>, kind: AssetKind, items: &[Value]) -> ServerResult {
+pub(super) fn listed(
+    context: &RequestContext<'_>,
+    kind: AssetKind,
+    items: &[Value],
+) -> ServerResult {
     let mut result = json!({ kind.field(): items });
-    if let Era::Stateless(_) = asked.era
+    if let Era::Stateless(_) = context.era
         && let Some(fields) = result.as_object_mut()
     {
         // A list that policy may change must not come from a cache.
@@ -466,10 +485,10 @@ pub(super) fn uri_of(params: &Map<String, Value>) -> Result<Arc<str>, ErrorData>
     }
 }
 
-pub(super) fn not_found(asked: &Asked<'_>, uri: &str) -> ErrorData {
+pub(super) fn not_found(context: &RequestContext<'_>, uri: &str) -> ErrorData {
     let message = format!("there is no resource `{}`", shortened(uri));
     let data = Some(json!({ "uri": shortened(uri) }));
-    match asked.era {
+    match context.era {
         Era::Session(_) => ErrorData::new(Code::RESOURCE_NOT_FOUND, message, data),
         Era::Stateless(_) => ErrorData::invalid_params(message, data),
     }

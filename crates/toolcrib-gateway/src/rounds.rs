@@ -20,9 +20,9 @@ use toolcrib_core::{CancellationToken, Digest};
 use uuid::Uuid;
 
 use super::{
-    Serving,
+    ServeContext,
     access::Access,
-    downstream::Ask,
+    downstream::InputRequests,
     exchange::{OpenRequest, Outcome},
     message::Request,
 };
@@ -46,7 +46,7 @@ type Owner = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// The calls that wait for their clients, by their states.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<HashMap<Arc<str>, Call>>);
+pub(super) struct WaitingCalls(Mutex<HashMap<Arc<str>, Call>>);
 
 /// The part of a request that all its rounds share, and what this one adds.
 pub(super) struct Round {
@@ -111,8 +111,8 @@ pub(super) struct Call {
     /// When it began to wait.
     since: Instant,
     outcome: oneshot::Receiver<Outcome>,
-    asks: mpsc::Receiver<Ask>,
-    open: Vec<Open>,
+    asks: mpsc::Receiver<InputRequests>,
+    open: Vec<PendingInput>,
     /// The receiver of its messages.
     request: OpenRequest,
     /// Ends the call; without its client it cannot go on.
@@ -123,7 +123,7 @@ pub(super) struct Call {
 }
 
 /// Requests of a server, and the responses so far.
-struct Open {
+struct PendingInput {
     /// The server's keys by those that the client uses.
     missing: HashMap<String, (String, Value)>,
     responses: Map<String, Value>,
@@ -132,11 +132,11 @@ struct Open {
 
 /// Runs a request until its outcome, or until it needs input.
 pub(super) async fn first(
-    serving: &Serving,
+    serving: &ServeContext,
     round: Round,
     bound: impl FnOnce() -> Digest,
     mut call: BoxFuture<'static, Outcome>,
-    mut asks: mpsc::Receiver<Ask>,
+    mut asks: mpsc::Receiver<InputRequests>,
     unwanted: &CancellationToken,
     gone: impl Future<Output = ()>,
 ) -> Outcome {
@@ -179,7 +179,7 @@ pub(super) async fn first(
 }
 
 impl Call {
-    fn opened(&mut self, ask: Ask) {
+    fn opened(&mut self, ask: InputRequests) {
         let taken = |key: &String| self.open.iter().any(|open| open.missing.contains_key(key));
         let mut missing = HashMap::new();
         for (own, request) in ask.requests {
@@ -191,7 +191,7 @@ impl Call {
             }
             missing.insert(key, (own, request));
         }
-        self.open.push(Open { missing, responses: Map::new(), reply: ask.reply });
+        self.open.push(PendingInput { missing, responses: Map::new(), reply: ask.reply });
     }
 
     /// Passes responses on to the servers that asked.
@@ -215,7 +215,7 @@ impl Call {
     }
 
     /// Waits for the outcome, or for the next input that is needed.
-    async fn next(mut self, serving: &Serving, gone: impl Future<Output = ()>) -> Outcome {
+    async fn next(mut self, serving: &ServeContext, gone: impl Future<Output = ()>) -> Outcome {
         let missing = || ErrorData::internal_error("the request ended without an answer", None);
         if self.open.is_empty() {
             tokio::select! {
@@ -245,8 +245,8 @@ impl Call {
     }
 }
 
-impl Waiting {
-    fn keep(&self, serving: &Serving, mut call: Call) -> Result<Arc<str>, ErrorData> {
+impl WaitingCalls {
+    fn keep(&self, serving: &ServeContext, mut call: Call) -> Result<Arc<str>, ErrorData> {
         // Unguessable, and meaningless elsewhere: 244 random bits.
         let state: Arc<str> =
             format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()).into();

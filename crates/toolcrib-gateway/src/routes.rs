@@ -17,7 +17,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    GatewayError, HttpAccess, MAX_SESSIONS, Serving,
+    GatewayError, HttpAccess, MAX_SESSIONS, ServeContext,
     access::{Access, Caller, Token, digest},
     access_log::AccessEntry,
     authority::{Hosts, Origins},
@@ -25,7 +25,7 @@ use super::{
     headers::{self, EVENTS},
     limits::Limiter,
     metrics,
-    oauth::{Verifier, Whose},
+    oauth::{RightsDigest, Verifier},
     pages,
     post::Post,
     readiness::readiness,
@@ -51,7 +51,7 @@ const METRICS: &str = "/metrics";
 
 /// The served paths and their access.
 pub(super) struct Routes {
-    serving: Serving,
+    serving: ServeContext,
     hosts: Hosts,
     origins: Origins,
     doors: RwLock<Arc<[Arc<Door>]>>,
@@ -59,7 +59,7 @@ pub(super) struct Routes {
     /// Verifies the tokens of an authorization server.
     verifier: Option<Verifier>,
     /// The sessions of their identities.
-    verified: Mutex<HashMap<Whose, Arc<Door>>>,
+    verified: Mutex<HashMap<RightsDigest, Arc<Door>>>,
     /// Fires when no new request is accepted any more.
     pub(super) draining: CancellationToken,
 }
@@ -75,7 +75,7 @@ pub(super) struct Door {
 }
 
 impl Routes {
-    pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
+    pub(super) fn new(serving: &ServeContext, access: HttpAccess) -> Result<Self, GatewayError> {
         let verifier = access.oauth.clone().map(Verifier::new).transpose();
         Ok(Self {
             verifier: verifier.map_err(GatewayError::OAuth)?,
@@ -274,9 +274,9 @@ impl Routes {
         let token = bearer(headers).ok_or_else(|| verifier.unauthorized(None))?;
         let gateway = self.serving.current.shared();
         let verified = Box::pin(verifier.access(token, &gateway.config.engine)).await;
-        let (whose, access, expires) = verified?;
+        let (rights, access, expires) = verified?;
         caller.expires = expires;
-        let door = self.verified(whose, access)?;
+        let door = self.verified(rights, access)?;
         caller.access = Arc::clone(&door.access);
         Ok(door)
     }
@@ -292,9 +292,9 @@ impl Routes {
 
     /// The sessions of a verified identity. At the limit, identities without open sessions are
     /// dropped.
-    fn verified(&self, whose: Whose, access: Access) -> Result<Arc<Door>, Refusal> {
+    fn verified(&self, rights: RightsDigest, access: Access) -> Result<Arc<Door>, Refusal> {
         let mut verified = self.verified.lock();
-        if let Some(door) = verified.get(&whose) {
+        if let Some(door) = verified.get(&rights) {
             return Ok(Arc::clone(door));
         }
         if verified.len() >= MAX_IDENTITIES {
@@ -311,7 +311,7 @@ impl Routes {
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
         }
         let door = Arc::new(Door::new(&self.serving, LEAST_SESSIONS, None, access));
-        verified.insert(whose, Arc::clone(&door));
+        verified.insert(rights, Arc::clone(&door));
         Ok(door)
     }
 
@@ -327,7 +327,7 @@ impl Routes {
 }
 
 /// The doors of an access. One whose token is the same as before keeps its sessions.
-fn doors(serving: &Serving, access: &HttpAccess, before: &[Arc<Door>]) -> Arc<[Arc<Door>]> {
+fn doors(serving: &ServeContext, access: &HttpAccess, before: &[Arc<Door>]) -> Arc<[Arc<Door>]> {
     let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
     let door = |token: &Token| {
         let is_same = |door: &&Arc<Door>| door.token.as_ref().is_some_and(|one| one.is_same(token));
@@ -339,7 +339,7 @@ fn doors(serving: &Serving, access: &HttpAccess, before: &[Arc<Door>]) -> Arc<[A
 }
 
 impl Door {
-    fn new(serving: &Serving, most: usize, token: Option<Token>, access: Access) -> Self {
+    fn new(serving: &ServeContext, most: usize, token: Option<Token>, access: Access) -> Self {
         let sessions = Arc::new(Sessions::new(most));
         let ended = serving.cancellation.child_token();
         let (idle, closing) = (Arc::clone(&sessions), ended.clone());

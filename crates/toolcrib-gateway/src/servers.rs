@@ -26,7 +26,7 @@ use toolcrib_mcp::{
 
 use super::{
     SOURCES_WITHIN,
-    exchange::Asked,
+    exchange::RequestContext,
     list::refusal,
     prompts, resources,
     session::{Purpose, Step},
@@ -45,7 +45,7 @@ pub(super) struct Servers {
     pub(super) all: Vec<Server>,
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// The servers, in configured order.
     pub(super) async fn servers(&self) -> Result<Servers, ErrorData> {
         let step = tokio::select! {
@@ -86,7 +86,7 @@ pub(super) fn reached(
 
 /// The offers of all servers of a request together.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Offered {
+pub(super) struct CombinedOffers {
     pub(super) prompts: bool,
     pub(super) resources: bool,
     pub(super) subscribe: bool,
@@ -96,7 +96,7 @@ pub(super) struct Offered {
     pub(super) instructions: Vec<(Arc<str>, Arc<str>)>,
 }
 
-impl Offered {
+impl CombinedOffers {
     /// Asks each server, for as long as a list waits. One that is still starting may offer
     /// everything; one that cannot be reached offers the same as before.
     pub(super) async fn of(servers: &[Server]) -> Self {
@@ -232,7 +232,7 @@ where
     }
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// Passes a request through the pipe, like a call.
     ///
     /// # Errors

@@ -19,12 +19,12 @@ use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
 use toolcrib_mcp::McpClient;
 
 use super::{
-    Serving, Shared,
+    ServeContext, Shared,
     access::Access,
     connection::Connection,
     downstream::{Downstream, LogLevel, Route},
-    exchange::{Asked, Era, Outgoing},
-    generation::Current,
+    exchange::{Era, Outgoing, RequestContext},
+    generation::GatewayState,
     resources::Subscription,
     servers::{Server, reached},
 };
@@ -40,7 +40,7 @@ fn stateless(access: &Access) -> String {
 }
 
 /// A session's turn with one configuration of the gateway.
-pub(super) struct Bound {
+pub(super) struct SessionTurn {
     gateway: Weak<Shared>,
     turn_id: Arc<str>,
     /// Locked while an iteration begins; its calls run concurrently with others.
@@ -56,10 +56,10 @@ pub(super) struct Session {
     pub(super) identity: Arc<Identity>,
     events: Events,
     access: Access,
-    serving: Weak<Current>,
+    serving: Weak<GatewayState>,
     cancellation: CancellationToken,
     /// Its turn, with the configuration of the gateway.
-    bound: Mutex<Arc<Bound>>,
+    bound: Mutex<Arc<SessionTurn>>,
     /// The skills that were active last.
     skills: Mutex<Vec<SkillId>>,
     /// The fingerprint of the menu that the client received last.
@@ -77,7 +77,7 @@ pub(super) struct Session {
 impl Session {
     /// Begins a session. The returned token fires when it has ended.
     pub(super) fn begin(
-        serving: &Serving,
+        serving: &ServeContext,
         access: &Access,
         id: &Arc<str>,
         protocol: ProtocolVersion,
@@ -112,7 +112,7 @@ impl Session {
             serving: Arc::downgrade(&serving.current),
             cancellation: serving.cancellation.clone(),
             identity: Arc::clone(turn.identity()),
-            bound: Mutex::new(Bound::new(turn, &serving.gateway)),
+            bound: Mutex::new(SessionTurn::new(turn, &serving.gateway)),
             skills: Mutex::new(access.skills.clone()),
             known: Mutex::new(None),
             client,
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// The turn with the present configuration of the gateway. Calls of an earlier turn continue.
-    fn bound(&self) -> Result<Arc<Bound>, TurnError> {
+    fn bound(&self) -> Result<Arc<SessionTurn>, TurnError> {
         let mut bound = self.bound.lock();
         let Some(current) = self.serving.upgrade() else { return Ok(Arc::clone(&bound)) };
         let gateway = current.shared();
@@ -145,7 +145,7 @@ impl Session {
         // A skill may be gone, or not permitted any more.
         let turn = begin(self.skills.lock().clone());
         let turn = turn.or_else(|_| begin(self.access.skills.clone()))?;
-        let before = std::mem::replace(&mut *bound, Bound::new(turn, &gateway));
+        let before = std::mem::replace(&mut *bound, SessionTurn::new(turn, &gateway));
         // A task, because an iteration may be starting in that turn.
         tokio::spawn(async move { before.keep_conversation().await });
         Ok(Arc::clone(&bound))
@@ -166,9 +166,13 @@ impl Session {
     }
 
     /// Its client, for requests of servers outside of calls. It keeps the connection.
-    pub(super) fn outside(self: &Arc<Self>, connection: Connection, client: Outgoing) -> Outside {
+    pub(super) fn outside(
+        self: &Arc<Self>,
+        connection: Connection,
+        client: Outgoing,
+    ) -> SessionClient {
         let Downstream { key, abilities, redactor, log, .. } = &*self.client;
-        Outside {
+        SessionClient {
             session: Arc::downgrade(self),
             client: Arc::new(Downstream {
                 key: *key,
@@ -186,7 +190,7 @@ impl Session {
     pub(super) async fn iteration(
         &self,
         purpose: Purpose<'_>,
-    ) -> Result<(Iteration, Arc<Bound>), TurnError> {
+    ) -> Result<(Iteration, Arc<SessionTurn>), TurnError> {
         let bound = self.bound()?;
         let beginning = bound.turn.lock().await.begin_for(purpose.tool()).await?;
         let number = beginning.number();
@@ -239,12 +243,12 @@ impl Session {
 }
 
 /// A session's client, for requests of servers outside of calls.
-pub(super) struct Outside {
+pub(super) struct SessionClient {
     session: Weak<Session>,
     client: Arc<dyn ClientPort>,
 }
 
-impl ClientPort for Outside {
+impl ClientPort for SessionClient {
     fn abilities(&self, server: &str) -> ClientAbilities {
         self.client.abilities(server)
     }
@@ -273,7 +277,7 @@ impl ClientPort for Outside {
     }
 }
 
-impl Bound {
+impl SessionTurn {
     fn new(turn: Turn, gateway: &Arc<Shared>) -> Arc<Self> {
         Arc::new(Self {
             gateway: Arc::downgrade(gateway),
@@ -321,11 +325,11 @@ pub(super) struct Step {
 
 /// The turn of a step.
 enum OwnTurn {
-    Session { _bound: Arc<Bound> },
+    Session { _bound: Arc<SessionTurn> },
     Request { _turn: Box<Turn> },
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
         self.step_of(&self.serving, purpose).await
     }
@@ -334,7 +338,7 @@ impl Asked<'_> {
     /// artifacts are remembered: no skill can be activated, and no found tool stays listed.
     pub(super) async fn step_of(
         &self,
-        serving: &Serving,
+        serving: &ServeContext,
         purpose: Purpose<'_>,
     ) -> Result<Step, TurnError> {
         let access = &self.caller.access;

@@ -12,7 +12,7 @@ use toolcrib_core::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    Serving,
+    ServeContext,
     changes::Changes,
     connection::Connection,
     events::{Body, EventId, EventStream},
@@ -112,7 +112,7 @@ impl Sessions {
 
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
-    pub(super) fn new(serving: &Serving) -> Arc<Self> {
+    pub(super) fn new(serving: &ServeContext) -> Arc<Self> {
         Self::of(serving.current.changes(), serving.cancellation.child_token())
     }
 

@@ -24,7 +24,7 @@ use toolcrib_mcp::__internal::{
 };
 
 use super::{
-    exchange::{Asked, Outcome},
+    exchange::{Outcome, RequestContext},
     resources::{not_found, one_page, uri_of},
 };
 
@@ -49,52 +49,58 @@ const OUTSIDE_PATHS: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// A skill as clients read it.
-struct Served {
+struct ServedSkill {
     frontmatter: SkillFrontmatter,
     /// The contents by path, `SKILL.md` among them.
     files: BTreeMap<String, Vec<u8>>,
 }
 
 /// `skills/list`.
-pub(super) async fn list(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Value>) -> Outcome {
     one_page(params)?;
-    let _place = asked.place()?;
+    let _place = context.place()?;
     let mut entries = Vec::new();
-    for skill in permitted(asked, |_| true) {
-        entries.extend(served(asked, &skill, None).await?.map(|served| served.entry()));
+    for skill in permitted(context, |_| true) {
+        entries.extend(served(context, &skill, None).await?.map(|served| served.entry()));
     }
     Ok(ListSkillsResult::with_all_items(entries).into())
 }
 
 /// `skills/get`.
-pub(super) async fn get(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
-    let _place = asked.place()?;
+pub(super) async fn get(context: &RequestContext<'_>, params: &Map<String, Value>) -> Outcome {
+    let _place = context.place()?;
     let uri = uri_of(params)?;
-    let found = find(asked, &uri).filter(|(_, path)| path == SKILL_MD);
+    let found = find(context, &uri).filter(|(_, path)| path == SKILL_MD);
     let (skill, _) = found.ok_or_else(|| absent("skill", &uri))?;
-    let served = served(asked, &skill, None).await?.ok_or_else(|| absent("skill", &uri))?;
+    let served = served(context, &skill, None).await?.ok_or_else(|| absent("skill", &uri))?;
     Ok(GetSkillResult::new(served.entry()).into())
 }
 
 /// `resources/directory/read`.
-pub(super) async fn directory(asked: &Asked<'_>, params: &Map<String, Value>) -> Outcome {
+pub(super) async fn directory(
+    context: &RequestContext<'_>,
+    params: &Map<String, Value>,
+) -> Outcome {
     one_page(params)?;
-    let _place = asked.place()?;
+    let _place = context.place()?;
     let uri = uri_of(params)?;
-    let (skill, path) = find(asked, &uri).ok_or_else(|| absent("directory", &uri))?;
-    let served = served(asked, &skill, None).await?;
+    let (skill, path) = find(context, &uri).ok_or_else(|| absent("directory", &uri))?;
+    let served = served(context, &skill, None).await?;
     let children = served.and_then(|served| served.children(&path));
     let children = children.ok_or_else(|| absent("directory", &uri))?;
     Ok(ListResourcesResult::with_all_items(children).into())
 }
 
 /// The content of a skill's file; `None` if the URI is not of a skill that the caller may read.
-pub(super) async fn read(asked: &Asked<'_>, uri: &str) -> Result<Option<Outcome>, ErrorData> {
-    let Some((skill, path)) = find(asked, uri) else { return Ok(None) };
-    let served = served(asked, &skill, Some(&path)).await?;
+pub(super) async fn read(
+    context: &RequestContext<'_>,
+    uri: &str,
+) -> Result<Option<Outcome>, ErrorData> {
+    let Some((skill, path)) = find(context, uri) else { return Ok(None) };
+    let served = served(context, &skill, Some(&path)).await?;
     // Below a skill there is nothing of servers.
     let content = served.as_ref().and_then(|served| served.files.get(&*path));
-    let content = content.ok_or_else(|| not_found(asked, uri))?;
+    let content = content.ok_or_else(|| not_found(context, uri))?;
     let contents = match std::str::from_utf8(content) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(_) => ResourceContents::blob(BASE64_STANDARD.encode(content), uri),
@@ -104,18 +110,18 @@ pub(super) async fn read(asked: &Asked<'_>, uri: &str) -> Result<Option<Outcome>
 }
 
 /// The `SKILL.md` of each skill, for `resources/list`.
-pub(super) fn listed(asked: &Asked<'_>) -> Vec<Resource> {
+pub(super) fn listed(context: &RequestContext<'_>) -> Vec<Resource> {
     let resource = |skill: &Skill| {
-        let frontmatter = frontmatter(asked, skill)?;
+        let frontmatter = frontmatter(context, skill)?;
         let resource = Resource::new(uri(&frontmatter.name, SKILL_MD), frontmatter.name);
         Some(resource.with_description(frontmatter.description).with_mime_type("text/markdown"))
     };
-    permitted(asked, |_| true).iter().filter_map(|skill| resource(skill)).collect()
+    permitted(context, |_| true).iter().filter_map(|skill| resource(skill)).collect()
 }
 
 /// The skills of a kind that the caller may activate.
-fn permitted(asked: &Asked<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<Skill>> {
-    let (gateway, access) = (&asked.serving.gateway, &asked.caller.access);
+fn permitted(context: &RequestContext<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<Skill>> {
+    let (gateway, access) = (&context.serving.gateway, &context.caller.access);
     let skills = gateway.config.engine.skills_of(access.personality.as_deref());
     let may_activate = |skill: &&Arc<Skill>| {
         let access = access.as_ref().clone().skill(skill.id.clone());
@@ -126,23 +132,23 @@ fn permitted(asked: &Asked<'_>, is_wanted: impl Fn(&Skill) -> bool) -> Vec<Arc<S
 }
 
 /// The skill of a URI and the path within it, which need not exist; empty for its folder.
-fn find(asked: &Asked<'_>, uri: &str) -> Option<(Arc<Skill>, String)> {
+fn find(context: &RequestContext<'_>, uri: &str) -> Option<(Arc<Skill>, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = permitted(asked, |skill| skill.id.as_str() == name).into_iter().next()?;
+    let found = permitted(context, |skill| skill.id.as_str() == name).into_iter().next()?;
     Some((found, percent_decode_str(path).decode_utf8_lossy().into_owned()))
 }
 
 /// Reads a skill with all of its files, or with this one; `None` if its name is not one of the
 /// format, if it is larger than the format permits, or if a file cannot be read.
 async fn served(
-    asked: &Asked<'_>,
+    context: &RequestContext<'_>,
     skill: &Skill,
     only: Option<&str>,
-) -> Result<Option<Served>, ErrorData> {
-    let Some(frontmatter) = frontmatter(asked, skill) else { return Ok(None) };
-    let redactor = asked.serving.gateway.config.engine.redactor().clone();
-    let manifest = manifest(&frontmatter, skill, asked.era.session().is_some());
+) -> Result<Option<ServedSkill>, ErrorData> {
+    let Some(frontmatter) = frontmatter(context, skill) else { return Ok(None) };
+    let redactor = context.serving.gateway.config.engine.redactor().clone();
+    let manifest = manifest(&frontmatter, skill, context.era.session().is_some());
     let manifest = redactor.text(&manifest).into_owned().into_bytes();
     let mut files = BTreeMap::from([(SKILL_MD.to_owned(), manifest)]);
     if let Some(source) = skill.files.clone() {
@@ -153,7 +159,7 @@ async fn served(
         let Some(contents) = read else { return Ok(None) };
         files.extend(contents);
     }
-    Ok(Some(Served { frontmatter, files }))
+    Ok(Some(ServedSkill { frontmatter, files }))
 }
 
 /// The redacted files beside `SKILL.md`, or this one of them.
@@ -184,9 +190,9 @@ fn contents(
 }
 
 /// The name and description; `None` if the id is not a name of the format.
-fn frontmatter(asked: &Asked<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
+fn frontmatter(context: &RequestContext<'_>, skill: &Skill) -> Option<SkillFrontmatter> {
     let name = skill.id.as_str();
-    let description = asked.serving.gateway.config.engine.redactor().text(&skill.description);
+    let description = context.serving.gateway.config.engine.redactor().text(&skill.description);
     let description: String = description.chars().take(MOST_SKILL_DESCRIPTION).collect();
     is_skill_name(name).then(|| SkillFrontmatter::new(name, description))
 }
@@ -211,7 +217,7 @@ fn manifest(
     text
 }
 
-impl Served {
+impl ServedSkill {
     fn entry(&self) -> Entry {
         let name = &self.frontmatter.name;
         let file = |(path, content): (&String, &Vec<u8>)| {

@@ -5,7 +5,7 @@ use toolcrib_core::__internal::RequestSpan;
 #[cfg(feature = "tracing")]
 use tracing::Instrument as _;
 
-use super::{access_log::AccessEntry, exchange::Asked};
+use super::{access_log::AccessEntry, exchange::RequestContext};
 
 pub(super) struct CallSpan {
     #[cfg(feature = "tracing")]
@@ -14,7 +14,7 @@ pub(super) struct CallSpan {
 
 impl CallSpan {
     /// Opens it, as a child of the span that the client names.
-    pub(super) fn open(exchange: &Asked<'_>, entry: &AccessEntry) -> Self {
+    pub(super) fn open(exchange: &RequestContext<'_>, entry: &AccessEntry) -> Self {
         #[cfg(feature = "tracing")]
         {
             let traceparent =

@@ -14,7 +14,7 @@ use toolcrib_core::{__internal::shortened, CancellationToken};
 use uuid::Uuid;
 
 use super::{
-    Gateway, GatewayError, Serving,
+    Gateway, GatewayError, ServeContext,
     access::{Access, Caller},
     access_log::AccessEntry,
     connection::{Connection, MAX_REQUESTS},
@@ -93,7 +93,7 @@ impl Gateway {
 
 /// The client at the other end.
 struct Client {
-    serving: Serving,
+    serving: ServeContext,
     caller: Caller,
     connection: Connection,
     output: mpsc::Sender<Bytes>,

@@ -31,10 +31,10 @@ pub(super) fn expiry(claims: &Map<String, Value>) -> Option<Instant> {
 
 /// Why a token is not valid, for the operator. It quotes nothing of the token.
 #[derive(Debug)]
-pub(super) struct Invalid(pub(super) String);
+pub(super) struct TokenError(pub(super) String);
 
-fn invalid<T>(problem: &str) -> Result<T, Invalid> {
-    Err(Invalid(problem.to_owned()))
+fn invalid<T>(problem: &str) -> Result<T, TokenError> {
+    Err(TokenError(problem.to_owned()))
 }
 
 /// The part of a header that `jsonwebtoken` does not read.
@@ -53,7 +53,7 @@ pub(super) struct Unverified<'a> {
 
 impl<'a> Unverified<'a> {
     /// Reads the header of a token with one of these algorithms.
-    pub(super) fn parse(token: &'a str, allowed: &[TokenAlgorithm]) -> Result<Self, Invalid> {
+    pub(super) fn parse(token: &'a str, allowed: &[TokenAlgorithm]) -> Result<Self, TokenError> {
         if token.len() > MAX_BYTES {
             return invalid("it is too long");
         }
@@ -92,7 +92,7 @@ impl<'a> Unverified<'a> {
         keys: &[Jwk],
         issuer: &str,
         audience: &str,
-    ) -> Result<Map<String, Value>, Invalid> {
+    ) -> Result<Map<String, Value>, TokenError> {
         let mut validation = Validation::new(self.algorithm.in_header());
         validation.set_issuer(&[issuer]);
         validation.set_audience(&[audience]);
@@ -163,7 +163,7 @@ fn why(error: &Error) -> &'static str {
 }
 
 /// `jsonwebtoken` treats a time of a wrong type as absent, and an `iss` that is a list as several.
-fn checked(claims: Map<String, Value>, issuer: &str) -> Result<Map<String, Value>, Invalid> {
+fn checked(claims: Map<String, Value>, issuer: &str) -> Result<Map<String, Value>, TokenError> {
     if claims.get("iss").and_then(Value::as_str) != Some(issuer) {
         return invalid("it is of another issuer");
     }

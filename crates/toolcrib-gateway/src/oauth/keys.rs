@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolcrib_capabilities::http::{HttpClient, HttpClientBuilder, HttpRequest};
 use toolcrib_core::CancellationToken;
 
-use super::{checked_url, jwt::Invalid, settings::ResourceServer};
+use super::{checked_url, jwt::TokenError, settings::ResourceServer};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_KEYS: usize = 64;
@@ -25,18 +25,18 @@ pub(super) struct Keys {
     issuer: String,
     address: Option<String>,
     http: HttpClient,
-    known: Mutex<Known>,
+    known: Mutex<CachedKeys>,
     fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedKeys {
     keys: Arc<[Jwk]>,
     fetched: Option<Instant>,
     tried: Option<Instant>,
 }
 
-impl Known {
+impl CachedKeys {
     fn is_usable(&self) -> bool {
         self.fetched.is_some_and(|fetched| fetched.elapsed() < STALE)
     }
@@ -76,7 +76,7 @@ impl Keys {
     }
 
     /// The keys that may have signed a token with this key id.
-    pub(super) async fn of(&self, id: Option<&str>) -> Result<Vec<Jwk>, Invalid> {
+    pub(super) async fn of(&self, id: Option<&str>) -> Result<Vec<Jwk>, TokenError> {
         if let Some(keys) = self.known(id) {
             return Ok(keys);
         }
@@ -98,12 +98,12 @@ impl Keys {
                 }
                 // The kept keys are used until the issuer can be reached again.
                 Err(_) if known.is_usable() => {}
-                Err(problem) => return Err(Invalid(problem)),
+                Err(problem) => return Err(TokenError(problem)),
             }
         }
         let known = self.known.lock();
         if !known.is_usable() {
-            return Err(Invalid("the issuer's keys are not available".to_owned()));
+            return Err(TokenError("the issuer's keys are not available".to_owned()));
         }
         Ok(matching(&known.keys, id))
     }

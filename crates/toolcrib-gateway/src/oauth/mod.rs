@@ -15,7 +15,7 @@ use toolcrib_capabilities::http::Url;
 use toolcrib_engine::Engine;
 
 use self::{
-    jwt::{Invalid, Unverified, expiry},
+    jwt::{TokenError, Unverified, expiry},
     keys::Keys,
 };
 use super::{access::Access, reply::Refusal};
@@ -43,9 +43,9 @@ const OF_RIGHTS: [&str; 7] = ["iss", "sub", "aud", "client_id", "azp", "scope", 
 /// The rights of a verified token, by which its sessions are kept: a digest of the claims that
 /// decide on them. Issuers add others, which differ between two tokens of the same rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Whose([u8; 32]);
+pub(super) struct RightsDigest([u8; 32]);
 
-impl Whose {
+impl RightsDigest {
     /// `more` are the names of claims beside [`OF_RIGHTS`]. Absent ones are part of the digest too:
     /// if roles depend on another claim after a reload, no earlier session is continued.
     fn of<'a>(claims: &Map<String, Value>, more: impl Iterator<Item = &'a str>) -> Self {
@@ -102,7 +102,7 @@ impl Verifier {
         &self,
         token: &str,
         engine: &Engine,
-    ) -> Result<(Whose, Access, Option<Instant>), Refusal> {
+    ) -> Result<(RightsDigest, Access, Option<Instant>), Refusal> {
         let verified = match Unverified::parse(token, &self.settings.algorithms) {
             Ok(unverified) => self.verified(&unverified).await,
             Err(invalid) => Err(invalid),
@@ -117,12 +117,12 @@ impl Verifier {
             return Err(refused(StatusCode::FORBIDDEN, message, &challenge));
         }
         let expires = expiry(&claims);
-        let (whose, access) =
+        let (rights, access) =
             self.identity(claims, engine).map_err(|invalid| self.unauthorized(Some(&invalid.0)))?;
-        Ok((whose, access, expires))
+        Ok((rights, access, expires))
     }
 
-    async fn verified(&self, token: &Unverified<'_>) -> Result<Map<String, Value>, Invalid> {
+    async fn verified(&self, token: &Unverified<'_>) -> Result<Map<String, Value>, TokenError> {
         let keys = self.keys.of(token.key_id()).await?;
         token.verify(&keys, &self.settings.issuer, self.settings.expected_audience())
     }
@@ -131,15 +131,15 @@ impl Verifier {
         &self,
         claims: Map<String, Value>,
         engine: &Engine,
-    ) -> Result<(Whose, Access), Invalid> {
+    ) -> Result<(RightsDigest, Access), TokenError> {
         let settings = &self.settings;
-        let name = |claim: &str| -> Result<Arc<str>, Invalid> {
+        let name = |claim: &str| -> Result<Arc<str>, TokenError> {
             let value = claims.get(claim).and_then(Value::as_str).map(str::trim);
             match value {
                 Some(value) if !value.is_empty() && value.len() <= MAX_NAME_BYTES => {
                     Ok(value.into())
                 }
-                _ => Err(Invalid(format!("it has no usable claim `{claim}`"))),
+                _ => Err(TokenError(format!("it has no usable claim `{claim}`"))),
             }
         };
         let principal = name(&settings.principal)?;
@@ -147,11 +147,11 @@ impl Verifier {
         let mut access = settings.access.clone();
         let own = [Some(&settings.principal), settings.tenant.as_ref()].into_iter().flatten();
         let own = own.map(String::as_str).chain(engine.role_claims().map(|claim| &**claim));
-        let whose = Whose::of(&claims, own);
+        let rights = RightsDigest::of(&claims, own);
         access.principal = Some(principal);
         access.tenant = tenant;
         access.claims = claims;
-        Ok((whose, access))
+        Ok((rights, access))
     }
 
     fn add_scopes(&self, challenge: &mut String) {
