@@ -59,13 +59,13 @@ pub(super) struct Assets([Slot; 3]);
 
 #[derive(Default)]
 struct Slot {
-    last: Option<Last>,
+    last: Option<CachedList>,
     /// The number of announced changes.
     announced: u64,
 }
 
 #[derive(Clone)]
-struct Last {
+struct CachedList {
     items: Items,
     epoch: u64,
     announced: u64,
@@ -172,7 +172,8 @@ impl Supervisor {
             (_, true) => None,
             _ => Some(Instant::now()),
         };
-        let last = Last { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
+        let last =
+            CachedList { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
         self.state().assets.slot(kind).last = Some(last);
         Ok(items)
     }

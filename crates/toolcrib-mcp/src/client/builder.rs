@@ -13,7 +13,7 @@ use super::{
     McpClient, McpError,
     name::ServerName,
     sessions::Sessions,
-    shared::{AccessOf, Listener, Shared},
+    shared::{AccessFn, Listener, Shared},
     status::{StateChange, UnmatchedPattern},
 };
 use crate::{
@@ -140,7 +140,7 @@ pub struct McpClientBuilder {
     reach: Reach,
     settings: Settings,
     listeners: Vec<Listener>,
-    access: Option<AccessOf>,
+    access: Option<AccessFn>,
     handshake: Handshake,
 }
 

@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// One listing: the server's tools, and the one that loads its skills.
-pub(super) struct Listed {
+pub(super) struct ServerListing {
     tools: RemoteListing<RemoteTool>,
     skills: Option<SkillList>,
     /// The tools of a conversation that has loaded no skill, without regard to gates.
     catalog: Catalog,
 }
 
-impl Listed {
+impl ServerListing {
     pub(super) fn new(
         tools: RemoteListing<RemoteTool>,
         skills: Option<SkillList>,
@@ -93,7 +93,7 @@ impl Definitions<'_> {
     pub(super) fn make<B: ToolBody>(
         &self,
         remotes: Vec<RemoteTool>,
-        before: Option<&Listed>,
+        before: Option<&ServerListing>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Result<RemoteListing<RemoteTool>, Arc<str>> {
         let Settings { order, definition_check, .. } = self.settings;

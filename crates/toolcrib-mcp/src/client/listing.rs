@@ -18,11 +18,11 @@ use super::{
     McpError,
     call::{METHOD_NOT_FOUND, RemoteCall},
     flight::Landing,
-    listed::{Definitions, Listed},
-    live::Live,
+    listed::{Definitions, ServerListing},
+    live::LiveConnection,
     pages::{Pages, PagesError, all_pages},
     skills::{ListedSkills, LoadSkill, SkillList},
-    state::{Phase, Relisted, State},
+    state::{ListResult, Phase, State},
     supervisor::Supervisor,
 };
 use crate::connection::{RemoteTool, RequestError, bounded};
@@ -31,10 +31,10 @@ use crate::connection::{RemoteTool, RequestError, bounded};
 const RENEWED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The state of the list, available without waiting.
-pub(super) enum Known {
-    Fresh(Arc<Listed>),
+pub(super) enum ListState {
+    Fresh(Arc<ServerListing>),
     /// This list is outdated, and the server is being queried for another.
-    Renewing(Arc<Listed>, Flight<Option<Relisted>>),
+    Renewing(Arc<ServerListing>, Flight<Option<ListResult>>),
     /// It failed, and is not awaited until it succeeds.
     Failed(McpError),
     /// The server has to be queried.
@@ -44,29 +44,29 @@ pub(super) enum Known {
 impl Supervisor {
     /// The state for an iteration. It waits for a server that has never failed; for one that has
     /// failed, it gets the error at once, and the next attempt runs in the background.
-    pub(super) fn known(self: &Arc<Self>) -> Known {
+    pub(super) fn known(self: &Arc<Self>) -> ListState {
         let state = self.state();
         if matches!(state.phase, Phase::Closed) {
-            return Known::Failed(self.closed_error());
+            return ListState::Failed(self.closed_error());
         }
         if let Some(list) = state.fresh() {
-            return Known::Fresh(Arc::clone(list));
+            return ListState::Fresh(Arc::clone(list));
         }
         drop(state);
         self.with(|state| {
             let Some(error) = self.trouble(state) else {
-                let Some(last) = state.renewable() else { return Known::Ask };
+                let Some(last) = state.renewable() else { return ListState::Ask };
                 let flight = self.relist(state);
                 state.list.kept = Some(flight.clone());
                 return match state.list.is_slow {
-                    true => Known::Fresh(last),
-                    false => Known::Renewing(last, flight),
+                    true => ListState::Fresh(last),
+                    false => ListState::Renewing(last, flight),
                 };
             };
             if !state.connecting.blocks() && !state.list.failures.blocks() {
                 self.relist_in_background(state);
             }
-            Known::Failed(error)
+            ListState::Failed(error)
         })
     }
 
@@ -84,7 +84,7 @@ impl Supervisor {
     }
 
     /// The list, from memory or from the server.
-    pub(super) async fn list(self: &Arc<Self>) -> Relisted {
+    pub(super) async fn list(self: &Arc<Self>) -> ListResult {
         loop {
             let flight = self.with(|state| {
                 if matches!(state.phase, Phase::Closed) {
@@ -113,7 +113,7 @@ impl Supervisor {
 
     /// The same for an iteration. If changes are watched, the request continues without the
     /// iteration, so that a slow server is announced once it is connected.
-    pub(super) async fn list_for_menu(self: &Arc<Self>) -> Relisted {
+    pub(super) async fn list_for_menu(self: &Arc<Self>) -> ListResult {
         if self.is_watched() {
             self.with(|state| {
                 let is_closed = matches!(state.phase, Phase::Closed);
@@ -129,9 +129,9 @@ impl Supervisor {
     /// waiting too. A server that was slow once is not awaited again until it is quick.
     pub(super) async fn renewed(
         self: &Arc<Self>,
-        before: Arc<Listed>,
-        flight: Flight<Option<Relisted>>,
-    ) -> Relisted {
+        before: Arc<ServerListing>,
+        flight: Flight<Option<ListResult>>,
+    ) -> ListResult {
         match timeout(RENEWED_WITHIN, flight).await {
             Ok(Some(relisted)) => return relisted,
             Ok(None) => {}
@@ -141,7 +141,7 @@ impl Supervisor {
     }
 
     /// A new list from the server.
-    pub(super) async fn list_anew(self: &Arc<Self>) -> Relisted {
+    pub(super) async fn list_anew(self: &Arc<Self>) -> ListResult {
         // One that is under way may have been answered before this was asked.
         let before = self.state().list.under_way();
         if let Some(before) = before {
@@ -165,7 +165,7 @@ impl Supervisor {
     }
 
     /// Asks the server, once for all who wait.
-    fn relist(self: &Arc<Self>, state: &mut State) -> Flight<Option<Relisted>> {
+    fn relist(self: &Arc<Self>, state: &mut State) -> Flight<Option<ListResult>> {
         if let Some(flight) = state.list.under_way() {
             return flight;
         }
@@ -177,7 +177,7 @@ impl Supervisor {
         })
     }
 
-    async fn relisting(self: &Arc<Self>, number: u64, landing: Landing<Relisted>) {
+    async fn relisting(self: &Arc<Self>, number: u64, landing: Landing<ListResult>) {
         // However often the connection is lost and reopened meanwhile.
         let allowed = self.settings().start_timeout.saturating_add(self.settings().list_timeout);
         let relisted = tokio::select! {
@@ -197,7 +197,7 @@ impl Supervisor {
         });
     }
 
-    async fn ask(self: &Arc<Self>) -> Relisted {
+    async fn ask(self: &Arc<Self>) -> ListResult {
         let mut lost_before = false;
         loop {
             let live = self.connection().await?;
@@ -241,7 +241,7 @@ impl Supervisor {
     }
 
     /// The server's skills, if they are wanted. Their failure leaves its tools.
-    async fn ask_skills(self: &Arc<Self>, live: &Live) -> Option<ListedSkills> {
+    async fn ask_skills(self: &Arc<Self>, live: &LiveConnection) -> Option<ListedSkills> {
         if !self.settings().skills {
             return None;
         }
@@ -283,11 +283,11 @@ impl Supervisor {
     /// `announced` that many times.
     async fn listed(
         self: &Arc<Self>,
-        live: &Live,
+        live: &LiveConnection,
         pages: Pages,
         skills: Option<ListedSkills>,
         announced: u64,
-    ) -> Relisted {
+    ) -> ListResult {
         let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
         let of_skills = skills.as_ref().and_then(|skills| skills.ttl);
         let made = move || this.made(tools, skills);
@@ -319,7 +319,7 @@ impl Supervisor {
         self: &Arc<Self>,
         tools: Vec<RemoteTool>,
         skills: Option<ListedSkills>,
-    ) -> Result<(Arc<Listed>, bool), Arc<str>> {
+    ) -> Result<(Arc<ServerListing>, bool), Arc<str>> {
         let before = self.state().list.last.clone();
         let audience = match self.settings().trusted {
             true => Audience::User,
@@ -346,7 +346,7 @@ impl Supervisor {
             let before = before.as_ref().and_then(|before| before.skills());
             SkillList::new(&definitions, skills, before, listed.catalog(), body)
         });
-        let listed = Listed::new(listed, skills.transpose()?, &definitions);
+        let listed = ServerListing::new(listed, skills.transpose()?, &definitions);
         Ok(match before {
             Some(before) if before.same(&listed) => (before, false),
             _ => (Arc::new(listed), true),

@@ -15,7 +15,7 @@ use crate::connection::{CallAnswer, CallRequest, Connection, RequestError};
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// An open connection in use.
-pub(super) struct Live {
+pub(super) struct LiveConnection {
     connection: Arc<Connection>,
     /// The number of the connection to the server, from 1.
     epoch: u64,
@@ -28,7 +28,7 @@ pub(super) struct Live {
     unanswered: AtomicU32,
 }
 
-impl Live {
+impl LiveConnection {
     pub(super) fn new(connection: Arc<Connection>, epoch: u64) -> Self {
         Self {
             connection,

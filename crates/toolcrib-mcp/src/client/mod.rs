@@ -39,8 +39,8 @@ pub use self::{
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
-    listing::Known,
-    sessions::{IdentityScope, InSession, Sessions},
+    listing::ListState,
+    sessions::{IdentityScope, SessionLease, Sessions},
 };
 use crate::oauth::Authorization;
 
@@ -84,7 +84,7 @@ impl McpClient {
         &self.owner.0
     }
 
-    fn session(&self) -> Result<InSession, McpError> {
+    fn session(&self) -> Result<SessionLease, McpError> {
         self.sessions().of(&self.whose)
     }
 
@@ -199,14 +199,14 @@ impl ToolProvider for McpClient {
         };
         let whose = Sessions::conversation(cx.identity());
         match session.known() {
-            Known::Fresh(list) => Listing::now(self.sessions().catalog(&list, &whose)),
-            Known::Failed(error) => Listing::failed(DiscoveryError::source_failed(error)),
-            known @ (Known::Ask | Known::Renewing(..)) => {
+            ListState::Fresh(list) => Listing::now(self.sessions().catalog(&list, &whose)),
+            ListState::Failed(error) => Listing::failed(DiscoveryError::source_failed(error)),
+            known @ (ListState::Ask | ListState::Renewing(..)) => {
                 let cancellation = cx.cancellation().clone();
                 Listing::later(async move {
                     let listed = async {
                         match known {
-                            Known::Renewing(before, flight) => {
+                            ListState::Renewing(before, flight) => {
                                 session.renewed(before, flight).await
                             }
                             _ => session.list_for_menu().await,

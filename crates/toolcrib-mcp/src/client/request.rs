@@ -24,7 +24,7 @@ use toolcrib_core::{
 use super::{
     McpClient, McpClientBuilder, McpError,
     call::{failure, never_sent, not_available},
-    live::Live,
+    live::LiveConnection,
     sessions::IdentityScope,
     supervisor::Supervisor,
 };
@@ -214,7 +214,7 @@ impl McpClient {
 
 impl Supervisor {
     /// Sets the level of a new connection.
-    pub(super) fn send_log_level(&self, live: &Arc<Live>, level: Arc<str>) {
+    pub(super) fn send_log_level(&self, live: &Arc<LiveConnection>, level: Arc<str>) {
         if live.connection().has_log_levels() {
             let live = Arc::clone(live);
             self.spawn(async move {

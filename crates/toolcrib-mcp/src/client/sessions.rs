@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Catalog, ClientAbilities, Identity};
 
 use super::{
-    McpError, builder::SessionScope, listed::Listed, shared::Shared, state::Phase,
+    McpError, builder::SessionScope, listed::ServerListing, shared::Shared, state::Phase,
     supervisor::Supervisor,
 };
 use crate::{oauth::Owner, server::CallerAccess};
@@ -37,11 +37,11 @@ pub(super) struct Sessions {
     shared: Arc<Shared>,
     /// Ends all of them.
     shutdown: CancellationToken,
-    open: Mutex<Open>,
+    open: Mutex<SessionMap>,
 }
 
 #[derive(Default)]
-struct Open {
+struct SessionMap {
     by_whose: HashMap<IdentityScope, Slot>,
     /// Counts uses, to find the least recently used one.
     uses: u64,
@@ -53,9 +53,9 @@ struct Slot {
 }
 
 /// A session in use, which is not evicted meanwhile.
-pub(super) struct InSession(Arc<Supervisor>);
+pub(super) struct SessionLease(Arc<Supervisor>);
 
-impl Deref for InSession {
+impl Deref for SessionLease {
     type Target = Arc<Supervisor>;
 
     fn deref(&self) -> &Arc<Supervisor> {
@@ -63,7 +63,7 @@ impl Deref for InSession {
     }
 }
 
-impl Drop for InSession {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         self.0.users.fetch_sub(1, Ordering::Release);
     }
@@ -105,7 +105,7 @@ impl Sessions {
     }
 
     /// The list for a conversation, which has loaded some of the server's skills.
-    pub(super) fn catalog(&self, list: &Listed, conversation: &IdentityScope) -> Catalog {
+    pub(super) fn catalog(&self, list: &ServerListing, conversation: &IdentityScope) -> Catalog {
         match list.has_gates() {
             false => list.catalog().clone(),
             true => list.catalog_with(&self.shared.loaded_skills(conversation)),
@@ -114,7 +114,7 @@ impl Sessions {
 
     /// The session of an identity. A new one connects when it is needed; at the limit, it replaces
     /// the least recently used one.
-    pub(super) fn of(&self, whose: &IdentityScope) -> Result<InSession, McpError> {
+    pub(super) fn of(&self, whose: &IdentityScope) -> Result<SessionLease, McpError> {
         let access = self.access(whose)?;
         let most = self.shared.settings.max_sessions;
         let mut open = self.open();
@@ -146,7 +146,7 @@ impl Sessions {
             slot.used = now;
             // Under the lock, so that it is not evicted in between.
             slot.supervisor.users.fetch_add(1, Ordering::Acquire);
-            InSession(Arc::clone(&slot.supervisor))
+            SessionLease(Arc::clone(&slot.supervisor))
         });
         drop(open);
         for evicted in evicted.into_iter().chain(unneeded) {
@@ -218,13 +218,13 @@ impl Sessions {
         self.shared.tasks.wait().await;
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, SessionMap> {
         // No code under this lock panics half-way.
         self.open.lock()
     }
 }
 
-impl Open {
+impl SessionMap {
     /// Takes the sessions that were only listed, for a client without abilities, if a client of the
     /// same identity has another: a program runs once, not once more for its first list.
     fn take_unneeded(&mut self) -> Vec<Slot> {

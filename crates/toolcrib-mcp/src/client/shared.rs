@@ -31,7 +31,7 @@ const MOST_CONVERSATIONS: usize = 1_024;
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
 
 /// The access of a caller, by tenant and principal; else the reason why there is none.
-pub(super) type AccessOf =
+pub(super) type AccessFn =
     Box<dyn Fn(Option<&str>, Option<&str>) -> Result<CallerAccess, String> + Send + Sync>;
 
 /// A server's declaration, and the state shared by its sessions.
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
     /// `None`: all callers have the same.
-    pub(super) access: Option<AccessOf>,
+    pub(super) access: Option<AccessFn>,
     pub(super) changes: watch::Sender<u64>,
     /// Announcements of all sessions.
     pub(super) notices: broadcast::Sender<(IdentityScope, ServerNotice)>,
@@ -69,7 +69,7 @@ impl Shared {
         (connect, authority): (Arc<Connector>, Option<Arc<Authority>>),
         settings: Settings,
         listeners: Vec<Listener>,
-        access: Option<AccessOf>,
+        access: Option<AccessFn>,
     ) -> Self {
         Self {
             server: name.as_str().into(),

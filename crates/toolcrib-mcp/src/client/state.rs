@@ -15,8 +15,8 @@ use super::{
     McpError,
     assets::Assets,
     failures::Failures,
-    listed::Listed,
-    live::Live,
+    listed::ServerListing,
+    live::LiveConnection,
     request::Subscribed,
     status::{ServerState, StateChange},
 };
@@ -26,17 +26,17 @@ use crate::connection::ServerInfo;
 const GAP: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(30) };
 
 /// The result of an attempt to connect.
-pub(super) type Connected = Result<Arc<Live>, McpError>;
+pub(super) type ConnectResult = Result<Arc<LiveConnection>, McpError>;
 /// The result of requesting the list.
-pub(super) type Relisted = Result<Arc<Listed>, McpError>;
+pub(super) type ListResult = Result<Arc<ServerListing>, McpError>;
 
 pub(super) enum Phase {
     /// Not connected; the backoff knows whether there was a failure.
     Idle,
     /// The attempt of that number is under way, and goes on without waiters: one that is
     /// slower than all who wait would else begin again with each, and never fail.
-    Connecting(u64, Flight<Option<Connected>>),
-    Ready(Arc<Live>),
+    Connecting(u64, Flight<Option<ConnectResult>>),
+    Ready(Arc<LiveConnection>),
     Closed,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct State {
 /// The last listing, and its validity.
 #[derive(Default)]
 pub(super) struct List {
-    pub(super) last: Option<Arc<Listed>>,
+    pub(super) last: Option<Arc<ServerListing>>,
     /// The connection that it came from.
     pub(super) epoch: u64,
     pub(super) expires: Option<Instant>,
@@ -76,15 +76,15 @@ pub(super) struct List {
     pub(super) is_slow: bool,
     pub(super) pace: Pace,
     pub(super) failures: Failures,
-    pub(super) flights: SingleFlight<(), Option<Relisted>>,
+    pub(super) flights: SingleFlight<(), Option<ListResult>>,
     /// Set while the list is got anew in the background, after a connection was lost or a failure.
-    pub(super) kept: Option<Flight<Option<Relisted>>>,
+    pub(super) kept: Option<Flight<Option<ListResult>>>,
 }
 
 impl List {
     /// The listing in progress. It is polled: a finished one is not joined, although its result was not
     /// read yet.
-    pub(super) fn under_way(&self) -> Option<Flight<Option<Relisted>>> {
+    pub(super) fn under_way(&self) -> Option<Flight<Option<ListResult>>> {
         self.flights.join(&()).filter(|flight| flight.clone().now_or_never().is_none())
     }
 }
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// The list, while it is valid.
-    pub(super) fn fresh(&self) -> Option<&Arc<Listed>> {
+    pub(super) fn fresh(&self) -> Option<&Arc<ServerListing>> {
         let last = self.list.last.as_ref()?;
         let holds = if self.is_listed() {
             let expired = self.list.expires.is_some_and(|time| time <= Instant::now());
@@ -159,7 +159,7 @@ impl State {
     }
 
     /// The list of this connection, which may be outdated.
-    pub(super) fn renewable(&self) -> Option<Arc<Listed>> {
+    pub(super) fn renewable(&self) -> Option<Arc<ServerListing>> {
         self.list.last.clone().filter(|_| self.is_listed())
     }
 

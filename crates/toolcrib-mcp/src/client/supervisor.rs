@@ -23,15 +23,15 @@ use super::{
     McpError,
     builder::Settings,
     flight::{Landing, Outcome, flight},
-    live::Live,
+    live::LiveConnection,
     name::ServerName,
     sessions::{IdentityScope, Sessions},
     shared::Shared,
-    state::{Connected, Phase, State},
+    state::{ConnectResult, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{Caller, Connection, Redaction, ServerNotice, Signals, Whose},
+    connection::{Caller, CallerContext, Connection, Redaction, ServerNotice, Signals},
     server::CallerAccess,
 };
 
@@ -64,9 +64,9 @@ pub(super) struct Supervisor {
 }
 
 /// The connection, for a task that needs it.
-enum Reached {
-    Live(Arc<Live>),
-    Soon(Flight<Option<Connected>>),
+enum ConnectionLookup {
+    Live(Arc<LiveConnection>),
+    Soon(Flight<Option<ConnectResult>>),
 }
 
 impl Supervisor {
@@ -252,12 +252,12 @@ impl Supervisor {
 
     /// The connection, opened if there is none. All waiters share one attempt, which continues
     /// without them.
-    pub(super) async fn connection(self: &Arc<Self>) -> Connected {
+    pub(super) async fn connection(self: &Arc<Self>) -> ConnectResult {
         loop {
             let reached = self.with(|state| self.reach(state))?;
             let flight = match reached {
-                Reached::Live(live) => return Ok(live),
-                Reached::Soon(flight) => flight,
+                ConnectionLookup::Live(live) => return Ok(live),
+                ConnectionLookup::Soon(flight) => flight,
             };
             match flight.await {
                 Some(connected) => return connected,
@@ -268,20 +268,20 @@ impl Supervisor {
     }
 
     /// The present connection.
-    pub(super) fn live(&self) -> Option<Arc<Live>> {
+    pub(super) fn live(&self) -> Option<Arc<LiveConnection>> {
         match &self.state().phase {
             Phase::Ready(live) => Some(Arc::clone(live)),
             _ => None,
         }
     }
 
-    fn reach(self: &Arc<Self>, state: &mut State) -> Result<Reached, McpError> {
+    fn reach(self: &Arc<Self>, state: &mut State) -> Result<ConnectionLookup, McpError> {
         match &state.phase {
             Phase::Closed => return Err(self.closed_error()),
-            Phase::Ready(live) => return Ok(Reached::Live(Arc::clone(live))),
+            Phase::Ready(live) => return Ok(ConnectionLookup::Live(Arc::clone(live))),
             Phase::Connecting(_, attempt) => {
                 if attempt.clone().now_or_never().is_none() {
-                    return Ok(Reached::Soon(attempt.clone()));
+                    return Ok(ConnectionLookup::Soon(attempt.clone()));
                 }
             }
             Phase::Idle => {}
@@ -297,13 +297,18 @@ impl Supervisor {
         let flight = outcome.shared();
         state.phase = Phase::Connecting(state.attempts, flight.clone());
         self.shared.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
-        Ok(Reached::Soon(flight))
+        Ok(ConnectionLookup::Soon(flight))
     }
 
     /// One attempt, and its connection until the end.
-    async fn attempt(self: Arc<Self>, attempt: u64, landing: Landing<Connected>, permit: Permit) {
-        let under_way = UnderWay { supervisor: &self, attempt };
-        let signals = Told { supervisor: Arc::downgrade(&self) };
+    async fn attempt(
+        self: Arc<Self>,
+        attempt: u64,
+        landing: Landing<ConnectResult>,
+        permit: Permit,
+    ) {
+        let under_way = AttemptGuard { supervisor: &self, attempt };
+        let signals = SupervisorSignals { supervisor: Arc::downgrade(&self) };
         let before = self.state().closing.clone();
         let opening = async {
             // Two connections to one server could conflict: over a lock, a file, a port.
@@ -311,8 +316,8 @@ impl Supervisor {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
             let owner = &self.whose.owner();
-            let whose = Whose { owner, access: &self.access };
-            self.shared.connect.connect(Arc::new(signals), self.whose.abilities, whose).await
+            let caller = CallerContext { owner, access: &self.access };
+            self.shared.connect.connect(Arc::new(signals), self.whose.abilities, caller).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {
@@ -356,13 +361,13 @@ impl Supervisor {
         self: &Arc<Self>,
         attempt: u64,
         connection: &Arc<Connection>,
-    ) -> Option<Arc<Live>> {
+    ) -> Option<Arc<LiveConnection>> {
         self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
                 return None;
             }
             state.epoch += 1;
-            let live = Arc::new(Live::new(Arc::clone(connection), state.epoch));
+            let live = Arc::new(LiveConnection::new(Arc::clone(connection), state.epoch));
             state.phase = Phase::Ready(Arc::clone(&live));
             state.info = Some(connection.server().clone());
             state.connecting.works();
@@ -374,9 +379,14 @@ impl Supervisor {
     }
 
     /// Watches a connection until it ends.
-    async fn keep(self: Arc<Self>, live: Arc<Live>, connection: Arc<Connection>, permit: Permit) {
+    async fn keep(
+        self: Arc<Self>,
+        live: Arc<LiveConnection>,
+        connection: Arc<Connection>,
+        permit: Permit,
+    ) {
         // Dropped on every path, also when the runtime ends.
-        let in_use = InUse { supervisor: &self, live: &live };
+        let in_use = ConnectionGuard { supervisor: &self, live: &live };
         let gone = CancellationToken::new();
         let _gone = gone.clone().drop_guard();
         self.state().closing = Some(gone);
@@ -408,7 +418,7 @@ impl Supervisor {
 
     /// A connection ended by itself. If its tools were listed, it is reopened in the background,
     /// unless it keeps ending.
-    fn lost(self: &Arc<Self>, live: &Live, reason: Arc<str>, early: Option<Permit>) {
+    fn lost(self: &Arc<Self>, live: &LiveConnection, reason: Arc<str>, early: Option<Permit>) {
         self.with(|state| {
             if !matches!(&state.phase, Phase::Ready(ready) if ready.epoch() == live.epoch()) {
                 return;
@@ -495,12 +505,12 @@ impl Supervisor {
 }
 
 /// Resets the state if an attempt ends without a result: given up, or by a panic.
-struct UnderWay<'a> {
+struct AttemptGuard<'a> {
     supervisor: &'a Supervisor,
     attempt: u64,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for AttemptGuard<'_> {
     fn drop(&mut self) {
         self.supervisor.with(|state| {
             if matches!(state.phase, Phase::Connecting(current, _) if current == self.attempt) {
@@ -511,12 +521,12 @@ impl Drop for UnderWay<'_> {
 }
 
 /// Resets the state when a connection is no longer supervised, whatever the reason.
-struct InUse<'a> {
+struct ConnectionGuard<'a> {
     supervisor: &'a Supervisor,
-    live: &'a Live,
+    live: &'a LiveConnection,
 }
 
-impl Drop for InUse<'_> {
+impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         self.supervisor.with(|state| {
             if matches!(&state.phase, Phase::Ready(ready) if ready.epoch() == self.live.epoch()) {
@@ -528,11 +538,11 @@ impl Drop for InUse<'_> {
 }
 
 /// Receives a connection's signals for its supervisor, which it does not keep alive.
-struct Told {
+struct SupervisorSignals {
     supervisor: Weak<Supervisor>,
 }
 
-impl Signals for Told {
+impl Signals for SupervisorSignals {
     fn tools_changed(&self) {
         if let Some(supervisor) = self.supervisor.upgrade() {
             supervisor.tools_changed();

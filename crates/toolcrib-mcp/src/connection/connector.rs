@@ -11,11 +11,11 @@ use toolcrib_core::ClientAbilities;
 use super::{
     ConnectError, Signals,
     ending::Ending,
-    handshake::{Failed, Greeting, shake_hands},
+    handshake::{Greeting, HandshakeError, shake_hands},
     intake::Intake,
     open::Connection,
     peer::Peer,
-    transport::{Dial, Whose, Wiring},
+    transport::{CallerContext, Dial, Wiring},
 };
 
 /// Opens connections to one server. Each is independent of earlier ones.
@@ -58,17 +58,17 @@ impl Connector {
         &self,
         signals: Arc<dyn Signals>,
         can: ClientAbilities,
-        whose: Whose<'_>,
+        caller: CallerContext<'_>,
     ) -> Result<Arc<Connection>, ConnectError> {
         let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
         let greeting = self.only.get().copied().unwrap_or(greeting);
-        let connection = match self.attempt(greeting, &signals, can, whose).await {
+        let connection = match self.attempt(greeting, &signals, can, caller).await {
             Err(failed) if self.only.get().is_some() => Err(failed),
-            Err(Failed { may_be_greeting: true, .. }) => {
-                self.attempt(other, &signals, can, whose).await
+            Err(HandshakeError { may_be_greeting: true, .. }) => {
+                self.attempt(other, &signals, can, caller).await
             }
             first => first,
         };
@@ -82,8 +82,8 @@ impl Connector {
         greeting: Greeting,
         signals: &Arc<dyn Signals>,
         can: ClientAbilities,
-        whose: Whose<'_>,
-    ) -> Result<Connection, Failed> {
+        caller: CallerContext<'_>,
+    ) -> Result<Connection, HandshakeError> {
         let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
         let ending = Arc::<Ending>::default();
         let closing = Ending::on_drop(&ending);
@@ -92,8 +92,8 @@ impl Connector {
             error
         };
         let wiring = Wiring { intake: Arc::clone(&intake), ending };
-        let dialed = self.dial.dial(wiring.clone(), whose).await;
-        let dialed = dialed.map_err(|error| Failed::for_good(shown(error)))?;
+        let dialed = self.dial.dial(wiring.clone(), caller).await;
+        let dialed = dialed.map_err(|error| HandshakeError::for_good(shown(error)))?;
         let serving = AbortOnDropHandle::new(tokio::spawn(dialed.serving));
         let peer = Peer::new(dialed.transport, wiring, can);
         match shake_hands(&peer, greeting).await {

@@ -39,20 +39,20 @@ pub(crate) enum Greeting {
 }
 
 /// The result of a handshake.
-pub(super) struct Greeted {
+pub(super) struct HandshakeResult {
     pub(super) server: ServerInfo,
     /// Whether the version is one before 2026-07-28.
     pub(super) is_legacy: bool,
 }
 
 /// A connection that could not be opened.
-pub(super) struct Failed {
+pub(super) struct HandshakeError {
     pub(super) error: ConnectError,
     /// Whether the kind of handshake may be the cause.
     pub(super) may_be_greeting: bool,
 }
 
-impl Failed {
+impl HandshakeError {
     /// The server was not reached, refused access, or speaks an unknown version. The kind of
     /// handshake does not matter.
     pub(super) fn for_good(error: ConnectError) -> Self {
@@ -77,14 +77,17 @@ impl Failed {
 }
 
 /// Greets the server and negotiates a version.
-pub(super) async fn shake_hands(peer: &Peer, greeting: Greeting) -> Result<Greeted, Failed> {
+pub(super) async fn shake_hands(
+    peer: &Peer,
+    greeting: Greeting,
+) -> Result<HandshakeResult, HandshakeError> {
     let discovered = match greeting {
         Greeting::Either => discover(peer).await?,
         Greeting::Modern => match discover(peer).await? {
             Some(greeted) => return Ok(greeted),
             None => {
                 let problem = "it does not answer `server/discover`".to_owned();
-                return Err(Failed::for_good(ConnectError { problem, source: None }));
+                return Err(HandshakeError::for_good(ConnectError { problem, source: None }));
             }
         },
         Greeting::Legacy => None,
@@ -96,7 +99,7 @@ pub(super) async fn shake_hands(peer: &Peer, greeting: Greeting) -> Result<Greet
 }
 
 /// `None` if the server does not know the request.
-async fn discover(peer: &Peer) -> Result<Option<Greeted>, Failed> {
+async fn discover(peer: &Peer) -> Result<Option<HandshakeResult>, HandshakeError> {
     let version = ProtocolVersion::V_2026_07_28;
     peer.introduce(Some(version.clone()));
     let ask = || peer.ask(Request::Discover {}, result::plain::<DiscoverResult>);
@@ -119,32 +122,32 @@ async fn discover(peer: &Peer) -> Result<Option<Greeted>, Failed> {
         }
         Ok(Ok(found)) => {
             let error = unsupported(&found.supported_versions);
-            Err(Failed { error, may_be_greeting: true })
+            Err(HandshakeError { error, may_be_greeting: true })
         }
         Ok(Err(RequestError::Refused { code, .. }))
             if !OF_NEW_SERVERS.contains(&ErrorCode(code)) =>
         {
             Ok(None)
         }
-        Ok(Err(error)) => Err(Failed::of(error, peer)),
+        Ok(Err(error)) => Err(HandshakeError::of(error, peer)),
         Err(_) => Ok(None),
     }
 }
 
-async fn initialize(peer: &Peer) -> Result<Greeted, Failed> {
+async fn initialize(peer: &Peer) -> Result<HandshakeResult, HandshakeError> {
     peer.introduce(None);
     let found =
         peer.ask(Request::initialize(peer.abilities()), result::plain::<InitializeResult>).await;
-    let found = found.map_err(|error| Failed::of(error, peer))?;
+    let found = found.map_err(|error| HandshakeError::of(error, peer))?;
     let version = found.protocol_version;
     peer.transport().initialized(&version);
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
-        return Err(Failed::for_good(unsupported(&[version])));
+        return Err(HandshakeError::for_good(unsupported(&[version])));
     }
     if !version.has_initialize() {
         peer.introduce(Some(version.clone()));
     }
-    peer.notify(message::initialized()).await.map_err(|error| Failed::of(error, peer))?;
+    peer.notify(message::initialized()).await.map_err(|error| HandshakeError::of(error, peer))?;
     let said = found.instructions.as_deref();
     Ok(greeted(peer, &version, found.capabilities.clone(), Some(&found.server_info), said))
 }
@@ -155,7 +158,7 @@ fn greeted(
     capabilities: ServerCapabilities,
     named: Option<&Implementation>,
     instructions: Option<&str>,
-) -> Greeted {
+) -> HandshakeResult {
     let intake = peer.intake();
     let server = ServerInfo {
         name: named.map(|named| intake.shown(&named.name)).unwrap_or_default(),
@@ -164,7 +167,7 @@ fn greeted(
         capabilities: Arc::new(capabilities),
         instructions: instructions.map(Into::into),
     };
-    Greeted { server, is_legacy: version.has_initialize() }
+    HandshakeResult { server, is_legacy: version.has_initialize() }
 }
 
 fn unsupported(spoken: &[ProtocolVersion]) -> ConnectError {

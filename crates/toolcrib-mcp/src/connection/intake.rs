@@ -71,9 +71,9 @@ struct State {
     first_junk: String,
 }
 
-/// The outcome of a message.
+/// How reading continues after a message.
 #[derive(Default)]
-struct Taken {
+struct MessageOutcome {
     /// The pending reply to a request of the server.
     reply: Option<Reply>,
     /// How long reading must pause.
@@ -136,7 +136,7 @@ impl Reply {
 
 /// The parameters of a request of the server, which may lack them.
 #[derive(Deserialize, Default)]
-struct Asked {
+struct RequestParams {
     #[serde(default)]
     params: Option<Map<String, Value>>,
 }
@@ -148,7 +148,7 @@ struct Notification<P> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Reported {
+struct ProgressParams {
     #[serde(deserialize_with = "id")]
     progress_token: Value,
     progress: f64,
@@ -159,19 +159,19 @@ struct Reported {
 }
 
 #[derive(Deserialize)]
-struct Updated {
+struct ResourceUpdatedParams {
     uri: Arc<str>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Cancelled {
+struct CancelledParams {
     #[serde(deserialize_with = "id")]
     request_id: Value,
 }
 
 #[derive(Deserialize)]
-struct Acknowledged {
+struct AcknowledgedParams {
     #[serde(rename = "_meta")]
     meta: AcknowledgedMeta,
 }
@@ -295,7 +295,7 @@ impl Intake {
         }
     }
 
-    fn process(self: &Arc<Self>, bytes: &[u8], carrier: Carrier) -> Taken {
+    fn process(self: &Arc<Self>, bytes: &[u8], carrier: Carrier) -> MessageOutcome {
         if bytes.trim_ascii().is_empty() {
             return self.unasked();
         }
@@ -322,7 +322,7 @@ impl Intake {
             }
             (Some(method), Some(id)) => {
                 let reply = self.reply(id, method, bytes, carrier.request());
-                Taken { reply, ..self.unasked() }
+                MessageOutcome { reply, ..self.unasked() }
             }
             (None, _) => match id.filter(|id| carrier.may_answer(*id)) {
                 Some(id) => self.response(id, bytes, is_answer),
@@ -336,12 +336,12 @@ impl Intake {
         }
     }
 
-    fn response(&self, id: i64, bytes: &[u8], is_answer: bool) -> Taken {
+    fn response(&self, id: i64, bytes: &[u8], is_answer: bool) -> MessageOutcome {
         let exchange = self.state().expected.remove(&id);
         match exchange {
             Some(exchange) => {
                 exchange.settle(Ok(bytes));
-                Taken::default()
+                MessageOutcome::default()
             }
             None if is_answer => self.unasked(),
             None => self.junk(bytes),
@@ -370,7 +370,7 @@ impl Intake {
                 self.signals.notice(ServerNotice::ResourcesChanged);
             }
             "notifications/resources/updated" => {
-                if let Some(Updated { uri }) = params(bytes) {
+                if let Some(ResourceUpdatedParams { uri }) = params(bytes) {
                     self.signals.notice(ServerNotice::ResourceUpdated(uri));
                 }
             }
@@ -443,8 +443,8 @@ impl Intake {
             }
             Err(refusal) => return ready(Err(refusal)).boxed(),
         };
-        let asked: Asked = serde_json::from_slice(bytes).unwrap_or_default();
-        let answer = caller.request_one(method, &asked.params.unwrap_or_default());
+        let request: RequestParams = serde_json::from_slice(bytes).unwrap_or_default();
+        let answer = caller.request_one(method, &request.params.unwrap_or_default());
         async move {
             tokio::select! {
                 biased;
@@ -473,7 +473,7 @@ impl Intake {
     }
 
     fn acknowledged(&self, bytes: &[u8]) {
-        let Some(Acknowledged { meta }) = params(bytes) else { return };
+        let Some(AcknowledgedParams { meta }) = params(bytes) else { return };
         let exchange = number(&meta.subscription).and_then(|id| self.expected(id));
         if let Some(exchange) = exchange
             && let Request::Listen { acknowledged, .. } = &exchange.request
@@ -484,7 +484,7 @@ impl Intake {
 
     /// Ends a subscription, or a request of the server.
     fn cancelled(&self, bytes: &[u8]) {
-        let Some(Cancelled { request_id }) = params(bytes) else { return };
+        let Some(CancelledParams { request_id }) = params(bytes) else { return };
         if let Some(unwanted) = self.state().owed.get(&request_id.to_string()) {
             unwanted.cancel();
         }
@@ -511,7 +511,7 @@ impl Intake {
 
     fn progress(&self, bytes: &[u8]) {
         let Some(reported) = params(bytes) else { return };
-        let Reported { progress_token, progress, total, message, meta } = reported;
+        let ProgressParams { progress_token, progress, total, message, meta } = reported;
         let exchange = number(&progress_token).and_then(|id| self.expected(id));
         let Some(exchange) = exchange else { return };
         let Some(on_progress) = exchange.request.on_progress() else { return };
@@ -529,11 +529,11 @@ impl Intake {
         self.state().expected.get(&id).cloned()
     }
 
-    fn unasked(&self) -> Taken {
-        Taken { pause: self.state().pace.take(1), ..Taken::default() }
+    fn unasked(&self) -> MessageOutcome {
+        MessageOutcome { pause: self.state().pace.take(1), ..MessageOutcome::default() }
     }
 
-    fn junk(&self, bytes: &[u8]) -> Taken {
+    fn junk(&self, bytes: &[u8]) -> MessageOutcome {
         let mut state = self.state();
         if state.junk == 0 {
             state.first_junk = self.preview(bytes);
@@ -545,7 +545,7 @@ impl Intake {
                 state.first_junk
             )
         });
-        Taken { pause: state.pace.take(1), hopeless, ..Taken::default() }
+        MessageOutcome { pause: state.pace.take(1), hopeless, ..MessageOutcome::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -17,7 +17,7 @@ use super::{
     ending::Ending,
     exchange::Exchange,
     intake::{Carrier, Intake},
-    transport::{Dialed, SendError, Transport, Wiring},
+    transport::{RawConnection, SendError, Transport, Wiring},
 };
 
 /// The size limit of a line: 16 MiB. It is kept in memory whole.
@@ -42,7 +42,7 @@ pub(super) fn dialed<R, W>(
     (reader, writer): (R, W),
     process: Option<Process>,
     wiring: Wiring,
-) -> Dialed
+) -> RawConnection
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -52,7 +52,7 @@ where
     let transport = Arc::clone(&writer);
     let lines = LineDecoder::new(MAX_LINE_BYTES);
     let reader = Reader { stream: reader, lines, writer, process, intake, ending };
-    Dialed { transport, serving: Box::pin(reader.serve()) }
+    RawConnection { transport, serving: Box::pin(reader.serve()) }
 }
 
 struct Reader<R, W> {

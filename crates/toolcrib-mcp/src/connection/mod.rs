@@ -48,7 +48,7 @@ pub(crate) use self::{
     open::Connection,
     program::stdio,
     text::{Redaction, bounded},
-    transport::Whose,
+    transport::CallerContext,
 };
 
 /// Unrequested signals of a connection. Called from its own tasks; should return quickly.

@@ -11,9 +11,9 @@ use toolcrib_core::CancellationToken;
 use super::{
     CallAnswer, CallRequest, Caller, Page, PlainRequest, RequestError, ServerInfo,
     ending::{CLOSED_HERE, EndOnDrop},
-    handshake::Greeted,
+    handshake::HandshakeResult,
     message::{self, Request, Round},
-    peer::{Peer, Read},
+    peer::{ParseFn, Peer},
     result::{self, Answer},
     subscription::{self, LISTEN_FIRST, Subscription},
 };
@@ -36,11 +36,11 @@ impl Connection {
     /// Takes over a connection after the handshake.
     pub(super) async fn open(
         peer: Peer,
-        greeted: Greeted,
+        greeted: HandshakeResult,
         serving: AbortOnDropHandle<()>,
         closing: EndOnDrop,
     ) -> Self {
-        let Greeted { server, is_legacy } = greeted;
+        let HandshakeResult { server, is_legacy } = greeted;
         let gone = CancellationToken::new();
         // Before 2026-07-28 changes are announced without a subscription.
         let lists = subscription::of_lists(&server.capabilities).filter(|_| !is_legacy);
@@ -113,7 +113,7 @@ impl Connection {
     async fn rounds<T: Send + 'static>(
         &self,
         request: impl Fn(Option<Round>) -> Request,
-        read: Read<Answer<T>>,
+        read: ParseFn<Answer<T>>,
         caller: Option<&Caller>,
         cancellation: &CancellationToken,
     ) -> Result<T, RequestError> {

@@ -27,7 +27,7 @@ use super::{
 const READ_OUT: Duration = Duration::from_secs(1);
 
 /// Parses a response: the whole message.
-pub(super) type Read<T> = fn(&[u8]) -> Result<T, RequestError>;
+pub(super) type ParseFn<T> = fn(&[u8]) -> Result<T, RequestError>;
 
 /// The server at the other end of a connection. Clones share it.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl Peer {
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         request: Request,
-        read: Read<T>,
+        read: ParseFn<T>,
     ) -> Result<T, RequestError> {
         self.call(request, read, &CancellationToken::new()).await
     }
@@ -96,7 +96,7 @@ impl Peer {
     pub(super) async fn call<T: Send + 'static>(
         &self,
         request: Request,
-        read: Read<T>,
+        read: ParseFn<T>,
         cancellation: &CancellationToken,
     ) -> Result<T, RequestError> {
         let answered = self.exchange(request, read, cancellation).await;
@@ -106,7 +106,7 @@ impl Peer {
     async fn exchange<T: Send + 'static>(
         &self,
         request: Request,
-        read: Read<T>,
+        read: ParseFn<T>,
         cancellation: &CancellationToken,
     ) -> Result<T, RequestError> {
         let (sender, mut response) = oneshot::channel();
@@ -129,8 +129,12 @@ impl Peer {
         }
         self.intake().expect(&exchange);
         let sending = Arc::clone(&self.0.transport).send(Arc::clone(&exchange));
-        let mut pending =
-            Pending { peer: self, exchange: &exchange, sending: Some(sending), is_over: false };
+        let mut pending = PendingRequest {
+            peer: self,
+            exchange: &exchange,
+            sending: Some(sending),
+            is_over: false,
+        };
         let answered = tokio::select! {
             biased;
             // The response may have come just before.
@@ -179,7 +183,7 @@ fn cancelled_here(exchange: &Exchange) -> RequestError {
 }
 
 /// A request waiting for its response. Dropped before, it is cancelled.
-struct Pending<'a> {
+struct PendingRequest<'a> {
     peer: &'a Peer,
     exchange: &'a Exchange,
     /// `None` once it has ended, or all of it has been written and read.
@@ -187,7 +191,7 @@ struct Pending<'a> {
     is_over: bool,
 }
 
-impl Pending<'_> {
+impl PendingRequest<'_> {
     /// Done when sending has failed; pending forever after a success.
     async fn send(&mut self) -> SendError {
         if let Some(sending) = &mut self.sending {
@@ -210,7 +214,7 @@ impl Pending<'_> {
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;

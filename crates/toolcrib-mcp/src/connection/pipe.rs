@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, split};
 use super::{
     ConnectError, Connector,
     lines::dialed,
-    transport::{Dial, Dialed, Whose, Wiring},
+    transport::{CallerContext, Dial, RawConnection, Wiring},
 };
 
 /// Connections to a server in this process: each is a result of `open`.
@@ -39,8 +39,8 @@ where
     fn dial(
         &self,
         wiring: Wiring,
-        _: Whose<'_>,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
+        _: CallerContext<'_>,
+    ) -> BoxFuture<'static, Result<RawConnection, ConnectError>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| ConnectError {

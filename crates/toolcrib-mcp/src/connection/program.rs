@@ -10,7 +10,7 @@ use toolcrib_capabilities::process::{
 use super::{
     ConnectError, Connector,
     lines::dialed,
-    transport::{Dial, Dialed, Whose, Wiring},
+    transport::{CallerContext, Dial, RawConnection, Wiring},
 };
 use crate::server::{InvalidServerError, StderrLog, Stdio};
 
@@ -42,9 +42,9 @@ impl Dial for Program {
     fn dial(
         &self,
         wiring: Wiring,
-        whose: Whose<'_>,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
-        let stdio = self.stdio.for_caller(whose.access);
+        caller: CallerContext<'_>,
+    ) -> BoxFuture<'static, Result<RawConnection, ConnectError>> {
+        let stdio = self.stdio.for_caller(caller.access);
         Box::pin(async move {
             let log = stdio.stderr.clone();
             let (process, pipes) = start(stdio).await?;

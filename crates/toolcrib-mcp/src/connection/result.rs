@@ -114,7 +114,7 @@ pub(super) fn page(response: &[u8]) -> Result<Page, RequestError> {
 /// One entry. One that cannot be read, for example because it nests too deep, costs no other.
 fn tool(entry: &RawValue) -> RemoteTool {
     #[derive(Deserialize)]
-    struct Named {
+    struct NameField {
         name: String,
     }
     let json = entry.get();
@@ -127,7 +127,7 @@ fn tool(entry: &RawValue) -> RemoteTool {
         }
     };
     RemoteTool {
-        name: serde_json::from_str(json).ok().map(|Named { name }| name),
+        name: serde_json::from_str(json).ok().map(|NameField { name }| name),
         flaw: Some(format!("its definition cannot be read: {flaw}")),
         ..RemoteTool::default()
     }

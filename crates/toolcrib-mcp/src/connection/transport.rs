@@ -17,7 +17,7 @@ pub(super) struct Wiring {
 
 /// The caller of a connection.
 #[derive(Clone, Copy)]
-pub(crate) struct Whose<'a> {
+pub(crate) struct CallerContext<'a> {
     /// For its logins.
     pub(crate) owner: &'a Owner,
     /// Its additions to the declaration.
@@ -33,12 +33,12 @@ pub(super) trait Dial: Send + Sync + 'static {
     fn dial(
         &self,
         wiring: Wiring,
-        whose: Whose<'_>,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>>;
+        caller: CallerContext<'_>,
+    ) -> BoxFuture<'static, Result<RawConnection, ConnectError>>;
 }
 
 /// A transport before the handshake.
-pub(super) struct Dialed {
+pub(super) struct RawConnection {
     pub(super) transport: Arc<dyn Transport>,
     /// Reads the messages that belong to no request. It ends the connection, or ends with it, and is
     /// done when nothing of it is left. Dropped before, it leaves nothing either, without a farewell.

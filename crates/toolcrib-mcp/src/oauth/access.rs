@@ -30,12 +30,12 @@ pub(crate) struct Owner {
 pub(crate) struct Access {
     authority: Arc<Authority>,
     owner: Owner,
-    held: Mutex<Held>,
+    held: Mutex<TokenState>,
     renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Held {
+struct TokenState {
     token: Token,
     failed: Option<(Instant, Arc<OAuthError>)>,
 }

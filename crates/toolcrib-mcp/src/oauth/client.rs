@@ -11,7 +11,7 @@ use super::{
     error::{OAuthError, plain},
     fetch::parse,
     grant::refusal,
-    record::{Method, Record, Registered, Tokens, now},
+    record::{ClientRegistration, Method, Record, Tokens, now},
 };
 
 /// The name that a person reads when asked for consent.
@@ -110,7 +110,7 @@ impl Authority {
         server: &AuthorizationServer,
         redirect_uri: &str,
         cancel: &CancellationToken,
-    ) -> Result<Registered, OAuthError> {
+    ) -> Result<ClientRegistration, OAuthError> {
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(OAuthError::Declaration(format!(
                 "clients cannot register themselves at {}; register one there with the redirect \
@@ -166,7 +166,7 @@ impl Authority {
         if let Some(secret) = &found.client_secret {
             (self.settings.on_secret)(secret);
         }
-        Ok(Registered {
+        Ok(ClientRegistration {
             issuer: server.issuer.clone(),
             client_id: found.client_id,
             client_secret: found.client_secret,
@@ -177,7 +177,7 @@ impl Authority {
 }
 
 impl ClientIdentity {
-    fn of(registered: &Registered) -> Self {
+    fn of(registered: &ClientRegistration) -> Self {
         Self {
             id: registered.client_id.clone(),
             secret: registered.client_secret.as_deref().map(Secret::new),

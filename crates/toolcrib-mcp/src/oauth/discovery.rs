@@ -46,8 +46,8 @@ pub(super) struct AuthorizationServer {
     pub(super) client_id_metadata_document_supported: Option<bool>,
 }
 
-/// The result.
-pub(super) struct Found {
+/// The authorization server of a protected resource.
+pub(super) struct DiscoveryResult {
     /// The identifier of the server, exactly as it is published.
     pub(super) resource: String,
     pub(super) scopes: Option<Vec<String>>,
@@ -61,7 +61,7 @@ pub(super) async fn discover(
     challenge: &Challenge,
     only: Option<&str>,
     cancel: &CancellationToken,
-) -> Result<Found, OAuthError> {
+) -> Result<DiscoveryResult, OAuthError> {
     let resource = match protected_resource(fetch, url, challenge, cancel).await? {
         Some(resource) => resource,
         // Servers of the first version with authorization publish only the other document, at
@@ -94,7 +94,7 @@ pub(super) async fn discover(
     };
     let server = authorization_server(fetch, issuer, cancel).await?;
     let scopes = resource.scopes_supported.map(valid);
-    Ok(Found { resource: resource.resource, scopes, server })
+    Ok(DiscoveryResult { resource: resource.resource, scopes, server })
 }
 
 async fn protected_resource(

@@ -11,7 +11,7 @@ use super::{
     authorization::Authority,
     challenge,
     client::ClientIdentity,
-    discovery::Found,
+    discovery::DiscoveryResult,
     error::{OAuthError, plain},
     fetch::parse,
     record::{Method, Tokens, now},
@@ -45,7 +45,7 @@ impl Authority {
     /// Requests the first tokens. `fields` are those of the grant.
     pub(super) async fn first_tokens(
         &self,
-        found: &Found,
+        found: &DiscoveryResult,
         client: &ClientIdentity,
         fields: &[(&str, &str)],
         requested: &[String],

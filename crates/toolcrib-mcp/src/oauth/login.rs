@@ -12,7 +12,7 @@ use super::{
     authorization::Authority,
     challenge::Challenge,
     client::ClientIdentity,
-    discovery::{AuthorizationServer, Found, discover},
+    discovery::{AuthorizationServer, DiscoveryResult, discover},
     error::{OAuthError, plain},
     loopback::Loopback,
     record::{Record, Tokens},
@@ -86,7 +86,7 @@ impl Authority {
 
     async fn as_itself(
         &self,
-        found: &Found,
+        found: &DiscoveryResult,
         scopes: &[String],
         cancel: &CancellationToken,
     ) -> Result<Tokens, OAuthError> {
@@ -105,7 +105,7 @@ impl Authority {
     /// has demanded, that a login before was granted, and that the caller names.
     fn scopes(
         &self,
-        found: &Found,
+        found: &DiscoveryResult,
         challenge: &Challenge,
         granted: Option<&Tokens>,
         more: &[String],
@@ -169,7 +169,7 @@ impl Authority {
 /// The address that a person opens.
 fn address(
     mut endpoint: Url,
-    found: &Found,
+    found: &DiscoveryResult,
     client: &ClientIdentity,
     redirect: &str,
     scopes: &[String],

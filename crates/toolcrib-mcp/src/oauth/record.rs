@@ -16,7 +16,7 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tokens: Option<Tokens>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) client: Option<Registered>,
+    pub(super) client: Option<ClientRegistration>,
     /// The last demand of the server that the tokens did not meet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) challenge: Option<Challenge>,
@@ -43,7 +43,7 @@ pub(super) struct Tokens {
 
 /// The registration of this client at one authorization server.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Registered {
+pub(super) struct ClientRegistration {
     pub(super) issuer: String,
     pub(super) client_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use super::{
 
 /// Rules on tools of MCP servers, as written: `mcp__SERVER`, `mcp__SERVER__TOOL`.
 #[derive(Default)]
-pub(super) struct Denied<'a>(Vec<&'a str>);
+pub(super) struct DenyRules<'a>(Vec<&'a str>);
 
 const PREFIX: &str = "mcp__";
 
@@ -24,7 +24,7 @@ pub(super) enum Denial<'a> {
     Tools(Vec<Arc<str>>),
 }
 
-impl<'a> Denied<'a> {
+impl<'a> DenyRules<'a> {
     /// Reads `permissions`. An unsupported rule about MCP is recorded.
     pub(super) fn read(file: &Object<'a>) -> Self {
         let mut denied = Self::default();

@@ -9,7 +9,7 @@ use super::{
     entry::Entry,
     json::{EXAMPLE, Object, Source, Value, quoted},
     narrow::{self, FileTools, Servers},
-    registry::{self, Registered},
+    registry::{self, RegistryServer},
     toml_file,
 };
 use crate::ServerName;
@@ -173,7 +173,7 @@ impl Reader<'_> {
         let name = self.name(&Located { value: short, at: written.at.clone() })?;
         let problems = Problems::new(self.file);
         let source = server.source(&problems);
-        let mut registered = Registered { variables: self.variables, secrets: Vec::new() };
+        let mut registered = RegistryServer { variables: self.variables, secrets: Vec::new() };
         let transport = registered.transport(&server.in_source(&source));
         let transport = transport.map(|transport| match transport {
             Transport::Stdio(stdio) => stdio.working_dir(self.working_dir).into(),

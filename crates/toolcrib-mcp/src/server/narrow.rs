@@ -6,7 +6,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    denied::{Denial, Denied, off_in_projects},
+    denied::{Denial, DenyRules, off_in_projects},
     json::{Object, Value, quoted},
 };
 
@@ -219,7 +219,7 @@ pub(super) fn is_disabled(entry: &Object<'_>) -> bool {
 pub(super) struct Servers<'a> {
     only: Option<Vec<&'a str>>,
     except: Vec<&'a str>,
-    denied: Denied<'a>,
+    denied: DenyRules<'a>,
 }
 
 impl<'a> Servers<'a> {
@@ -227,7 +227,7 @@ impl<'a> Servers<'a> {
     /// `projects` for a folder. Unsupported keys that may restrict are recorded.
     pub(super) fn read(file: &Object<'a>, folder: &Path) -> Self {
         let except = off_in_projects(file, folder);
-        let mut servers = Self { only: None, except, denied: Denied::read(file) };
+        let mut servers = Self { only: None, except, denied: DenyRules::read(file) };
         // Codex configures its own tools in `tools`.
         let is_codex = file.value("mcp_servers").is_some();
         for (key, _) in file.entries() {

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// A server of the registry: the variables of its values, and the secrets among them.
-pub(super) struct Registered<'a> {
+pub(super) struct RegistryServer<'a> {
     pub(super) variables: &'a dyn Fn(&str) -> Option<String>,
     pub(super) secrets: Vec<String>,
 }
@@ -44,7 +44,7 @@ pub(super) fn short_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-impl Registered<'_> {
+impl RegistryServer<'_> {
     /// The first usable way to reach the server. The reasons against the others are recorded.
     pub(super) fn transport(&mut self, server: &Value<'_>) -> Option<Transport> {
         let object = server.object()?;

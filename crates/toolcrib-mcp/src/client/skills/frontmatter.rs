@@ -19,7 +19,7 @@ enum Node {
 }
 
 /// A list or map that is still open, with the key of the next value.
-enum Open {
+enum OpenNode {
     List(Vec<Node>),
     Map(Vec<(String, Node)>, Option<String>),
 }
@@ -56,7 +56,7 @@ pub(super) fn body<'t>(text: &'t str, listed: &Map<String, Value>) -> Result<&'t
 
 /// The first document; `None` if it is not YAML, too deep, repeats a key, or has aliases.
 fn parse(yaml: &str) -> Option<Node> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenNode> = Vec::new();
     let mut parser = Parser::new_from_str(yaml);
     while let Some(event) = parser.next_event() {
         let done = match event.ok()?.0 {
@@ -64,16 +64,16 @@ fn parse(yaml: &str) -> Option<Node> {
                 return None;
             }
             Event::SequenceStart(..) => {
-                open.push(Open::List(Vec::new()));
+                open.push(OpenNode::List(Vec::new()));
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Open::Map(Vec::new(), None));
+                open.push(OpenNode::Map(Vec::new(), None));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
-                Open::List(items) => Node::List(items),
-                Open::Map(fields, _) => Node::Map(fields),
+                OpenNode::List(items) => Node::List(items),
+                OpenNode::Map(fields, _) => Node::Map(fields),
             },
             Event::Scalar(text, ScalarStyle::Plain, ..) => Node::Plain(text.into_owned()),
             Event::Scalar(text, ..) => Node::Text(text.into_owned()),
@@ -82,8 +82,8 @@ fn parse(yaml: &str) -> Option<Node> {
         };
         match open.last_mut() {
             None => return Some(done),
-            Some(Open::List(items)) => items.push(done),
-            Some(Open::Map(fields, key)) => match (key.take(), done) {
+            Some(OpenNode::List(items)) => items.push(done),
+            Some(OpenNode::Map(fields, key)) => match (key.take(), done) {
                 (Some(key), value) => fields.push((key, value)),
                 (None, Node::Plain(text) | Node::Text(text)) => {
                     if fields.iter().any(|(known, _)| *known == text) {

@@ -62,22 +62,22 @@ impl ToolBody for LoadSkill {
             let whose = sessions.whose(cx.identity(), can);
             let session = sessions.of(&whose).map_err(not_available)?;
             session.had_call.store(true, Ordering::Release);
-            let loading = Loading { session: &session, skill, name: &name, cx: &cx };
+            let call = LoadCall { session: &session, skill, name: &name, cx: &cx };
             let conversation = Sessions::conversation(cx.identity());
             let text = match path {
                 None => {
-                    let body = loading.instructions().await?;
+                    let body = call.instructions().await?;
                     sessions.shared().loads_skill(&conversation, &name.as_str().into());
                     // Its tools may be offered now.
                     session.tick();
-                    loading.with_files(body)
+                    call.with_files(body)
                 }
                 Some(path) => {
                     // A file of a skill is used only if its instructions may be.
                     if !sessions.shared().loaded_skills(&conversation).contains(name.as_str()) {
-                        loading.instructions().await?;
+                        call.instructions().await?;
                     }
-                    loading.file(&path).await?
+                    call.file(&path).await?
                 }
             };
             Ok(ToolOutput::text(text))
@@ -90,14 +90,14 @@ impl ToolBody for LoadSkill {
 }
 
 /// One call.
-struct Loading<'a> {
+struct LoadCall<'a> {
     session: &'a Arc<Supervisor>,
     skill: &'a RemoteSkill,
     name: &'a str,
     cx: &'a ToolContext,
 }
 
-impl Loading<'_> {
+impl LoadCall<'_> {
     /// The text of `SKILL.md` below the frontmatter, which must be the listed one.
     async fn instructions(&self) -> Result<String, ToolError> {
         let uri = self.skill.uri().unwrap_or_default();

@@ -30,7 +30,7 @@ use super::{
     },
     failure::HttpFailure,
     names::{MarkedArguments, encoded},
-    response::{Head, JSON, Refused, head, not_of_the_protocol, read},
+    response::{ErrorResponse, Head, JSON, head, not_of_the_protocol, read},
 };
 use crate::oauth::{Access, Challenge};
 
@@ -151,7 +151,7 @@ impl Client {
             // Boxed: large, and not needed for JSON responses.
             Head::Events(answer) => Box::pin(self.follow(answer, exchange)).await,
             Head::Refusal(answer) => {
-                let refused = Refused::read(answer, intake).await;
+                let refused = ErrorResponse::read(answer, intake).await;
                 let refusal =
                     refused.refusal.or_else(|| of_an_older_era(&refused.failure, exchange));
                 match refusal {
@@ -170,7 +170,9 @@ impl Client {
     async fn post_message(&self, message: Vec<u8>) -> Result<(), HttpFailure> {
         let request = self.after_handshake(Method::POST);
         match head(self.exchange(message, request, None).await?) {
-            Head::Refusal(answer) => Err(Refused::read(answer, &self.wiring.intake).await.failure),
+            Head::Refusal(answer) => {
+                Err(ErrorResponse::read(answer, &self.wiring.intake).await.failure)
+            }
             _ => Ok(()),
         }
     }

@@ -31,7 +31,7 @@ const RESUME_AFTER: Backoff =
 
 /// The position in a stream.
 #[derive(Default)]
-pub(super) struct Last {
+pub(super) struct StreamPosition {
     /// The id of the last event with one, to resume the stream after it.
     pub(super) event: Option<String>,
     retry: Option<Duration>,
@@ -39,7 +39,7 @@ pub(super) struct Last {
     pub(super) resumes: u32,
 }
 
-impl Last {
+impl StreamPosition {
     fn note(&mut self, event: &mut SseEvent) {
         if let Some(id) = event.id.take() {
             self.event = Some(id);
@@ -62,7 +62,7 @@ pub(super) async fn read_events(
     mut body: impl Stream<Item = Result<Bytes, HttpError>> + Unpin,
     client: &Arc<Client>,
     of: Option<i64>,
-    last: &mut Last,
+    last: &mut StreamPosition,
 ) {
     let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
     let carrier = of.map_or(Carrier::Connection, Carrier::Stream);
@@ -124,9 +124,9 @@ mod tests {
         Caller, Redaction, ServerNotice, Signals, intake::Intake, transport::Wiring,
     };
 
-    struct Unheard;
+    struct NoopSignals;
 
-    impl Signals for Unheard {
+    impl Signals for NoopSignals {
         fn tools_changed(&self) {}
 
         fn notice(&self, _: ServerNotice) {}
@@ -141,13 +141,13 @@ mod tests {
     }
 
     /// Reads a body of these pieces to its end.
-    async fn read<'a>(pieces: impl Iterator<Item = &'a str>) -> Last {
+    async fn read<'a>(pieces: impl Iterator<Item = &'a str>) -> StreamPosition {
         let pieces = pieces.map(|piece| Ok(Bytes::copy_from_slice(piece.as_bytes())));
-        let intake = Arc::new(Intake::new(Arc::new(Unheard), "test"));
+        let intake = Arc::new(Intake::new(Arc::new(NoopSignals), "test"));
         let wiring = Wiring { intake, ending: Arc::default() };
         let http = HttpClient::builder().build();
         let client = Client::new(http, "http://localhost/".into(), HeaderMap::new(), None, wiring);
-        let mut last = Last::default();
+        let mut last = StreamPosition::default();
         read_events(stream::iter(pieces), &Arc::new(client), None, &mut last).await;
         last
     }

@@ -19,7 +19,7 @@ use self::client::Client;
 pub(crate) use self::names::MarkedArguments;
 use super::{
     ConnectError, Connector,
-    transport::{Dial, Dialed, Whose, Wiring},
+    transport::{CallerContext, Dial, RawConnection, Wiring},
 };
 use crate::{
     oauth::{Authority, OAuth},
@@ -133,21 +133,21 @@ impl Dial for Server {
     fn dial(
         &self,
         wiring: Wiring,
-        whose: Whose<'_>,
-    ) -> BoxFuture<'static, Result<Dialed, ConnectError>> {
-        let (http, of_caller) = (self.client.clone(), self.of_caller(whose.access));
+        caller: CallerContext<'_>,
+    ) -> BoxFuture<'static, Result<RawConnection, ConnectError>> {
+        let (http, of_caller) = (self.client.clone(), self.of_caller(caller.access));
         // A login is one at the declared URL, and a caller's own header needs none.
         let login = |headers: &HeaderMap| {
             let authority = self.authority.as_ref()?;
-            let is_own = whose.access.url.is_some() || headers.contains_key(header::AUTHORIZATION);
-            (!is_own).then(|| authority.access(whose.owner))
+            let is_own = caller.access.url.is_some() || headers.contains_key(header::AUTHORIZATION);
+            (!is_own).then(|| authority.access(caller.owner))
         };
         let dialed = of_caller.map(|(url, headers)| {
             let login = login(&headers);
             let client = Client::new(http, url.as_str().into(), headers, login, wiring);
             let transport = Arc::new(client);
             let serving = Box::pin(Arc::clone(&transport).serve());
-            Dialed { transport, serving }
+            RawConnection { transport, serving }
         });
         Box::pin(async move {
             dialed.map_err(|error| ConnectError {

@@ -42,13 +42,13 @@ pub(super) fn head(answer: HttpStream) -> Head {
 }
 
 /// An error response.
-pub(super) struct Refused {
+pub(super) struct ErrorResponse {
     pub(super) failure: HttpFailure,
     /// The protocol error in it.
     pub(super) refusal: Option<Refusal>,
 }
 
-impl Refused {
+impl ErrorResponse {
     pub(super) async fn read(answer: HttpStream, intake: &Intake) -> Self {
         let status = answer.status();
         let is_json = is_of(&answer, &JSON);

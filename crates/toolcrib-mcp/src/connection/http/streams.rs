@@ -10,9 +10,9 @@ use toolcrib_core::CancellationToken;
 use super::{
     super::exchange::Exchange,
     client::{Client, SESSION_ID},
-    events::{Last, read_events},
+    events::{StreamPosition, read_events},
     failure::HttpFailure,
-    response::{EVENTS, MAX_ERROR_BYTES, Refused, is_of_events, not_of_the_protocol},
+    response::{EVENTS, ErrorResponse, MAX_ERROR_BYTES, is_of_events, not_of_the_protocol},
 };
 
 /// The timeout of ending a session.
@@ -42,7 +42,7 @@ impl Client {
         if !self.after_handshake.wait().await.contains_key(SESSION_ID) {
             return;
         }
-        let mut last = Last::default();
+        let mut last = StreamPosition::default();
         let mut answer = match self.stream(None).await {
             Ok(answer) => Some(answer),
             Err(failure) if failure.may_pass() => None,
@@ -75,7 +75,7 @@ impl Client {
         mut answer: HttpStream,
         exchange: &Exchange,
     ) -> Result<(), HttpFailure> {
-        let mut last = Last::default();
+        let mut last = StreamPosition::default();
         loop {
             read_events(answer, self, Some(exchange.id), &mut last).await;
             if exchange.is_settled() {
@@ -96,7 +96,7 @@ impl Client {
 
     /// A stream after its last event; `None` if the server cannot be reached now. An error is final:
     /// a retry would get the same.
-    async fn resumed(&self, last: &Last) -> Result<Option<HttpStream>, HttpFailure> {
+    async fn resumed(&self, last: &StreamPosition) -> Result<Option<HttpStream>, HttpFailure> {
         match self.stream(last.event.as_deref()).await {
             Ok(answer) => Ok(Some(answer)),
             Err(HttpFailure::Status { status: 404, .. }) if self.session.get().is_some() => {
@@ -121,7 +121,7 @@ impl Client {
         let intake = &self.wiring.intake;
         let answer = self.open(request).await?;
         if !answer.status().is_success() {
-            Err(Refused::read(answer, intake).await.failure)
+            Err(ErrorResponse::read(answer, intake).await.failure)
         } else if is_of_events(&answer) {
             Ok(answer)
         } else {
