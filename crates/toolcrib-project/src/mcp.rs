@@ -104,7 +104,7 @@ impl Remote for McpServer {
     fn provider(&self) -> Arc<dyn ToolProvider> {
         match &self.client {
             Ok(client) => Arc::new(client.clone()),
-            Err(reason) => Arc::new(Unusable {
+            Err(reason) => Arc::new(UnusableProvider {
                 id: format!("mcp:{}", self.name),
                 covers: Some(self.name.pattern()),
                 message: format!("MCP server `{}` cannot be used: {reason}", self.name),
@@ -129,13 +129,13 @@ impl fmt::Debug for McpServer {
 
 /// A source that is never queried: it fails like an unreachable one, so that its declared failure
 /// handling applies, under the names that its tools would have.
-pub(crate) struct Unusable {
+pub(crate) struct UnusableProvider {
     pub(crate) id: String,
     pub(crate) covers: Option<String>,
     pub(crate) message: String,
 }
 
-impl ToolProvider for Unusable {
+impl ToolProvider for UnusableProvider {
     fn id(&self) -> &str {
         &self.id
     }

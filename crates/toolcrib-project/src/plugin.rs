@@ -7,7 +7,7 @@ use toolcrib_engine::{Plugin, PluginRegistrar};
 
 use crate::{
     mcp::McpServer,
-    resolve::{DeclaredHub, WithAlternatives, sources},
+    resolve::{DeclaredHub, EngineSource, sources},
     skills::WatchedSkills,
 };
 
@@ -35,7 +35,7 @@ impl Plugin for FolderPlugin {
         }
         let (of_servers, of_hubs) = (sources(&self.mcp.iter()), sources(&self.hubs.iter()));
         for source in of_servers.into_iter().chain(of_hubs) {
-            let WithAlternatives { provider, alternatives, on_failure } = source;
+            let EngineSource { provider, alternatives, on_failure } = source;
             registrar.provider_with_alternatives(provider, alternatives, on_failure);
         }
         if let Some(skills) = &self.skills {

@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 
-use crate::{text_file::FileError, trust::Reads};
+use crate::{text_file::FileError, trust::ReadFiles};
 
 /// The real path of the folder of a project, or of a plugin in it.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct Root {
     /// The prefix of a plugin's files in problems: `plugins/crm/`.
     before: Arc<str>,
     /// The files of the project read so far, including its plugins'.
-    reads: Reads,
+    reads: ReadFiles,
 }
 
 /// A file that need not be in the project.
@@ -35,7 +35,7 @@ impl Root {
     /// # Errors
     /// When the folder does not exist.
     pub(crate) fn new(dir: &Path) -> io::Result<Self> {
-        Ok(Self { path: dir.canonicalize()?, before: Arc::default(), reads: Reads::default() })
+        Ok(Self { path: dir.canonicalize()?, before: Arc::default(), reads: ReadFiles::default() })
     }
 
     /// The root of a plugin whose folder is inside this one: its paths cannot lead out of that
@@ -46,7 +46,7 @@ impl Root {
         Ok(Self { path, before, reads: self.reads.clone() })
     }
 
-    pub(crate) fn reads(&self) -> &Reads {
+    pub(crate) fn reads(&self) -> &ReadFiles {
         &self.reads
     }
 

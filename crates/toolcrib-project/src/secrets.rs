@@ -34,7 +34,7 @@ impl fmt::Display for SecretSource {
 
 /// Why a source contains no usable secret. Each message ends a sentence about the source.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoSecret {
+pub(crate) enum SecretSourceError {
     #[error("is not set")]
     NotSet,
     #[error("is not set; run `toolcrib secret set {0}`")]
@@ -52,9 +52,9 @@ pub(crate) enum NoSecret {
 /// Why a secret is not available, for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{from} {problem}")]
-struct Unreadable {
+struct SecretReadError {
     from: SecretSource,
-    problem: NoSecret,
+    problem: SecretSourceError,
 }
 
 impl ProjectSecrets {
@@ -83,7 +83,7 @@ impl ProjectSecrets {
             return Err(SecretError::Unknown { name: name.into() }.to_string());
         };
         value(from).map(drop).map_err(|problem| {
-            let unreadable = Unreadable { from: from.clone(), problem };
+            let unreadable = SecretReadError { from: from.clone(), problem };
             format!("the secret `{name}` is not available: {unreadable}")
         })
     }
@@ -94,7 +94,7 @@ impl ProjectSecrets {
         };
         value(from).map(Secret::new).map_err(|problem| SecretError::Unreadable {
             name: Arc::clone(name),
-            source: Box::new(Unreadable { from: from.clone(), problem }),
+            source: Box::new(SecretReadError { from: from.clone(), problem }),
         })
     }
 }
@@ -109,24 +109,24 @@ impl Secrets for ProjectSecrets {
 }
 
 /// Whether a source contains a usable secret now.
-pub(crate) fn check(from: &SecretSource) -> Result<(), NoSecret> {
+pub(crate) fn check(from: &SecretSource) -> Result<(), SecretSourceError> {
     value(from).map(drop)
 }
 
-fn value(from: &SecretSource) -> Result<String, NoSecret> {
+fn value(from: &SecretSource) -> Result<String, SecretSourceError> {
     let value = match from {
         SecretSource::Env(variable) => match std::env::var(&**variable) {
             Ok(value) => value,
-            Err(VarError::NotPresent) => return Err(NoSecret::NotSet),
-            Err(VarError::NotUnicode(_)) => return Err(NoSecret::NotText),
+            Err(VarError::NotPresent) => return Err(SecretSourceError::NotSet),
+            Err(VarError::NotUnicode(_)) => return Err(SecretSourceError::NotText),
         },
         SecretSource::Vault(entry) => {
             let found = Vault::of_user()?.get(entry)?;
-            found.ok_or_else(|| NoSecret::NotInVault(Arc::clone(entry)))?
+            found.ok_or_else(|| SecretSourceError::NotInVault(Arc::clone(entry)))?
         }
     };
     if value.is_empty() {
-        return Err(NoSecret::Empty);
+        return Err(SecretSourceError::Empty);
     }
     // Checks only whether it could be redacted.
     Redactor::default().learn(&value)?;

@@ -88,7 +88,7 @@ pub(crate) struct ProjectFile {
     pub(crate) models: Vec<ModelSection>,
     /// The imported `mcpServers` files.
     pub(crate) mcp_files: Vec<Located<Arc<str>>>,
-    pub(crate) declared: Declared,
+    pub(crate) declared: ToolDeclarations,
     pub(crate) plugins: Vec<PluginSection>,
     pub(crate) serve: ServeSection,
     pub(crate) policy: PolicySection,
@@ -101,13 +101,13 @@ pub(crate) struct ProjectFile {
 
 /// The declarations about tools, of a project or of a plugin.
 #[derive(Debug, Default)]
-pub(crate) struct Declared {
+pub(crate) struct ToolDeclarations {
     pub(crate) mcp: Vec<McpSection>,
     pub(crate) hubs: Vec<HubSection>,
     pub(crate) tools: Vec<ToolSection>,
 }
 
-impl Declared {
+impl ToolDeclarations {
     fn read(file: &Table<'_>) -> Self {
         Self {
             mcp: McpSection::read_all(file),
@@ -137,7 +137,7 @@ impl ProjectFile {
             files: FilesSection::read_all(file),
             models: ModelSection::read_all(file),
             mcp_files: file.texts("mcp_files"),
-            declared: Declared::read(file),
+            declared: ToolDeclarations::read(file),
             plugins: PluginSection::read_all(file),
             serve: file.table("serve", ServeSection::read).unwrap_or_default(),
             policy: PolicySection::read(file),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolcrib_config::{Diagnostic, Document, Located, Problems, Table, Value};
 use toolcrib_core::ToolName;
 
-use super::Declared;
+use super::ToolDeclarations;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
@@ -49,7 +49,7 @@ pub(crate) struct PluginSection {
 #[derive(Debug)]
 pub(crate) struct PluginFile {
     pub(crate) skill_folder: Option<Located<Arc<str>>>,
-    pub(crate) declared: Declared,
+    pub(crate) declared: ToolDeclarations,
 }
 
 impl PluginSection {
@@ -98,7 +98,7 @@ impl PluginFile {
             file.explain("mcp_files", "declare each server here: write `[mcp.NAME]`");
             Self {
                 skill_folder: file.table("skills", skill_folder).flatten(),
-                declared: Declared::read(file),
+                declared: ToolDeclarations::read(file),
             }
         })
     }

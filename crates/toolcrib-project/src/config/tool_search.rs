@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 use toolcrib_config::{Located, Table};
 use toolcrib_engine::{Deferral, Reveal};
 
-use super::Declared;
+use super::ToolDeclarations;
 
 /// More tools than a catalog may have.
 const TOOLS: RangeInclusive<usize> = 0..=1_000_000;
@@ -39,7 +39,10 @@ impl ToolSearchSection {
     }
 
     /// The deferral of the section, and of the servers and hubs of each part.
-    pub(crate) fn deferral<'a>(&self, parts: impl IntoIterator<Item = &'a Declared>) -> Deferral {
+    pub(crate) fn deferral<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a ToolDeclarations>,
+    ) -> Deferral {
         let mut deferral = match self.defer_above {
             Some(tools) => Deferral::new().above(tools),
             None => Deferral::new(),

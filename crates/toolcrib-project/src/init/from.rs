@@ -11,7 +11,7 @@ use toolcrib_tools::openapi::{MAX_DOCUMENT, OpenApi, SERVER_PLACEHOLDER};
 
 use super::{
     InitError, SERVERS_FILE, check_dir,
-    servers::{Imported, imported},
+    servers::{ImportedServers, imported},
     write_all,
 };
 use crate::{PROJECT_FILE, resolve::private_addresses, text_file::read_text};
@@ -172,7 +172,7 @@ fn of_database(name: &str, shown: &str, path: &str) -> String {
     )
 }
 
-fn of_servers(shown: &str, servers: &Imported) -> String {
+fn of_servers(shown: &str, servers: &ImportedServers) -> String {
     let head = head(
         shown,
         &format!("mcp_files = [\"{SERVERS_FILE}\"]\n"),

@@ -14,7 +14,7 @@ use toolcrib_mcp::server::{
 const VARIABLE: char = '\u{e000}';
 
 /// The servers of a file.
-pub(super) struct Imported {
+pub(super) struct ImportedServers {
     /// A file of `mcpServers` with the usable ones.
     pub(super) text: String,
     /// Their names.
@@ -28,7 +28,7 @@ pub(super) struct Imported {
 
 /// Reads the servers of a file. `None` if it has none. Their programs run where the client would start
 /// them: a project is another folder.
-pub(super) fn imported(source: &Path, text: &str) -> Option<Imported> {
+pub(super) fn imported(source: &Path, text: &str) -> Option<ImportedServers> {
     let folder = client_folder(source);
     let shown = source.file_name().unwrap_or_default().to_string_lossy();
     let read = |text: &str, variables: &dyn Fn(&str) -> Option<String>| {
@@ -57,7 +57,7 @@ pub(super) fn imported(source: &Path, text: &str) -> Option<Imported> {
     }
     let names = entries.keys().cloned().collect();
     let text = format!("{:#}\n", json!({ "mcpServers": entries }));
-    Some(Imported { text: text.replace(VARIABLE, "${"), names, left_out, secrets })
+    Some(ImportedServers { text: text.replace(VARIABLE, "${"), names, left_out, secrets })
 }
 
 /// The folders in which clients keep their files.

@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const VERSION: u32 = 1;
 
 /// The digests of `toolcrib.lock`.
-pub(super) type Shared = BTreeMap<PinName, Digest>;
+pub(super) type SharedPins = BTreeMap<PinName, Digest>;
 
 /// The pins cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -61,9 +61,9 @@ pub enum LockError {
 }
 
 /// The content of both files.
-pub(super) struct Loaded {
+pub(super) struct LoadedPins {
     pub(super) own: Pins,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedPins,
     pub(super) stamp: Stamp,
 }
 
@@ -84,11 +84,11 @@ pub(super) struct Files {
 struct SharedFile {
     version: u32,
     #[serde(default)]
-    pins: BTreeMap<Arc<str>, OfSource>,
+    pins: BTreeMap<Arc<str>, SourcePins>,
 }
 
 /// Kind, name, digest.
-type OfSource = BTreeMap<String, BTreeMap<Arc<str>, Digest>>;
+type SourcePins = BTreeMap<String, BTreeMap<Arc<str>, Digest>>;
 
 /// The user's record.
 #[derive(Serialize, Deserialize)]
@@ -139,7 +139,7 @@ impl Files {
     }
 
     /// Reads both files; a missing one is empty.
-    pub(super) fn load(&self) -> Result<Loaded, LockError> {
+    pub(super) fn load(&self) -> Result<LoadedPins, LockError> {
         // Before the files: a change in between is read again later.
         let stamp = self.stamp();
         let own = match self.own() {
@@ -148,13 +148,13 @@ impl Files {
         };
         let shared = match self.shared() {
             Some(path) => read_shared(path)?,
-            None => Shared::new(),
+            None => SharedPins::new(),
         };
-        Ok(Loaded { own, shared, stamp })
+        Ok(LoadedPins { own, shared, stamp })
     }
 
     /// Adds pins to both files. Existing ones are replaced only if `replace`.
-    pub(super) fn save(&self, pins: &Pins, replace: bool) -> Result<Loaded, LockError> {
+    pub(super) fn save(&self, pins: &Pins, replace: bool) -> Result<LoadedPins, LockError> {
         let (Some(folder), Some(path)) = (&self.folder, self.own()) else {
             return Err(LockError::NoHome);
         };
@@ -216,8 +216,8 @@ impl OwnPin {
     }
 }
 
-fn read_shared(path: &Path) -> Result<Shared, LockError> {
-    let Some(text) = read(path, false)? else { return Ok(Shared::new()) };
+fn read_shared(path: &Path) -> Result<SharedPins, LockError> {
+    let Some(text) = read(path, false)? else { return Ok(SharedPins::new()) };
     let invalid = |problem: String| LockError::Invalid { path: path.to_owned(), problem };
     let file: SharedFile =
         serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
@@ -225,7 +225,7 @@ fn read_shared(path: &Path) -> Result<Shared, LockError> {
         let problem = format!("it has version {}, and this Toolcrib reads {VERSION}", file.version);
         return Err(invalid(problem));
     }
-    let mut shared = Shared::new();
+    let mut shared = SharedPins::new();
     for (source, kinds) in file.pins {
         for (word, names) in kinds {
             let Some(kind) = kind(&word) else {
@@ -240,7 +240,7 @@ fn read_shared(path: &Path) -> Result<Shared, LockError> {
 }
 
 /// One line for each definition, so that version control merges and shows them separately.
-fn shared_text(shared: &Shared) -> serde_json::Result<String> {
+fn shared_text(shared: &SharedPins) -> serde_json::Result<String> {
     let mut file = SharedFile { version: VERSION, pins: BTreeMap::new() };
     for (PinName { source, kind, name }, digest) in shared {
         let kinds = file.pins.entry(Arc::clone(source)).or_default();

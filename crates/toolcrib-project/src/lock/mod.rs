@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
 
-use self::files::{Files, Shared};
+use self::files::{Files, SharedPins};
 pub use self::files::{LOCK_FILE, LockError};
 use crate::project::{LoadOptions, Mode};
 
@@ -126,7 +126,7 @@ struct State {
     /// The user's pins.
     own: Pins,
     /// The digests of the project's file.
-    shared: Shared,
+    shared: SharedPins,
     /// The state of the files at the last read.
     stamp: files::Stamp,
     is_read: bool,
@@ -276,8 +276,8 @@ impl Lock {
 }
 
 impl State {
-    fn take(&mut self, loaded: files::Loaded) {
-        let files::Loaded { own, shared, stamp } = loaded;
+    fn take(&mut self, loaded: files::LoadedPins) {
+        let files::LoadedPins { own, shared, stamp } = loaded;
         (self.own, self.shared, self.stamp, self.is_read) = (own, shared, stamp, true);
     }
 

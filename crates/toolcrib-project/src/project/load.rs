@@ -24,8 +24,8 @@ use crate::{
     private,
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
-        ModelSources, NamedModel, Names, Own, Part, PersonalitySources, Prices, Reliability,
-        SandboxDefaults, build_artifacts, build_hooks, build_models, build_policy,
+        ModelSources, NamedModel, Names, Part, PersonalitySources, Prices, ProjectStorage,
+        Reliability, SandboxDefaults, build_artifacts, build_hooks, build_models, build_policy,
         build_reliability, build_secrets, build_serving, build_skills, build_tokens, build_tools,
         check_alternatives, check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets,
         read_documents, read_schemas, refuse_unknown_costs, report_captured_names,
@@ -40,7 +40,7 @@ use crate::{
     state::StateFolder,
     system::system_text,
     text_file::{FileError, MAX_TEXT},
-    trust::{Consent, Held, held},
+    trust::{Consent, TrustDecision, held},
 };
 
 /// How a project is loaded.
@@ -219,7 +219,7 @@ impl Project {
             prices: &prices,
             problems: &problems,
         };
-        let Chosen { model, vendor_alone, fallback_models, reliability } =
+        let ChosenModels { model, vendor_alone, fallback_models, reliability } =
             choose_models(&file, &sources, options, &problems)?;
         let own_models = options.model.is_none().then_some(&sources);
         let personalities =
@@ -233,7 +233,7 @@ impl Project {
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
         let runs = matches!(mode, Mode::Run { .. });
         let held = if problems.has_errors() {
-            Held::default()
+            TrustDecision::default()
         } else {
             held(&file, &parts, &mcp_files, (&databases, &folders), root, &state, options)?
         };
@@ -246,7 +246,7 @@ impl Project {
         let writes_files = folders.has_writable();
         let folders = folders.open(mode, &held, (root, &parts, &state), &problems);
         let sessions = Sessions::new(&file.sessions, &state);
-        let own = Own::open(mode, &parts, &state, OwnStore::new(&sessions), &problems);
+        let own = ProjectStorage::open(mode, &parts, &state, OwnStore::new(&sessions), &problems);
         let hooks = match parts.first() {
             Some(own) => build_hooks(&file.hooks, own, &names, held.reason.as_ref(), &problems),
             None => Vec::new(),
@@ -429,7 +429,7 @@ fn remote_sources(
 }
 
 /// The models, and the rules for their failures.
-struct Chosen {
+struct ChosenModels {
     model: Option<Arc<dyn Model>>,
     vendor_alone: Option<Vendor>,
     fallback_models: Vec<Arc<dyn Model>>,
@@ -442,7 +442,7 @@ fn choose_models(
     sources: &ModelSources<'_>,
     options: &LoadOptions,
     problems: &Problems,
-) -> Result<Chosen, LoadError> {
+) -> Result<ChosenModels, LoadError> {
     let model = match (&options.model, &file.agent.model) {
         (Some(name), _) => sources.load_chosen(name, options.base_url.as_deref())?,
         (None, Some(name)) => sources.load(name),
@@ -464,7 +464,7 @@ fn choose_models(
     let reliability = build_reliability(&file.reliability, &named, sources.names, problems);
     let others = named.into_iter().skip(usize::from(file.agent.model.is_some()));
     let fallback_models = others.filter_map(|named| named.model).collect();
-    Ok(Chosen { model, vendor_alone, fallback_models, reliability })
+    Ok(ChosenModels { model, vendor_alone, fallback_models, reliability })
 }
 
 /// The skills at load time, and the folders to search for them later.

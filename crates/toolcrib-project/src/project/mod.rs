@@ -30,8 +30,7 @@ use crate::{
     own_store::OwnStore,
     plugin::FolderPlugin,
     resolve::{
-        DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability, WithAlternatives,
-        sources,
+        DeclaredHub, DeclaredModel, DeclaredPersonality, EngineSource, Prices, Reliability, sources,
     },
     secrets::ProjectSecrets,
     serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
@@ -39,7 +38,7 @@ use crate::{
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, WatchedSkills},
     state::StateFolder,
-    trust::Held,
+    trust::TrustDecision,
 };
 
 /// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
@@ -82,7 +81,7 @@ pub struct Project {
     approvals: ProjectApprovals,
     lock: Lock,
     keeps_artifacts: bool,
-    held: Held,
+    held: TrustDecision,
     plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
     serving: ServeSettings,
@@ -394,7 +393,7 @@ impl Project {
         let of_servers = sources(&self.mcp.iter().filter(|server| server.plugin().is_none()));
         let of_hubs = sources(&self.hubs.iter().filter(|hub| hub.plugin().is_none()));
         let engine = of_servers.into_iter().chain(of_hubs).fold(engine, |engine, source| {
-            let WithAlternatives { provider, alternatives, on_failure } = source;
+            let EngineSource { provider, alternatives, on_failure } = source;
             engine.provider_with_alternatives(provider, alternatives, on_failure)
         });
         self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)

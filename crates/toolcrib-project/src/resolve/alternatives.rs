@@ -24,7 +24,7 @@ pub(crate) trait Remote {
 }
 
 /// One source of an engine.
-pub(crate) struct WithAlternatives {
+pub(crate) struct EngineSource {
     pub(crate) provider: Arc<dyn ToolProvider>,
     pub(crate) alternatives: Vec<Arc<dyn ToolProvider>>,
     /// The effect of a failure of all.
@@ -35,13 +35,13 @@ pub(crate) struct WithAlternatives {
 /// source.
 pub(crate) fn sources<'a, R: Remote + 'a>(
     of_part: &(impl Iterator<Item = &'a R> + Clone),
-) -> Vec<WithAlternatives> {
+) -> Vec<EngineSource> {
     let is_alternative = |one: &&R| {
         of_part.clone().any(|other| other.alternatives().iter().any(|name| **name == *one.name()))
     };
     let named = |name: &Arc<str>| of_part.clone().find(|one| *one.name() == **name);
     let own = of_part.clone().filter(|one| !is_alternative(one));
-    own.map(|one| WithAlternatives {
+    own.map(|one| EngineSource {
         provider: one.provider(),
         alternatives: one.alternatives().iter().filter_map(named).map(Remote::provider).collect(),
         on_failure: one.on_failure(),
@@ -52,13 +52,13 @@ pub(crate) fn sources<'a, R: Remote + 'a>(
 /// The alternatives that a project declares, each with the source that it replaces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Alternatives {
-    pub(super) servers: Vec<(Named, Named)>,
-    pub(super) hubs: Vec<(Named, Named)>,
+    pub(super) servers: Vec<(SourceName, SourceName)>,
+    pub(super) hubs: Vec<(SourceName, SourceName)>,
 }
 
 /// A source, by the ways in which other sections name it.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(super) struct SourceName {
     name: Arc<str>,
     /// The prefix of its tools' names; empty for an unknown hub.
     prefix: Arc<str>,
@@ -87,8 +87,8 @@ impl Alternatives {
 fn pairs(
     sections: Vec<Section<'_>>,
     prefix: impl Fn(&Arc<str>) -> Arc<str>,
-) -> Vec<(Named, Named)> {
-    let named = |name: &Arc<str>| Named { name: Arc::clone(name), prefix: prefix(name) };
+) -> Vec<(SourceName, SourceName)> {
+    let named = |name: &Arc<str>| SourceName { name: Arc::clone(name), prefix: prefix(name) };
     let pairs = sections.into_iter().flat_map(|(name, alternatives)| {
         alternatives.iter().map(|one| (named(name), named(&one.value)))
     });
@@ -179,12 +179,12 @@ fn check(kind: &str, sections: &[Section<'_>], declared: &[Arc<str>], problems: 
 const NAME_ALL: &str = "name all alternatives, in order, at the source that they replace";
 
 /// Whether a name or pattern matches a source, or several.
-pub(super) fn is_of_source(pattern: &str, source: &Named) -> bool {
+pub(super) fn is_of_source(pattern: &str, source: &SourceName) -> bool {
     Glob::new(pattern).matches(&source.name)
 }
 
 /// Whether a name or pattern may match tools of a source.
-pub(super) fn is_of_tools(pattern: &str, source: &Named) -> bool {
+pub(super) fn is_of_tools(pattern: &str, source: &SourceName) -> bool {
     may_begin(pattern, &source.prefix)
 }
 
@@ -192,8 +192,8 @@ pub(super) fn is_of_tools(pattern: &str, source: &Named) -> bool {
 /// tools that come from them.
 pub(super) fn warn_of_unnamed<'a>(
     named: &[Located<Arc<str>>],
-    alternatives: impl IntoIterator<Item = &'a (Named, Named)>,
-    means: impl Fn(&str, &Named) -> bool,
+    alternatives: impl IntoIterator<Item = &'a (SourceName, SourceName)>,
+    means: impl Fn(&str, &SourceName) -> bool,
     problems: &Problems,
 ) {
     let meaning = |source| named.iter().find(|pattern| means(&pattern.value, source));

@@ -33,7 +33,7 @@ pub(crate) fn build_artifacts(section: &ArtifactsSection, state: &StateFolder) -
         (Arc::new(store), limits)
     } else {
         let files = FileStore::new(state.path().join(FOLDER)).keep_for(keep_for);
-        (Arc::new(InState { state: state.clone(), files }), default)
+        (Arc::new(LazyFileStore { state: state.clone(), files }), default)
     };
     let limits = ArtifactLimits {
         turn_bytes: section.max_turn_bytes.unwrap_or(default.turn_bytes),
@@ -44,12 +44,12 @@ pub(crate) fn build_artifacts(section: &ArtifactsSection, state: &StateFolder) -
 }
 
 /// A store in the state folder, created when the first artifact is stored.
-struct InState {
+struct LazyFileStore {
     state: StateFolder,
     files: FileStore,
 }
 
-impl ArtifactStore for InState {
+impl ArtifactStore for LazyFileStore {
     fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         let made = self.state.make().and_then(|()| self.state.folder(FOLDER));
         made.map_err(|source| ArtifactStoreError::Io { doing: "written", source })?;

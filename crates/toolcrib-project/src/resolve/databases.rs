@@ -22,19 +22,19 @@ use crate::{
     secrets::ProjectSecrets,
     state::StateFolder,
     text_file::MAX_SEED,
-    trust::Held,
+    trust::TrustDecision,
 };
 
 /// The declared databases, in the order of the project file.
 #[derive(Debug)]
 pub(crate) struct Databases {
-    declared: Vec<Declared>,
+    declared: Vec<DeclaredDatabase>,
     /// The first database error that is not an error of the project's files.
     failure: Option<DatabaseError>,
 }
 
 #[derive(Debug)]
-struct Declared {
+struct DeclaredDatabase {
     name: Arc<str>,
     /// `None` if it cannot be used, which is recorded.
     database: Option<SqlDatabase>,
@@ -136,7 +136,7 @@ impl DatabaseSpecs {
     pub(crate) fn open(
         &self,
         mode: Mode,
-        held: &Held,
+        held: &TrustDecision,
         secrets: &ProjectSecrets,
         cancel: &CancellationToken,
         problems: &Problems,
@@ -174,7 +174,7 @@ impl DatabaseSpecs {
             };
             let database = opened
                 .and_then(|opened| opened.map_err(|e| databases.record(e, entry, problems)).ok());
-            databases.declared.push(Declared { name: Arc::clone(&entry.name), database });
+            databases.declared.push(DeclaredDatabase { name: Arc::clone(&entry.name), database });
         }
         databases
     }
@@ -200,7 +200,7 @@ impl ServerSpec {
     /// The server, connected to once; if it must not be, its statements are not checked.
     fn open(
         &self,
-        held: &Held,
+        held: &TrustDecision,
         secrets: &ProjectSecrets,
         at: &Spot,
         problems: &Problems,

@@ -15,7 +15,7 @@ use crate::{
     config::{FilesSection, Kind},
     root::{FoundFile, Root},
     state::StateFolder,
-    trust::Held,
+    trust::TrustDecision,
 };
 
 /// The folder in the state folder that receives removed files, one subfolder for each declared
@@ -40,10 +40,10 @@ pub(crate) struct Entry {
 
 /// The declared folders, in the order of the project file.
 #[derive(Debug)]
-pub(crate) struct Folders(Vec<Declared>);
+pub(crate) struct Folders(Vec<DeclaredFolder>);
 
 #[derive(Debug)]
-struct Declared {
+struct DeclaredFolder {
     name: Arc<str>,
     /// `None` if it cannot be used, which is recorded.
     files: Option<Files>,
@@ -100,7 +100,7 @@ impl FolderSpecs {
     pub(crate) fn open(
         &self,
         mode: Mode,
-        held: &Held,
+        held: &TrustDecision,
         (root, parts, state): (&Root, &[Part], &StateFolder),
         problems: &Problems,
     ) -> Folders {
@@ -121,7 +121,7 @@ impl FolderSpecs {
             Files::open(spec).map_err(|error| entry.record(error, problems)).ok()
         };
         let declared =
-            |entry: &Entry| Declared { name: Arc::clone(&entry.name), files: open(entry) };
+            |entry: &Entry| DeclaredFolder { name: Arc::clone(&entry.name), files: open(entry) };
         Folders(self.0.iter().map(declared).collect())
     }
 }
@@ -231,10 +231,10 @@ impl Folders {
     }
 
     fn find<'a>(
-        all: &'a [Declared],
+        all: &'a [DeclaredFolder],
         name: &Located<Arc<str>>,
         problems: &Problems,
-    ) -> Option<&'a Declared> {
+    ) -> Option<&'a DeclaredFolder> {
         let found = all.iter().find(|one| one.name == name.value);
         if found.is_none() {
             let message = format!("unknown folder `{}`", name.value.escape_debug());

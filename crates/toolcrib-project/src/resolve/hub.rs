@@ -16,7 +16,7 @@ use super::{
     names::Names,
     secrets::{located, report_undeclared},
 };
-use crate::{config::HubSection, lock::Lock, mcp::Unusable, secrets::ProjectSecrets};
+use crate::{config::HubSection, lock::Lock, mcp::UnusableProvider, secrets::ProjectSecrets};
 
 /// The inputs of hubs.
 pub(crate) struct HubSources<'a> {
@@ -80,7 +80,7 @@ impl DeclaredHub {
     /// Keeps it from being asked, for a reason that ends a sentence about it. An iteration goes on
     /// without it.
     pub(crate) fn hold(&mut self, reason: &Arc<str>) {
-        let unusable = Unusable {
+        let unusable = UnusableProvider {
             id: self.provider.id().to_owned(),
             covers: self.provider.covers().map(str::to_owned),
             message: format!("hub `{}` cannot be used: {reason}", self.name),

@@ -31,7 +31,7 @@ mod skills;
 mod tools;
 
 pub(crate) use self::{
-    alternatives::{Remote, WithAlternatives, check_alternatives, sources},
+    alternatives::{EngineSource, Remote, check_alternatives, sources},
     artifacts::build_artifacts,
     databases::{DatabaseSpecs, Databases, Entry as DatabaseEntry},
     files::{Entry as FolderEntry, FolderSpecs, keep_usable_tools},
@@ -40,7 +40,7 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
-    own::Own,
+    own::ProjectStorage,
     part::Part,
     part_names::{check_plugins, report_captured_names, report_false_origins, report_taken_names},
     personality::{

@@ -24,7 +24,7 @@ use crate::{
 const SCRIPT: &str = "script:";
 
 /// A model that is not available.
-struct Unusable {
+struct ModelLoadError {
     problem: String,
     help: Option<String>,
 }
@@ -60,7 +60,7 @@ impl ModelSources<'_> {
             Ok(())
         };
         let made = self.make(&named.value, None, read, no_key).map(|made| self.priced(made));
-        made.unwrap_or_else(|Unusable { problem, help }| {
+        made.unwrap_or_else(|ModelLoadError { problem, help }| {
             self.problems.push(Diagnostic::error(&named.at, problem).help(help));
             None
         })
@@ -84,9 +84,9 @@ impl ModelSources<'_> {
                 unreadable(file, &error, help)
             })
         };
-        let no_key = |reason: &str| Err(Unusable { problem: reason.to_owned(), help: None });
+        let no_key = |reason: &str| Err(ModelLoadError { problem: reason.to_owned(), help: None });
         let made = self.make(name, base_url, read, no_key).map(|made| self.priced(made));
-        made.map_err(|Unusable { problem, help }| {
+        made.map_err(|ModelLoadError { problem, help }| {
             let problem = match help {
                 Some(help) => format!("{problem}; {help}"),
                 None => problem,
@@ -108,9 +108,9 @@ impl ModelSources<'_> {
         &self,
         name: &str,
         base_url: Option<&str>,
-        read: impl FnOnce(&str) -> Result<String, Unusable>,
-        no_key: impl FnOnce(&str) -> Result<(), Unusable>,
-    ) -> Result<Option<Arc<dyn Model>>, Unusable> {
+        read: impl FnOnce(&str) -> Result<String, ModelLoadError>,
+        no_key: impl FnOnce(&str) -> Result<(), ModelLoadError>,
+    ) -> Result<Option<Arc<dyn Model>>, ModelLoadError> {
         match (self.meaning(name)?, base_url) {
             (Meaning::Vendor(ModelName { vendor, model }), base_url) => {
                 let mut builder = VendorModel::builder(vendor, model);
@@ -121,7 +121,7 @@ impl ModelSources<'_> {
                 model.no_key().map_or(Ok(()), no_key)?;
                 Ok(Some(Arc::new(model)))
             }
-            (_, Some(_)) => Err(Unusable {
+            (_, Some(_)) => Err(ModelLoadError {
                 problem: format!("a base URL requires a vendor's model, and `{name}` is not one"),
                 help: Some("write for example openai:MODEL".to_owned()),
             }),
@@ -143,7 +143,7 @@ impl ModelSources<'_> {
         }
     }
 
-    fn meaning<'a>(&'a self, name: &'a str) -> Result<Meaning<'a>, Unusable> {
+    fn meaning<'a>(&'a self, name: &'a str) -> Result<Meaning<'a>, ModelLoadError> {
         if let Some(file) = name.strip_prefix(SCRIPT) {
             return Ok(Meaning::Script(file));
         }
@@ -155,13 +155,13 @@ impl ModelSources<'_> {
         }
         name.parse().map(Meaning::Vendor).map_err(|error| {
             if let InvalidModelNameError::NoModel { .. } = error {
-                return Unusable { problem: error.to_string(), help: None };
+                return ModelLoadError { problem: error.to_string(), help: None };
             }
             let vendors = Vendor::ALL.map(|vendor| format!("{vendor}:MODEL")).join(", ");
             let declared = self.names.models.iter().map(|name| &**name);
             let (word, _) = name.split_once(':').unwrap_or((name, ""));
             let near = suggest::nearest(word, declared.chain(Vendor::ALL.map(Vendor::as_str)));
-            Unusable {
+            ModelLoadError {
                 problem: format!("unknown model {}", suggest::quoted([name])),
                 help: Some(match near {
                     Some(near) => format!("did you mean `{near}`?"),
@@ -175,12 +175,12 @@ impl ModelSources<'_> {
     }
 }
 
-impl From<InvalidVendorModelError> for Unusable {
+impl From<InvalidVendorModelError> for ModelLoadError {
     fn from(error: InvalidVendorModelError) -> Self {
         Self { problem: error.to_string(), help: None }
     }
 }
 
-fn unreadable(file: &str, error: &FileError, help: Option<String>) -> Unusable {
-    Unusable { problem: format!("script `{file}` {error}"), help }
+fn unreadable(file: &str, error: &FileError, help: Option<String>) -> ModelLoadError {
+    ModelLoadError { problem: format!("script `{file}` {error}"), help }
 }

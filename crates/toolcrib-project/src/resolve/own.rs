@@ -16,13 +16,13 @@ const FOLDER: &str = "memory";
 const MOST_BYTES: u64 = 256 * 1024;
 
 /// The memory and the store.
-pub(crate) struct Own {
+pub(crate) struct ProjectStorage {
     /// `None` if nothing is read or written.
     memory: Option<Files>,
     pub(crate) store: OwnStore,
 }
 
-impl Own {
+impl ProjectStorage {
     /// Opens the folder of memories if a tool needs it, and the project is loaded to run calls. Problems
     /// are recorded.
     pub(crate) fn open(

@@ -7,7 +7,7 @@ use toolcrib_config::{Diagnostic, Document, Located, Problems, Spot};
 use super::grant::Grant;
 use crate::{
     PLUGIN_FILE,
-    config::{Declared, HubSection, PluginFile, PluginSection, ProjectFile, ToolSection},
+    config::{HubSection, PluginFile, PluginSection, ProjectFile, ToolDeclarations, ToolSection},
     root::Root,
     skills::SkillFolders,
     text_file::{FileError, MAX_TEXT},
@@ -18,7 +18,7 @@ pub(crate) struct Part {
     /// Its access outside its folder; `None` for the project itself, which is not restricted.
     pub(crate) grant: Option<Arc<Grant>>,
     pub(crate) root: Root,
-    pub(crate) declared: Declared,
+    pub(crate) declared: ToolDeclarations,
     pub(crate) skills: SkillFolders,
 }
 

@@ -11,7 +11,7 @@ use toolcrib_tools::Reach;
 
 use super::{
     addresses::host_of,
-    alternatives::{Named, is_of_source, is_of_tools, warn_of_unnamed},
+    alternatives::{SourceName, is_of_source, is_of_tools, warn_of_unnamed},
     located::{is_declared, values},
     model::ModelSources,
     names::Names,
@@ -106,7 +106,7 @@ impl PersonalitySources<'_> {
         warn_of_unnamed(reached, servers, is_of_source, problems);
         let reached = section.toolset.as_deref().unwrap_or_default();
         let is_of_either =
-            |name: &str, hub: &Named| is_of_source(name, hub) || is_of_tools(name, hub);
+            |name: &str, hub: &SourceName| is_of_source(name, hub) || is_of_tools(name, hub);
         warn_of_unnamed(reached, hubs, is_of_either, problems);
         warn_of_unnamed(&section.exclude, servers.iter().chain(hubs), is_of_tools, problems);
         // One without a name, which is recorded, is still checked.

@@ -31,12 +31,12 @@ pub(crate) struct SandboxDefaults {
     /// The programs so far whose sandbox hides neither.
     weak: Arc<Mutex<Vec<WeakProgram>>>,
     /// The programs so far that need a PID namespace, which this machine lacks.
-    uncontained: Arc<Mutex<Vec<Uncontained>>>,
+    uncontained: Arc<Mutex<Vec<UncontainedProgram>>>,
 }
 
 /// A program whose child processes could outlive it on this machine.
 #[derive(Debug)]
-struct Uncontained {
+struct UncontainedProgram {
     name: String,
     at: Spot,
     missing: UnsupportedError,
@@ -45,7 +45,7 @@ struct Uncontained {
 }
 
 /// A program whose sandbox is resolved.
-pub(crate) struct Sandboxed<'a> {
+pub(crate) struct SandboxedProgram<'a> {
     pub(crate) section: &'a SandboxSection,
     /// The folder that relative paths begin at.
     pub(crate) base: &'a Path,
@@ -84,7 +84,7 @@ impl SandboxDefaults {
         is_imported: bool,
     ) {
         let (name, at) = (name.to_owned(), at.clone());
-        self.uncontained.lock().push(Uncontained { name, at, missing, is_imported });
+        self.uncontained.lock().push(UncontainedProgram { name, at, missing, is_imported });
     }
 
     /// Records the programs noted since the last call as one problem, at the first of them; those of imported files as
@@ -131,7 +131,7 @@ impl SandboxDefaults {
 
     /// The sandbox of a program; problems are recorded, among them a tier that this machine does not
     /// enforce.
-    pub(crate) fn resolve(&self, program: &Sandboxed<'_>, problems: &Problems) -> Sandbox {
+    pub(crate) fn resolve(&self, program: &SandboxedProgram<'_>, problems: &Problems) -> Sandbox {
         let SandboxSection { tier: written, read, write, hosts, addresses } = program.section;
         let tier = self.tier(program.section, program.is_imported);
         if tier < SandboxTier::Files {

@@ -14,12 +14,12 @@ pub(super) const FIRST_LINE: usize = 2;
 
 /// A name with a remark.
 #[derive(Debug)]
-pub(crate) struct Remarked {
+pub(crate) struct RemarkedName {
     pub(crate) name: Located<Arc<str>>,
     pub(crate) remark: Option<Arc<str>>,
 }
 
-impl Remarked {
+impl RemarkedName {
     fn new(name: &str, remark: &str, at: Spot) -> Self {
         let remark = remark.trim();
         Self {
@@ -170,7 +170,7 @@ impl<'a> Keys<'a> {
 
     /// Texts with a remark each, in order: a list of `name` and `name: remark`, or one text with
     /// such a line for each.
-    pub(super) fn remarked(&mut self, key: &'static str) -> Option<Vec<Remarked>> {
+    pub(super) fn remarked(&mut self, key: &'static str) -> Option<Vec<RemarkedName>> {
         let value = self.take(key)?;
         let problems = self.problems;
         let wrong = |at: &Spot| {
@@ -183,8 +183,8 @@ impl<'a> Keys<'a> {
             Node::Text(text) => {
                 let lines = text.text.lines().map(str::trim).filter(|line| !line.is_empty());
                 let remarked = lines.map(|line| match line.split_once(": ") {
-                    Some((name, remark)) => Remarked::new(name, remark, value.at.clone()),
-                    None => Remarked::new(line.trim_end_matches(':'), "", value.at.clone()),
+                    Some((name, remark)) => RemarkedName::new(name, remark, value.at.clone()),
+                    None => RemarkedName::new(line.trim_end_matches(':'), "", value.at.clone()),
                 });
                 return Some(remarked.collect());
             }
@@ -210,7 +210,7 @@ impl<'a> Keys<'a> {
             };
             match one.filter(|(name, ..)| !name.text.trim().is_empty()) {
                 Some((name, remark, at)) => {
-                    remarked.push(Remarked::new(&name.text, remark, at.clone()));
+                    remarked.push(RemarkedName::new(&name.text, remark, at.clone()));
                 }
                 None => wrong(&node.at),
             }

@@ -77,9 +77,9 @@ impl SkillFolders {
         };
         for name in names {
             match read(root, folder, &name, problems) {
-                Read::NoSkill => {}
-                Read::Broken => this.names.push(name),
-                Read::Skill(skill) => {
+                FolderContent::NoSkill => {}
+                FolderContent::Broken => this.names.push(name),
+                FolderContent::Skill(skill) => {
                     this.skills.push(*skill);
                     this.names.push(name);
                 }
@@ -107,7 +107,7 @@ pub(crate) fn skill_file(folder: &str, name: &str) -> String {
 }
 
 /// The content of one skill's folder.
-pub(crate) enum Read {
+pub(crate) enum FolderContent {
     Skill(Box<SkillFile>),
     /// An invalid skill, which is recorded.
     Broken,
@@ -116,25 +116,25 @@ pub(crate) enum Read {
 }
 
 /// Reads the skill in the folder of that name among the skills in `folder`.
-pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -> Read {
+pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -> FolderContent {
     let file = skill_file(folder, name);
     let shown = root.shown(&file);
     let start = Spot::start_of(Arc::clone(&shown));
     match root.text(&file, MAX_TEXT) {
         Ok(text) => match SkillFile::read(&shown, name, &text, problems) {
-            Some(skill) => Read::Skill(Box::new(skill)),
-            None => Read::Broken,
+            Some(skill) => FolderContent::Skill(Box::new(skill)),
+            None => FolderContent::Broken,
         },
         Err(FileError::NotFound) => {
             problems.push(
                 Diagnostic::warning(&start, format!("folder `{name}` has no {SKILL_FILE}"))
                     .help("write one, or move the folder out of the skills folder"),
             );
-            Read::NoSkill
+            FolderContent::NoSkill
         }
         Err(error) => {
             problems.push(Diagnostic::error(&start, format!("this {error}")));
-            Read::Broken
+            FolderContent::Broken
         }
     }
 }

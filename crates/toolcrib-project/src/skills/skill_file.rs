@@ -6,7 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot, split_front
 use toolcrib_core::SkillId;
 use toolcrib_engine::{OnSkip, ToolsMode};
 
-use super::frontmatter::{Keys, Remarked};
+use super::frontmatter::{Keys, RemarkedName};
 use crate::config::tools_mode;
 
 /// The longest id of a skill, in characters.
@@ -32,7 +32,7 @@ pub(crate) struct SkillFile {
     /// `metadata.toolcrib-tools-mode`.
     pub(crate) tools_mode: Option<ToolsMode>,
     /// `metadata.toolcrib-steps`: tools with remarks.
-    pub(crate) steps: Vec<Remarked>,
+    pub(crate) steps: Vec<RemarkedName>,
     /// `metadata.toolcrib-on-skip`.
     pub(crate) on_skip: OnSkip,
     /// `allowed-tools`: the tools of a skill that names none in `metadata`.
@@ -98,15 +98,15 @@ impl SkillFile {
 
 /// The values of Toolcrib's keys in `metadata`.
 #[derive(Default)]
-struct Ours {
+struct SkillMetadata {
     tools: Vec<Located<Arc<str>>>,
     tools_mode: Option<ToolsMode>,
-    steps: Vec<Remarked>,
+    steps: Vec<RemarkedName>,
     on_skip: OnSkip,
 }
 
 /// Reads Toolcrib's keys in `metadata`. Other keys belong to other hosts.
-fn metadata(mut keys: Keys<'_>) -> Ours {
+fn metadata(mut keys: Keys<'_>) -> SkillMetadata {
     let listed =
         keys.names("toolcrib-tools", char::is_whitespace, Severity::Error).unwrap_or_default();
     let problems = keys.problems;
@@ -139,7 +139,7 @@ fn metadata(mut keys: Keys<'_>) -> Ours {
         let message = format!("unknown key `{}` in `metadata`", key.value);
         problems.push(Diagnostic::error(&key.at, message).help(help));
     }
-    Ours { tools, tools_mode, steps, on_skip: on_skip.unwrap_or_default() }
+    SkillMetadata { tools, tools_mode, steps, on_skip: on_skip.unwrap_or_default() }
 }
 
 /// The text of a Toolcrib key; other values are recorded.

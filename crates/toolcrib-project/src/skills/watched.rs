@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
 
-use super::{Read, SkillFolders, SkillStamp, Stamps, read, skill_file};
+use super::{FolderContent, SkillFolders, SkillStamp, Stamps, read, skill_file};
 use crate::{
     PROJECT_FILE,
     resolve::{Names, Part, SkillPlace, build_skill},
@@ -16,10 +16,10 @@ use crate::{
 
 /// Checks the skills folder at the start of each turn, and reads changed skills.
 #[derive(Debug, Clone)]
-pub(crate) struct WatchedSkills(Arc<Watched>);
+pub(crate) struct WatchedSkills(Arc<WatchedFolder>);
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedFolder {
     root: Root,
     folder: Arc<str>,
     /// Their plugin, if they are not the project's own.
@@ -45,7 +45,7 @@ impl WatchedSkills {
         let (folder, stamps) = (Arc::clone(folder.as_ref()?), stamps.clone());
         let loaded = LoadedSkills { skills: Arc::new(skills), problems: Arc::default() };
         let state = Mutex::new(State { stamps, loaded, broken: Vec::new() });
-        Some(Self(Arc::new(Watched { root, folder, plugin, names, state })))
+        Some(Self(Arc::new(WatchedFolder { root, folder, plugin, names, state })))
     }
 
     pub(crate) fn root(&self) -> &Root {
@@ -86,7 +86,7 @@ impl SkillSource for WatchedSkills {
     }
 }
 
-impl Watched {
+impl WatchedFolder {
     /// Reads the changed skills. Unchanged ones keep their `Arc`s, and those that became invalid
     /// keep their previous version. A skill is removed with its folder, not with its `SKILL.md`:
     /// editors and installations remove that for a moment.
@@ -104,14 +104,14 @@ impl Watched {
             }
             let problems = Problems::new(PROJECT_FILE);
             let skill = match read(&self.root, &self.folder, name, &problems) {
-                Read::Skill(file) => {
+                FolderContent::Skill(file) => {
                     let (plugin, root) = (self.plugin.as_ref(), &self.root);
                     let place = SkillPlace { plugin, root, folder: &self.folder, stamp };
                     Some(build_skill(*file, &place, &self.names, &problems))
                 }
-                Read::Broken => None,
-                Read::NoSkill if last_good.is_none() => continue,
-                Read::NoSkill => {
+                FolderContent::Broken => None,
+                FolderContent::NoSkill if last_good.is_none() => continue,
+                FolderContent::NoSkill => {
                     problems.push(self.gone(stamp));
                     None
                 }

@@ -30,7 +30,7 @@ pub(super) struct YamlText {
 }
 
 /// A list or map that is still open.
-enum Open {
+enum OpenNode {
     List(Vec<Located<Node>>),
     Map { entries: Vec<(Located<Node>, Located<Node>)>, key: Option<Located<Node>> },
 }
@@ -47,7 +47,7 @@ pub(super) fn parse(
         line: first_line.saturating_sub(1) + marker.line(),
         column: marker.col() + 1,
     };
-    let mut open: Vec<Located<Open>> = Vec::new();
+    let mut open: Vec<Located<OpenNode>> = Vec::new();
     let mut parser = Parser::new_from_str(yaml);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| {
@@ -61,18 +61,18 @@ pub(super) fn parse(
                 return Err(Diagnostic::error(&at, message));
             }
             Event::SequenceStart(..) => {
-                open.push(Located { value: Open::List(Vec::new()), at });
+                open.push(Located { value: OpenNode::List(Vec::new()), at });
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Located { value: Open::Map { entries: Vec::new(), key: None }, at });
+                open.push(Located { value: OpenNode::Map { entries: Vec::new(), key: None }, at });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Located { value: Open::List(items), at }) => {
+                Some(Located { value: OpenNode::List(items), at }) => {
                     Located { value: Node::List(items), at }
                 }
-                Some(Located { value: Open::Map { entries, .. }, at }) => {
+                Some(Located { value: OpenNode::Map { entries, .. }, at }) => {
                     Located { value: Node::Map(entries), at }
                 }
                 None => continue,
@@ -86,8 +86,8 @@ pub(super) fn parse(
         };
         match open.last_mut().map(|open| &mut open.value) {
             None => return Ok(Some(done)),
-            Some(Open::List(items)) => items.push(done),
-            Some(Open::Map { entries, key }) => match key.take() {
+            Some(OpenNode::List(items)) => items.push(done),
+            Some(OpenNode::Map { entries, key }) => match key.take() {
                 None => *key = Some(done),
                 Some(key) => entries.push((key, done)),
             },

@@ -8,7 +8,7 @@ use toolcrib_models::{ModelName, Vendor};
 use toolcrib_tools::{self as tools, DeclaredKind};
 
 use super::{
-    Action, Foreign, Power, Reads, pin::unpinned, programs::note_programs, variables::shown,
+    Action, Foreign, Power, ReadFiles, pin::unpinned, programs::note_programs, variables::shown,
 };
 use crate::{
     config::{
@@ -69,7 +69,7 @@ pub(crate) fn powers(
 struct Collector<'a> {
     file: &'a ProjectFile,
     project: &'a Path,
-    reads: &'a Reads,
+    reads: &'a ReadFiles,
 }
 
 fn power(at: &Spot, of: String, action: Action, reads: BTreeSet<String>) -> Power {

@@ -21,7 +21,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_core::Digest;
 
-use self::{collect::powers, owner::Owned};
+use self::{collect::powers, owner::FileOwner};
 pub use self::{
     owner::Foreign,
     power::{Action, Power},
@@ -29,7 +29,7 @@ pub use self::{
 };
 pub(crate) use self::{
     owner::{check_below, check_owner},
-    reads::Reads,
+    reads::ReadFiles,
 };
 use crate::{
     LoadError, LoadOptions, PROJECT_FILE,
@@ -50,7 +50,7 @@ pub struct Review {
     /// The digest of all files of the project that were read, and of its programs.
     pub digest: Digest,
     /// The files and folders that were read, each with its owner.
-    pub(crate) owned: Vec<Owned>,
+    pub(crate) owned: Vec<FileOwner>,
 }
 
 /// The decision on a project.
@@ -81,7 +81,7 @@ const OFFLINE: &str = "no program is started and no connection opened (--offline
 
 /// The decision on a project that is being loaded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Held {
+pub(crate) struct TrustDecision {
     /// Why nothing may be started or connected, if so.
     pub(crate) reason: Option<Arc<str>>,
     /// Why files outside the project may not be opened, if so: the user does not trust it.
@@ -102,14 +102,14 @@ pub(crate) fn held(
     root: &Root,
     state: &StateFolder,
     options: &LoadOptions,
-) -> Result<Held, LoadError> {
+) -> Result<TrustDecision, LoadError> {
     let offline = options.offline.then(|| OFFLINE.into());
     let Some(consent) = &options.consent else {
         if folders.has_writable() {
             // Records the programs of the project, which the floor of folders protects.
             powers(file, parts, mcp_files, (databases, folders), root);
         }
-        return Ok(Held { reason: offline, ..Held::default() });
+        return Ok(TrustDecision { reason: offline, ..TrustDecision::default() });
     };
     let powers = powers(file, parts, mcp_files, (databases, folders), root);
     // A load of imported files alone reads nothing of the current folder.
@@ -117,7 +117,7 @@ pub(crate) fn held(
     let folder = is_project.then(|| root.path().to_owned());
     let mut owned = root.reads().owned();
     if state.is_default() {
-        owned.extend(Owned::at(state.path()));
+        owned.extend(FileOwner::at(state.path()));
     }
     let mut digest = root.reads().digest_below(root.path());
     let foreign: Vec<_> = powers.iter().flat_map(|power| &power.foreign).collect();
@@ -132,5 +132,5 @@ pub(crate) fn held(
         Verdict::LookOnly(reason) => (offline.or(Some(Arc::clone(&reason))), Some(reason)),
         Verdict::Refuse(message) => return Err(LoadError::NotTrusted { message }),
     };
-    Ok(Held { reason, untrusted, warnings: warnings.into_diagnostics() })
+    Ok(TrustDecision { reason, untrusted, warnings: warnings.into_diagnostics() })
 }

@@ -11,7 +11,7 @@ use super::power::plain;
 
 /// The owner and mode of a file or folder at the time of reading.
 #[derive(Debug, Clone)]
-pub(crate) struct Owned {
+pub(crate) struct FileOwner {
     pub(crate) path: PathBuf,
     pub(crate) uid: u32,
     pub(crate) mode: u32,
@@ -51,7 +51,7 @@ impl Foreign {
     }
 }
 
-impl Owned {
+impl FileOwner {
     /// A file or folder as it is now.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, &fs::metadata(path)?))
@@ -84,7 +84,7 @@ impl Owned {
 
 /// The files, and the folders that lead to them: up to the project's, else the one that contains
 /// each.
-pub(super) fn with_folders(files: Vec<Owned>, project: Option<&Path>) -> Vec<Owned> {
+pub(super) fn with_folders(files: Vec<FileOwner>, project: Option<&Path>) -> Vec<FileOwner> {
     let mut folders: BTreeSet<&Path> = project.into_iter().collect();
     for file in &files {
         let of_project = project.filter(|project| file.path.starts_with(project));
@@ -94,7 +94,7 @@ pub(super) fn with_folders(files: Vec<Owned>, project: Option<&Path>) -> Vec<Own
             None => folders.extend(above.take(1)),
         }
     }
-    let folders: Vec<_> = folders.into_iter().filter_map(|path| Owned::at(path).ok()).collect();
+    let folders: Vec<_> = folders.into_iter().filter_map(|path| FileOwner::at(path).ok()).collect();
     folders.into_iter().chain(files).collect()
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn check_owner(
     accepted: impl Fn(&Path) -> Option<u32>,
 ) -> Result<(), Foreign> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.ancestors().find_map(|path| Owned::at(&path.canonicalize().ok()?).ok());
+    let there = path.ancestors().find_map(|path| FileOwner::at(&path.canonicalize().ok()?).ok());
     match there.and_then(|there| there.foreign(&accepted)) {
         Some(foreign) => Err(foreign),
         None => Ok(()),
@@ -121,9 +121,9 @@ pub(crate) fn check_owner(
 /// # Errors
 /// [`Foreign`] names the owner.
 pub(crate) fn check_below(folder: &Path, file: &Path, found: &fs::Metadata) -> Result<(), Foreign> {
-    let accepted = Owned::at(folder).ok().filter(|one| one.foreign(&|_| None).is_some());
+    let accepted = FileOwner::at(folder).ok().filter(|one| one.foreign(&|_| None).is_some());
     let accepted = accepted.map(|one| one.uid);
-    let owned = with_folders(vec![Owned::of(file, found)], Some(folder));
+    let owned = with_folders(vec![FileOwner::of(file, found)], Some(folder));
     match owned.iter().find_map(|one| one.foreign(&|_| accepted)) {
         Some(foreign) => Err(foreign),
         None => Ok(()),

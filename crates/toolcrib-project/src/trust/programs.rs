@@ -10,7 +10,7 @@ use std::{
 
 use toolcrib_capabilities::process::find_program;
 
-use super::{Foreign, Owned, Reads};
+use super::{FileOwner, Foreign, ReadFiles};
 
 /// Extensions of program files.
 const EXTENSIONS: [&str; 24] = [
@@ -33,7 +33,7 @@ pub(super) fn note_programs(
     program_dir: &Path,
     working_dir: &Path,
     project: &Path,
-    reads: &Reads,
+    reads: &ReadFiles,
 ) -> Vec<Foreign> {
     let Some((program, args)) = command.split_first() else { return Vec::new() };
     let mut files: Vec<_> = find_program(program, program_dir).ok().into_iter().collect();
@@ -60,7 +60,7 @@ fn interprets(program: &str) -> bool {
     })
 }
 
-fn note(path: &Path, project: &Path, reads: &Reads) -> Option<Foreign> {
+fn note(path: &Path, project: &Path, reads: &ReadFiles) -> Option<Foreign> {
     let real = path.canonicalize().ok()?;
     // A symlink of the project may be changed to lead elsewhere.
     let path = plain(path);
@@ -79,7 +79,7 @@ fn note(path: &Path, project: &Path, reads: &Reads) -> Option<Foreign> {
 fn foreign(path: &Path) -> Option<Foreign> {
     // In a user namespace, files of root may have another uid.
     let system = Path::new("/usr").metadata().ok().map(|usr| usr.uid());
-    let owned = Owned::at(path).ok()?;
+    let owned = FileOwner::at(path).ok()?;
     let foreign = owned.foreign(&|_| None)?;
     let is_systems = system == Some(owned.uid) && matches!(foreign, Foreign::Owner { .. });
     (!is_systems).then_some(foreign)

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use toolcrib_core::{Digest, DigestHasher};
 
-use super::Owned;
+use super::FileOwner;
 use crate::{
     open::open_file,
     text_file::{FileError, MAX_SEED, MAX_TEXT, decoded},
@@ -20,17 +20,17 @@ use crate::{
 
 /// The files read so far. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reads(Arc<Mutex<Files>>);
+pub(crate) struct ReadFiles(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
     /// Whether the load is over; then nothing is stored any more.
     closed: bool,
-    by_path: BTreeMap<PathBuf, Seen>,
+    by_path: BTreeMap<PathBuf, FileRecord>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct FileRecord {
     digest: Digest,
     /// `None` for files with a digest only.
     owner: Option<(u32, u32)>,
@@ -38,7 +38,7 @@ struct Seen {
     text: Option<Arc<str>>,
 }
 
-impl Reads {
+impl ReadFiles {
     /// The text of a file by its resolved path, of at most `limit` bytes, without a byte order
     /// mark.
     pub(crate) fn text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
@@ -50,7 +50,7 @@ impl Reads {
         let digest = Digest::of(&bytes);
         let text = decoded(bytes)?;
         let kept = (limit <= MAX_TEXT).then(|| Arc::from(text.as_str()));
-        self.note(path, Seen { digest, owner: Some(owner), text: kept });
+        self.note(path, FileRecord { digest, owner: Some(owner), text: kept });
         Ok(text)
     }
 
@@ -70,13 +70,13 @@ impl Reads {
                 (Digest::of(format!("{stamp:?}")), owner)
             }
         };
-        self.note(path, Seen { digest, owner, text: None });
+        self.note(path, FileRecord { digest, owner, text: None });
     }
 
     /// Records the target of a symlink.
     pub(crate) fn link(&self, link: &Path, to: &Path) {
         let digest = Digest::of(to.as_os_str().as_encoded_bytes());
-        self.note(link, Seen { digest, owner: None, text: None });
+        self.note(link, FileRecord { digest, owner: None, text: None });
     }
 
     /// The digest of the files read below a folder, and of their paths.
@@ -91,11 +91,11 @@ impl Reads {
     }
 
     /// The files that were read, each with its owner.
-    pub(crate) fn owned(&self) -> Vec<Owned> {
+    pub(crate) fn owned(&self) -> Vec<FileOwner> {
         self.with(|files| {
             let owned = files.by_path.iter().filter_map(|(path, seen)| {
                 let (uid, mode) = seen.owner?;
-                Some(Owned { path: path.clone(), uid, mode, is_folder: false })
+                Some(FileOwner { path: path.clone(), uid, mode, is_folder: false })
             });
             owned.collect()
         })
@@ -111,7 +111,7 @@ impl Reads {
         self.with(|files| *files = Files { closed: true, by_path: BTreeMap::new() });
     }
 
-    fn note(&self, path: &Path, seen: Seen) {
+    fn note(&self, path: &Path, seen: FileRecord) {
         self.with(|files| {
             if !files.closed {
                 files.by_path.insert(path.to_owned(), seen);

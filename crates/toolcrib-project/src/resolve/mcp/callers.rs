@@ -13,20 +13,20 @@ use toolcrib_mcp::{
 use super::value::{Place, Template};
 use crate::config::McpSection;
 
-/// A caller: who it is, as each use names it.
+/// The tenant and the principal of a caller, as each use names them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Who<'a> {
+struct CallerIdentity<'a> {
     tenant: Option<&'a str>,
     principal: Option<&'a str>,
 }
 
 /// Two identities to check templates.
-const ANY: Who<'static> = Who { tenant: Some("x"), principal: Some("x") };
-const OTHER: Who<'static> = Who { tenant: Some("y"), principal: Some("y") };
+const ANY: CallerIdentity<'static> = CallerIdentity { tenant: Some("x"), principal: Some("x") };
+const OTHER: CallerIdentity<'static> = CallerIdentity { tenant: Some("y"), principal: Some("y") };
 
 /// The differences between the callers of a server.
 #[derive(Clone, Default)]
-pub(super) struct PerCaller {
+pub(super) struct CallerOverrides {
     /// The URL, if it contains a placeholder.
     pub(super) url: Option<Template>,
     /// The headers or variables of all callers that contain a placeholder.
@@ -46,12 +46,12 @@ pub(super) struct DeclaredCaller {
 }
 
 impl DeclaredCaller {
-    fn who(&self) -> Who<'_> {
-        Who { tenant: self.tenant.as_deref(), principal: self.principal.as_deref() }
+    fn who(&self) -> CallerIdentity<'_> {
+        CallerIdentity { tenant: self.tenant.as_deref(), principal: self.principal.as_deref() }
     }
 }
 
-impl PerCaller {
+impl CallerOverrides {
     /// Whether all callers have the same.
     pub(super) fn is_empty(&self) -> bool {
         self.url.is_none() && self.pairs.is_empty() && self.declared.is_empty()
@@ -63,10 +63,10 @@ impl PerCaller {
         tenant: Option<&str>,
         principal: Option<&str>,
     ) -> Result<CallerAccess, String> {
-        self.access_of(Who { tenant, principal })
+        self.access_of(CallerIdentity { tenant, principal })
     }
 
-    fn access_of(&self, who: Who<'_>) -> Result<CallerAccess, String> {
+    fn access_of(&self, who: CallerIdentity<'_>) -> Result<CallerAccess, String> {
         let declared = self.declared.iter().find(|caller| caller.who() == who);
         if declared.is_none() && !self.declared.is_empty() {
             return Err(format!("no `caller` of it is {}", who.shown()));
@@ -77,7 +77,7 @@ impl PerCaller {
     fn with(
         &self,
         declared: Option<&DeclaredCaller>,
-        who: Who<'_>,
+        who: CallerIdentity<'_>,
     ) -> Result<CallerAccess, String> {
         let own = match declared {
             Some(caller) => caller.pairs.as_deref().map_err(ToString::to_string)?,
@@ -118,7 +118,8 @@ impl PerCaller {
             refuse(&name.at, message, help);
         }
         if let Some(url) = &self.url {
-            let of = |who: Who<'_>| parse_url(&url.render(|place| who.value(place))).ok();
+            let of =
+                |who: CallerIdentity<'_>| parse_url(&url.render(|place| who.value(place))).ok();
             let is_path = of(ANY).zip(of(OTHER)).is_some_and(|(one, other)| {
                 one.origin() == other.origin()
                     && (one.query(), one.fragment()) == (other.query(), other.fragment())
@@ -154,7 +155,7 @@ impl PerCaller {
     }
 }
 
-impl<'a> Who<'a> {
+impl<'a> CallerIdentity<'a> {
     fn shown(self) -> String {
         let part = |name: &str, value: Option<&str>| match value {
             Some(value) => format!("{name} {value:?}"),
@@ -225,7 +226,7 @@ mod tests {
             tenant in "\\PC*|[./%\\\\?#@:\r\n\t e2E]{0,8}",
             principal in "\\PC*|[./%\\\\?#@:\r\n\t e2E]{0,8}",
         ) {
-            let who = Who { tenant: Some(&tenant), principal: Some(&principal) };
+            let who = CallerIdentity { tenant: Some(&tenant), principal: Some(&principal) };
             let Ok(url) = who.in_url(&in_path()) else {
                 let is_dots = |text: &str| text.chars().all(|c| c == '.');
                 prop_assert!(is_dots(&tenant) || is_dots(&principal));

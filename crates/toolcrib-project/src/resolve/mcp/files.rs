@@ -14,18 +14,18 @@ use crate::{
     error::LoadError,
     root::{Root, near},
     text_file::{FileError, MAX_TEXT},
-    trust::Reads,
+    trust::ReadFiles,
 };
 
 /// The servers of all files, in order.
 #[derive(Debug, Default)]
 pub(crate) struct McpFiles {
-    pub(in crate::resolve) servers: Vec<Declared>,
+    pub(in crate::resolve) servers: Vec<DeclaredServer>,
 }
 
 /// A server of a file.
 #[derive(Debug)]
-pub(in crate::resolve) struct Declared {
+pub(in crate::resolve) struct DeclaredServer {
     pub(in crate::resolve) server: FileServer,
     /// Its transport, with `${NAME}` placeholders instead of the values of variables.
     written: Option<Transport>,
@@ -85,7 +85,7 @@ impl McpFiles {
         file: &str,
         text: &str,
         working_dir: &Path,
-        reads: &Reads,
+        reads: &ReadFiles,
         is_imported: bool,
         problems: &Problems,
     ) {
@@ -140,7 +140,7 @@ impl McpFiles {
                 problems.merge(server.problems.clone());
                 None
             };
-            self.servers.push(Declared { server, written, unusable, is_imported });
+            self.servers.push(DeclaredServer { server, written, unusable, is_imported });
         }
     }
 
@@ -156,7 +156,7 @@ impl McpFiles {
         })
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Declared> {
+    pub(super) fn get(&self, name: &str) -> Option<&DeclaredServer> {
         self.servers.iter().find(|declared| *declared.server.name == *name)
     }
 

@@ -20,13 +20,13 @@ use toolcrib_mcp::{
 };
 
 use self::{
-    callers::{DeclaredCaller, PerCaller},
+    callers::{CallerOverrides, DeclaredCaller},
     files::{McpFiles, softened},
     value::{Template, Values, WrittenSecret},
 };
 use super::{
     grant::allowed_addresses, lint::definition_check, located::values, names::Names,
-    process_limit::report_unlimited_processes, sandbox::Sandboxed,
+    process_limit::report_unlimited_processes, sandbox::SandboxedProgram,
 };
 use crate::{
     config::{
@@ -69,7 +69,7 @@ struct Plan<'a> {
     at: &'a Spot,
     /// Its transport, else why it cannot be used.
     transport: Result<Transport, Arc<str>>,
-    per_caller: PerCaller,
+    per_caller: CallerOverrides,
     secrets: Vec<String>,
     settings: Option<&'a McpSettings>,
     /// The restrictions of the file that declares it.
@@ -86,14 +86,14 @@ impl Plan<'_> {
 }
 
 /// Why a server has no client.
-enum Unfit {
+enum ServerProblem {
     /// Recorded already.
     Told(Arc<str>),
     /// To be recorded.
     Error(Box<Diagnostic>),
 }
 
-impl Unfit {
+impl ServerProblem {
     fn error(problem: Diagnostic) -> Self {
         Self::Error(Box::new(problem))
     }
@@ -115,7 +115,7 @@ impl McpSources<'_> {
                 name: &server.name,
                 at: &server.at,
                 transport,
-                per_caller: PerCaller::default(),
+                per_caller: CallerOverrides::default(),
                 secrets: server.secrets.clone(),
                 settings: section.map(|section| &section.settings),
                 tools: Some(&server.tools),
@@ -161,7 +161,7 @@ impl McpSources<'_> {
 
     fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
         let mut values = Values::new(self.secrets, self.names, self.problems);
-        let mut per_caller = PerCaller::default();
+        let mut per_caller = CallerOverrides::default();
         let (transport, is_secret): (Transport, fn(&str) -> bool) = match &section.reach {
             Reach::Program(program) => {
                 let stdio = self.program(program, &mut per_caller, &mut values)?;
@@ -240,7 +240,7 @@ impl McpSources<'_> {
     fn program(
         &self,
         program: &ProgramSection,
-        per_caller: &mut PerCaller,
+        per_caller: &mut CallerOverrides,
         values: &mut Values<'_>,
     ) -> Option<Stdio> {
         let command = values.plain(&program.command);
@@ -311,17 +311,17 @@ impl McpSources<'_> {
         let log = server_log::file_name(name.as_str(), plan.is_imported.then_some(&*plan.at.file));
         let client = match &plan.transport {
             Ok(transport) => self.client((&name, &log), plan, transport.clone(), settings),
-            Err(reason) => Err(Unfit::Told(Arc::clone(reason))),
+            Err(reason) => Err(ServerProblem::Told(Arc::clone(reason))),
         };
         let client = match client {
             Ok(client) => Ok(client),
-            Err(Unfit::Told(reason)) => Err(reason),
-            Err(Unfit::Error(problem)) if plan.is_imported => {
+            Err(ServerProblem::Told(reason)) => Err(reason),
+            Err(ServerProblem::Error(problem)) if plan.is_imported => {
                 let reason = problem.message.as_str().into();
                 self.problems.push(softened(&problem, &name.to_string()));
                 Err(reason)
             }
-            Err(Unfit::Error(problem)) => {
+            Err(ServerProblem::Error(problem)) => {
                 self.problems.push(*problem);
                 return None;
             }
@@ -358,7 +358,7 @@ impl McpSources<'_> {
         plan: &Plan<'_>,
         transport: Transport,
         settings: &McpSettings,
-    ) -> Result<McpClient, Unfit> {
+    ) -> Result<McpClient, ServerProblem> {
         let transport = match transport {
             Transport::Stdio(stdio) => {
                 let mut stdio = self.limited(name, plan, stdio, settings)?;
@@ -398,7 +398,7 @@ impl McpSources<'_> {
                 client.per_caller(move |tenant, principal| per_caller.access(tenant, principal));
         }
         let built = client.build();
-        built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
+        built.map_err(|error| ServerProblem::error(Diagnostic::error(plan.at, error.to_string())))
     }
 
     fn limited(
@@ -407,7 +407,7 @@ impl McpSources<'_> {
         plan: &Plan<'_>,
         mut stdio: Stdio,
         settings: &McpSettings,
-    ) -> Result<Stdio, Unfit> {
+    ) -> Result<Stdio, ServerProblem> {
         if let Some(first) = settings.allow_addresses.first() {
             let message = format!(
                 "`allow_addresses` does not apply to `{name}`, which is a \
@@ -431,9 +431,9 @@ impl McpSources<'_> {
             let reason = format!("its child processes could outlive it on this machine: {missing}");
             let sandboxes = &self.names.sandboxes;
             sandboxes.refuse_uncontained(name.as_str(), plan.at, missing, plan.is_imported);
-            return Err(Unfit::Told(reason.into()));
+            return Err(ServerProblem::Told(reason.into()));
         }
-        let sandboxed = Sandboxed {
+        let sandboxed = SandboxedProgram {
             section: &settings.sandbox,
             base: self.root.path(),
             grant: self.names.grant.as_deref(),
@@ -472,7 +472,7 @@ impl McpSources<'_> {
     }
 
     /// With the user's tokens, by `auth` or without settings.
-    fn authorized(&self, http: Http, settings: &McpSettings) -> Result<Http, Unfit> {
+    fn authorized(&self, http: Http, settings: &McpSettings) -> Result<Http, ServerProblem> {
         let redactor = self.redactor.clone();
         let mut oauth = OAuth::new(UserTokens::of_user()).on_secret(move |secret| {
             // One that is too short stands in too many texts by chance.
@@ -491,7 +491,7 @@ impl McpSources<'_> {
         if let Some(WrittenSecret { reason, at }) = values.missing {
             let help = "until this is changed, the server cannot be used";
             self.problems.push(Diagnostic::warning(&at, &*reason).help(help));
-            return Err(Unfit::Told(reason));
+            return Err(ServerProblem::Told(reason));
         }
         if let Some(secret) = secret {
             oauth = oauth.client_secret(Secret::new(secret));
@@ -513,7 +513,7 @@ impl McpSources<'_> {
 
 fn endpoint_of(
     endpoint: &EndpointSection,
-    per_caller: &mut PerCaller,
+    per_caller: &mut CallerOverrides,
     values: &mut Values<'_>,
 ) -> Option<Http> {
     let url = values.without_secrets(&endpoint.url);

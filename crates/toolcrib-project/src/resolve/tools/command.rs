@@ -6,7 +6,7 @@ use toolcrib_capabilities::process::{self, Sandbox, SandboxTier};
 use toolcrib_tools::{DeclaredKind, Reach, ToolErrors, command::DeclaredCommand};
 
 use super::Source;
-use crate::resolve::{process_limit::report_unlimited_processes, sandbox::Sandboxed};
+use crate::resolve::{process_limit::report_unlimited_processes, sandbox::SandboxedProgram};
 
 /// Checks a program, and makes a tool or a hook of it: `finish` receives the folder of relative paths, the working
 /// folder and the sandbox.
@@ -42,7 +42,7 @@ pub(super) fn build<T>(
     }
     report_unlimited_processes(&source.section.at.file, source.problems);
     let working_dir = resolved(*working_dir, source);
-    let sandboxed = Sandboxed {
+    let sandboxed = SandboxedProgram {
         section: command.sandbox(),
         base: source.root.path(),
         grant: source.names.grant.as_deref(),

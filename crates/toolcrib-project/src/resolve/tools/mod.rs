@@ -17,7 +17,8 @@ use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql:
 
 pub(crate) use self::{hook::build_hooks, http::private_addresses, openapi::read_documents};
 use super::{
-    databases::Databases, files::Folders, located::is_declared, names::Names, own::Own, part::Part,
+    databases::Databases, files::Folders, located::is_declared, names::Names, own::ProjectStorage,
+    part::Part,
 };
 use crate::{
     config::{Input, Kind, ToolSection},
@@ -80,7 +81,7 @@ pub(crate) fn read_schemas(parts: &[Part]) {
 /// every problem is recorded.
 pub(crate) fn build_tools(
     parts: &[Part],
-    (databases, folders, own): (&Databases, &Folders, &Own),
+    (databases, folders, own): (&Databases, &Folders, &ProjectStorage),
     artifacts: Option<&Artifacts>,
     (names, secrets): (&Names, &ProjectSecrets),
     problems: &Problems,

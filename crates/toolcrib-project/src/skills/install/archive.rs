@@ -12,7 +12,7 @@ use zip::ZipArchive;
 
 use super::{
     InstallError,
-    paths::{Taken, plain},
+    paths::{UsedNames, plain},
     refused::RefusedArchiveError,
 };
 
@@ -65,7 +65,7 @@ fn unpack(packed: &[u8]) -> Result<Vec<Entry>, RefusedArchiveError> {
     if packed.len() as u64 > MAX_ARCHIVE {
         return Err(RefusedArchiveError::whole("it is larger than 16 MiB"));
     }
-    let mut unpacked = Unpacked::of(packed.len());
+    let mut unpacked = UnpackedFiles::of(packed.len());
     match packed {
         [b'P', b'K', ..] => unzip(packed, &mut unpacked)?,
         [0x1f, 0x8b, ..] => untar(packed, &mut unpacked)?,
@@ -75,21 +75,21 @@ fn unpack(packed: &[u8]) -> Result<Vec<Entry>, RefusedArchiveError> {
 }
 
 /// The files unpacked so far.
-struct Unpacked {
+struct UnpackedFiles {
     files: Vec<Entry>,
-    taken: Taken,
+    taken: UsedNames,
     entries: usize,
     total: u64,
     /// The size limit of the output.
     limit: u64,
 }
 
-impl Unpacked {
+impl UnpackedFiles {
     fn of(packed: usize) -> Self {
         let by_ratio = (packed as u64).saturating_mul(MAX_RATIO).max(SMALL);
         Self {
             files: Vec::new(),
-            taken: Taken::default(),
+            taken: UsedNames::default(),
             entries: 0,
             total: 0,
             limit: by_ratio.min(MAX_TOTAL),
@@ -145,7 +145,7 @@ impl Unpacked {
     }
 }
 
-fn unzip(packed: &[u8], into: &mut Unpacked) -> Result<(), RefusedArchiveError> {
+fn unzip(packed: &[u8], into: &mut UnpackedFiles) -> Result<(), RefusedArchiveError> {
     let announced = announced_entries(packed);
     if announced.is_none_or(|entries| entries > MAX_ENTRIES) {
         return Err(RefusedArchiveError::whole(
@@ -183,7 +183,7 @@ fn announced_entries(packed: &[u8]) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(count.try_into().ok()?)))
 }
 
-fn untar(packed: &[u8], into: &mut Unpacked) -> Result<(), RefusedArchiveError> {
+fn untar(packed: &[u8], into: &mut UnpackedFiles) -> Result<(), RefusedArchiveError> {
     // Plus headers: half a kilobyte each, and as much padding; long names have more.
     let limit = into.limit + MAX_ENTRIES as u64 * 4096;
     let mut archive = tar::Archive::new(GzDecoder::new(packed).take(limit));

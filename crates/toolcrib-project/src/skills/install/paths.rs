@@ -60,7 +60,7 @@ fn is_invisible(c: char) -> bool {
 
 /// The used names, folders included: names that differ only in case collide on some file systems.
 #[derive(Default)]
-pub(super) struct Taken(HashMap<String, (String, Kind)>);
+pub(super) struct UsedNames(HashMap<String, (String, Kind)>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -68,7 +68,7 @@ enum Kind {
     Folder,
 }
 
-impl Taken {
+impl UsedNames {
     /// Adds the path of a file, and those of its folders.
     pub(super) fn take_file(&mut self, path: &str) -> Result<(), RefusedArchiveError> {
         for (end, _) in path.match_indices('/') {

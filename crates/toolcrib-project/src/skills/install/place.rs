@@ -13,7 +13,7 @@ use super::{InstallError, archive::Entry};
 use crate::skills::{REPLACED, folders_in};
 
 /// The result of an installation.
-pub(super) struct Placed {
+pub(super) struct PlaceResult {
     pub(super) replaced: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn place(
     id: &Arc<str>,
     files: &[Entry],
     replace: bool,
-) -> Result<Placed, InstallError> {
+) -> Result<PlaceResult, InstallError> {
     let folder = skills.join(&**id);
     let cannot = |source| InstallError::Write { folder: folder.clone(), source };
     // On a case-insensitive disk, `Billing` conflicts with `billing`.
@@ -33,32 +33,32 @@ pub(super) fn place(
         let folder = skills.join(&*there);
         return Err(InstallError::Exists { id: there, folder });
     }
-    let new = Scratch::beside(skills, ".installing-", id);
+    let new = ScratchFolder::beside(skills, ".installing-", id);
     write(&new.0, files).map_err(cannot)?;
     if fs::symlink_metadata(&folder).is_err() {
         fs::rename(&new.0, &folder).map_err(cannot)?;
-        return Ok(Placed { replaced: false });
+        return Ok(PlaceResult { replaced: false });
     }
     if !replace {
         return Err(InstallError::Exists { id: Arc::clone(id), folder });
     }
-    let old = Scratch::beside(skills, REPLACED, id);
+    let old = ScratchFolder::beside(skills, REPLACED, id);
     swap(&new, &folder, old, |from, to| fs::rename(from, to))?;
-    Ok(Placed { replaced: true })
+    Ok(PlaceResult { replaced: true })
 }
 
 /// Deletes a skill's folder. It is renamed first, so that no reader sees a part of it.
 pub(super) fn remove(skills: &Path, id: &str) -> io::Result<()> {
-    let old = Scratch::beside(skills, REPLACED, id);
+    let old = ScratchFolder::beside(skills, REPLACED, id);
     fs::rename(skills.join(id), &old.0)
 }
 
 /// Replaces a folder by another, and returns the old one. On failure the old one is moved back; if
 /// that fails too, it is kept.
 fn swap(
-    new: &Scratch,
+    new: &ScratchFolder,
     folder: &Path,
-    old: Scratch,
+    old: ScratchFolder,
     rename: impl Fn(&Path, &Path) -> io::Result<()>,
 ) -> Result<(), InstallError> {
     let cannot = |source| InstallError::Write { folder: folder.to_owned(), source };
@@ -92,9 +92,9 @@ fn write(folder: &Path, files: &[Entry]) -> io::Result<()> {
 }
 
 /// A folder that is deleted on drop, unless it was renamed.
-struct Scratch(PathBuf);
+struct ScratchFolder(PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     fn beside(skills: &Path, start: &str, id: &str) -> Self {
         Self(skills.join(format!("{start}{id}-{}", Uuid::new_v4().simple())))
     }
@@ -105,7 +105,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         if self.0.as_os_str().is_empty() {
             return;
@@ -129,8 +129,8 @@ mod tests {
             fs::create_dir(skills.path().join(name)).unwrap();
             fs::write(skills.path().join(name).join(SKILL_FILE), text).unwrap();
         }
-        let new = Scratch(skills.path().join("new"));
-        let old = Scratch::beside(skills.path(), REPLACED, "billing");
+        let new = ScratchFolder(skills.path().join("new"));
+        let old = ScratchFolder::beside(skills.path(), REPLACED, "billing");
         // Simulates a target that cannot be written any more.
         let full = |from: &Path, to: &Path| match to == folder {
             true => Err(io::Error::other("the disk is full")),
