@@ -30,7 +30,7 @@ pub(crate) use self::{
     chat::ChatArgs,
     check_server::CheckServerArgs,
     clients::InstallArgs,
-    identity::{Claim, Situation, Whom, claims},
+    identity::{Claim, IdentityArgs, Situation, claims},
     init::{InitArgs, InitKind},
     lint::{LintArgs, ToolsArgs},
     lock::{AcceptArgs, LockCommand, LockScope},
@@ -41,8 +41,8 @@ pub(crate) use self::{
     serve::{HttpAddress, ServeArgs},
     sessions::{ExportArgs, ExportFormat, ListArgs, RunSession, SessionsCommand, ShowArgs},
     trace::{ReplayArgs, TraceArgs},
-    trust::{Fresh, Look, TrustArgs},
-    usage::{By, Since, UsageArgs},
+    trust::{FreshArgs, OfflineArgs, TrustArgs},
+    usage::{Day, UsageArgs, UsageGrouping},
 };
 
 /// The layout of `toolcrib --help`. Clap has no headings for subcommands; a test compares this list
@@ -132,14 +132,14 @@ Ctrl-C or SIGTERM, or its input was closed
 #[command(name = "toolcrib", version, help_template = HELP, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// The project's folder [default: the nearest folder upward with a toolcrib.toml]
     #[arg(short, long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) project: Option<PathBuf>,
@@ -180,7 +180,7 @@ pub(crate) struct Global {
     pub(crate) search_from: Option<PathBuf>,
 }
 
-impl Global {
+impl GlobalArgs {
     /// Whether there is a project in addition to imported servers.
     pub(crate) fn has_project(&self) -> bool {
         self.project.is_some() || self.imports.is_empty()
@@ -223,7 +223,7 @@ its files change. See docs/project-file.md.")]
 Examples:
   toolcrib check -p examples/support-desk
   toolcrib check --json")]
-    Check(Look),
+    Check(OfflineArgs),
     /// Send a message to the agent and print each iteration
     #[command(after_help = "\
 Examples:
@@ -484,7 +484,7 @@ Examples:
 An installed skill is trusted: a model that activates it follows its instructions. Read it first.")]
     Skills {
         #[command(flatten)]
-        look: Look,
+        look: OfflineArgs,
         #[command(subcommand)]
         command: Option<SkillsCommand>,
     },
@@ -493,7 +493,7 @@ An installed skill is trusted: a model that activates it follows its instruction
 Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
-    Models(Look),
+    Models(OfflineArgs),
     /// List, test, call, add and remove the MCP servers of a project
     Mcp {
         #[command(subcommand)]
@@ -580,7 +580,7 @@ pub(crate) struct MenuArgs {
     #[arg(long)]
     pub(crate) why: bool,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -590,7 +590,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -603,7 +603,7 @@ pub(crate) struct FindArgs {
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -624,13 +624,13 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) situation: Situation,
     #[command(flatten)]
-    pub(crate) fresh: Fresh,
+    pub(crate) fresh: FreshArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
     /// List the skills with their tools, steps and files; the same as `skills` alone
-    List(Look),
+    List(OfflineArgs),
     /// Install the skill of an archive into the project's skills folder. It is checked first, and
     /// installed as a whole or not at all
     Install {
@@ -647,7 +647,7 @@ pub(crate) enum SkillsCommand {
     },
 }
 
-/// Hides `--json` in the help of a command that refuses it. Its value is in [`Global`].
+/// Hides `--json` in the help of a command that refuses it. Its value is in [`GlobalArgs`].
 #[derive(Debug, Args)]
 pub(crate) struct NoJson {
     #[arg(long, hide = true)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Fresh, ModelArgs, NoJson, RunSession, Situation, run::timeout};
+use super::{FreshArgs, ModelArgs, NoJson, RunSession, Situation, run::timeout};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
@@ -17,7 +17,7 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) session: RunSession,
     #[command(flatten)]
-    pub(crate) fresh: Fresh,
+    pub(crate) fresh: FreshArgs,
     /// Stop a turn after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,

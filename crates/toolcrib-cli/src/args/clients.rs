@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Whom;
+use super::IdentityArgs;
 use crate::clients::{Client, Scope};
 
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(crate) struct InstallArgs {
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
     /// Serve with this personality of the project [default: the one named default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,

@@ -10,7 +10,7 @@ use super::sessions::session_word;
 
 /// The principal and the tenant.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Whom {
+pub(crate) struct IdentityArgs {
     /// Act for this principal [default: none]
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Whom {
     pub(crate) tenant: Option<String>,
 }
 
-impl Whom {
+impl IdentityArgs {
     /// The owner of its sessions.
     pub(crate) fn owner(&self) -> SessionOwner {
         let text = |value: &Option<String>| value.as_deref().map(Into::into);
@@ -80,7 +80,7 @@ pub(crate) struct Situation {
     #[arg(long = "skill", value_name = "SKILL")]
     pub(crate) skills: Vec<String>,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
     /// Add a token claim (a string), used to resolve roles. May be repeated; repeating a name makes
     /// a list [default: no claims]
     #[arg(long = "claim", value_name = "NAME=VALUE")]

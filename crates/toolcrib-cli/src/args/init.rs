@@ -19,7 +19,7 @@ pub(crate) struct InitArgs {
 }
 
 /// Hides the options of a project in the help of a command that refuses them. Their values are in
-/// [`Global`](super::Global).
+/// [`GlobalArgs`](super::GlobalArgs).
 #[derive(Debug, Args)]
 struct NoProject {
     #[arg(short, long, value_name = "DIR", hide = true)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Look, Whom};
+use super::{IdentityArgs, OfflineArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
@@ -20,9 +20,9 @@ pub(crate) struct LintArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: OfflineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct ToolsArgs {
     #[arg(long, value_name = "TOOLSET")]
     pub(crate) toolset: Option<String>,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: OfflineArgs,
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{CallArgs, Look, McpAddArgs, NoJson, Whom};
+use super::{CallArgs, IdentityArgs, McpAddArgs, NoJson, OfflineArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -12,7 +12,7 @@ pub(crate) enum McpCommand {
 Examples:
   toolcrib mcp list -p my-agent
   toolcrib mcp list --import .mcp.json --json")]
-    List(Look),
+    List(OfflineArgs),
     /// List the tools of one server, and say which are offered, which are withheld, and why. The
     /// exit code is 1 if it cannot be reached
     #[command(after_help = "\
@@ -24,7 +24,7 @@ Examples:
         /// The server's name
         server: String,
         #[command(flatten)]
-        whom: Whom,
+        whom: IdentityArgs,
     },
     /// Add a server to the project's file
     #[command(after_help = "\
@@ -94,7 +94,7 @@ this user, and refreshed. A gateway uses those of the caller's principal (`--as`
         #[arg(long = "scope", value_name = "SCOPE")]
         scopes: Vec<String>,
         #[command(flatten)]
-        whom: Whom,
+        whom: IdentityArgs,
     },
     /// Log out of a server: remove its tokens here, and revoke them if its authorization server
     /// supports that
@@ -106,7 +106,7 @@ Examples:
         /// The server's name
         server: String,
         #[command(flatten)]
-        whom: Whom,
+        whom: IdentityArgs,
     },
     /// Show the logins to servers: scopes, and for how long. Requests nothing
     #[command(after_help = "\
@@ -117,6 +117,6 @@ Examples:
         /// The server's name [default: all servers at a URL]
         server: Option<String>,
         #[command(flatten)]
-        whom: Whom,
+        whom: IdentityArgs,
     },
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use toolcrib_core::{ToolChoice, ToolName};
 
-use super::{Claim, Fresh, RunSession, Situation, Whom, sessions::session_word};
+use super::{Claim, FreshArgs, IdentityArgs, RunSession, Situation, sessions::session_word};
 
 /// The model, which replaces the project's.
 #[derive(Debug, Clone, Default, Args)]
@@ -56,7 +56,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) fresh: Fresh,
+    pub(crate) fresh: FreshArgs,
     /// Make no calls that have an effect, and show which would be made and which need approval.
     /// Nothing is stored
     #[arg(long, conflicts_with_all = ["last", "session", "fresh"])]
@@ -72,7 +72,7 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "SESSION", value_parser = session_word)]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    whom: Whom,
+    whom: IdentityArgs,
     /// Add a token claim (a string), used to resolve roles. Claims are not stored: repeat those of
     /// the run. May be repeated; repeating a name makes a list [default: no claims]
     #[arg(long = "claim", value_name = "NAME=VALUE")]
@@ -106,7 +106,7 @@ impl ResumeArgs {
             events,
             record: None,
             schema: None,
-            fresh: Fresh::default(),
+            fresh: FreshArgs::default(),
             dry_run: false,
             timeout,
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use toolcrib_core::{is_session_id, is_session_name};
 
-use super::Whom;
+use super::IdentityArgs;
 
 /// The session of a run.
 #[derive(Debug, Clone, Default, Args)]
@@ -39,7 +39,7 @@ pub(crate) enum SessionsCommand {
         #[arg(required = true, value_name = "SESSION", value_parser = session_word)]
         sessions: Vec<String>,
         #[command(flatten)]
-        whom: Whom,
+        whom: IdentityArgs,
     },
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
 }
 
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "SESSION", value_parser = session_word)]
     pub(crate) session: String,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Claim, Whom};
+use super::{Claim, IdentityArgs};
 use crate::trace::RunName;
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
 }
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "with", value_name = "MODEL", requires = "tools", conflicts_with = "model")]
     pub(crate) with: Option<String>,
     #[command(flatten)]
-    pub(crate) whom: Whom,
+    pub(crate) whom: IdentityArgs,
     /// A token claim (a string) of the run, which is not stored. May be repeated; repeating a name
     /// makes a list [default: no claims]
     #[arg(long = "claim", value_name = "NAME=VALUE")]

@@ -23,7 +23,7 @@ pub(crate) struct TrustArgs {
 
 /// Options of commands that only inspect.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub(crate) struct Look {
+pub(crate) struct OfflineArgs {
     /// Start no program and open no connection; show the declarations
     #[arg(long)]
     pub(crate) offline: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Look {
 
 /// Whether databases are recreated.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub(crate) struct Fresh {
+pub(crate) struct FreshArgs {
     /// Recreate the project's databases from their seeds first. The old files are kept next to
     /// them. At a terminal it asks for confirmation
     #[arg(long)]

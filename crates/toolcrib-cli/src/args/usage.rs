@@ -14,10 +14,10 @@ use super::sessions::session_word;
 pub(crate) struct UsageArgs {
     /// The subject of each line
     #[arg(long, value_name = "WHAT", default_value = "day")]
-    pub(crate) by: By,
+    pub(crate) by: UsageGrouping,
     /// Begin with this day, YYYY-MM-DD in UTC, or this time ago, such as 7d
     #[arg(long, value_name = "DAY", default_value = "30d")]
-    pub(crate) since: Since,
+    pub(crate) since: Day,
     /// Only this session, by its id or name [default: all]
     #[arg(long, value_name = "SESSION", value_parser = session_word)]
     pub(crate) session: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct UsageArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum By {
+pub(crate) enum UsageGrouping {
     /// Each day, in UTC
     Day,
     /// Each session
@@ -49,11 +49,11 @@ pub(crate) enum By {
 
 /// A day, as the number of days since 1970 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Since(pub(crate) u64);
+pub(crate) struct Day(pub(crate) u64);
 
 const DAY: u64 = 86_400;
 
-impl Since {
+impl Day {
     fn of(time: SystemTime) -> Self {
         Self(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY)
     }
@@ -67,7 +67,7 @@ impl Since {
     }
 }
 
-impl FromStr for Since {
+impl FromStr for Day {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -89,13 +89,13 @@ mod tests {
 
     #[test]
     fn a_day_is_a_date_or_a_time_ago() {
-        let day: Since = "2026-11-01".parse().unwrap();
+        let day: Day = "2026-11-01".parse().unwrap();
         assert_eq!(day.date(), "2026-11-01");
-        let today = Since::of(SystemTime::now());
-        assert_eq!("7d".parse(), Ok(Since(today.0 - 7)));
+        let today = Day::of(SystemTime::now());
+        assert_eq!("7d".parse(), Ok(Day(today.0 - 7)));
         for wrong in ["", "2026-13-01", "2026-11", "seven", "-7d", "99999999999years"] {
-            assert!(wrong.parse::<Since>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Day>().is_err(), "{wrong}");
         }
-        assert_eq!(Since(u64::MAX).date(), "9999-12-31");
+        assert_eq!(Day(u64::MAX).date(), "9999-12-31");
     }
 }

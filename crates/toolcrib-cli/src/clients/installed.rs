@@ -28,7 +28,7 @@ pub(crate) enum InstalledError {
 
 /// An entry that Toolcrib has written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Installed {
+pub(crate) struct InstalledEntry {
     /// The configuration file.
     pub(crate) file: PathBuf,
     /// The entry's name.
@@ -61,10 +61,10 @@ impl Records {
         &self,
         file: &Path,
         name: &str,
-    ) -> Result<Option<Installed>, InstalledError> {
+    ) -> Result<Option<InstalledEntry>, InstalledError> {
         let path = self.path(file, name, "json");
         let Some(found) = read(&path)? else { return Ok(None) };
-        let record: Installed =
+        let record: InstalledEntry =
             serde_json::from_str(&found.text).map_err(|_| InstalledError::Invalid(path.clone()))?;
         if record.file != file || record.name != name {
             return Err(InstalledError::Invalid(path));
@@ -75,7 +75,7 @@ impl Records {
     /// Writes a record, and the backup before it.
     pub(crate) fn write(
         &self,
-        record: &Installed,
+        record: &InstalledEntry,
         before: Option<&str>,
     ) -> Result<(), InstalledError> {
         DirBuilder::new()

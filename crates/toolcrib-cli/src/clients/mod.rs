@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 pub(crate) use self::{
     edit::{EditError, masked, with_entry, without_entry},
-    installed::{Installed, InstalledError, Records},
+    installed::{InstalledEntry, InstalledError, Records},
     place::{NoHomeError, Place, folder_of_state},
-    write::{Present, WriteError, put, read},
+    write::{CurrentFile, WriteError, put, read},
 };
 
 /// An MCP client.

@@ -29,14 +29,14 @@ pub(crate) enum WriteError {
 
 /// A file as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Present {
+pub(crate) struct CurrentFile {
     pub(crate) text: String,
     /// Its permissions.
     pub(crate) mode: u32,
 }
 
 /// The file; `None` if it does not exist.
-pub(crate) fn read(path: &Path) -> Result<Option<Present>, WriteError> {
+pub(crate) fn read(path: &Path) -> Result<Option<CurrentFile>, WriteError> {
     let failed = |source| WriteError::Io { path: path.to_owned(), source };
     // A pipe must not be waited for.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -55,14 +55,14 @@ pub(crate) fn read(path: &Path) -> Result<Option<Present>, WriteError> {
         return Err(WriteError::TooLarge(path.to_owned()));
     }
     let text = String::from_utf8(bytes).map_err(|_| WriteError::NotText(path.to_owned()))?;
-    Ok(Some(Present { text, mode: found.permissions().mode() & 0o7777 }))
+    Ok(Some(CurrentFile { text, mode: found.permissions().mode() & 0o7777 }))
 }
 
 /// Replaces a file that is still `before` by a new text, or removes it. Other programs see the old
 /// file or the new one.
 pub(crate) fn put(
     path: &Path,
-    before: Option<&Present>,
+    before: Option<&CurrentFile>,
     text: Option<&str>,
     mode: u32,
 ) -> Result<(), WriteError> {

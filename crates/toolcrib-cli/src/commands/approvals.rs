@@ -10,13 +10,13 @@ use super::{
     sessions::{inspected, on_store},
 };
 use crate::{
-    args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, Global},
+    args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, GlobalArgs},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn approvals(
-    global: &Global,
+    global: &GlobalArgs,
     list: ApprovalsArgs,
     command: Option<ApprovalsCommand>,
     cancellation: CancellationToken,
@@ -56,7 +56,7 @@ pub(super) async fn approvals(
 }
 
 pub(super) async fn approve(
-    global: &Global,
+    global: &GlobalArgs,
     args: ApproveArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -100,7 +100,7 @@ pub(super) async fn approve(
 }
 
 pub(super) async fn deny(
-    global: &Global,
+    global: &GlobalArgs,
     args: DenyArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -125,7 +125,7 @@ pub(super) async fn listed(
     on_approvals(move || Ok((approvals.list(all)?, approvals.grants()?))).await
 }
 
-fn tell_limits(global: &Global, project: &Project) {
+fn tell_limits(global: &GlobalArgs, project: &Project) {
     if !global.quiet {
         output::advisory(project.approvals().advisory());
     }

@@ -20,20 +20,20 @@ use toolcrib_project::Project;
 
 use super::{
     ChosenModel, Problem, Purpose, approver,
-    call_arguments::{self, Given},
+    call_arguments::{self, RawArguments},
     default_answers::DefaultAnswers,
     engine,
     explain::withheld_name,
     fresh, load, project_flags, questions, turn_options, whom_flags, with_project,
 };
 use crate::{
-    args::{CallArgs, Global, Look, Situation},
+    args::{CallArgs, GlobalArgs, OfflineArgs, Situation},
     exit::{self, Exit},
     output::{self, CallJson, shell_word},
 };
 
 pub(super) async fn call(
-    global: &Global,
+    global: &GlobalArgs,
     args: CallArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -42,7 +42,7 @@ pub(super) async fn call(
 
 /// Calls the tool that `named` finds in the project, and prints the result.
 pub(super) async fn through_pipe(
-    global: &Global,
+    global: &GlobalArgs,
     args: CallArgs,
     cancellation: CancellationToken,
     named: impl Fn(&Project, CallArgs) -> Result<CallArgs, Problem>,
@@ -72,9 +72,13 @@ pub(super) async fn through_pipe(
 }
 
 /// The parameters of a declared tool, for an error: loads the project, and starts nothing.
-async fn parameters(global: &Global, tool: &str, cancellation: &CancellationToken) -> Vec<String> {
-    let global = Global { quiet: true, verbose: false, ..global.clone() };
-    let purpose = Purpose::Look(Look { offline: true });
+async fn parameters(
+    global: &GlobalArgs,
+    tool: &str,
+    cancellation: &CancellationToken,
+) -> Vec<String> {
+    let global = GlobalArgs { quiet: true, verbose: false, ..global.clone() };
+    let purpose = Purpose::Look(OfflineArgs { offline: true });
     let Ok(project) = load(&global, purpose, ChosenModel::default(), cancellation).await else {
         return Vec::new();
     };
@@ -86,7 +90,7 @@ async fn parameters(global: &Global, tool: &str, cancellation: &CancellationToke
 }
 
 /// A call that was executed or refused.
-struct Made {
+struct CallAttempt {
     result: ToolResult,
     /// Why the tool is withheld, if it is.
     why: Option<WithheldTool>,
@@ -99,12 +103,12 @@ struct Made {
 /// Makes one call.
 async fn attempt(
     args: CallArgs,
-    given: Given,
+    given: RawArguments,
     project: &Project,
     engine: &Engine,
     approver: Option<Arc<dyn Approver>>,
     cancellation: CancellationToken,
-) -> Result<Made, Problem> {
+) -> Result<CallAttempt, Problem> {
     let mut options = turn_options(project, &args.situation, cancellation)?;
     if args.accept_defaults {
         options = options.client(Arc::new(DefaultAnswers));
@@ -134,12 +138,12 @@ async fn attempt(
         suggest::nearest(&result.name, menu.chain(withheld)).map(str::to_owned)
     });
     let (situation, is_cancelled) = (args.situation, turn.cancellation().is_cancelled());
-    Ok(Made { why, situation, meant: meant.flatten(), is_cancelled, result })
+    Ok(CallAttempt { why, situation, meant: meant.flatten(), is_cancelled, result })
 }
 
-impl Made {
+impl CallAttempt {
     /// Prints the result.
-    fn tell(&self, global: &Global, project: &Project) -> Exit {
+    fn tell(&self, global: &GlobalArgs, project: &Project) -> Exit {
         let Self { result, why, .. } = self;
         let read_on = match &*result.artifacts {
             [id, ..] if project.keeps_artifacts() => Some(read_on(id, global, &self.situation)),
@@ -167,13 +171,13 @@ impl Made {
 
 /// Evaluates a call up to its effect. Returns the exit code of a refusal, after printing it.
 async fn judge_call(
-    global: &Global,
+    global: &GlobalArgs,
     args: CallArgs,
-    given: Given,
+    given: RawArguments,
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Option<Exit>, Problem> {
-    let before_effect = BeforeEffect::default();
+    let before_effect = EvaluationJournal::default();
     // A person is asked when the call is made.
     let approves = call_approver(|_| async { Approval::Approved });
     let builder = project.engine_builder().journal(before_effect.clone()).approver(approves);
@@ -184,15 +188,15 @@ async fn judge_call(
 }
 
 /// Whether the tool belongs to a source. Sources are not queried before the databases are replaced.
-fn is_of_a_source(made: &Made) -> bool {
+fn is_of_a_source(made: &CallAttempt) -> bool {
     made.why.as_ref().is_some_and(|why| why.by == WithheldBy::Discovery)
 }
 
 /// Refuses each call right before its effect, and records that it got this far.
 #[derive(Clone, Default)]
-struct BeforeEffect(Arc<AtomicBool>);
+struct EvaluationJournal(Arc<AtomicBool>);
 
-impl Journal for BeforeEffect {
+impl Journal for EvaluationJournal {
     fn intent<'a>(
         &'a self,
         _: PendingCall<'a>,
@@ -213,7 +217,7 @@ impl Journal for BeforeEffect {
 
 /// The command that reads the rest of an artifact. The artifact is deleted with the call unless the
 /// session has a name.
-fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
+fn read_on(artifact: &str, global: &GlobalArgs, situation: &Situation) -> String {
     let whom = &situation.whom;
     let name = situation.session.as_deref();
     let call = format!(

@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The arguments as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Given {
+pub(super) enum RawArguments {
     /// Text that should be JSON; the pipe reports it if it is not.
     Json(String),
     /// Pairs, to be typed by the tool's schema.
@@ -46,18 +46,18 @@ pub(super) async fn read(
     arguments: &[String],
     parameters: &[String],
     cancellation: &CancellationToken,
-) -> Result<Given, Problem> {
+) -> Result<RawArguments, Problem> {
     if let [only] = arguments {
         if only == "-" {
-            return read_stdin(cancellation).await.map(Given::Json);
+            return read_stdin(cancellation).await.map(RawArguments::Json);
         }
         if let Some(path) = only.strip_prefix('@') {
             let (path, shown) = (path.to_owned(), path.to_owned());
             let text = read_text(shown, cancellation, || File::open(path)).await;
-            return text.map(Given::Json);
+            return text.map(RawArguments::Json);
         }
         if is_meant_as_json(only) {
-            return Ok(Given::Json(only.clone()));
+            return Ok(RawArguments::Json(only.clone()));
         }
     }
     let mut pairs: Vec<(String, PairValue)> = Vec::with_capacity(arguments.len());
@@ -68,7 +68,7 @@ pub(super) async fn read(
         }
         pairs.push((key, value));
     }
-    Ok(Given::Pairs(pairs))
+    Ok(RawArguments::Pairs(pairs))
 }
 
 /// Whether a text goes to the pipe unchanged, which reports its errors: text that begins like JSON,
@@ -148,7 +148,7 @@ pub(super) async fn read_text<R: Read>(
     }
 }
 
-impl Given {
+impl RawArguments {
     /// The arguments in the form that the pipe takes.
     pub(super) fn typed(self, schema: Option<&Value>) -> Arguments {
         match self {

@@ -13,14 +13,14 @@ use toolcrib_project::{DeclaredHub, McpServer, Project};
 
 use super::{Problem, mcp::unless_cancelled};
 use crate::{
-    args::Whom,
+    args::IdentityArgs,
     output::{KnownSource, KnownTool, KnownTools},
 };
 
 /// Queries all sources concurrently for their tools for `whom`. Policy and skills are not applied.
 pub(super) async fn known_tools(
     project: &Project,
-    whom: &Whom,
+    whom: &IdentityArgs,
     cancellation: &CancellationToken,
 ) -> Result<KnownTools, Problem> {
     let identity = Arc::new(identity(whom));
@@ -76,7 +76,7 @@ async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (Kno
 }
 
 /// The identity of the command line.
-pub(super) fn identity(whom: &Whom) -> Identity {
+pub(super) fn identity(whom: &IdentityArgs) -> Identity {
     let SessionOwner { tenant, principal } = whom.owner();
     let mut identity = Identity::conversation("catalog");
     (identity.tenant, identity.principal) = (tenant, principal);

@@ -16,21 +16,21 @@ use toolcrib_project::Project;
 
 use self::{
     editor::{Editor, Line},
-    slash::Slash,
+    slash::SlashCommand,
 };
 use super::{
     ChosenModel, Problem, Purpose, approvals, approver, attachments, conversation::Conversation,
     explain, fresh, menu, questions, run, skills, usage, with_project,
 };
 use crate::{
-    args::{ChatArgs, Global},
+    args::{ChatArgs, GlobalArgs},
     exit::{self, Exit},
     output::{self, ChatStart, Narrator},
     signals::TurnGuard,
 };
 
 pub(super) async fn chat(
-    global: &Global,
+    global: &GlobalArgs,
     args: ChatArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -61,7 +61,7 @@ pub(super) async fn chat(
 }
 
 struct Chat<'a> {
-    global: &'a Global,
+    global: &'a GlobalArgs,
     project: &'a Project,
     cancellation: &'a CancellationToken,
     conversation: Conversation<'a>,
@@ -73,7 +73,7 @@ struct Chat<'a> {
 
 impl<'a> Chat<'a> {
     async fn begin(
-        global: &'a Global,
+        global: &'a GlobalArgs,
         args: &'a ChatArgs,
         project: &'a Project,
         cancellation: &'a CancellationToken,
@@ -126,9 +126,9 @@ impl<'a> Chat<'a> {
                 continue;
             }
             editor.keep(&self.conversation.agent().engine().redactor().text(text));
-            let outcome = match Slash::parse(text) {
+            let outcome = match SlashCommand::parse(text) {
                 None => self.turn(text.to_owned()).await,
-                Some(Slash::Quit) => break,
+                Some(SlashCommand::Quit) => break,
                 Some(command) => self.command(command).await,
             };
             if let Err(problem) = outcome {
@@ -199,24 +199,24 @@ impl<'a> Chat<'a> {
         Ok(())
     }
 
-    async fn command(&mut self, command: Slash<'_>) -> Result<(), Problem> {
+    async fn command(&mut self, command: SlashCommand<'_>) -> Result<(), Problem> {
         let token = self.cancellation.child_token();
         let _guard = TurnGuard::new(&token);
         match command {
-            Slash::Menu => {
+            SlashCommand::Menu => {
                 let verbose = self.global.verbose;
                 output::menu(&self.look(token).await?, verbose, verbose);
             }
-            Slash::Why(tool) => {
+            SlashCommand::Why(tool) => {
                 let iteration = self.look(token).await?;
                 let why = explain::why(&iteration, tool);
                 output::why(&why.ok_or_else(|| explain::unknown(&iteration, tool))?);
             }
-            Slash::Skills => {
+            SlashCommand::Skills => {
                 let known = self.project.skills().iter().map(|skill| &*skill.id);
                 output::chat_skills(known, &self.conversation.situation.skills);
             }
-            Slash::Skill { name, is_on } => {
+            SlashCommand::Skill { name, is_on } => {
                 skills(self.project, &[name.to_owned()])?;
                 self.conversation.situation.skills.retain(|active| active != name);
                 if is_on {
@@ -230,7 +230,7 @@ impl<'a> Chat<'a> {
                 let what = if is_on { "is active from the next turn" } else { "is not active" };
                 output::chat_note(&format!("skill {name} {what}"));
             }
-            Slash::Attach(path) => {
+            SlashCommand::Attach(path) => {
                 let reader = attachments::Reader {
                     project: self.project,
                     engine: self.conversation.agent().engine(),
@@ -245,18 +245,18 @@ impl<'a> Chat<'a> {
                     output::chat_note(&note);
                 }
             }
-            Slash::Approvals => {
+            SlashCommand::Approvals => {
                 let (reviews, grants) = approvals::listed(self.project, false).await?;
                 output::approvals(&reviews, &grants, self.global.quiet);
             }
-            Slash::Usage => {
+            SlashCommand::Usage => {
                 output::chat_usage(self.turns, &self.usage);
                 let owner = self.conversation.situation.whom.owner();
                 output::budget(&usage::budget(self.project, &owner).await?);
             }
-            Slash::Help => output::chat_help(slash::HELP),
-            Slash::Invalid(problem) => return Err(Problem::usage(problem)),
-            Slash::Quit => {}
+            SlashCommand::Help => output::chat_help(slash::HELP),
+            SlashCommand::Invalid(problem) => return Err(Problem::usage(problem)),
+            SlashCommand::Quit => {}
         }
         Ok(())
     }

@@ -4,14 +4,14 @@ use toolcrib_core::{CancellationToken, Menu};
 
 use super::{ChosenModel, Problem, Purpose, engine, lint::of_skills, load};
 use crate::{
-    args::{Global, Look},
+    args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn check(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = load(global, Purpose::Check(look), ChosenModel::default(), &cancellation).await?;

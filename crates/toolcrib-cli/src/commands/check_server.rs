@@ -29,7 +29,7 @@ use super::{
     server_words::{self, Target},
 };
 use crate::{
-    args::{CheckServerArgs, Global},
+    args::{CheckServerArgs, GlobalArgs},
     exit::{self, Exit},
     output::{self, CheckedEra, CheckedSuite, ServerFinding, ServerReport},
 };
@@ -44,7 +44,7 @@ const ERAS: [(Handshake, &str, &str); 2] = [
 ];
 
 pub(super) async fn check_server(
-    global: &Global,
+    global: &GlobalArgs,
     args: CheckServerArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -87,7 +87,7 @@ pub(super) async fn check_server(
             }
         };
         match listed {
-            Ok(listed) => listings.push(Checked {
+            Ok(listed) => listings.push(CheckedListing {
                 texts: listed.texts,
                 unlisted: listed.unlisted,
                 withheld: withheld(&client, &listed.catalog).await,
@@ -128,23 +128,23 @@ pub(super) async fn check_server(
 /// A listing as the server gives it.
 struct Listing {
     catalog: Catalog,
-    texts: Vec<Described>,
+    texts: Vec<DescribedText>,
     /// The lists that the server declares and does not give, with the reason.
     unlisted: Vec<String>,
 }
 
 /// Something beside tools that the server describes, in the form that the linter reads.
-struct Described {
+struct DescribedText {
     /// `prompt`, `resource`, `template` or `instructions`.
     kind: &'static str,
     text: LintTool,
 }
 
 /// The same, checked.
-struct Checked {
+struct CheckedListing {
     /// The definitions before they are sanitized, by name.
     tools: BTreeMap<String, LintTool>,
-    texts: Vec<Described>,
+    texts: Vec<DescribedText>,
     unlisted: Vec<String>,
     /// The names that this client had to change.
     renamed: BTreeSet<String>,
@@ -183,13 +183,13 @@ async fn listing(client: &McpClient) -> Result<Listing, String> {
     let (mut texts, mut unlisted) = (Vec::new(), Vec::new());
     for (kind, list) in OTHER_LISTS {
         match client.assets(list).await {
-            Ok(items) => texts.extend(items.iter().map(|item| Described::of(kind, item))),
+            Ok(items) => texts.extend(items.iter().map(|item| DescribedText::of(kind, item))),
             // A server may have resources and no templates.
             Err(_) if list == AssetKind::Templates => {}
             Err(error) => unlisted.push(format!("its {kind}s cannot be listed: {}", error.message)),
         }
     }
-    texts.extend(offers.instructions.map(|instructions| Described {
+    texts.extend(offers.instructions.map(|instructions| DescribedText {
         kind: "instructions",
         text: LintTool { description: instructions.to_string(), ..LintTool::default() },
     }));
@@ -203,7 +203,7 @@ const OTHER_LISTS: [(&str, AssetKind); 3] = [
     ("template", AssetKind::Templates),
 ];
 
-impl Described {
+impl DescribedText {
     fn of(kind: &'static str, item: &Map<String, Value>) -> Self {
         let text = |key: &str| item.get(key).and_then(Value::as_str);
         let others = item.iter().filter(|(key, _)| !TEXTS_OF_TOOLS.contains(&key.as_str()));
@@ -266,7 +266,7 @@ async fn by_engine(client: &McpClient) -> Option<Vec<WithheldTool>> {
     Some(iteration.withheld().tools().collect())
 }
 
-fn judge(report: &mut ServerReport, linter: &Linter, listings: &[Checked]) {
+fn judge(report: &mut ServerReport, linter: &Linter, listings: &[CheckedListing]) {
     if report.eras.iter().all(|era| !era.connected) {
         let reasons: Vec<_> = report.eras.iter().filter_map(|era| era.error.clone()).collect();
         report.findings.push(ServerFinding::error(
@@ -276,7 +276,7 @@ fn judge(report: &mut ServerReport, linter: &Linter, listings: &[Checked]) {
         ));
     }
     if let [new, old] = listings {
-        let differ = |a: &Checked, b: &Checked| {
+        let differ = |a: &CheckedListing, b: &CheckedListing| {
             let missing: Vec<_> =
                 a.tools.keys().filter(|name| !b.tools.contains_key(*name)).collect();
             (!missing.is_empty()).then(|| suggest::quoted(missing.iter().map(|name| name.as_str())))

@@ -7,14 +7,14 @@ use toolcrib_mcp::server::{FileServer, Reach, read_servers};
 
 use super::{Problem, blocking, install::here};
 use crate::{
-    args::Global,
+    args::GlobalArgs,
     clients::{Client, Scope, read},
     exit::{self, Exit},
     output::{self, ConfiguredFile, ConfiguredServer, DiscoverJson},
 };
 
 pub(super) async fn discover(
-    global: &Global,
+    global: &GlobalArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     if global.project.is_some() || !global.imports.is_empty() {

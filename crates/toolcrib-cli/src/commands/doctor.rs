@@ -7,14 +7,14 @@ use toolcrib_core::CancellationToken;
 
 use super::{ChosenModel, Problem, Purpose, load, mcp::unless_cancelled};
 use crate::{
-    args::{Global, Look},
+    args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
     output::{self, Checkup, DoctorJson},
 };
 
 /// The tests block, for some milliseconds each, and do not depend on a project.
 pub(super) async fn doctor(
-    global: &Global,
+    global: &GlobalArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let tests = tokio::task::spawn_blocking(|| Checkup {
@@ -37,9 +37,9 @@ pub(super) async fn doctor(
 }
 
 /// Why approvals are advisory in the project, if there is one that loads.
-async fn advisory(global: &Global, cancellation: &CancellationToken) -> Option<Vec<Arc<str>>> {
-    let purpose = Purpose::Look(Look { offline: true });
-    let global = Global { quiet: true, ..global.clone() };
+async fn advisory(global: &GlobalArgs, cancellation: &CancellationToken) -> Option<Vec<Arc<str>>> {
+    let purpose = Purpose::Look(OfflineArgs { offline: true });
+    let global = GlobalArgs { quiet: true, ..global.clone() };
     let project = load(&global, purpose, ChosenModel::default(), cancellation).await.ok()?;
     Some(project.approvals().advisory().to_vec())
 }

@@ -8,12 +8,12 @@ use clap_mangen::Man;
 
 use super::Problem;
 use crate::{
-    args::{Cli, Global},
+    args::{Cli, GlobalArgs},
     exit::{self, Exit},
     output,
 };
 
-pub(super) fn completions(global: &Global, shell: Shell) -> Result<Exit, Problem> {
+pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Problem> {
     refuse_json(global, "completions")?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "toolcrib", &mut script);
@@ -21,7 +21,7 @@ pub(super) fn completions(global: &Global, shell: Shell) -> Result<Exit, Problem
     Ok(exit::FINE)
 }
 
-pub(super) fn man(global: &Global, dir: Option<&Path>) -> Result<Exit, Problem> {
+pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Problem> {
     refuse_json(global, "man")?;
     let Some(dir) = dir else {
         let mut page = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn schema() -> Exit {
     exit::FINE
 }
 
-pub(super) fn refuse_json(global: &Global, command: &str) -> Result<(), Problem> {
+pub(super) fn refuse_json(global: &GlobalArgs, command: &str) -> Result<(), Problem> {
     if global.json {
         return Err(Problem::usage(format!(
             "the output of `{command}` is not JSON; remove `--json`"

@@ -7,13 +7,13 @@ use toolcrib_project::Project;
 
 use super::{Problem, menu::with_iteration};
 use crate::{
-    args::{ExplainArgs, Global},
+    args::{ExplainArgs, GlobalArgs},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn explain(
-    global: &Global,
+    global: &GlobalArgs,
     args: ExplainArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {

@@ -10,13 +10,13 @@ use super::{
     menu::with_iteration,
 };
 use crate::{
-    args::{FindArgs, Global},
+    args::{FindArgs, GlobalArgs},
     exit::{self, Exit},
-    output::{self, Expected, FindJson, Found},
+    output::{self, ExpectedTool, FindJson, FoundTool},
 };
 
 pub(super) async fn find(
-    global: &Global,
+    global: &GlobalArgs,
     args: FindArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -26,20 +26,20 @@ pub(super) async fn find(
     .await
 }
 
-fn show(global: &Global, args: &FindArgs, iteration: &Iteration) -> Result<Exit, Problem> {
+fn show(global: &GlobalArgs, args: &FindArgs, iteration: &Iteration) -> Result<Exit, Problem> {
     let (deferred, offered) = (iteration.menu().deferred(), iteration.menu().tools());
     let tools = if deferred.is_empty() { offered } else { deferred };
     let index = Index::new(tools);
     let hits = index.search(&args.need, FOUND_PER_NEED);
     let found = hits.iter().enumerate().map(|(place, hit)| {
         let matched = index.standing(&args.need, &hit.tool).map(|standing| standing.matched);
-        Found { rank: place + 1, tool: hit.tool.clone(), matched: matched.unwrap_or_default() }
+        FoundTool { rank: place + 1, tool: hit.tool.clone(), matched: matched.unwrap_or_default() }
     });
     let expected = match &args.expect {
         Some(name) => Some(expected(iteration, &index, &args.need, name)?),
         None => None,
     };
-    let is_found = expected.as_ref().is_none_or(Expected::is_found);
+    let is_found = expected.as_ref().is_none_or(ExpectedTool::is_found);
     let result = FindJson {
         need: &args.need,
         deferred: !deferred.is_empty(),
@@ -61,18 +61,18 @@ fn expected(
     index: &Index,
     need: &str,
     name: &str,
-) -> Result<Expected, Problem> {
+) -> Result<ExpectedTool, Problem> {
     let Some(tool) = iteration.menu().get(name) else {
         let why = why(iteration, name).ok_or_else(|| unknown(iteration, name))?;
-        return Ok(Expected::Withheld { why });
+        return Ok(ExpectedTool::Withheld { why });
     };
     Ok(match index.standing(need, tool) {
-        Some(standing) => Expected::Ranked {
+        Some(standing) => ExpectedTool::Ranked {
             rank: standing.rank,
             is_found: standing.rank.is_some_and(|rank| rank <= FOUND_PER_NEED),
             matched: standing.matched,
             missing: standing.missing,
         },
-        None => Expected::Defined,
+        None => ExpectedTool::Defined,
     })
 }

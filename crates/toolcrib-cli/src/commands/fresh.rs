@@ -5,13 +5,13 @@ use toolcrib_core::CancellationToken;
 use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, with_project};
-use crate::args::{Fresh, Global};
+use crate::args::{FreshArgs, GlobalArgs};
 
 /// Runs a function on the project with its databases as they would be recreated, if `--fresh` is
 /// given.
 pub(super) async fn judge<T: Default>(
-    global: &Global,
-    fresh: Fresh,
+    global: &GlobalArgs,
+    fresh: FreshArgs,
     model: &ChosenModel,
     cancellation: &CancellationToken,
     work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,

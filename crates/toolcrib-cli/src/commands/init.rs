@@ -7,13 +7,13 @@ use toolcrib_project::{Begun, InitError, TrustStore};
 
 use super::{Problem, trust::review};
 use crate::{
-    args::{Global, InitArgs, InitKind},
+    args::{GlobalArgs, InitArgs, InitKind},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn init(
-    global: &Global,
+    global: &GlobalArgs,
     args: &InitArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {

@@ -12,17 +12,17 @@ use super::{
     ChosenModel, Problem, Purpose, blocking, consent, personality, project_folder, with_project,
 };
 use crate::{
-    args::{Global, InstallArgs, Look},
+    args::{GlobalArgs, InstallArgs, OfflineArgs},
     clients::{
-        EditError, Installed, InstalledError, NoHomeError, Present, Records, Scope, WriteError,
-        put, read, with_entry, without_entry,
+        CurrentFile, EditError, InstalledEntry, InstalledError, NoHomeError, Records, Scope,
+        WriteError, put, read, with_entry, without_entry,
     },
     exit::{self, Exit},
     output::{self, InstallJson},
 };
 
 pub(super) async fn install(
-    global: &Global,
+    global: &GlobalArgs,
     args: InstallArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -36,7 +36,7 @@ pub(super) async fn install(
         Vec::new()
     } else {
         // A client shows little of the errors of a server that does not start.
-        let look = Purpose::Look(Look { offline: true });
+        let look = Purpose::Look(OfflineArgs { offline: true });
         with_project(global, look, ChosenModel::default(), &cancellation, async |project| {
             personality(project, args.personality.as_deref()).map(drop)
         })
@@ -53,7 +53,7 @@ pub(super) async fn install(
 }
 
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.
-fn serve_words(global: &Global, args: &InstallArgs) -> Result<Vec<String>, Problem> {
+fn serve_words(global: &GlobalArgs, args: &InstallArgs) -> Result<Vec<String>, Problem> {
     let mut words = vec!["serve".to_owned()];
     let mut push = |flag: &str, path: &Path| -> Result<(), Problem> {
         let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
@@ -89,7 +89,7 @@ struct Target<'a> {
     args: &'a InstallArgs,
     file: PathBuf,
     records: Records,
-    now: Option<Present>,
+    now: Option<CurrentFile>,
 }
 
 impl<'a> Target<'a> {
@@ -255,7 +255,7 @@ impl<'a> Target<'a> {
                 self.now.as_ref().map(|now| now.mode),
             ),
         };
-        let record = Installed {
+        let record = InstalledEntry {
             file: self.file.clone(),
             name: name.clone(),
             entry: entry.clone(),

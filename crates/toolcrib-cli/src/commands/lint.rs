@@ -18,13 +18,13 @@ use super::{
     whom_flags, with_project,
 };
 use crate::{
-    args::{Global, LintArgs},
+    args::{GlobalArgs, LintArgs},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn lint(
-    global: &Global,
+    global: &GlobalArgs,
     args: LintArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -73,7 +73,7 @@ pub(super) fn linter(max_tokens: Option<usize>, allow: &[String]) -> Result<Lint
 
 /// Reads a catalog from a file or from standard input.
 async fn read(
-    global: &Global,
+    global: &GlobalArgs,
     file: &Path,
     cancellation: &CancellationToken,
 ) -> Result<Vec<LintTool>, Problem> {
@@ -100,7 +100,7 @@ async fn read(
 }
 
 async fn of_project(
-    global: &Global,
+    global: &GlobalArgs,
     linter: Linter,
     args: &LintArgs,
     cancellation: &CancellationToken,

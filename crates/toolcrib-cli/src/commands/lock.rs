@@ -13,13 +13,13 @@ use super::{
     project_flags, with_project,
 };
 use crate::{
-    args::{AcceptArgs, Global, LockCommand, LockScope},
+    args::{AcceptArgs, GlobalArgs, LockCommand, LockScope},
     exit::{self, Exit},
     output::{self, LockJson},
 };
 
 pub(super) async fn lock(
-    global: &Global,
+    global: &GlobalArgs,
     command: LockCommand,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {

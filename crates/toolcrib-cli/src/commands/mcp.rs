@@ -22,13 +22,13 @@ use super::{
     with_project,
 };
 use crate::{
-    args::{CallArgs, Global, Look, McpCommand, Whom},
+    args::{CallArgs, GlobalArgs, IdentityArgs, McpCommand, OfflineArgs},
     exit::{self, Exit},
     output::{self, QueriedServer, ServerJson, ServerOffer, ServersJson},
 };
 
 pub(super) async fn mcp(
-    global: &Global,
+    global: &GlobalArgs,
     command: McpCommand,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -43,8 +43,8 @@ pub(super) async fn mcp(
         }
         McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
         McpCommand::Login { server, no_browser, scopes, whom } => {
-            let wanted = login::Wanted { server, no_browser, scopes, whom };
-            login::login(global, wanted, cancellation).await
+            let args = login::LoginArgs { server, no_browser, scopes, whom };
+            login::login(global, args, cancellation).await
         }
         McpCommand::Logout { server, whom } => {
             login::logout(global, &server, &whom, cancellation).await
@@ -56,8 +56,8 @@ pub(super) async fn mcp(
 }
 
 async fn list(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let purpose = Purpose::Look(look);
@@ -76,9 +76,9 @@ async fn list(
 }
 
 async fn test(
-    global: &Global,
+    global: &GlobalArgs,
     name: &str,
-    whom: &Whom,
+    whom: &IdentityArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Purpose::Ask, ChosenModel::default(), &cancellation, async |project| {
@@ -97,14 +97,14 @@ async fn test(
 }
 
 async fn logs(
-    global: &Global,
+    global: &GlobalArgs,
     name: &str,
     lines: usize,
     follow: bool,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     refuse_json(global, "mcp logs")?;
-    let purpose = Purpose::Look(Look { offline: true });
+    let purpose = Purpose::Look(OfflineArgs { offline: true });
     with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
         let path = project.server_log(find(project, name)?);
         let mut log = LogFile::open(&path).map_err(|error| match error.kind() {
@@ -164,7 +164,7 @@ impl LogFile {
 }
 
 async fn call_tool(
-    global: &Global,
+    global: &GlobalArgs,
     server: &str,
     args: CallArgs,
     cancellation: CancellationToken,

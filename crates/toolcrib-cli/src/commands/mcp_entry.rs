@@ -18,8 +18,8 @@ use super::{
     with_project,
 };
 use crate::{
-    args::{Global, Look, McpAddArgs},
-    clients::{EditError, Format, Present, put, read, with_entry, without_entry},
+    args::{GlobalArgs, McpAddArgs, OfflineArgs},
+    clients::{CurrentFile, EditError, Format, put, read, with_entry, without_entry},
     exit::{self, Exit},
     output,
 };
@@ -28,7 +28,7 @@ use crate::{
 const KEY: &str = "mcp";
 
 pub(super) async fn add(
-    global: &Global,
+    global: &GlobalArgs,
     args: McpAddArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -49,7 +49,7 @@ pub(super) async fn add(
 }
 
 pub(super) async fn remove(
-    global: &Global,
+    global: &GlobalArgs,
     name: &str,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -64,7 +64,7 @@ pub(super) async fn remove(
 }
 
 pub(super) async fn get(
-    global: &Global,
+    global: &GlobalArgs,
     name: &str,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -139,11 +139,11 @@ fn without_values(mut entry: Value) -> Value {
 /// The project's file.
 struct ProjectToml {
     path: PathBuf,
-    now: Present,
+    now: CurrentFile,
 }
 
 impl ProjectToml {
-    fn read(global: &Global) -> Result<Self, Problem> {
+    fn read(global: &GlobalArgs) -> Result<Self, Problem> {
         if !global.imports.is_empty() {
             return Err(Problem::usage(
                 "this command changes the servers of a project; leave out `--import`",
@@ -163,16 +163,16 @@ impl ProjectToml {
     /// Replaces the file, and restores it if the project cannot be loaded then.
     async fn put(
         &self,
-        global: &Global,
+        global: &GlobalArgs,
         text: &str,
         cancellation: &CancellationToken,
     ) -> Result<(), Problem> {
         put(&self.path, Some(&self.now), Some(text), self.now.mode)?;
-        let look = Purpose::Look(Look { offline: true });
+        let look = Purpose::Look(OfflineArgs { offline: true });
         let loaded =
             with_project(global, look, ChosenModel::default(), cancellation, async |_| Ok(()));
         if let Err(problem) = loaded.await {
-            let written = Present { text: text.to_owned(), mode: self.now.mode };
+            let written = CurrentFile { text: text.to_owned(), mode: self.now.mode };
             put(&self.path, Some(&written), Some(&self.now.text), self.now.mode)?;
             return Err(problem);
         }
@@ -182,11 +182,11 @@ impl ProjectToml {
     /// The error for a server that the file does not declare.
     async fn missing(
         &self,
-        global: &Global,
+        global: &GlobalArgs,
         name: &str,
         cancellation: &CancellationToken,
     ) -> Problem {
-        let look = Purpose::Look(Look { offline: true });
+        let look = Purpose::Look(OfflineArgs { offline: true });
         let elsewhere =
             with_project(global, look, ChosenModel::default(), cancellation, async |project| {
                 find(project, name).map(|server| server.origin().to_owned())

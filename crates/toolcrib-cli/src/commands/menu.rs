@@ -6,13 +6,13 @@ use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, engine, turn_options, with_project};
 use crate::{
-    args::{Global, Look, MenuArgs, Situation},
+    args::{GlobalArgs, MenuArgs, OfflineArgs, Situation},
     exit::{self, Exit},
     output::{self, MenuJson},
 };
 
 pub(super) async fn menu(
-    global: &Global,
+    global: &GlobalArgs,
     args: MenuArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -36,8 +36,8 @@ pub(super) async fn menu(
 
 /// Shows the next iteration of a turn in this situation.
 pub(super) async fn with_iteration(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     situation: &Situation,
     cancellation: CancellationToken,
     show: impl AsyncFnOnce(&Project, &Identity, &Iteration) -> Result<Exit, Problem>,

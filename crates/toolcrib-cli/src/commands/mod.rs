@@ -62,7 +62,7 @@ pub(crate) use self::{
     replay::{Difference, DifferentCall},
 };
 use crate::{
-    args::{Cli, Command, Fresh, Global, Look, ModelArgs, Situation, claims},
+    args::{Cli, Command, FreshArgs, GlobalArgs, ModelArgs, OfflineArgs, Situation, claims},
     exit::Exit,
     output,
 };
@@ -133,9 +133,9 @@ impl From<&ModelArgs> for ChosenModel {
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
     /// To inspect it: parts without trust are left out.
-    Look(Look),
+    Look(OfflineArgs),
     /// The same, with all warnings.
-    Check(Look),
+    Check(OfflineArgs),
     /// To query its servers, without calls.
     Ask,
     /// The same, to show or accept changed definitions.
@@ -143,7 +143,7 @@ enum Purpose {
     /// To evaluate a call or run, with databases as they would be created. Replaces nothing.
     Judge,
     /// To run calls.
-    Run(Fresh),
+    Run(FreshArgs),
 }
 
 impl Purpose {
@@ -151,14 +151,14 @@ impl Purpose {
         match self {
             Self::Look(_) | Self::Check(_) | Self::Ask | Self::Review => Mode::Inspect,
             Self::Judge => Mode::Preview,
-            Self::Run(Fresh { fresh, .. }) => Mode::Run { fresh },
+            Self::Run(FreshArgs { fresh, .. }) => Mode::Run { fresh },
         }
     }
 }
 
 /// Loads the project while signals are still handled.
 async fn load(
-    global: &Global,
+    global: &GlobalArgs,
     purpose: Purpose,
     model: ChosenModel,
     cancellation: &CancellationToken,
@@ -236,7 +236,7 @@ async fn load(
 }
 
 /// The project's folder; `None` for imported servers alone.
-fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
+fn project_folder(global: &GlobalArgs) -> Result<Option<PathBuf>, Problem> {
     if let Some(dir) = &global.project {
         return Ok(Some(dir.clone()));
     }
@@ -262,7 +262,7 @@ fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
 /// Loads the project, runs a function on it, and shuts down its programs and connections in any
 /// case.
 async fn with_project<T>(
-    global: &Global,
+    global: &GlobalArgs,
     purpose: Purpose,
     model: ChosenModel,
     cancellation: &CancellationToken,
@@ -274,7 +274,7 @@ async fn with_project<T>(
 
 /// The same, where `tells` says whether a person reads standard error.
 async fn with_project_told<T>(
-    global: &Global,
+    global: &GlobalArgs,
     tells: bool,
     purpose: Purpose,
     model: ChosenModel,
@@ -300,7 +300,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The options by which another command finds the same project.
-fn project_flags(global: &Global) -> String {
+fn project_flags(global: &GlobalArgs) -> String {
     let mut flags = String::new();
     let mut push = |flag: &str, path: &Path| {
         let _ = write!(flags, " {flag} {}", output::shell_word(path));

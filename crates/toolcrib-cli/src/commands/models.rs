@@ -9,7 +9,7 @@ use toolcrib_project::{DeclaredModel, PROJECT_FILE, Project, environment_model, 
 
 use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
-    args::{Global, Look},
+    args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
     output::{self, ListedModel, ModelState},
 };
@@ -31,8 +31,8 @@ pub(crate) struct Candidate {
 const ANY: &str = "?";
 
 pub(super) async fn models(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = project(global, look, &cancellation).await?;
@@ -85,8 +85,8 @@ pub(super) async fn models(
 
 /// The project, if there is one: models can be listed without.
 async fn project(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     cancellation: &CancellationToken,
 ) -> Result<Option<Project>, Problem> {
     let here = std::env::current_dir().ok();

@@ -13,7 +13,7 @@ use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
 
 pub(crate) use self::compare::{Difference, DifferentCall};
-use self::sides::{RecordedModel, RecordedTools, Shared};
+use self::sides::{RecordedModel, RecordedTools, SharedTools};
 use super::{
     ChosenModel, Problem, Purpose,
     models::first_configured,
@@ -22,7 +22,7 @@ use super::{
     turn_options, usage, with_project,
 };
 use crate::{
-    args::{Fresh, Global, ReplayArgs, Situation, Whom},
+    args::{FreshArgs, GlobalArgs, IdentityArgs, ReplayArgs, Situation},
     exit::{self, Exit},
     output::{self, ReplayJson},
     trace::Trace,
@@ -36,7 +36,7 @@ struct Sides {
 }
 
 pub(super) async fn replay(
-    global: &Global,
+    global: &GlobalArgs,
     args: ReplayArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -52,7 +52,7 @@ pub(super) async fn replay(
     }
     let both = args.model == args.tools;
     let sides = Sides { model: both || args.model, tools: both || args.tools };
-    let purpose = Purpose::Run(Fresh { fresh: false, yes: false });
+    let purpose = Purpose::Run(FreshArgs { fresh: false, yes: false });
     let model = ChosenModel { name: args.with.clone(), base_url: None };
     let token = cancellation.clone();
     with_project(global, purpose, model, &token, async |project| {
@@ -62,7 +62,7 @@ pub(super) async fn replay(
 }
 
 async fn repeat(
-    global: &Global,
+    global: &GlobalArgs,
     args: &ReplayArgs,
     sides: Sides,
     stored: &StoredTrace,
@@ -85,7 +85,7 @@ async fn repeat(
         builder = builder.budget(Budget::default());
     }
     let agent = builder
-        .engine(|engine| engine.middleware(Shared(Arc::clone(&tools))))
+        .engine(|engine| engine.middleware(SharedTools(Arc::clone(&tools))))
         .build()
         .map_err(|error| Problem::usage(error.to_string()))?;
     let situation = situation(args, trace);
@@ -152,7 +152,10 @@ fn situation(args: &ReplayArgs, trace: &Trace) -> Situation {
     let conversation = trace.session_name.as_ref().unwrap_or(&trace.session);
     Situation {
         skills: compare::first_skills(trace),
-        whom: Whom { principal: text(&trace.owner.principal), tenant: text(&trace.owner.tenant) },
+        whom: IdentityArgs {
+            principal: text(&trace.owner.principal),
+            tenant: text(&trace.owner.tenant),
+        },
         claims: args.claims.clone(),
         personality: (!is_default).then(|| trace.personality.to_string()),
         session: Some(conversation.to_string()),

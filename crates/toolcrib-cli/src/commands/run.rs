@@ -27,13 +27,13 @@ use super::{
     turn_options, usage, with_project_told,
 };
 use crate::{
-    args::{Global, ResumeArgs, RunArgs, Situation},
+    args::{GlobalArgs, ResumeArgs, RunArgs, Situation},
     exit::Exit,
     output::{self, Narrator, RunJson},
 };
 
 pub(super) async fn run(
-    global: &Global,
+    global: &GlobalArgs,
     args: RunArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -56,7 +56,7 @@ pub(super) async fn run(
 }
 
 /// Whether a person reads standard error.
-fn tells(global: &Global, args: &RunArgs) -> bool {
+fn tells(global: &GlobalArgs, args: &RunArgs) -> bool {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     !(global.json || global.quiet || to_stderr)
 }
@@ -68,7 +68,7 @@ fn has_input() -> bool {
 }
 
 pub(super) async fn resume(
-    global: &Global,
+    global: &GlobalArgs,
     args: ResumeArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -77,7 +77,7 @@ pub(super) async fn resume(
 
 /// Runs a message, or without one continues an interrupted run.
 async fn begin(
-    global: &Global,
+    global: &GlobalArgs,
     args: RunArgs,
     message: Option<String>,
     cancellation: CancellationToken,
@@ -134,7 +134,7 @@ async fn judge(
 
 /// Runs the agent and prints its progress.
 async fn follow(
-    global: &Global,
+    global: &GlobalArgs,
     mut args: RunArgs,
     message: Option<String>,
     tells: bool,

@@ -10,13 +10,13 @@ use toolcrib_project::{Vault, VaultError};
 
 use super::{Problem, call_arguments::read_stdin};
 use crate::{
-    args::{Global, SecretCommand},
+    args::{GlobalArgs, SecretCommand},
     exit::{self, Exit},
     output,
 };
 
 pub(super) async fn secret(
-    global: &Global,
+    global: &GlobalArgs,
     command: SecretCommand,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -81,7 +81,7 @@ async fn value(name: &str, cancellation: &CancellationToken) -> Result<String, P
     }
 }
 
-fn done(global: &Global, name: &str, what: &str) {
+fn done(global: &GlobalArgs, name: &str, what: &str) {
     if global.json {
         output::json(&json!({ "secret": name, "done": what }));
     } else if !global.quiet {

@@ -20,13 +20,13 @@ use super::{
     personality, project_flags, skills, whom_flags, with_project,
 };
 use crate::{
-    args::{Fresh, Global, HttpAddress, ServeArgs, claims},
+    args::{FreshArgs, GlobalArgs, HttpAddress, ServeArgs, claims},
     exit::{self, Exit},
     output::{self, QueriedServer},
 };
 
 pub(super) async fn serve(
-    global: &Global,
+    global: &GlobalArgs,
     args: ServeArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -35,7 +35,7 @@ pub(super) async fn serve(
             "`serve` prints no result as JSON; see `--access-log` and `--events`",
         ));
     }
-    let purpose = Purpose::Run(Fresh::default());
+    let purpose = Purpose::Run(FreshArgs::default());
     let token = cancellation.clone();
     let served = with_project(global, purpose, ChosenModel::default(), &token, async |project| {
         serve_project(global, &args, project, cancellation).await
@@ -75,7 +75,7 @@ impl Logs {
 }
 
 /// A project as a gateway serves it.
-struct Configured {
+struct ServedProject {
     engine: Engine,
     gateway: GatewayBuilder,
     /// The access on standard input and output, and of a generated token.
@@ -83,11 +83,11 @@ struct Configured {
 }
 
 async fn configured(
-    global: &Global,
+    global: &GlobalArgs,
     args: &ServeArgs,
     project: &Project,
     logs: &Logs,
-) -> Result<Configured, Problem> {
+) -> Result<ServedProject, Problem> {
     let mut builder = project.engine_builder();
     if let Some(approvals) = approver::of_calls(project).await? {
         builder = builder.approver(approvals.approver(None));
@@ -132,7 +132,7 @@ async fn configured(
     if settings.ready_with_any {
         gateway = gateway.readiness(Readiness::AnyServer);
     }
-    Ok(Configured { engine, gateway, access })
+    Ok(ServedProject { engine, gateway, access })
 }
 
 /// The identities that are served.
@@ -145,13 +145,14 @@ fn accesses(args: &ServeArgs, project: &Project, default: &Access) -> Vec<Access
 }
 
 async fn serve_project(
-    global: &Global,
+    global: &GlobalArgs,
     args: &ServeArgs,
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<(), Problem> {
     let logs = Logs::open(args, project)?;
-    let Configured { engine, gateway, access } = configured(global, args, project, &logs).await?;
+    let ServedProject { engine, gateway, access } =
+        configured(global, args, project, &logs).await?;
     let gateway = gateway.build();
 
     let accesses = accesses(args, project, &access);
@@ -230,7 +231,7 @@ fn is_whose(identity: &Identity, access: &Access) -> bool {
 /// Prints the menus that are served, per identity. Uses a separate engine: no client requested
 /// these menus, and they must not appear in events.
 async fn tell(
-    global: &Global,
+    global: &GlobalArgs,
     project: &Project,
     asked: &[QueriedServer<'_>],
     accesses: Vec<Access>,

@@ -15,13 +15,16 @@ use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
-    args::{ExportArgs, ExportFormat, Global, ListArgs, Look, SessionsCommand, ShowArgs, Whom},
+    args::{
+        ExportArgs, ExportFormat, GlobalArgs, IdentityArgs, ListArgs, OfflineArgs, SessionsCommand,
+        ShowArgs,
+    },
     exit::{self, Exit},
     output::{self, SessionsJson},
 };
 
 pub(super) async fn sessions(
-    global: &Global,
+    global: &GlobalArgs,
     list: ListArgs,
     command: Option<SessionsCommand>,
     cancellation: CancellationToken,
@@ -56,7 +59,7 @@ pub(super) async fn sessions(
 }
 
 pub(super) async fn show(
-    global: &Global,
+    global: &GlobalArgs,
     args: ShowArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -71,7 +74,7 @@ pub(super) async fn show(
 }
 
 pub(super) async fn export(
-    global: &Global,
+    global: &GlobalArgs,
     args: ExportArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -111,17 +114,17 @@ pub(super) fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 /// The project, without starting any part of it.
 pub(super) async fn inspected(
-    global: &Global,
+    global: &GlobalArgs,
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
-    let purpose = Purpose::Look(Look { offline: true });
+    let purpose = Purpose::Look(OfflineArgs { offline: true });
     load(global, purpose, ChosenModel::default(), cancellation).await
 }
 
 /// Reads a session, by its id or name.
 pub(super) async fn read(
     project: &Project,
-    whom: &Whom,
+    whom: &IdentityArgs,
     session: String,
 ) -> Result<StoredSession, Problem> {
     let (sessions, owner) = (project.sessions().clone(), whom.owner());
@@ -136,7 +139,7 @@ pub(super) async fn read(
 /// Deletes a session and its artifacts.
 pub(super) async fn delete(
     project: &Project,
-    whom: &Whom,
+    whom: &IdentityArgs,
     session: String,
 ) -> Result<SessionInfo, Problem> {
     let (sessions, owner) = (project.sessions().clone(), whom.owner());

@@ -5,20 +5,22 @@ use toolcrib_core::CancellationToken;
 
 use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
-    args::{Global, Look, SkillsCommand},
+    args::{GlobalArgs, OfflineArgs, SkillsCommand},
     exit::{self, Exit},
     output::{self, SkillsJson},
 };
 
 pub(super) async fn skills(
-    global: &Global,
-    look: Look,
+    global: &GlobalArgs,
+    look: OfflineArgs,
     command: Option<SkillsCommand>,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let command = command.unwrap_or(SkillsCommand::List(look));
     let purpose = match &command {
-        SkillsCommand::List(own) => Purpose::Look(Look { offline: look.offline || own.offline }),
+        SkillsCommand::List(own) => {
+            Purpose::Look(OfflineArgs { offline: look.offline || own.offline })
+        }
         // They write into the project.
         SkillsCommand::Install { .. } | SkillsCommand::Remove { .. } => Purpose::Ask,
     };

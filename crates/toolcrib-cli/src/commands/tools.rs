@@ -6,13 +6,13 @@ use toolcrib_core::CancellationToken;
 
 use super::{ChosenModel, Problem, Purpose, catalog::known_tools, with_project};
 use crate::{
-    args::{Global, ToolsArgs},
+    args::{GlobalArgs, ToolsArgs},
     exit::{self, Exit},
     output::{self, KnownSource},
 };
 
 pub(super) async fn tools(
-    global: &Global,
+    global: &GlobalArgs,
     args: ToolsArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {

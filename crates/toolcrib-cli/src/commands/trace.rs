@@ -10,14 +10,14 @@ use super::{
     sessions::{inspected, on_store, unknown, write_new},
 };
 use crate::{
-    args::{Global, ListArgs, TraceArgs, Whom},
+    args::{GlobalArgs, IdentityArgs, ListArgs, TraceArgs},
     exit::{self, Exit},
     output::{self, RunsJson},
     trace::{RunName, Trace, trace},
 };
 
 pub(super) async fn runs(
-    global: &Global,
+    global: &GlobalArgs,
     args: ListArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -38,7 +38,7 @@ pub(super) async fn runs(
 }
 
 pub(super) async fn show_trace(
-    global: &Global,
+    global: &GlobalArgs,
     args: TraceArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -71,7 +71,7 @@ pub(super) struct StoredTrace {
 pub(super) async fn find(
     project: &Project,
     run: Option<RunName>,
-    whom: &Whom,
+    whom: &IdentityArgs,
 ) -> Result<StoredTrace, Problem> {
     let (sessions, owner) = (project.sessions().clone(), whom.owner());
     let named = run.clone();

@@ -15,13 +15,13 @@ use toolcrib_project::{
 
 use super::{Problem, blocking};
 use crate::{
-    args::{Global, TrustArgs},
+    args::{GlobalArgs, TrustArgs},
     exit::{self, Exit},
     output::{self, TrustJson, shell_word},
 };
 
 pub(super) async fn trust(
-    global: &Global,
+    global: &GlobalArgs,
     args: TrustArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -94,7 +94,7 @@ fn add(
 
 /// The project's present state. Starts no program, opens no connection and creates no file.
 pub(super) fn review(dir: &Path, cancellation: CancellationToken) -> Result<Review, LoadError> {
-    let seen = Arc::new(Reviewed::default());
+    let seen = Arc::new(ReviewRecorder::default());
     let consent = Some(Arc::clone(&seen) as Arc<dyn Consent>);
     let options = LoadOptions { consent, cancel: cancellation, ..LoadOptions::default() };
     Project::load(dir, &options)?;
@@ -104,9 +104,9 @@ pub(super) fn review(dir: &Path, cancellation: CancellationToken) -> Result<Revi
 
 /// Records the actions that need consent.
 #[derive(Debug, Default)]
-struct Reviewed(Mutex<Option<Review>>);
+struct ReviewRecorder(Mutex<Option<Review>>);
 
-impl Consent for Reviewed {
+impl Consent for ReviewRecorder {
     fn review(&self, review: &Review) -> Verdict {
         *self.0.lock() = Some(review.clone());
         Verdict::LookOnly("it is only reviewed".into())

@@ -13,13 +13,13 @@ use super::{
     sessions::{inspected, on_store},
 };
 use crate::{
-    args::{By, Global, Since, UsageArgs},
+    args::{Day, GlobalArgs, UsageArgs, UsageGrouping},
     exit::{self, Exit},
     output::{self, BudgetLine, UsageJson, UsageLine},
 };
 
 pub(super) async fn usage(
-    global: &Global,
+    global: &GlobalArgs,
     args: UsageArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
@@ -77,26 +77,26 @@ fn is_wanted(one: &StoredUsage, wanted: &UsageArgs, session: Option<&Arc<str>>) 
         && wanted.model.as_ref().is_none_or(is_model)
 }
 
-fn counts(one: &StoredUsage, by: By) -> bool {
+fn counts(one: &StoredUsage, by: UsageGrouping) -> bool {
     match by {
-        By::Model => matches!(one.entry.source, UsageSource::Model(_)),
-        By::Tool => matches!(one.entry.source, UsageSource::Tool(_)),
+        UsageGrouping::Model => matches!(one.entry.source, UsageSource::Model(_)),
+        UsageGrouping::Tool => matches!(one.entry.source, UsageSource::Tool(_)),
         _ => true,
     }
 }
 
-fn name(one: &StoredUsage, by: By) -> String {
+fn name(one: &StoredUsage, by: UsageGrouping) -> String {
     match by {
-        By::Day => Since(one.day).date(),
-        By::Session => one.session.as_deref().unwrap_or("(no session)").to_owned(),
-        By::Principal => match (&one.owner.principal, &one.owner.tenant) {
+        UsageGrouping::Day => Day(one.day).date(),
+        UsageGrouping::Session => one.session.as_deref().unwrap_or("(no session)").to_owned(),
+        UsageGrouping::Principal => match (&one.owner.principal, &one.owner.tenant) {
             (principal, Some(tenant)) => {
                 format!("{} of {tenant}", principal.as_deref().unwrap_or("(no principal)"))
             }
             (Some(principal), None) => principal.to_string(),
             (None, None) => "(no principal)".to_owned(),
         },
-        By::Model | By::Tool => match &one.entry.source {
+        UsageGrouping::Model | UsageGrouping::Tool => match &one.entry.source {
             UsageSource::Model(name) | UsageSource::Tool(name) => name.to_string(),
         },
     }

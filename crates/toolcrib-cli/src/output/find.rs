@@ -14,14 +14,14 @@ pub(crate) struct FindJson<'a> {
     pub(crate) deferred: bool,
     /// The number of searched tools.
     pub(crate) among: usize,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<FoundTool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expected: Option<Expected>,
+    pub(crate) expected: Option<ExpectedTool>,
 }
 
 /// A found tool.
 #[derive(Serialize)]
-pub(crate) struct Found {
+pub(crate) struct FoundTool {
     pub(crate) rank: usize,
     #[serde(serialize_with = "name")]
     pub(crate) tool: Tool,
@@ -36,7 +36,7 @@ fn name<S: Serializer>(tool: &Tool, to: S) -> Result<S::Ok, S::Error> {
 /// The place of a tool that was expected.
 #[derive(Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedTool {
     /// Its rank; `None` if it has no word of the need.
     Ranked { rank: Option<usize>, is_found: bool, matched: Vec<String>, missing: Vec<String> },
     /// The model reads its definition in each request.
@@ -45,7 +45,7 @@ pub(crate) enum Expected {
     Withheld { why: Why },
 }
 
-impl Expected {
+impl ExpectedTool {
     /// Whether a model finds or reads it.
     pub(crate) fn is_found(&self) -> bool {
         match self {
@@ -60,13 +60,13 @@ impl Expected {
 pub(crate) fn found(result: &FindJson<'_>) {
     let kind = if result.deferred { "deferred tool" } else { "offered tool" };
     say!("{STRONG}found{STRONG:#} ({} of {})", result.found.len(), count(result.among, kind));
-    for Found { rank, tool, matched } in &result.found {
+    for FoundTool { rank, tool, matched } in &result.found {
         let description = one_line(tool.description(), 72);
         say!("  {rank}  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
         say!("     {DIM}matched: {}{DIM:#}", safe(&listed(matched)));
     }
     match &result.expected {
-        Some(Expected::Ranked { rank, is_found, matched, missing }) => {
+        Some(ExpectedTool::Ranked { rank, is_found, matched, missing }) => {
             let style = if *is_found { GOOD } else { WARN };
             let place = match rank {
                 Some(rank) if *is_found => format!("rank {rank}"),
@@ -79,10 +79,10 @@ pub(crate) fn found(result: &FindJson<'_>) {
             say!("  in its texts: {}", safe(&listed(matched)));
             say!("  not in its texts: {}", safe(&listed(missing)));
         }
-        Some(Expected::Defined) => {
+        Some(ExpectedTool::Defined) => {
             say!("{STRONG}expected{STRONG:#}: not deferred; each request contains its definition");
         }
-        Some(Expected::Withheld { why }) => explain::why(why),
+        Some(ExpectedTool::Withheld { why }) => explain::why(why),
         None => {}
     }
 }

@@ -54,7 +54,7 @@ pub(crate) use self::{
     },
     doctor::{Checkup, DoctorJson, checkup},
     explain::why,
-    find::{Expected, FindJson, Found, found},
+    find::{ExpectedTool, FindJson, FoundTool, found},
     json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
     lint::{findings, parsed, withheld},
     lock::{LockJson, accepted, lock_changes, pin_changed, pinned, pins_unsaved},
@@ -68,8 +68,8 @@ pub(crate) use self::{
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
-        Served, asked, at, how_to_start, not_reloaded, reloaded, request, served, served_later,
-        server_state, token,
+        HttpEndpoint, asked, at, how_to_start, not_reloaded, reloaded, request, served,
+        served_later, server_state, token,
     },
     sessions::{
         SessionsJson, exported, exported_to, session, session_deleted, session_json,

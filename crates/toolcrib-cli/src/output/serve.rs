@@ -14,10 +14,10 @@ use super::{
     terminal::verbatim,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
-use crate::args::{Claim, Global, ServeArgs};
+use crate::args::{Claim, GlobalArgs, ServeArgs};
 
 /// The HTTP endpoint.
-pub(crate) struct Served<'a> {
+pub(crate) struct HttpEndpoint<'a> {
     pub(crate) address: SocketAddr,
     /// The host that requests may name, with the port.
     pub(crate) host: String,
@@ -30,7 +30,7 @@ pub(crate) struct Served<'a> {
 }
 
 /// Explains to a user at a terminal how an MCP client starts the server.
-pub(crate) fn how_to_start(global: &Global, args: &ServeArgs, project: &Project) {
+pub(crate) fn how_to_start(global: &GlobalArgs, args: &ServeArgs, project: &Project) {
     let entry = json!({ "mcpServers": { "toolcrib": start(global, args, project.root()) } });
     note!(
         "{DIM}serving on standard input and output; an MCP client starts it with this \
@@ -41,7 +41,7 @@ pub(crate) fn how_to_start(global: &Global, args: &ServeArgs, project: &Project)
 }
 
 /// The command line that does the same in any folder, for the configuration of MCP clients.
-fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
+fn start(global: &GlobalArgs, args: &ServeArgs, root: &Path) -> Value {
     let mut words = vec!["serve".to_owned()];
     let mut flag = |name: &str, value: &str| words.push(format!("--{name}={value}"));
     let path = |path: &Path| {
@@ -88,8 +88,8 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
 }
 
 /// Prints the endpoint, and how to connect.
-pub(crate) fn at(served: &Served<'_>) {
-    let Served { address, host, token, is_exposed, is_tls } = served;
+pub(crate) fn at(served: &HttpEndpoint<'_>) {
+    let HttpEndpoint { address, host, token, is_exposed, is_tls } = served;
     let scheme = if *is_tls { "https" } else { "http" };
     let host = safe(host);
     note!(
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    fn read(words: &[&str]) -> (Global, ServeArgs) {
+    fn read(words: &[&str]) -> (GlobalArgs, ServeArgs) {
         let Cli { global, command } =
             Cli::try_parse_from(["toolcrib"].iter().chain(words)).unwrap();
         let Command::Serve(args) = command else { panic!("{words:?}") };

@@ -9,12 +9,12 @@ use super::{
     text::{DIM, GOOD, STRONG, WARN, count, grouped, safe},
     trace::{money, spent},
 };
-use crate::args::By;
+use crate::args::UsageGrouping;
 
 /// The output of `usage --json`.
 #[derive(Serialize)]
 pub(crate) struct UsageJson {
-    pub(crate) by: By,
+    pub(crate) by: UsageGrouping,
     pub(crate) since: String,
     pub(crate) lines: Vec<UsageLine>,
     pub(crate) total: UsageLine,
@@ -61,9 +61,9 @@ impl UsageLine {
         self.result_chars += entry.result_chars;
     }
 
-    fn words(&self, by: By) -> String {
+    fn words(&self, by: UsageGrouping) -> String {
         let calls = count(self.calls, "call");
-        if by == By::Tool {
+        if by == UsageGrouping::Tool {
             let cost = match self.known_cost_usd {
                 0.0 => String::new(),
                 cost => format!(", {}", money(Some(cost))),
@@ -75,7 +75,7 @@ impl UsageLine {
             );
         }
         let requests = count(self.model_requests, "model request");
-        let calls = if by == By::Model { String::new() } else { format!(", {calls}") };
+        let calls = if by == UsageGrouping::Model { String::new() } else { format!(", {calls}") };
         let usage = Usage {
             input_tokens: self.input_tokens,
             cached_input_tokens: self.cached_input_tokens,

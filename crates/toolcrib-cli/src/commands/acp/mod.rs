@@ -25,7 +25,7 @@ use toolcrib_core::CancellationToken;
 use self::sessions::Sessions;
 use super::Problem;
 use crate::{
-    args::{AcpArgs, Global},
+    args::{AcpArgs, GlobalArgs},
     exit::{self, Exit},
 };
 
@@ -42,7 +42,7 @@ enum Request {
 }
 
 pub(super) async fn acp(
-    global: &Global,
+    global: &GlobalArgs,
     args: AcpArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {

@@ -15,7 +15,7 @@ use super::{
     sessions::{Prompt, Sessions},
 };
 use crate::{
-    args::{Fresh, Global, RunSession, Situation},
+    args::{FreshArgs, GlobalArgs, RunSession, Situation},
     commands::{
         ChosenModel, Form, Problem, Purpose, approver, conversation::Conversation, run,
         sessions as stored_sessions, with_project_told,
@@ -24,19 +24,19 @@ use crate::{
 };
 
 /// A session that the editor begins or loads.
-pub(super) struct Begin {
+pub(super) struct SessionStart {
     pub(super) folder: PathBuf,
     /// The session to load; `None` for a new one.
     pub(super) session: Option<SessionId>,
     /// The number of the editor's MCP servers, which are not used.
     pub(super) ignored: usize,
     /// Answers the editor.
-    pub(super) begun: Begun,
+    pub(super) begun: SessionResponder,
 }
 
-pub(super) type Begun = Box<dyn FnOnce(Result<SessionId, Error>)>;
+pub(super) type SessionResponder = Box<dyn FnOnce(Result<SessionId, Error>)>;
 
-impl Begin {
+impl SessionStart {
     /// Loads the project, and serves the prompts until the session is closed.
     pub(super) async fn serve(self, sessions: &Sessions<'_>) {
         let Self { folder, session, ignored, begun } = self;
@@ -50,8 +50,8 @@ impl Begin {
             if tells && ignored > 0 {
                 output::servers_ignored(ignored);
             }
-            let global = Global { search_from: Some(folder), ..sessions.global.clone() };
-            let purpose = Purpose::Run(Fresh::default());
+            let global = GlobalArgs { search_from: Some(folder), ..sessions.global.clone() };
+            let purpose = Purpose::Run(FreshArgs::default());
             let model = ChosenModel::from(&sessions.args.model);
             let token = sessions.cancellation.clone();
             with_project_told(&global, tells, purpose, model, &token, async |project| {
@@ -105,7 +105,11 @@ struct Session<'a> {
 impl Session<'_> {
     /// Answers the editor, and serves the prompts until the session is closed. A new session
     /// without a turn leaves nothing.
-    async fn serve(mut self, is_loaded: bool, begun: &mut Option<Begun>) -> Result<(), Problem> {
+    async fn serve(
+        mut self,
+        is_loaded: bool,
+        begun: &mut Option<SessionResponder>,
+    ) -> Result<(), Problem> {
         let whom = &self.sessions.args.situation.whom;
         if is_loaded {
             let stored = stored_sessions::read(self.project, whom, self.id.0.to_string()).await?;

@@ -19,24 +19,24 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 use toolcrib_core::{Attachments, CancellationToken};
 
-use super::{Request, prompt, session::Begin};
-use crate::args::{AcpArgs, Global};
+use super::{Request, prompt, session::SessionStart};
+use crate::args::{AcpArgs, GlobalArgs};
 
 /// The limit of open sessions: each has its project loaded, with its programs and connections.
 const MAX_SESSIONS: usize = 32;
 
 pub(super) struct Sessions<'a> {
-    pub(super) global: &'a Global,
+    pub(super) global: &'a GlobalArgs,
     pub(super) args: &'a AcpArgs,
     pub(super) cancellation: CancellationToken,
     pub(super) editor: ConnectionTo<Client>,
-    open: RefCell<HashMap<SessionId, Open>>,
+    open: RefCell<HashMap<SessionId, OpenSession>>,
     /// The number of sessions that are not stored.
     unstored: Cell<usize>,
 }
 
 /// An open session.
-struct Open {
+struct OpenSession {
     prompts: mpsc::Sender<Prompt>,
     /// Ends its running turn; `None` between two turns.
     turn: Option<CancellationToken>,
@@ -52,7 +52,7 @@ pub(super) struct Prompt {
 
 impl<'a> Sessions<'a> {
     pub(super) fn new(
-        global: &'a Global,
+        global: &'a GlobalArgs,
         args: &'a AcpArgs,
         cancellation: CancellationToken,
         editor: ConnectionTo<Client>,
@@ -75,7 +75,7 @@ impl<'a> Sessions<'a> {
             };
             let Some(request) = request else { break };
             let begin = match request {
-                Request::New(new, responder) => Begin {
+                Request::New(new, responder) => SessionStart {
                     folder: new.cwd,
                     session: None,
                     ignored: new.mcp_servers.len(),
@@ -84,7 +84,7 @@ impl<'a> Sessions<'a> {
                         let _ = responder.respond_with_result(begun.map(NewSessionResponse::new));
                     }),
                 },
-                Request::Load(load, responder) => Begin {
+                Request::Load(load, responder) => SessionStart {
                     folder: load.cwd,
                     session: Some(load.session_id),
                     ignored: load.mcp_servers.len(),
@@ -160,7 +160,7 @@ impl<'a> Sessions<'a> {
     }
 
     fn end_turn(&self, session: &SessionId) {
-        if let Some(Open { turn: Some(turn), .. }) = self.open.borrow().get(session) {
+        if let Some(OpenSession { turn: Some(turn), .. }) = self.open.borrow().get(session) {
             turn.cancel();
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Sessions<'a> {
     /// Opens a session for prompts, which end when it is closed.
     pub(super) fn opened(&self, session: &SessionId) -> mpsc::Receiver<Prompt> {
         let (prompts, received) = mpsc::channel(1);
-        self.open.borrow_mut().insert(session.clone(), Open { prompts, turn: None });
+        self.open.borrow_mut().insert(session.clone(), OpenSession { prompts, turn: None });
         received
     }
 

@@ -17,7 +17,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
 
 /// A command within a chat.
 #[derive(Debug, PartialEq)]
-pub(super) enum Slash<'a> {
+pub(super) enum SlashCommand<'a> {
     Menu,
     Why(&'a str),
     Skills,
@@ -34,7 +34,7 @@ pub(super) enum Slash<'a> {
     Invalid(String),
 }
 
-impl<'a> Slash<'a> {
+impl<'a> SlashCommand<'a> {
     /// Parses a line; `None` for a message. A path, such as `/etc/hosts`, begins a message.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let mut words = line.split_whitespace();
@@ -85,16 +85,19 @@ mod tests {
 
     #[test]
     fn a_line_is_a_command_or_a_message() {
-        assert_eq!(Slash::parse("/why find_order"), Some(Slash::Why("find_order")));
+        assert_eq!(SlashCommand::parse("/why find_order"), Some(SlashCommand::Why("find_order")));
         assert_eq!(
-            Slash::parse("/skill billing off"),
-            Some(Slash::Skill { name: "billing", is_on: false })
+            SlashCommand::parse("/skill billing off"),
+            Some(SlashCommand::Skill { name: "billing", is_on: false })
         );
-        assert_eq!(Slash::parse("/attach ~/my notes.txt"), Some(Slash::Attach("~/my notes.txt")));
-        assert_eq!(Slash::parse("/etc/hosts is broken"), None);
-        assert_eq!(Slash::parse("what does /menu do?"), None);
-        let problem = |line| match Slash::parse(line) {
-            Some(Slash::Invalid(problem)) => problem,
+        assert_eq!(
+            SlashCommand::parse("/attach ~/my notes.txt"),
+            Some(SlashCommand::Attach("~/my notes.txt"))
+        );
+        assert_eq!(SlashCommand::parse("/etc/hosts is broken"), None);
+        assert_eq!(SlashCommand::parse("what does /menu do?"), None);
+        let problem = |line| match SlashCommand::parse(line) {
+            Some(SlashCommand::Invalid(problem)) => problem,
             other => panic!("{line}: {other:?}"),
         };
         assert_eq!(problem("/mneu"), "unknown command `/mneu`; did you mean `/menu`?");

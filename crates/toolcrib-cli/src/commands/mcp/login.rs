@@ -6,34 +6,34 @@ use toolcrib_project::{McpServer, Project};
 
 use super::find;
 use crate::{
-    args::{Global, Whom},
+    args::{GlobalArgs, IdentityArgs},
     commands::{ChosenModel, Problem, Purpose, catalog, with_project},
     exit::{self, Exit},
     output::{self, LoginJson, LoginsJson},
 };
 
 /// The arguments of a login.
-pub(super) struct Wanted {
+pub(super) struct LoginArgs {
     pub(super) server: String,
     pub(super) no_browser: bool,
     pub(super) scopes: Vec<String>,
-    pub(super) whom: Whom,
+    pub(super) whom: IdentityArgs,
 }
 
 pub(super) async fn login(
-    global: &Global,
-    wanted: Wanted,
+    global: &GlobalArgs,
+    args: LoginArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let token = cancellation.clone();
     with_project(global, Purpose::Ask, ChosenModel::default(), &token, async |project| {
-        let server = find(project, &wanted.server)?;
-        let authorization = authorization(server, &wanted.whom)?;
+        let server = find(project, &args.server)?;
+        let authorization = authorization(server, &args.whom)?;
         let show = |address: &str| {
-            let is_open = !wanted.no_browser && open::that_detached(address).is_ok();
+            let is_open = !args.no_browser && open::that_detached(address).is_ok();
             output::login_address(address, is_open);
         };
-        let granted = authorization.login(&wanted.scopes, show, &cancellation).await;
+        let granted = authorization.login(&args.scopes, show, &cancellation).await;
         let granted = granted.map_err(|error| problem(project, server, &error))?;
         if global.json {
             output::json(&LoginJson::new(server.name().as_str(), Some(&granted)));
@@ -46,9 +46,9 @@ pub(super) async fn login(
 }
 
 pub(super) async fn logout(
-    global: &Global,
+    global: &GlobalArgs,
     server: &str,
-    whom: &Whom,
+    whom: &IdentityArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let token = cancellation.clone();
@@ -67,9 +67,9 @@ pub(super) async fn logout(
 }
 
 pub(super) async fn status(
-    global: &Global,
+    global: &GlobalArgs,
     server: Option<&str>,
-    whom: &Whom,
+    whom: &IdentityArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Purpose::Ask, ChosenModel::default(), &cancellation, async |project| {
@@ -99,7 +99,7 @@ pub(super) async fn status(
     .await
 }
 
-fn authorization(server: &McpServer, whom: &Whom) -> Result<Authorization, Problem> {
+fn authorization(server: &McpServer, whom: &IdentityArgs) -> Result<Authorization, Problem> {
     let identity = catalog::identity(whom);
     let name = server.name();
     let client = server.client().map_err(|reason| {

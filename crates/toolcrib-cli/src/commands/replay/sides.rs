@@ -62,14 +62,14 @@ impl Model for RecordedModel {
 /// Answers calls with the results of a run, and lets no body run that may change something.
 pub(super) struct RecordedTools {
     /// The calls that were made, by id; and by tool and arguments, in order.
-    calls: HashMap<Arc<str>, Recorded>,
+    calls: HashMap<Arc<str>, RecordedResult>,
     by_arguments: Mutex<HashMap<String, VecDeque<Arc<str>>>>,
     /// Whether calls of read-only tools are answered too.
     answers_reads: bool,
     answered: Mutex<HashSet<Arc<str>>>,
 }
 
-struct Recorded {
+struct RecordedResult {
     text: String,
     is_error: bool,
 }
@@ -89,7 +89,7 @@ impl RecordedTools {
             let same: &mut VecDeque<_> =
                 by_arguments.entry(key(&call.tool, &call.arguments)).or_default();
             same.push_back(Arc::clone(&call.call_id));
-            calls.insert(Arc::clone(&call.call_id), Recorded { text, is_error });
+            calls.insert(Arc::clone(&call.call_id), RecordedResult { text, is_error });
         }
         Self {
             calls,
@@ -153,9 +153,9 @@ impl Middleware for RecordedTools {
 }
 
 /// The engine owns its middleware; the command reads what this one did.
-pub(super) struct Shared(pub(super) Arc<RecordedTools>);
+pub(super) struct SharedTools(pub(super) Arc<RecordedTools>);
 
-impl Middleware for Shared {
+impl Middleware for SharedTools {
     fn name(&self) -> &str {
         self.0.name()
     }

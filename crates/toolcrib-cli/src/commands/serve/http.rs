@@ -17,7 +17,7 @@ use toolcrib_project::{Project, ServeOAuth, TlsFiles, TokenFile};
 use super::Problem;
 use crate::{
     args::ServeArgs,
-    output::{self, Served},
+    output::{self, HttpEndpoint},
 };
 
 /// The limit of connections that wait to be accepted; as of `TcpListener::bind`.
@@ -182,7 +182,7 @@ pub(super) fn tell(args: &ServeArgs, project: &Project, tokens: &Tokens, address
     let host = host_to_name(address, &args.hosts);
     let is_exposed = !address.ip().is_loopback();
     let is_tls = project.serving().tls.is_some();
-    output::at(&Served { address, host, token, is_exposed, is_tls });
+    output::at(&HttpEndpoint { address, host, token, is_exposed, is_tls });
     if let Some(file) = file.filter(|_| args.show_token) {
         output::token(file.token.expose());
     }

@@ -12,9 +12,9 @@ use toolcrib_gateway::{Gateway, Replaced};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::Project;
 
-use super::{Configured, Logs, accesses, configured, http, warmed};
+use super::{Logs, ServedProject, accesses, configured, http, warmed};
 use crate::{
-    args::{Fresh, Global, ServeArgs},
+    args::{FreshArgs, GlobalArgs, ServeArgs},
     commands::{ChosenModel, Form, Problem, Purpose, load, mcp::ask_all},
     output,
 };
@@ -27,7 +27,7 @@ const REQUESTS_END_WITHIN: Duration = Duration::from_secs(15 * 60);
 
 /// Follows the files of a served project.
 pub(super) struct Reload<'a> {
-    global: &'a Global,
+    global: &'a GlobalArgs,
     args: &'a ServeArgs,
     /// The project at the start, which its owner closes.
     first: &'a Project,
@@ -47,7 +47,7 @@ type Stamps = Vec<(PathBuf, Option<(u64, u64, i64, i64)>)>;
 
 impl<'a> Reload<'a> {
     pub(super) fn new(
-        global: &'a Global,
+        global: &'a GlobalArgs,
         args: &'a ServeArgs,
         first: &'a Project,
         gateway: &'a Gateway,
@@ -105,7 +105,7 @@ impl<'a> Reload<'a> {
     }
 
     async fn reload(&mut self, cancellation: &CancellationToken) -> Result<(), Problem> {
-        let purpose = Purpose::Run(Fresh::default());
+        let purpose = Purpose::Run(FreshArgs::default());
         let model = ChosenModel::default();
         let next = load(self.global, purpose, model, cancellation).await?;
         match self.replace(&next).await {
@@ -121,7 +121,7 @@ impl<'a> Reload<'a> {
     }
 
     async fn replace(&self, next: &Project) -> Result<Replaced, Problem> {
-        let Configured { engine, gateway, access } =
+        let ServedProject { engine, gateway, access } =
             configured(self.global, self.args, next, self.logs).await?;
         // A call does not wait for a server that is only being started.
         let identities = warmed(&accesses(self.args, next, &access));

@@ -172,7 +172,7 @@ fn span(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
                     Span::Styled(style, inner.get(..end).unwrap_or_default(), 2 * marks + end)
                 }
                 Ok(None) => open(),
-                Err(Undecided) => Span::Open,
+                Err(IncompleteText) => Span::Open,
             }
         }
         '[' => link(text, is_complete).unwrap_or(Span::Open),
@@ -183,7 +183,7 @@ fn span(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
                     Span::Link { text, target, bytes: bytes + 1 }
                 }
                 Ok(_) => plain,
-                Err(Undecided) => Span::Open,
+                Err(IncompleteText) => Span::Open,
             }
         }
         '\\' => match text.chars().nth(1) {
@@ -203,7 +203,7 @@ fn span(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
 }
 
 /// More of the text is needed.
-struct Undecided;
+struct IncompleteText;
 
 /// Where a run of marks closes a span.
 fn closing(
@@ -211,7 +211,7 @@ fn closing(
     mark: char,
     marks: usize,
     is_complete: bool,
-) -> Result<Option<usize>, Undecided> {
+) -> Result<Option<usize>, IncompleteText> {
     let (mut at, mut before) = (0, None);
     while let Some(rest) = inner.get(at..).filter(|rest| !rest.is_empty()) {
         let Some(c) = rest.chars().next() else { break };
@@ -220,14 +220,14 @@ fn closing(
             // Marks in code are no marks.
             '`' => match span(rest, before, is_complete) {
                 Span::Code(_, bytes) => bytes,
-                Span::Open => return Err(Undecided),
+                Span::Open => return Err(IncompleteText),
                 _ => run(rest),
             },
             _ if c == mark => {
                 let found = run(rest);
                 let after = rest.get(found..).and_then(|rest| rest.chars().next());
                 if after.is_none() && !is_complete {
-                    return Err(Undecided);
+                    return Err(IncompleteText);
                 }
                 let is_closing = before.is_some_and(|c: char| !c.is_whitespace())
                     && !(mark == '_' && after.is_some_and(char::is_alphanumeric));
@@ -245,8 +245,8 @@ fn closing(
 }
 
 /// A link at a bracket.
-fn link(text: &str, is_complete: bool) -> Result<Span<'_>, Undecided> {
-    let undecided = |otherwise| if is_complete { Ok(otherwise) } else { Err(Undecided) };
+fn link(text: &str, is_complete: bool) -> Result<Span<'_>, IncompleteText> {
+    let undecided = |otherwise| if is_complete { Ok(otherwise) } else { Err(IncompleteText) };
     let Some(end) = text.find(']') else { return undecided(Span::Text(1)) };
     let label = text.get(1..end).unwrap_or_default();
     let after = text.get(end + 1..).unwrap_or_default();
