@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{ApprovalRequest, Digest, ParkedCall, SessionOwner, StoredArguments};
 
 /// A call as far as a decision depends on it.
-pub(crate) struct Bound<'a> {
+pub(crate) struct CallBinding<'a> {
     pub(crate) owner: &'a SessionOwner,
     pub(crate) session: Option<&'a Arc<str>>,
     pub(crate) call_id: Option<&'a Arc<str>>,
@@ -16,7 +16,7 @@ pub(crate) struct Bound<'a> {
     pub(crate) arguments: &'a StoredArguments,
 }
 
-impl Bound<'_> {
+impl CallBinding<'_> {
     /// The digest of the call: of its owner, session, id, tool and arguments. Objects count without
     /// the order of their keys.
     pub(crate) fn digest(&self) -> Digest {
@@ -44,7 +44,7 @@ fn secrets(arguments: &StoredArguments) -> Vec<Value> {
 /// The digest of a stored call; `None` without arguments. A row whose digest differs from its own
 /// binding was changed.
 pub(crate) fn digest_of(call: &ParkedCall) -> Option<Digest> {
-    let bound = Bound {
+    let bound = CallBinding {
         owner: &call.owner,
         session: call.session.as_ref(),
         call_id: call.call_id.as_ref(),
@@ -58,7 +58,7 @@ pub(crate) fn digest_of(call: &ParkedCall) -> Option<Digest> {
 
 /// The digest of a tool and its arguments for one identity: what a person permits for a run.
 pub(crate) fn scope_of(request: &ApprovalRequest<'_>, arguments: &StoredArguments) -> Digest {
-    let bound = Bound {
+    let bound = CallBinding {
         owner: &SessionOwner::from(request.identity),
         session: None,
         call_id: None,

@@ -11,7 +11,7 @@ use toolcrib_core::{
 
 use crate::{
     approvals::Approvals,
-    binding::{Bound, digest_of},
+    binding::{CallBinding, digest_of},
     error::ApprovalError,
     grant::GrantScope,
     key::Mark,
@@ -33,7 +33,7 @@ pub struct ParkingApprover {
 }
 
 /// The store's answer about a call.
-enum Known {
+enum StoredDecision {
     Granted,
     Approved,
     Denied(Option<Arc<str>>),
@@ -81,12 +81,12 @@ impl ParkingApprover {
             Err(error) => return failed(error),
         };
         let (open, has_expired) = match known {
-            Known::Granted | Known::Approved => return Approval::Approved,
-            Known::Denied(reason) => {
+            StoredDecision::Granted | StoredDecision::Approved => return Approval::Approved,
+            StoredDecision::Denied(reason) => {
                 return Approval::Refused(denial(tool, reason.as_deref()));
             }
-            Known::Nothing(open) => (open, false),
-            Known::Expired => (None, true),
+            StoredDecision::Nothing(open) => (open, false),
+            StoredDecision::Expired => (None, true),
         };
         if let Some(person) = &self.person {
             let decision = person.approve(request.clone()).await;
@@ -125,7 +125,7 @@ impl ParkingApprover {
         let (tool, session) = (request.tool, self.session.as_ref());
         // A repetition of a call has another id: within a session, a decision is about this one.
         let call_id = session.map(|_| request.call_id);
-        let bound = Bound {
+        let bound = CallBinding {
             owner: &owner,
             session,
             call_id,
@@ -186,7 +186,7 @@ fn denial(tool: &str, reason: Option<&str>) -> String {
 
 impl Approvals {
     /// The user's decision on a call. A decision on it is used up.
-    fn known(&self, call: &ParkedCall) -> Result<Known, ApprovalError> {
+    fn known(&self, call: &ParkedCall) -> Result<StoredDecision, ApprovalError> {
         let key = self.keys.read()?;
         let (mut open, mut has_expired) = (None, false);
         for stored in self.store.approvals(false)? {
@@ -214,8 +214,8 @@ impl Approvals {
                     // Marked before, so it cannot count again if this fails.
                     self.store.close(&stored.id, how)?;
                     match how {
-                        "used" => return Ok(Known::Approved),
-                        "denied" => return Ok(Known::Denied(settled.reason.clone())),
+                        "used" => return Ok(StoredDecision::Approved),
+                        "denied" => return Ok(StoredDecision::Denied(settled.reason.clone())),
                         _ => has_expired = true,
                     }
                 }
@@ -225,9 +225,9 @@ impl Approvals {
         }
         let is_granted = key.is_some() && self.is_granted(call)?;
         Ok(match (is_granted, has_expired && open.is_none()) {
-            (true, _) => Known::Granted,
-            (false, true) => Known::Expired,
-            (false, false) => Known::Nothing(open),
+            (true, _) => StoredDecision::Granted,
+            (false, true) => StoredDecision::Expired,
+            (false, false) => StoredDecision::Nothing(open),
         })
     }
 

@@ -10,9 +10,9 @@ pub(crate) struct Count(Arc<AtomicUsize>);
 
 impl Count {
     /// Counts one more until the guard is dropped.
-    pub(crate) fn begin(&self) -> Counted {
+    pub(crate) fn begin(&self) -> CountGuard {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Counted(Arc::clone(&self.0))
+        CountGuard(Arc::clone(&self.0))
     }
 
     pub(crate) fn now(&self) -> usize {
@@ -20,9 +20,9 @@ impl Count {
     }
 }
 
-pub(crate) struct Counted(Arc<AtomicUsize>);
+pub(crate) struct CountGuard(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -10,7 +10,7 @@ use toolcrib_core::{
     SecretReference, SessionOwner, SessionStoreError, Settlement, StoredApproval, StoredArguments,
 };
 
-use super::{Failure, SqliteStore, owner_key, unknown, unsigned::Unsigned, write::Sync};
+use super::{Failure, SqliteStore, owner_key, unknown, unsigned::UnsignedInt, write::Sync};
 use crate::{
     frozen::{FrozenError, FrozenJson},
     session::{ID_ATTEMPTS, new_id, now_ms},
@@ -18,7 +18,7 @@ use crate::{
 
 /// Arguments as stored.
 #[derive(Serialize, Deserialize)]
-struct FrozenStored {
+struct FrozenStoredArguments {
     value: FrozenJson,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<(Arc<str>, usize, Arc<str>)>,
@@ -26,7 +26,7 @@ struct FrozenStored {
 
 fn freeze(arguments: &StoredArguments) -> Result<String, FrozenError> {
     let secrets = arguments.secrets.iter();
-    let frozen = FrozenStored {
+    let frozen = FrozenStoredArguments {
         value: FrozenJson::from(&arguments.value),
         secrets: secrets
             .map(|one| (Arc::clone(&one.pointer), one.at, Arc::clone(&one.name)))
@@ -36,7 +36,7 @@ fn freeze(arguments: &StoredArguments) -> Result<String, FrozenError> {
 }
 
 fn thaw(frozen: &str) -> Result<StoredArguments, FrozenError> {
-    let FrozenStored { value, secrets } = serde_json::from_str(frozen)?;
+    let FrozenStoredArguments { value, secrets } = serde_json::from_str(frozen)?;
     let secrets = secrets.into_iter();
     let secrets = secrets.map(|(pointer, at, name)| SecretReference { pointer, at, name });
     Ok(StoredArguments::new(value.thaw()?, secrets.collect()))
@@ -52,7 +52,7 @@ fn digest(text: &str) -> Result<Digest, Failure> {
 }
 
 /// The outcome of a transaction: its result, or an error of approvals, which does not concern the file.
-type Within<T> = Result<Result<T, ApprovalStoreError>, Failure>;
+type TransactionResult<T> = Result<Result<T, ApprovalStoreError>, Failure>;
 
 fn flat<T>(
     result: Result<Result<T, ApprovalStoreError>, SessionStoreError>,
@@ -76,7 +76,7 @@ fn stored(row: &Row<'_>) -> Result<StoredApproval, Failure> {
     let arguments: Option<String> = row.get("arguments")?;
     let is_approved: Option<bool> = row.get("is_approved")?;
     let closed: Option<Arc<str>> = row.get("closed")?;
-    let millis = |column| Ok::<u64, Failure>(row.get::<_, Unsigned>(column)?.0);
+    let millis = |column| Ok::<u64, Failure>(row.get::<_, UnsignedInt>(column)?.0);
     let state = match (closed, is_approved) {
         (Some(how), _) => ApprovalState::Closed { how, at_ms: millis("closed_ms")? },
         (None, Some(is_approved)) => ApprovalState::Settled(Settlement {
@@ -122,7 +122,7 @@ fn rows<T>(
     Ok(all)
 }
 
-fn one(transaction: &Transaction<'_>, id: &str) -> Within<StoredApproval> {
+fn one(transaction: &Transaction<'_>, id: &str) -> TransactionResult<StoredApproval> {
     let mut statement = transaction.prepare_cached(approvals_of!("WHERE id = ?1"))?;
     let mut rows = statement.query([id])?;
     match rows.next()? {
@@ -131,7 +131,11 @@ fn one(transaction: &Transaction<'_>, id: &str) -> Within<StoredApproval> {
     }
 }
 
-fn park(transaction: &Transaction<'_>, call: &ParkedCall, limit: usize) -> Within<StoredApproval> {
+fn park(
+    transaction: &Transaction<'_>,
+    call: &ParkedCall,
+    limit: usize,
+) -> TransactionResult<StoredApproval> {
     if let Some(session) = &call.session {
         let is_known = "SELECT 1 FROM sessions WHERE id = ?1 AND owner = ?2";
         let row = params![session, owner_key(&call.owner)];
@@ -148,7 +152,7 @@ fn park(transaction: &Transaction<'_>, call: &ParkedCall, limit: usize) -> Withi
     }
     let count = "SELECT count(*) FROM approvals WHERE closed IS NULL AND is_approved IS NULL
         AND expires_ms > ?1";
-    let open: i64 = transaction.query_row(count, [Unsigned(now)], |row| row.get(0))?;
+    let open: i64 = transaction.query_row(count, [UnsignedInt(now)], |row| row.get(0))?;
     if usize::try_from(open).unwrap_or(usize::MAX) >= limit {
         return Ok(Err(ApprovalStoreError::TooMany { limit }));
     }
@@ -171,8 +175,8 @@ fn park(transaction: &Transaction<'_>, call: &ParkedCall, limit: usize) -> Withi
             call.binding.to_string(),
             call.rule,
             call.reason,
-            Unsigned(now),
-            Unsigned(call.expires_ms)
+            UnsignedInt(now),
+            UnsignedInt(call.expires_ms)
         ];
         if transaction.execute(insert, row)? == 1 {
             let (call, state) = (call.clone(), ApprovalState::Open);
@@ -218,8 +222,8 @@ impl ApprovalStore for SqliteStore {
                     id,
                     settlement.is_approved,
                     settlement.reason,
-                    Unsigned(settlement.settled_ms),
-                    Unsigned(settlement.until_ms),
+                    UnsignedInt(settlement.settled_ms),
+                    UnsignedInt(settlement.until_ms),
                     settlement.seal
                 ],
             )?;
@@ -231,7 +235,7 @@ impl ApprovalStore for SqliteStore {
         flat(self.writing(Sync::Process, |transaction| {
             let close = "UPDATE approvals SET closed = ?2, closed_ms = ?3, arguments = NULL
                 WHERE id = ?1 AND closed IS NULL";
-            if transaction.execute(close, params![id, how, Unsigned(now_ms())])? == 1 {
+            if transaction.execute(close, params![id, how, UnsignedInt(now_ms())])? == 1 {
                 return Ok(Ok(true));
             }
             Ok(one(transaction, id)?.map(|_| false))
@@ -249,8 +253,8 @@ impl ApprovalStore for SqliteStore {
                     grant.tool,
                     grant.origin,
                     grant.scope,
-                    Unsigned(grant.created_ms),
-                    Unsigned(grant.until_ms),
+                    UnsignedInt(grant.created_ms),
+                    UnsignedInt(grant.until_ms),
                     grant.seal
                 ],
             )?;
@@ -268,8 +272,8 @@ impl ApprovalStore for SqliteStore {
                     tool: row.get("tool")?,
                     origin: row.get("origin")?,
                     scope: row.get("scope")?,
-                    created_ms: row.get::<_, Unsigned>("created_ms")?.0,
-                    until_ms: row.get::<_, Unsigned>("until_ms")?.0,
+                    created_ms: row.get::<_, UnsignedInt>("created_ms")?.0,
+                    until_ms: row.get::<_, UnsignedInt>("until_ms")?.0,
                     seal: row.get("seal")?,
                 })
             })
@@ -286,8 +290,8 @@ impl ApprovalStore for SqliteStore {
             WHERE coalesce(closed_ms, max(coalesce(until_ms, 0), expires_ms)) < ?1";
         let grants = "DELETE FROM grants WHERE until_ms < ?1";
         Ok(self.writing(Sync::Process, |transaction| {
-            let calls = transaction.execute(calls, [Unsigned(before_ms)])?;
-            Ok(calls + transaction.execute(grants, [Unsigned(before_ms)])?)
+            let calls = transaction.execute(calls, [UnsignedInt(before_ms)])?;
+            Ok(calls + transaction.execute(grants, [UnsignedInt(before_ms)])?)
         })?)
     }
 }

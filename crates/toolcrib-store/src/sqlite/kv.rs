@@ -8,7 +8,7 @@ use toolcrib_core::{
     __internal::millis, KvArea, KvError, KvLimits, KvStore, KvWrite, SessionStoreError,
 };
 
-use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::Unsigned, write::Sync};
+use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::UnsignedInt, write::Sync};
 use crate::session::now_ms;
 
 /// The column of an area, and its session, if it has one.
@@ -46,7 +46,7 @@ fn present(
     key: &str,
 ) -> Result<Option<Arc<str>>, Failure> {
     let value = "SELECT value FROM kv WHERE area = ?1 AND key = ?2 AND expires_ms > ?3";
-    let row = params![area, key, Unsigned(now_ms())];
+    let row = params![area, key, UnsignedInt(now_ms())];
     Ok(transaction.query_row(value, row, |row| row.get(0)).optional()?)
 }
 
@@ -64,25 +64,25 @@ fn write(
     }
     let expired = "DELETE FROM kv WHERE area = ?1 AND (key = ?2 OR expires_ms <= ?3)";
     let Some(value) = value else {
-        transaction.execute(expired, params![area, key, Unsigned(now)])?;
+        transaction.execute(expired, params![area, key, UnsignedInt(now)])?;
         return Ok(Ok(()));
     };
     // In bytes, without the key that is replaced.
     let used = "SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value)), 0) FROM kv
         WHERE area = ?1 AND key <> ?2 AND expires_ms > ?3";
-    let row = params![area, key, Unsigned(now)];
+    let row = params![area, key, UnsignedInt(now)];
     let (keys, bytes) = transaction.query_row(used, row, |row| {
-        Ok((row.get::<_, Unsigned>(0)?.0, row.get::<_, Unsigned>(1)?.0))
+        Ok((row.get::<_, UnsignedInt>(0)?.0, row.get::<_, UnsignedInt>(1)?.0))
     })?;
     let size = (key.len() + value.len()) as u64;
     if keys >= KvLimits::KEYS as u64 || bytes + size > KvLimits::BYTES as u64 {
         return Ok(Err(KvError::Full));
     }
-    transaction.execute(expired, params![area, key, Unsigned(now)])?;
+    transaction.execute(expired, params![area, key, UnsignedInt(now)])?;
     let expires = now.saturating_add(millis(lives_for.min(KvLimits::TIME)));
     transaction.execute(
         "INSERT INTO kv (area, key, session, value, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![area, key, session, value, Unsigned(expires)],
+        params![area, key, session, value, UnsignedInt(expires)],
     )?;
     Ok(Ok(()))
 }
@@ -102,7 +102,7 @@ impl KvStore for SqliteStore {
             let keys = "SELECT key FROM kv WHERE area = ?1 AND expires_ms > ?2
                 AND substr(key, 1, length(?3)) = ?3 ORDER BY key";
             let mut statement = transaction.prepare_cached(keys)?;
-            let row = params![column, Unsigned(now_ms()), prefix];
+            let row = params![column, UnsignedInt(now_ms()), prefix];
             let keys = statement.query_map(row, |row| row.get(0))?;
             Ok(Some(keys.collect::<Result<_, _>>()?))
         })?;

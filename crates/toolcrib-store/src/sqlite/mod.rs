@@ -33,7 +33,7 @@ use toolcrib_core::{
     StoredRun, StoredSession, TracedEvent,
 };
 
-use self::{unsaved::Unsaved, unsigned::Unsigned, write::Sync};
+use self::{unsaved::UnsavedKeys, unsigned::UnsignedInt, write::Sync};
 use crate::{
     frozen::FrozenError,
     session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
@@ -53,13 +53,13 @@ pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    connection: Mutex<Synced>,
+    connection: Mutex<SyncedConnection>,
     /// The keys of conversations that are not sessions; of a store in memory, all but those of sessions.
-    unsaved: Mutex<Unsaved>,
+    unsaved: Mutex<UnsavedKeys>,
 }
 
 /// The connection, with its mode of syncing.
-struct Synced {
+struct SyncedConnection {
     connection: Connection,
     sync: Sync,
 }
@@ -85,7 +85,7 @@ impl SqliteStore {
     }
 
     fn of(path: PathBuf, connection: Connection) -> Self {
-        let connection = Mutex::new(Synced { connection, sync: Sync::Process });
+        let connection = Mutex::new(SyncedConnection { connection, sync: Sync::Process });
         let unsaved = Mutex::default();
         Self(Arc::new(Inner { path, connection, unsaved }))
     }
@@ -128,7 +128,7 @@ impl SqliteStore {
     ) -> Result<T, SessionStoreError> {
         let mut synced = self.0.connection.lock();
         let transaction = || -> Result<T, Failure> {
-            let Synced { connection, sync: current } = &mut *synced;
+            let SyncedConnection { connection, sync: current } = &mut *synced;
             if *current != sync {
                 // Not possible within a transaction. Without I/O.
                 connection.pragma_update(None, "synchronous", sync.pragma())?;
@@ -215,12 +215,12 @@ fn check_free(
         "SELECT lease IS NOT NULL, lease_until_ms FROM sessions WHERE id = ?1 AND owner = ?2";
     let lease = transaction
         .query_row(lease, params![id, owner_key(owner)], |row| {
-            Ok((row.get::<_, bool>(0)?, row.get::<_, Unsigned>(1)?))
+            Ok((row.get::<_, bool>(0)?, row.get::<_, UnsignedInt>(1)?))
         })
         .optional()?;
     match lease {
         None => Err(unknown(id)),
-        Some((true, Unsigned(until_ms))) if until_ms > now_ms() => {
+        Some((true, UnsignedInt(until_ms))) if until_ms > now_ms() => {
             Err(SessionStoreError::InUse { session: id.into(), until_ms }.into())
         }
         Some(_) => Ok(()),
@@ -257,7 +257,7 @@ impl SessionStore for SqliteStore {
                 VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (id) DO NOTHING";
             for _ in 0..ID_ATTEMPTS {
                 let info = SessionInfo::new(new_id(), new, now_ms());
-                let created = Unsigned(info.created_ms);
+                let created = UnsignedInt(info.created_ms);
                 let row = params![info.id, owner, info.name, info.personality, created];
                 if transaction.execute(insert, row)? == 1 {
                     return Ok(info);
@@ -323,7 +323,7 @@ impl SessionStore for SqliteStore {
             let token = new_token();
             transaction.execute(
                 "UPDATE sessions SET lease = ?2, lease_until_ms = ?3 WHERE id = ?1",
-                params![id, token, Unsigned(lease_end(time))],
+                params![id, token, UnsignedInt(lease_end(time))],
             )?;
             Ok(SessionLease { session: id.into(), token })
         })
@@ -334,7 +334,7 @@ impl SessionStore for SqliteStore {
             check_lease(transaction, lease)?;
             transaction.execute(
                 "UPDATE sessions SET lease_until_ms = ?2 WHERE id = ?1",
-                params![lease.session, Unsigned(lease_end(time))],
+                params![lease.session, UnsignedInt(lease_end(time))],
             )?;
             Ok(())
         })
@@ -380,11 +380,12 @@ impl SessionStore for SqliteStore {
                 WHERE total > ?2)";
         let removed = self.writing(Sync::Process, |transaction| {
             let now = now_ms();
-            let since = |time| Unsigned(now.saturating_sub(millis(time)));
-            let ages = params![Unsigned(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
-            transaction.execute("DELETE FROM kv WHERE expires_ms <= ?1", [Unsigned(now)])?;
+            let since = |time| UnsignedInt(now.saturating_sub(millis(time)));
+            let ages =
+                params![UnsignedInt(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
+            transaction.execute("DELETE FROM kv WHERE expires_ms <= ?1", [UnsignedInt(now)])?;
             let expired = transaction.execute(expired, ages)?;
-            let sizes = params![Unsigned(now), Unsigned(retention.max_bytes)];
+            let sizes = params![UnsignedInt(now), UnsignedInt(retention.max_bytes)];
             usage::prune(transaction)?;
             Ok(expired + transaction.execute(too_large, sizes)?)
         })?;

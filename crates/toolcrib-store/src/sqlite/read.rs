@@ -8,7 +8,7 @@ use toolcrib_core::{
     StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
-use super::{Failure, owner_key, unknown, unsigned::Unsigned};
+use super::{Failure, owner_key, unknown, unsigned::UnsignedInt};
 use crate::frozen::{FrozenError, FrozenJson, thaw};
 
 /// The columns of [`to_info`].
@@ -160,11 +160,11 @@ pub(super) fn all<T>(
 }
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get(column).map(|Unsigned(number)| number)
+    row.get(column).map(|UnsignedInt(number)| number)
 }
 
 fn optional(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<Unsigned>>(column)?.map(|Unsigned(number)| number))
+    Ok(row.get::<_, Option<UnsignedInt>>(column)?.map(|UnsignedInt(number)| number))
 }
 
 fn to_info(row: &Row<'_>, owner: &SessionOwner) -> rusqlite::Result<SessionInfo> {

@@ -3,7 +3,7 @@
 use rusqlite::{Transaction, params};
 use toolcrib_core::{FoundMessage, SessionOwner, SessionSearch};
 
-use super::{Failure, owner_key, unsigned::Unsigned};
+use super::{Failure, owner_key, unsigned::UnsignedInt};
 
 pub(super) fn found(
     transaction: &Transaction<'_>,
@@ -32,7 +32,7 @@ pub(super) fn found(
             session: row.get(0)?,
             name: row.get(1)?,
             turn: row.get(2)?,
-            at_ms: row.get::<_, Unsigned>(3)?.0,
+            at_ms: row.get::<_, UnsignedInt>(3)?.0,
             role: row.get(4)?,
             excerpt: row.get(5)?,
         })

@@ -13,26 +13,26 @@ use crate::session::now_ms;
 const MOST_AREAS: usize = 1_024;
 
 /// The keys and values of areas.
-pub(super) struct Unsaved(Bounded<KvArea, BTreeMap<Arc<str>, Entry>>);
+pub(super) struct UnsavedKeys(Bounded<KvArea, BTreeMap<Arc<str>, Entry>>);
 
 struct Entry {
     value: Arc<str>,
     expires_ms: u64,
 }
 
-impl Default for Unsaved {
+impl Default for UnsavedKeys {
     fn default() -> Self {
         Self(Bounded::new(MOST_AREAS))
     }
 }
 
-impl std::fmt::Debug for Unsaved {
+impl std::fmt::Debug for UnsavedKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Unsaved").field(&self.0.len()).finish()
+        f.debug_tuple("UnsavedKeys").field(&self.0.len()).finish()
     }
 }
 
-impl Unsaved {
+impl UnsavedKeys {
     pub(super) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {
         let entry = self.0.get(area)?.get(key)?;
         (entry.expires_ms > now_ms()).then(|| Arc::clone(&entry.value))

@@ -10,7 +10,7 @@ use toolcrib_core::{
 use super::{
     Failure, SqliteStore, owner_key,
     read::{all, unsigned},
-    unsigned::Unsigned,
+    unsigned::UnsignedInt,
     write::Sync,
 };
 use crate::session::today;
@@ -40,7 +40,7 @@ impl UsageStore for SqliteStore {
             cached_input_tokens, cache_write_tokens, output_tokens, known_cost_usd, unknown_costs,
             assumed_costs, assumed_tokens, assumed_cost_usd, definition_bytes, result_chars
             FROM usage WHERE day >= ?1 ORDER BY day, owner, session, kind, name";
-        self.reading(|transaction| all(transaction, usage, params![Unsigned(day)], to_usage))
+        self.reading(|transaction| all(transaction, usage, params![UnsignedInt(day)], to_usage))
     }
 
     fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError> {
@@ -53,7 +53,7 @@ impl UsageStore for SqliteStore {
             FROM usage WHERE day = ?1 {whose}"
         );
         self.reading(|transaction| {
-            let today = params![Unsigned(today()), owner.map(owner_key)];
+            let today = params![UnsignedInt(today()), owner.map(owner_key)];
             Ok(transaction.prepare_cached(&spent)?.query_row(today, |row| {
                 Ok(Spent {
                     tokens: unsigned(row, 0)?,
@@ -92,23 +92,23 @@ fn add(
         definition_bytes = definition_bytes + excluded.definition_bytes,
         result_chars = result_chars + excluded.result_chars";
     transaction.prepare_cached(add)?.execute(params![
-        Unsigned(day),
+        UnsignedInt(day),
         owner,
         session,
         kind,
         name,
-        Unsigned(entry.count),
-        Unsigned(entry.input_tokens),
-        Unsigned(entry.cached_input_tokens),
-        Unsigned(entry.cache_write_tokens),
-        Unsigned(entry.output_tokens),
+        UnsignedInt(entry.count),
+        UnsignedInt(entry.input_tokens),
+        UnsignedInt(entry.cached_input_tokens),
+        UnsignedInt(entry.cache_write_tokens),
+        UnsignedInt(entry.output_tokens),
         entry.known_cost_usd,
-        Unsigned(entry.unknown_costs),
-        Unsigned(entry.assumed_costs),
-        Unsigned(entry.assumed_tokens),
+        UnsignedInt(entry.unknown_costs),
+        UnsignedInt(entry.assumed_costs),
+        UnsignedInt(entry.assumed_tokens),
         entry.assumed_cost_usd,
-        Unsigned(entry.definition_bytes),
-        Unsigned(entry.result_chars)
+        UnsignedInt(entry.definition_bytes),
+        UnsignedInt(entry.result_chars)
     ])?;
     Ok(())
 }
@@ -147,6 +147,6 @@ fn to_usage(row: &Row<'_>) -> Result<StoredUsage, Failure> {
 /// Removes old sums.
 pub(super) fn prune(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let before = today().saturating_sub(KEPT_DAYS);
-    transaction.execute("DELETE FROM usage WHERE day < ?1", params![Unsigned(before)])?;
+    transaction.execute("DELETE FROM usage WHERE day < ?1", params![UnsignedInt(before)])?;
     Ok(())
 }

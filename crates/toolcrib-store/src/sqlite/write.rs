@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use toolcrib_core::{CallIntent, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage};
 
-use super::{Failure, unsigned::Unsigned};
+use super::{Failure, unsigned::UnsignedInt};
 use crate::{
     frozen::{FrozenError, FrozenJson, freeze},
     session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
@@ -52,7 +52,7 @@ pub(super) fn records(
     records.iter().try_for_each(|record| writer.write(record))?;
     let Writer { turn, bytes, .. } = writer;
     let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, bytes = bytes + ?4 WHERE id = ?1";
-    let row = params![session, Unsigned(now_ms()), turn, Unsigned(bytes)];
+    let row = params![session, UnsignedInt(now_ms()), turn, UnsignedInt(bytes)];
     transaction.prepare_cached(used)?.execute(row)?;
     Ok(())
 }
@@ -120,7 +120,7 @@ impl Writer<'_> {
                 self.turn,
                 model,
                 title,
-                Unsigned(now_ms()),
+                UnsignedInt(now_ms()),
                 serde_json::to_string(skills).map_err(FrozenError::from)?
             ],
         )?;
@@ -149,7 +149,14 @@ impl Writer<'_> {
                 SELECT ?1, ?2, (SELECT coalesce(max(position), 0) + 1 FROM events
                 WHERE session = ?1 AND turn = ?2), ?3, ?4, ?5, ?6",
             )?
-            .execute(params![self.session, self.turn, iteration, Unsigned(*at_ms), name, fields])?;
+            .execute(params![
+                self.session,
+                self.turn,
+                iteration,
+                UnsignedInt(*at_ms),
+                name,
+                fields
+            ])?;
         Ok(())
     }
 
@@ -205,7 +212,7 @@ impl Writer<'_> {
                 arguments,
                 intent.read_only,
                 intent.idempotent,
-                Unsigned(now_ms())
+                UnsignedInt(now_ms())
             ])?;
         Ok(())
     }
@@ -223,11 +230,11 @@ impl Writer<'_> {
             .execute(params![
                 self.session,
                 self.turn,
-                Unsigned(usage.input_tokens),
-                Unsigned(usage.cached_input_tokens),
-                Unsigned(usage.output_tokens),
+                UnsignedInt(usage.input_tokens),
+                UnsignedInt(usage.cached_input_tokens),
+                UnsignedInt(usage.output_tokens),
                 usage.cost_usd,
-                Unsigned(usage.cache_write_tokens)
+                UnsignedInt(usage.cache_write_tokens)
             ])?;
         Ok(())
     }
@@ -247,14 +254,14 @@ impl Writer<'_> {
             params![
                 self.session,
                 self.turn,
-                Unsigned(now_ms()),
+                UnsignedInt(now_ms()),
                 stopped,
                 error,
-                Unsigned(usage.input_tokens),
-                Unsigned(usage.cached_input_tokens),
-                Unsigned(usage.output_tokens),
+                UnsignedInt(usage.input_tokens),
+                UnsignedInt(usage.cached_input_tokens),
+                UnsignedInt(usage.output_tokens),
                 usage.cost_usd,
-                Unsigned(usage.cache_write_tokens)
+                UnsignedInt(usage.cache_write_tokens)
             ],
         )?;
         // The history has them now.

@@ -41,22 +41,22 @@ impl Body {
         Some(running.ended(limit).await)
     }
 
-    fn start(&self, args: &Value) -> Running {
+    fn start(&self, args: &Value) -> RunningBody {
         let token = CancellationToken::new();
         let parts = ToolContextParts { cancellation: token.clone(), ..(self.context)() };
         let (tool, args) = (self.tool.clone(), args.clone());
         let handle = tokio::spawn(async move { tool.call(args, parts.into()).await });
-        Running { handle, token }
+        RunningBody { handle, token }
     }
 }
 
 /// Cancels and aborts the body when it is dropped.
-struct Running {
+struct RunningBody {
     handle: JoinHandle<Result<ToolOutput, ToolError>>,
     token: CancellationToken,
 }
 
-impl Running {
+impl RunningBody {
     async fn ended(&mut self, limit: Duration) -> BodyOutcome {
         match within(limit, &mut self.handle).await {
             None => BodyOutcome::Late,
@@ -69,7 +69,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningBody {
     fn drop(&mut self) {
         self.token.cancel();
         self.handle.abort();
