@@ -32,7 +32,7 @@ use super::{
     ServeContext,
     connection::Connection,
     downstream::{log_message, notification},
-    exchange::{Outgoing, RequestContext},
+    exchange::{ClientSender, RequestContext},
     generation::GatewayState,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
     servers::{CombinedOffers, Server},
@@ -101,7 +101,7 @@ pub(super) fn announce_to(
     session: &Arc<Session>,
     ended: CancellationToken,
     mut changes: Changes,
-    client: Outgoing,
+    client: ClientSender,
 ) {
     let recheck = Arc::clone(&session.recheck);
     let session = Arc::downgrade(session);
@@ -149,7 +149,7 @@ pub(super) fn pass_on(
     connection: &Connection,
     mut attached: SessionServers,
     offered: &CombinedOffers,
-    client: Outgoing,
+    client: ClientSender,
 ) {
     if attached.servers.is_empty() {
         return;

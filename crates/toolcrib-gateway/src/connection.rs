@@ -19,7 +19,7 @@ use toolcrib_core::{CancellationToken, ClientRefusal};
 use super::{
     changes::Changes,
     downstream::notification,
-    exchange::Outgoing,
+    exchange::ClientSender,
     message::{Notification, Response},
     session::Session,
 };
@@ -160,7 +160,7 @@ impl Connection {
     /// Asks the client, and waits for its response.
     pub(super) async fn ask(
         &self,
-        client: &Outgoing,
+        client: &ClientSender,
         request: Value,
     ) -> Result<Value, ClientRefusal> {
         let (sender, response) = oneshot::channel();
@@ -213,7 +213,7 @@ impl Connection {
     pub(super) fn notice(&self, notification: Notification) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Cancelled {
+        struct CancelledParams {
             request_id: RequestId,
         }
         match notification.method.as_str() {
@@ -224,7 +224,7 @@ impl Connection {
             }
             "notifications/cancelled" => {
                 if let Ok(cancelled) =
-                    serde_json::from_value::<Cancelled>(notification.params.into())
+                    serde_json::from_value::<CancelledParams>(notification.params.into())
                     && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
                 {
                     request.cancel();
@@ -278,7 +278,7 @@ impl Connection {
 /// A request to the client that waits for its response. Dropped before, it is cancelled.
 struct PendingRequest<'a> {
     connection: &'a Connection,
-    client: &'a Outgoing,
+    client: &'a ClientSender,
     id: i64,
     /// The number of its event.
     event: Option<u64>,

@@ -11,7 +11,7 @@ use toolcrib_mcp::__internal::harmless_json;
 
 use super::{
     connection::Connection,
-    exchange::{OpenRequest, Outgoing},
+    exchange::{ClientSender, OpenRequest},
 };
 
 /// The levels of log messages, from the least severe.
@@ -117,9 +117,9 @@ pub(super) enum Route {
     /// Not at all: it only has abilities, for lists.
     None,
     /// By requests in its session.
-    Session(Connection, Outgoing),
+    Session(Connection, ClientSender),
     /// By requests in its session, outside of requests of the client.
-    Outside(Connection, Outgoing),
+    Outside(Connection, ClientSender),
     /// By the next round of its request.
     Rounds(mpsc::Sender<InputRequests>),
 }

@@ -69,7 +69,7 @@ pub(super) struct Exchange {
     /// The limits of the client's requests; none over HTTP without a session.
     pub(super) connection: Option<Connection>,
     /// The receiver of the request's notifications.
-    pub(super) client: Outgoing,
+    pub(super) client: ClientSender,
     /// The receiver of the messages of its call.
     pub(super) open: OpenRequest,
     /// The receiver of servers' requests that the client answers in a further round.
@@ -407,19 +407,19 @@ impl Drop for RecheckOnDrop {
 #[derive(Clone)]
 pub(super) struct OpenRequest(Arc<Mutex<Option<Recipient>>>);
 
-type Recipient = (Outgoing, Option<ProgressToken>);
+type Recipient = (ClientSender, Option<ProgressToken>);
 
 impl OpenRequest {
-    pub(super) fn new(client: Outgoing, progress: Option<ProgressToken>) -> Self {
+    pub(super) fn new(client: ClientSender, progress: Option<ProgressToken>) -> Self {
         Self(Arc::new(Mutex::new(Some((client, progress)))))
     }
 
-    pub(super) fn client(&self) -> Option<Outgoing> {
+    pub(super) fn client(&self) -> Option<ClientSender> {
         self.0.lock().as_ref().map(|(client, _)| client.clone())
     }
 
     /// The client with the token of progress, if it requested progress.
-    pub(super) fn progress(&self) -> Option<(Outgoing, ProgressToken)> {
+    pub(super) fn progress(&self) -> Option<(ClientSender, ProgressToken)> {
         let open = self.0.lock();
         let (client, token) = open.as_ref()?;
         Some((client.clone(), token.clone()?))
@@ -439,14 +439,14 @@ impl OpenRequest {
 
 /// The receiver of notifications.
 #[derive(Clone)]
-pub(super) enum Outgoing {
+pub(super) enum ClientSender {
     /// The lines of a client by stdio.
     Lines(mpsc::Sender<Bytes>),
     /// A stream over HTTP.
     Events(EventStream),
 }
 
-impl Outgoing {
+impl ClientSender {
     /// Sends a notification; false if the client reads nothing any more.
     pub(super) async fn notify(&self, notification: ServerNotification) -> bool {
         self.send(json(&ServerJsonRpcMessage::notification(notification))).await

@@ -17,7 +17,7 @@ use super::{
     access_log::AccessEntry,
     changes::{self, SessionServers},
     connection::Connection,
-    exchange::{Answer, Outgoing},
+    exchange::{Answer, ClientSender},
     message::{INITIALIZE, Request, no_method},
     servers::{CombinedOffers, reached},
     session::{Purpose, Session},
@@ -30,7 +30,7 @@ pub(super) async fn initialize(
     caller: &Caller,
     request: Request,
     connection: &Connection,
-    client: Outgoing,
+    client: ClientSender,
     place: Option<OwnedSemaphorePermit>,
 ) -> Answer {
     let began = Instant::now();
@@ -62,7 +62,7 @@ pub(super) async fn initialize(
 /// The connection of a session that begins, and its permit.
 struct SessionStart<'a> {
     connection: &'a Connection,
-    client: Outgoing,
+    client: ClientSender,
     place: Option<OwnedSemaphorePermit>,
 }
 

@@ -26,7 +26,7 @@ use super::{
     ServeContext,
     access::Caller,
     events::{Body, EventStream},
-    exchange::{Answer, Era, Exchange, OpenRequest, Outgoing},
+    exchange::{Answer, ClientSender, Era, Exchange, OpenRequest},
     handshake,
     headers::{self, EVENTS, JSON, SESSION},
     limits::Limiter,
@@ -112,7 +112,7 @@ impl Post<'_> {
             return Err(refusal.status_is(StatusCode::SERVICE_UNAVAILABLE));
         };
         let (serving, caller, connection) = (self.serving, &self.caller, &session.connection);
-        let client = Outgoing::Events(session.common.clone());
+        let client = ClientSender::Events(session.common.clone());
         let answer =
             handshake::initialize(serving, caller, request, connection, client, place).await;
         let has_begun = answer.outcome.is_ok();
@@ -152,7 +152,7 @@ impl Post<'_> {
             Some(stream) => stream.events.clone(),
             None => EventStream::new(None, None),
         };
-        let client = Outgoing::Events(events.clone());
+        let client = ClientSender::Events(events.clone());
         let progress = request.meta.get_progress_token();
         // In a session, a client that requests progress receives it in a stream from the start.
         let streams_at_once = !is_independent && progress.is_some();

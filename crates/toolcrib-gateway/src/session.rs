@@ -23,7 +23,7 @@ use super::{
     access::Access,
     connection::Connection,
     downstream::{Downstream, LogLevel, Route},
-    exchange::{Era, Outgoing, RequestContext},
+    exchange::{ClientSender, Era, RequestContext},
     generation::GatewayState,
     resources::Subscription,
     servers::{Server, reached},
@@ -169,7 +169,7 @@ impl Session {
     pub(super) fn outside(
         self: &Arc<Self>,
         connection: Connection,
-        client: Outgoing,
+        client: ClientSender,
     ) -> SessionClient {
         let Downstream { key, abilities, redactor, log, .. } = &*self.client;
         SessionClient {

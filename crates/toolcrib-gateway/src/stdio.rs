@@ -18,7 +18,7 @@ use super::{
     access::{Access, Caller},
     access_log::AccessEntry,
     connection::{Connection, MAX_REQUESTS},
-    exchange::{Era, Exchange, OpenRequest, Outgoing, json},
+    exchange::{ClientSender, Era, Exchange, OpenRequest, json},
     find_id::FindId,
     handshake,
     message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
@@ -133,7 +133,7 @@ impl Client {
 
     /// Answers a request: in a separate task, but for the handshake.
     async fn begin(&mut self, request: Request, place: mpsc::OwnedPermit<Bytes>) {
-        let client = Outgoing::Lines(self.output.clone());
+        let client = ClientSender::Lines(self.output.clone());
         if request.method == INITIALIZE {
             let (serving, caller) = (&self.serving.fresh(), &self.caller);
             let connection = &self.connection;
