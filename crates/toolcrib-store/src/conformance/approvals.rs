@@ -34,7 +34,7 @@ pub fn check_approval_store(store: &(impl ApprovalStore + SessionStore)) -> Resu
     outcome(broken, parts)
 }
 
-type Checked = Result<(), ApprovalStoreError>;
+type CheckResult = Result<(), ApprovalStoreError>;
 
 /// A call that no other part of the suite parks.
 fn call(owner: &SessionOwner) -> ParkedCall {
@@ -65,7 +65,7 @@ fn settlement(is_approved: bool) -> Settlement {
     }
 }
 
-fn parking(store: &impl ApprovalStore, broken: &mut Violations) -> Checked {
+fn parking(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
     let call = call(&owner());
     let parked = store.park(&call, LIMIT)?;
     broken.unless(parked.call == call, "a parked call must be returned as it was written");
@@ -92,7 +92,7 @@ fn parking(store: &impl ApprovalStore, broken: &mut Violations) -> Checked {
     Ok(())
 }
 
-fn settling(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> Checked {
+fn settling(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> CheckResult {
     for is_approved in [true, false] {
         let parked = store.park(&call(&owner()), LIMIT)?;
         let settled = settlement(is_approved);
@@ -137,7 +137,7 @@ fn settling(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations
     Ok(())
 }
 
-fn sessions(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> Checked {
+fn sessions(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> CheckResult {
     let owner = owner();
     let session = store.create(&new(&owner, None))?.id;
     let call = ParkedCall {
@@ -162,7 +162,7 @@ fn sessions(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations
     Ok(())
 }
 
-fn grants(store: &impl ApprovalStore, broken: &mut Violations) -> Checked {
+fn grants(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
     let grant = ApprovalGrant {
         id: "aaaabbbbcccc".into(),
         owner: owner(),
@@ -184,7 +184,7 @@ fn grants(store: &impl ApprovalStore, broken: &mut Violations) -> Checked {
     Ok(())
 }
 
-fn pruning(store: &impl ApprovalStore, broken: &mut Violations) -> Checked {
+fn pruning(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
     let open = store.park(&call(&owner()), LIMIT)?;
     let expired = store.park(&ParkedCall { expires_ms: 10, ..call(&owner()) }, LIMIT)?;
     let settled = store.park(&ParkedCall { expires_ms: 10, ..call(&owner()) }, LIMIT)?;

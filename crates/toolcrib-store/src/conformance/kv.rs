@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Violations, new, outcome, owner};
 
-type Checked = Result<(), KvError>;
+type CheckResult = Result<(), KvError>;
 
 /// Tests a store of keys and values, which is the store of the sessions too.
 ///
@@ -34,7 +34,7 @@ fn tool() -> KvArea {
     KvArea::Tool { tenant: Some("conformance".into()), tool: Uuid::new_v4().to_string().into() }
 }
 
-fn areas(store: &impl KvStore, broken: &mut Violations) -> Checked {
+fn areas(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     let mine = owner();
     let area = KvArea::Principal { owner: mine.clone() };
     let others = [
@@ -65,7 +65,7 @@ fn areas(store: &impl KvStore, broken: &mut Violations) -> Checked {
     Ok(())
 }
 
-fn limits(store: &impl KvStore, broken: &mut Violations) -> Checked {
+fn limits(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     let area = tool();
     let long = "k".repeat(KvLimits::KEY_BYTES + 1);
     for key in ["", &long] {
@@ -101,7 +101,7 @@ fn limits(store: &impl KvStore, broken: &mut Violations) -> Checked {
     Ok(())
 }
 
-fn changes(store: &impl KvStore, broken: &mut Violations) -> Checked {
+fn changes(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     let area = tool();
     let change = |expected, value| KvWrite { expected: Some(expected), ..set("n", value) };
     store.put(&area, change(None, "1"))?;
@@ -117,7 +117,7 @@ fn changes(store: &impl KvStore, broken: &mut Violations) -> Checked {
     Ok(())
 }
 
-fn sessions(store: &(impl KvStore + SessionStore), broken: &mut Violations) -> Checked {
+fn sessions(store: &(impl KvStore + SessionStore), broken: &mut Violations) -> CheckResult {
     let mine = owner();
     let info = store.create(&new(&mine, Some("work")))?;
     let area = |owner: &SessionOwner, conversation: &str| KvArea::Session {
