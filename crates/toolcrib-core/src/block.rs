@@ -338,7 +338,7 @@ fn bytes(data: &[u8]) -> String {
 /// A block as serialized in a message: bytes as their length.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Written<'a> {
+enum SerializedBlock<'a> {
     Paragraph {
         text: &'a str,
     },
@@ -370,7 +370,7 @@ enum Written<'a> {
     },
 }
 
-impl<'a> From<&'a ContentBlock> for Written<'a> {
+impl<'a> From<&'a ContentBlock> for SerializedBlock<'a> {
     fn from(block: &'a ContentBlock) -> Self {
         match block {
             ContentBlock::Paragraph { text, .. } => Self::Paragraph { text },
@@ -398,7 +398,7 @@ pub(crate) fn write_blocks<S: Serializer>(
     blocks: &Arc<[ContentBlock]>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(blocks.iter().map(Written::from))
+    serializer.collect_seq(blocks.iter().map(SerializedBlock::from))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ impl Digest {
     /// The digest of a JSON value's canonical form: object keys sorted, arrays unchanged, no white
     /// space. Values that differ only in key order have the same digest.
     pub fn of_json(value: &Value) -> Self {
-        Self::of_written(&Sorted(value))
+        Self::of_written(&CanonicalJson(value))
     }
 
     /// The digest of a value's JSON, hashed during serialization.
@@ -101,28 +101,28 @@ pub fn args_digest(tool: &str, args: &Value) -> Digest {
     /// Fields in alphabetical order, as in every canonical form.
     #[derive(Serialize)]
     struct Call<'a> {
-        args: Sorted<'a>,
+        args: CanonicalJson<'a>,
         tool: &'a str,
     }
-    Digest::of_written(&Call { args: Sorted(args), tool })
+    Digest::of_written(&Call { args: CanonicalJson(args), tool })
 }
 
 /// Serializes a value with sorted object keys.
-struct Sorted<'a>(&'a Value);
+struct CanonicalJson<'a>(&'a Value);
 
-impl Serialize for Sorted<'_> {
+impl Serialize for CanonicalJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Object(map) if map.keys().is_sorted() => {
-                serializer.collect_map(map.iter().map(|(key, value)| (key, Sorted(value))))
+                serializer.collect_map(map.iter().map(|(key, value)| (key, CanonicalJson(value))))
             }
             Value::Object(map) => {
                 let mut entries: Vec<_> = map.iter().collect();
                 entries.sort_unstable_by_key(|(key, _)| *key);
                 let entries = entries.into_iter();
-                serializer.collect_map(entries.map(|(key, value)| (key, Sorted(value))))
+                serializer.collect_map(entries.map(|(key, value)| (key, CanonicalJson(value))))
             }
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(CanonicalJson)),
             other => other.serialize(serializer),
         }
     }

@@ -107,7 +107,7 @@ impl PlainJson {
         }
         let left = Cell::new(most);
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let Self(value) = Plain { most, left: &left }.deserialize(&mut reader)?;
+        let Self(value) = PlainJsonSeed { most, left: &left }.deserialize(&mut reader)?;
         reader.end()?;
         Ok(value)
     }
@@ -116,18 +116,18 @@ impl PlainJson {
 impl<'de> Deserialize<'de> for PlainJson {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         let left = Cell::new(usize::MAX);
-        Plain { most: usize::MAX, left: &left }.deserialize(json)
+        PlainJsonSeed { most: usize::MAX, left: &left }.deserialize(json)
     }
 }
 
 /// Reads one value, and counts it.
 #[derive(Clone, Copy)]
-struct Plain<'a> {
+struct PlainJsonSeed<'a> {
     most: usize,
     left: &'a Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for Plain<'_> {
+impl<'de> DeserializeSeed<'de> for PlainJsonSeed<'_> {
     type Value = PlainJson;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<PlainJson, D::Error> {
@@ -139,7 +139,7 @@ impl<'de> DeserializeSeed<'de> for Plain<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Plain<'_> {
+impl<'de> Visitor<'de> for PlainJsonSeed<'_> {
     type Value = PlainJson;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -111,15 +111,15 @@ impl Message {
     /// was revealed in it.
     pub fn found_tools(&self) -> Vec<ToolName> {
         #[derive(Deserialize)]
-        struct Result {
+        struct SearchResult {
             found: Vec<Need>,
         }
         #[derive(Deserialize)]
         struct Need {
-            tools: Vec<Found>,
+            tools: Vec<FoundTool>,
         }
         #[derive(Deserialize)]
-        struct Found {
+        struct FoundTool {
             name: Box<str>,
         }
         let Self::Tool { name, text, is_error: false, untrusted: false, .. } = self else {
@@ -128,9 +128,9 @@ impl Message {
         if **name != *SEARCH_TOOLS {
             return Vec::new();
         }
-        let Ok(Result { found }) = serde_json::from_str(text) else { return Vec::new() };
+        let Ok(SearchResult { found }) = serde_json::from_str(text) else { return Vec::new() };
         let mut names: Vec<ToolName> = Vec::new();
-        for Found { name } in found.into_iter().flat_map(|need| need.tools) {
+        for FoundTool { name } in found.into_iter().flat_map(|need| need.tools) {
             if let Ok(name) = ToolName::new(name)
                 && !names.contains(&name)
             {

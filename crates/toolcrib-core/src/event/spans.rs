@@ -81,7 +81,7 @@ impl Events {
         self.set_spans(&writer);
         self.listen("*".into(), move |event| {
             // Dropped after the lock is released: a span that closes runs the subscriber's code.
-            let _closed = Open(&mut writer.open.lock()).note(event);
+            let _closed = OpenSpans(&mut writer.open.lock()).note(event);
         })
     }
 }
@@ -161,10 +161,9 @@ impl RequestSpan {
     }
 }
 
-/// The spans that are open.
-struct Open<'a>(&'a mut Bounded<Arc<str>, Spans>);
+struct OpenSpans<'a>(&'a mut Bounded<Arc<str>, Spans>);
 
-impl Open<'_> {
+impl OpenSpans<'_> {
     /// Opens or closes a span; returns what is to be dropped.
     fn note(&mut self, event: &Event) -> (Option<Spans>, Option<Span>) {
         let (turn, iteration) = (&event.turn_id, event.iteration);

@@ -64,15 +64,15 @@ where
     F: Fn(&ListContext) -> T + Send + Sync + 'static,
     T: IntoCatalog,
 {
-    Arc::new(FromFn { id: id.into(), list })
+    Arc::new(FnProvider { id: id.into(), list })
 }
 
-struct FromFn<F> {
+struct FnProvider<F> {
     id: Arc<str>,
     list: F,
 }
 
-impl<F, T> ToolProvider for FromFn<F>
+impl<F, T> ToolProvider for FnProvider<F>
 where
     F: Fn(&ListContext) -> T + Send + Sync + 'static,
     T: IntoCatalog,
@@ -107,15 +107,15 @@ where
     Fut: Future + Send + 'static,
     Fut::Output: IntoCatalog,
 {
-    Arc::new(FromAsyncFn { id: id.into(), list })
+    Arc::new(AsyncFnProvider { id: id.into(), list })
 }
 
-struct FromAsyncFn<F> {
+struct AsyncFnProvider<F> {
     id: Arc<str>,
     list: F,
 }
 
-impl<F, Fut> ToolProvider for FromAsyncFn<F>
+impl<F, Fut> ToolProvider for AsyncFnProvider<F>
 where
     F: Fn(ListContext) -> Fut + Send + Sync + 'static,
     Fut: Future + Send + 'static,

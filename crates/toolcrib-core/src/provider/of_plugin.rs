@@ -9,16 +9,16 @@ pub fn of_plugin(
     plugin: impl Into<Arc<str>>,
     inner: Arc<dyn ToolProvider>,
 ) -> Arc<dyn ToolProvider> {
-    Arc::new(OfPlugin { plugin: plugin.into(), inner, marked: ToolMap::default() })
+    Arc::new(PluginProvider { plugin: plugin.into(), inner, marked: ToolMap::default() })
 }
 
-struct OfPlugin {
+struct PluginProvider {
     plugin: Arc<str>,
     inner: Arc<dyn ToolProvider>,
     marked: ToolMap,
 }
 
-impl ToolProvider for OfPlugin {
+impl ToolProvider for PluginProvider {
     fn id(&self) -> &str {
         self.inner.id()
     }

@@ -70,13 +70,14 @@ where
 /// The provider returned by [`per_identity`].
 pub struct PerIdentity {
     whose: IdentityScope,
-    make: Box<Make>,
+    make: Box<ProviderFactory>,
     made: Mutex<Bounded<Key, Provider>>,
     /// Whether one of all that were made is gated, also when it is gone.
     made_gated: AtomicBool,
 }
 
-type Make = dyn Fn(&Identity) -> Result<Arc<dyn ToolProvider>, DiscoveryError> + Send + Sync;
+type ProviderFactory =
+    dyn Fn(&Identity) -> Result<Arc<dyn ToolProvider>, DiscoveryError> + Send + Sync;
 
 /// The provider of one key, once it is made. The lock is held while it is made.
 type Provider = Arc<Mutex<Option<Arc<dyn ToolProvider>>>>;

@@ -26,10 +26,10 @@ pub fn skill_scoped_tools(
     for tool in offered.offered() {
         withheld.withhold(tool.clone(), Arc::clone(&id), Reason::NeedsSkill(skill.clone()));
     }
-    Ok(Arc::new(SkillScoped { id, skill, offered, withheld }))
+    Ok(Arc::new(SkillScopedProvider { id, skill, offered, withheld }))
 }
 
-struct SkillScoped {
+struct SkillScopedProvider {
     id: Arc<str>,
     skill: SkillId,
     /// The list while the skill is the last activated one.
@@ -38,7 +38,7 @@ struct SkillScoped {
     withheld: Catalog,
 }
 
-impl ToolProvider for SkillScoped {
+impl ToolProvider for SkillScopedProvider {
     fn id(&self) -> &str {
         &self.id
     }

@@ -17,15 +17,15 @@ use crate::context_list::ListContext;
 /// assert_eq!(provider.path(), "timeout(5s) > static");
 /// ```
 pub fn with_timeout(inner: Arc<dyn ToolProvider>, limit: Duration) -> Arc<dyn ToolProvider> {
-    Arc::new(WithTimeout { inner, limit })
+    Arc::new(TimeoutProvider { inner, limit })
 }
 
-struct WithTimeout {
+struct TimeoutProvider {
     inner: Arc<dyn ToolProvider>,
     limit: Duration,
 }
 
-impl ToolProvider for WithTimeout {
+impl ToolProvider for TimeoutProvider {
     fn id(&self) -> &str {
         "timeout"
     }

@@ -57,13 +57,13 @@ pub struct Breaker(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     config: BreakerConfig,
-    now: Mutex<Now>,
+    now: Mutex<VersionedState>,
 }
 
 /// The state, and how often it has changed: a permit of an earlier state no longer affects this
 /// one.
 #[derive(Debug)]
-struct Now {
+struct VersionedState {
     state: State,
     changes: u64,
 }
@@ -135,7 +135,7 @@ impl BreakerOpenError {
 impl Breaker {
     /// A closed breaker.
     pub fn new(config: BreakerConfig) -> Self {
-        let now = Now { state: State::Closed { failures: 0 }, changes: 0 };
+        let now = VersionedState { state: State::Closed { failures: 0 }, changes: 0 };
         Self(Arc::new(Inner { config, now: Mutex::new(now) }))
     }
 
@@ -195,7 +195,7 @@ fn left(until: Instant) -> Duration {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Now> {
+    fn lock(&self) -> MutexGuard<'_, VersionedState> {
         // No code under this lock can panic half-way.
         self.now.lock()
     }
@@ -207,7 +207,7 @@ impl Inner {
     }
 }
 
-impl Now {
+impl VersionedState {
     fn change(&mut self, state: State) -> BreakerChange {
         let (from, to) = (self.state.as_str(), state.as_str());
         self.state = state;
@@ -286,7 +286,7 @@ impl Permit {
     /// Reports about the state that this permit belongs to; a later state is not affected.
     fn report(
         &self,
-        report: impl FnOnce(&Inner, &mut Now) -> Option<BreakerChange>,
+        report: impl FnOnce(&Inner, &mut VersionedState) -> Option<BreakerChange>,
     ) -> Option<BreakerChange> {
         let mut now = self.breaker.lock();
         if now.changes == self.changes { report(&self.breaker, &mut now) } else { None }

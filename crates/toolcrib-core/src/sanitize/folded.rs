@@ -6,7 +6,7 @@ use crate::hidden::plain_letter;
 
 /// A text in lower case, with full-width forms, look-alike letters and entities resolved, and
 /// unusual spaces as spaces. Each byte is mapped to its source range.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) text: String,
     /// For each byte of `text`, the start of its source character.
     starts: Vec<usize>,
@@ -14,7 +14,7 @@ pub(super) struct Folded {
     ends: Vec<usize>,
 }
 
-impl Folded {
+impl FoldedText {
     pub(super) fn of(text: &str) -> Self {
         let mut this =
             Self { text: String::with_capacity(text.len()), starts: vec![], ends: vec![] };

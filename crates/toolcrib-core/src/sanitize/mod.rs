@@ -13,7 +13,7 @@ mod tokens;
 use std::borrow::Cow;
 
 use self::{
-    folded::{Folded, resolved},
+    folded::{FoldedText, resolved},
     tokens::Tokens,
 };
 use crate::hidden::{is_hidden, plain_letter};
@@ -37,7 +37,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let visible = strip(text);
-    let folded = Folded::of(&visible);
+    let folded = FoldedText::of(&visible);
     let mut clean = String::with_capacity(visible.len());
     let mut rest = 0;
     for found in tokens.find_in(&folded, &visible) {
@@ -183,7 +183,7 @@ mod tests {
             let once = clean(&text);
             prop_assert!(once.chars().count() <= text.chars().count());
             prop_assert_eq!(&clean(&once), &once);
-            let folded = Folded::of(&once).text;
+            let folded = FoldedText::of(&once).text;
             prop_assert!(!folded.contains("<untrusted") && !folded.contains("</untrusted"));
             prop_assert!(!folded.contains("<|im_start|>"));
         }

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::folded::Folded;
+use super::folded::FoldedText;
 
 /// The patterns of tokens, in folded text. The families: ChatML, Llama 3, Harmony, Kimi, Command,
 /// Phi and Qwen (`<|…|>`); DeepSeek (the same, and `<|DSML|invoke …>`); Llama 2 (`[INST]`,
@@ -75,7 +75,7 @@ impl Tokens {
     /// The tokens in a folded text, in order.
     pub(super) fn find_in<'a>(
         &'a self,
-        folded: &'a Folded,
+        folded: &'a FoldedText,
         text: &'a str,
     ) -> impl Iterator<Item = Range<usize>> + 'a {
         let bytes = folded.text.as_bytes();

@@ -45,7 +45,7 @@ impl Plan {
 
     fn count(&self, mut meter: Meter<'_>, value: &Value) -> Option<u64> {
         let limit = meter.left;
-        meter.visit(0, Seen::Value(value))?;
+        meter.visit(0, Instance::Value(value))?;
         Some(limit - meter.left)
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn size(value: &Value) -> u64 {
 
 /// A value, or the name of a member.
 #[derive(Clone, Copy)]
-enum Seen<'v> {
+enum Instance<'v> {
     Value(&'v Value),
     Name(&'v str),
 }
@@ -81,33 +81,33 @@ impl Meter<'_> {
         Some(())
     }
 
-    fn visit(&mut self, at: usize, seen: Seen<'_>) -> Option<()> {
+    fn visit(&mut self, at: usize, instance: Instance<'_>) -> Option<()> {
         let node = self.plan.nodes.get(at)?;
         self.spend(1 + node.compared)?;
         self.depth += 1;
         if self.depth > DEEPEST {
             return None;
         }
-        if let (true, Seen::Value(Value::Object(map))) = (self.decides, seen)
+        if let (true, Instance::Value(Value::Object(map))) = (self.decides, instance)
             && let Some(misfit) = self.misfit(node, map)
         {
             return self.until(node, map, misfit);
         }
         let before = self.left;
         for applied in &node.in_place {
-            self.visit(*applied, seen)?;
+            self.visit(*applied, instance)?;
         }
         let in_place = node.total_in_place.max(before - self.left);
-        match seen {
-            Seen::Name(text) => self.text(text, node.text_pattern)?,
-            Seen::Value(Value::String(text)) => self.text(text, node.text_pattern)?,
-            Seen::Value(Value::Array(items)) => {
+        match instance {
+            Instance::Name(text) => self.text(text, node.text_pattern)?,
+            Instance::Value(Value::String(text)) => self.text(text, node.text_pattern)?,
+            Instance::Value(Value::Array(items)) => {
                 for (applied, item) in node.prefix.iter().zip(items) {
-                    self.visit(*applied, Seen::Value(item))?;
+                    self.visit(*applied, Instance::Value(item))?;
                 }
                 for applied in &node.elements {
                     for item in items {
-                        self.visit(*applied, Seen::Value(item))?;
+                        self.visit(*applied, Instance::Value(item))?;
                     }
                 }
                 if node.is_unique {
@@ -117,7 +117,7 @@ impl Meter<'_> {
                     self.spend(in_place.saturating_mul(items.len() as u64))?;
                 }
             }
-            Seen::Value(Value::Object(map)) => {
+            Instance::Value(Value::Object(map)) => {
                 self.spend(node.listed)?;
                 let looks_at_members = !(node.properties.is_empty()
                     && node.members.is_empty()
@@ -126,25 +126,25 @@ impl Meter<'_> {
                     self.spend(1)?;
                     self.text(name, node.name_patterns)?;
                     for applied in &node.names {
-                        self.visit(*applied, Seen::Name(name))?;
+                        self.visit(*applied, Instance::Name(name))?;
                     }
                     let named = node.properties.get(name.as_str()).map(|(_, applied)| applied);
                     for applied in named.into_iter().chain(&node.members) {
-                        self.visit(*applied, Seen::Value(member))?;
+                        self.visit(*applied, Instance::Value(member))?;
                     }
                 }
                 if node.is_unevaluated {
                     self.spend(in_place.saturating_mul(map.len() as u64))?;
                 }
             }
-            Seen::Value(Value::Number(number)) => {
+            Instance::Value(Value::Number(number)) => {
                 if node.multiple.is_some_and(|is_whole| !is_whole || number.is_f64()) {
                     self.spend(OF_FRACTION)?;
                 }
             }
-            Seen::Value(_) => {}
+            Instance::Value(_) => {}
         }
-        if let (1.., Seen::Value(value)) = (node.meta_schemas, seen) {
+        if let (1.., Instance::Value(value)) = (node.meta_schemas, instance) {
             let steps = IN_META_SCHEMA.saturating_mul(node.meta_schemas);
             self.spend(steps.saturating_mul(size(value)))?;
         }
@@ -176,11 +176,11 @@ impl Meter<'_> {
             if position <= at || property.is_some_and(|(other, _)| *other <= place) {
                 self.text(name, node.name_patterns)?;
                 for applied in &node.names {
-                    self.visit(*applied, Seen::Name(name))?;
+                    self.visit(*applied, Instance::Name(name))?;
                 }
                 let named = property.map(|(_, applied)| applied);
                 for applied in named.into_iter().chain(&node.members) {
-                    self.visit(*applied, Seen::Value(member))?;
+                    self.visit(*applied, Instance::Value(member))?;
                 }
             }
         }

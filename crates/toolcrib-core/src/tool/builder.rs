@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Inner, Tool, ToolBody,
-    function::{Blocking, Handler},
+    function::{BlockingHandler, Handler},
     with_check,
 };
 use crate::{
@@ -305,7 +305,7 @@ impl ToolBuilder {
         F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
         T: IntoToolOutput + 'static,
     {
-        self.body(Blocking::new(function))
+        self.body(BlockingHandler::new(function))
     }
 
     /// Finishes with a custom body.

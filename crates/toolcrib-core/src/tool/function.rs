@@ -44,18 +44,18 @@ where
 }
 
 /// A blocking function, run on the blocking pool.
-pub(super) struct Blocking<A, F> {
+pub(super) struct BlockingHandler<A, F> {
     function: Arc<F>,
     args: PhantomData<fn(A)>,
 }
 
-impl<A, F> Blocking<A, F> {
+impl<A, F> BlockingHandler<A, F> {
     pub(super) fn new(function: F) -> Self {
         Self { function: Arc::new(function), args: PhantomData }
     }
 }
 
-impl<A, F, T> ToolBody for Blocking<A, F>
+impl<A, F, T> ToolBody for BlockingHandler<A, F>
 where
     A: DeserializeOwned + Send + 'static,
     F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
