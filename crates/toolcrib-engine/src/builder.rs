@@ -18,13 +18,13 @@ use crate::{
     engine::Engine,
     parts::{EngineParts, Limits},
     personality::{DuplicatePersonalityError, Personalities, Personality},
-    plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
+    plugin::{self, Contribution, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     reducers::{DuplicateReducerError, Reducers},
     reliability::{ReliabilitySettings, RetryBudget},
     skills::{
-        ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillSource, SkillSources, Skills,
-        SkillsFrom, SkillsProvider,
+        ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillOrigin, SkillSource, SkillSources,
+        Skills, SkillsProvider,
     },
     sources::{OnFailure, Source},
 };
@@ -377,15 +377,15 @@ impl EngineBuilder {
         }
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
         let skill_sources = SkillSources::of_host(match self.skill_source {
-            Some(source) => SkillsFrom::Source(source),
-            None => SkillsFrom::Fixed(Arc::new(self.skills)),
+            Some(source) => SkillOrigin::Source(source),
+            None => SkillOrigin::Fixed(Arc::new(self.skills)),
         });
         let mut parts = EngineParts {
             plugins: Vec::new(),
             registry: Arc::default(),
             sessions: Arc::default(),
             session_state: Arc::default(),
-            sources: self.sources.into_iter().map(Brought::by_host).collect(),
+            sources: self.sources.into_iter().map(Contribution::by_host).collect(),
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,
                 policy: self.policy,
@@ -416,16 +416,16 @@ impl EngineBuilder {
         if let Some(artifact_port) = &parts.artifact_port {
             let tools = Catalog::from(artifact_port.tools().map_err(BuildError::Artifacts)?);
             let tools = from_fn("artifacts", move |_: &ListContext| tools.clone());
-            parts.sources.push(Brought::by_host(Source::new(tools, OnFailure::Fail)));
+            parts.sources.push(Contribution::by_host(Source::new(tools, OnFailure::Fail)));
         }
         for tool in self.tools {
             parts.add_tool(tool?)?;
         }
         for reducer in self.reducers {
-            parts.add_reducer(Brought::by_host(reducer))?;
+            parts.add_reducer(Contribution::by_host(reducer))?;
         }
         for middleware in self.middleware {
-            parts.add_middleware(Brought::by_host(middleware))?;
+            parts.add_middleware(Contribution::by_host(middleware))?;
         }
         for plugin in self.plugins {
             parts.add_plugin(&*plugin)?;
@@ -453,7 +453,10 @@ impl EngineParts {
         Arc::make_mut(&mut self.registry).register(tool).map_err(BuildError::AlreadyRegistered)
     }
 
-    fn add_middleware(&mut self, brought: Brought<Arc<dyn Middleware>>) -> Result<(), BuildError> {
+    fn add_middleware(
+        &mut self,
+        brought: Contribution<Arc<dyn Middleware>>,
+    ) -> Result<(), BuildError> {
         let of = of(&brought.plugin);
         let named = catch_unwind(AssertUnwindSafe(|| {
             Arc::from(format!("middleware `{}`{of}", brought.item.name()))
@@ -466,7 +469,7 @@ impl EngineParts {
         Ok(())
     }
 
-    fn add_reducer(&mut self, reducer: Brought<Arc<dyn Reducer>>) -> Result<(), BuildError> {
+    fn add_reducer(&mut self, reducer: Contribution<Arc<dyn Reducer>>) -> Result<(), BuildError> {
         self.reducers.add(reducer)?;
         Ok(())
     }
@@ -484,17 +487,17 @@ impl EngineParts {
             check_gates(&source)?;
             // The artifact tools stay last.
             let last = self.sources.len() - usize::from(self.artifact_port.is_some());
-            self.sources.insert(last, Brought::by(&id, source));
+            self.sources.insert(last, Contribution::by(&id, source));
         }
         for reducer in brings.reducers {
-            self.add_reducer(Brought::by(&id, reducer))?;
+            self.add_reducer(Contribution::by(&id, reducer))?;
         }
         for middleware in brings.middleware {
-            self.add_middleware(Brought::by(&id, middleware))?;
+            self.add_middleware(Contribution::by(&id, middleware))?;
         }
         let mut skills = brings.skill_sources;
         if !brings.skills.is_empty() {
-            skills.insert(0, SkillsFrom::Fixed(Arc::new(Skills::new(brings.skills)?)));
+            skills.insert(0, SkillOrigin::Fixed(Arc::new(Skills::new(brings.skills)?)));
         }
         if !skills.is_empty() {
             self.skill_sources = Arc::new(self.skill_sources.with(&id, skills));

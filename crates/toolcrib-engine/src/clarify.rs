@@ -12,7 +12,7 @@ use toolcrib_core::{
 
 use crate::{
     pipe::ClientWait,
-    questions::{Asking, NotAnsweredError, Question, Questions},
+    questions::{NotAnsweredError, Question, QuestionContext, Questions},
     redactor::Redactor,
 };
 
@@ -60,7 +60,7 @@ impl CallClarifier {
         if self.questions.is_none() {
             return Clarified::NoPerson(cannot);
         }
-        let asking = Asking {
+        let asking = QuestionContext {
             questions: self.questions.as_ref(),
             events: &self.events,
             redactor: &self.redactor,

@@ -28,14 +28,14 @@ use crate::{
 };
 
 /// The listings of an iteration's sources.
-pub(crate) struct Discovered {
+pub(crate) struct DiscoveredTools {
     pub(crate) catalog: Catalog,
     /// The sources that failed and did not end the iteration, in configured order.
     pub(crate) notices: Vec<Notice>,
 }
 
 /// The error that ends an iteration before it begins.
-pub(crate) struct Undiscovered {
+pub(crate) struct DiscoveryFailure {
     pub(crate) error: DiscoveryError,
     /// How rules gave up on the failed source, if rules applied to it.
     pub(crate) exhausted: Option<RetryExhausted>,
@@ -96,7 +96,7 @@ pub(crate) fn ask<'a>(
     let whole = CatalogBuilder::like(last);
     let listing = list_in_order(sources.enumerate(), whole, |(position, source)| {
         let is_needed = needs.include(source, recovery);
-        let asking = Asking {
+        let asking = ListingRequest {
             listings: source.listings(events.has_listeners()).cloned(),
             events: Arc::clone(events),
             redactor: redactor.clone(),
@@ -120,19 +120,19 @@ pub(crate) fn ask<'a>(
 
 impl Pending {
     /// All catalogs in configured order, independent of the order of completion.
-    pub(crate) async fn answered(self) -> Result<Discovered, Undiscovered> {
+    pub(crate) async fn answered(self) -> Result<DiscoveredTools, DiscoveryFailure> {
         let Self { listing, notices, endings } = self;
-        let catalog = listing.wait().await.map_err(|error| Undiscovered {
+        let catalog = listing.wait().await.map_err(|error| DiscoveryFailure {
             error,
             exhausted: endings.and_then(|endings| endings.first()),
         })?;
         let notices = notices.map(|notices| notices.in_order()).unwrap_or_default();
-        Ok(Discovered { catalog, notices })
+        Ok(DiscoveredTools { catalog, notices })
     }
 }
 
 /// All that is needed to list a provider, kept for retries.
-struct Asking {
+struct ListingRequest {
     listings: Option<Arc<Listings>>,
     events: Arc<TurnEvents>,
     redactor: Redactor,
@@ -140,7 +140,7 @@ struct Asking {
     patience: Patience,
 }
 
-impl Asking {
+impl ListingRequest {
     /// Whether the iteration continues without it unless it answers at once.
     fn is_optional(&self) -> bool {
         matches!(self.patience, Patience::None)
@@ -151,7 +151,7 @@ impl Asking {
     fn ask(&self, provider: Arc<dyn ToolProvider>, attempt: u32) -> Listing {
         let Self { listings, events, redactor, cx, patience } = self;
         let patience = *patience;
-        let asked = Asked {
+        let asked = ListingAttempt {
             events: Arc::clone(events),
             redactor: redactor.clone(),
             source: Arc::clone(&provider),
@@ -208,7 +208,7 @@ fn too_late(patience: Patience) -> DiscoveryError {
     DiscoveryError::new(DiscoveryErrorClass::Timeout, message)
 }
 
-struct Asked {
+struct ListingAttempt {
     events: Arc<TurnEvents>,
     redactor: Redactor,
     source: Arc<dyn ToolProvider>,
@@ -218,7 +218,7 @@ struct Asked {
     began: Instant,
 }
 
-impl Asked {
+impl ListingAttempt {
     fn started(&self) {
         self.events.emit(Some(self.iteration), || EventKind::DiscoveryStarted {
             provider: self.source.path().into(),

@@ -36,12 +36,12 @@ impl std::error::Error for HaltedByRule {}
 
 /// Whether a turn was halted; the first rule to do so counts.
 #[derive(Debug, Default)]
-pub(crate) struct Halting {
+pub(crate) struct HaltSignal {
     halt: OnceLock<HaltedByRule>,
     bell: Notify,
 }
 
-impl Halting {
+impl HaltSignal {
     pub(crate) fn halt(&self, halt: HaltedByRule) {
         // A second one changes nothing.
         let _ = self.halt.set(halt);

@@ -8,7 +8,6 @@
 //!                  └ compose   (compose/)          └ one file per stage
 //! ```
 
-mod asked;
 mod builder;
 mod child;
 mod clarify;
@@ -36,6 +35,7 @@ mod sessions;
 mod skills;
 mod sources;
 mod turn;
+mod user_future;
 mod validators;
 
 pub use self::{

@@ -8,10 +8,10 @@ use toolcrib_core::{
 };
 
 use crate::{
-    compose::{Recent, Visibility},
+    compose::{CompositionCache, Visibility},
     deferral::Indexes,
     personality::Personality,
-    plugin::{Brought, NamedMiddleware},
+    plugin::{Contribution, NamedMiddleware},
     redactor::Redactor,
     reducers::Reducers,
     reliability::Reliability,
@@ -31,10 +31,10 @@ pub(crate) struct EngineParts {
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) sessions: Arc<SessionTools>,
     pub(crate) session_state: Arc<SessionState>,
-    pub(crate) sources: Vec<Brought<Source>>,
+    pub(crate) sources: Vec<Contribution<Source>>,
     pub(crate) visibility: Arc<Visibility>,
     /// Results of composing these parts, and no others.
-    pub(crate) recent: Arc<Recent>,
+    pub(crate) recent: Arc<CompositionCache>,
     /// Of deferred tools.
     pub(crate) indexes: Arc<Indexes>,
     /// The sources of the skills.
@@ -43,7 +43,7 @@ pub(crate) struct EngineParts {
     pub(crate) redactor: Redactor,
     /// The redactor, as tool bodies see it.
     pub(crate) redact: Arc<dyn Redact>,
-    pub(crate) middleware: Vec<Brought<NamedMiddleware>>,
+    pub(crate) middleware: Vec<Contribution<NamedMiddleware>>,
     pub(crate) reducers: Reducers,
     /// The resources that running calls change.
     pub(crate) resources: Arc<Resources>,

@@ -15,7 +15,7 @@ use toolcrib_core::{
 };
 
 use crate::{
-    questions::{Asking, NotAnsweredError, Question, Questions},
+    questions::{NotAnsweredError, Question, QuestionContext, Questions},
     redactor::Redactor,
 };
 
@@ -93,7 +93,7 @@ impl ClientPort for Person {
         let (redactor, cancellation) = (self.redactor.clone(), self.cancellation.clone());
         let (asked, roots) = (Arc::clone(&self.asked), self.roots.clone());
         Box::pin(async move {
-            let asking = Asking {
+            let asking = QuestionContext {
                 questions: Some(&questions),
                 events: &events,
                 redactor: &redactor,
@@ -126,7 +126,7 @@ impl ClientPort for Person {
 
 /// Asks a person, by the operator's name of the server.
 async fn elicited(
-    asking: &Asking<'_>,
+    asking: &QuestionContext<'_>,
     server: &Arc<str>,
     params: &Value,
 ) -> Result<Value, ClientRefusal> {

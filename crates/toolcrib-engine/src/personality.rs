@@ -172,10 +172,10 @@ impl Personality {
         Some(Objection { personality: self.id(), why })
     }
 
-    fn why_not<'a>(&self, tool: &'a ToolDefinition) -> Option<WhyNot<'a>> {
+    fn why_not<'a>(&self, tool: &'a ToolDefinition) -> Option<ExclusionReason<'a>> {
         if let Some(parent) = &self.parent {
             if tool.capabilities().agents && !parent.may_delegate {
-                return Some(WhyNot::Depth);
+                return Some(ExclusionReason::Depth);
             }
             // Toolcrib's own tools depend on the child's skills and artifacts. Another source's tool
             // may have the name of one in the menu.
@@ -185,12 +185,12 @@ impl Personality {
                 false => parent.menu.get(tool.name()).is_some_and(is_same),
             };
             if !is_offered {
-                return Some(WhyNot::Parent);
+                return Some(ExclusionReason::Parent);
             }
         }
         let excludes = |glob: &Glob| glob.matches_tool(tool);
         if self.exclude.iter().any(excludes) {
-            return Some(WhyNot::Excluded);
+            return Some(ExclusionReason::Excluded);
         }
         if tool.is_framework() {
             return None;
@@ -198,26 +198,27 @@ impl Personality {
         if let Some(server) = tool.mcp_server()
             && !lists(self.mcp_servers.as_deref(), server)
         {
-            return Some(WhyNot::McpServer(server));
+            return Some(ExclusionReason::McpServer(server));
         }
         if let Some(plugin) = tool.plugin()
             && !self.reaches_plugin(plugin)
         {
-            return Some(WhyNot::Plugin(plugin));
+            return Some(ExclusionReason::Plugin(plugin));
         }
         if tool.capabilities().team && self.team.is_none() {
-            return Some(WhyNot::Team);
+            return Some(ExclusionReason::Team);
         }
         let mut folders = tool.capabilities().all_files();
         if let Some(folder) = folders.find(|name| !lists(self.files.as_deref(), name)) {
-            return Some(WhyNot::Files(folder));
+            return Some(ExclusionReason::Files(folder));
         }
         let is_own = tool.mcp_server().is_none() && tool.plugin().is_none();
         let is_listed = || {
             let toolset = self.toolset.as_deref();
             lists(toolset, tool.name()) || tool.toolset().is_some_and(|name| lists(toolset, name))
         };
-        (is_own && !tool.always_include() && !is_listed()).then(|| WhyNot::Toolset(tool.toolset()))
+        (is_own && !tool.always_include() && !is_listed())
+            .then(|| ExclusionReason::Toolset(tool.toolset()))
     }
 }
 
@@ -230,11 +231,11 @@ fn lists(list: Option<&[Arc<str>]>, name: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Objection<'a> {
     personality: &'a str,
-    why: WhyNot<'a>,
+    why: ExclusionReason<'a>,
 }
 
 #[derive(Debug)]
-enum WhyNot<'a> {
+enum ExclusionReason<'a> {
     Excluded,
     McpServer(&'a str),
     Plugin(&'a str),
@@ -249,30 +250,30 @@ impl fmt::Display for Objection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let personality = self.personality;
         match self.why {
-            WhyNot::Parent => f.write_str("the turn that gave the task is not offered it"),
-            WhyNot::Depth => f.write_str("an agent of this depth cannot give tasks"),
-            WhyNot::Team => {
+            ExclusionReason::Parent => f.write_str("the turn that gave the task is not offered it"),
+            ExclusionReason::Depth => f.write_str("an agent of this depth cannot give tasks"),
+            ExclusionReason::Team => {
                 write!(f, "personality `{personality}` is a member of no team")
             }
-            WhyNot::Excluded => write!(f, "personality `{personality}` excludes it"),
-            WhyNot::McpServer(server) => write!(
+            ExclusionReason::Excluded => write!(f, "personality `{personality}` excludes it"),
+            ExclusionReason::McpServer(server) => write!(
                 f,
                 "personality `{personality}` does not list MCP server `{server}` in `mcp_servers`"
             ),
-            WhyNot::Plugin(plugin) => {
+            ExclusionReason::Plugin(plugin) => {
                 write!(
                     f,
                     "personality `{personality}` does not list plugin `{plugin}` in `plugins`"
                 )
             }
-            WhyNot::Files(folder) => write!(
+            ExclusionReason::Files(folder) => write!(
                 f,
                 "personality `{personality}` does not list the folder `{folder}` in `files`"
             ),
-            WhyNot::Toolset(None) => {
+            ExclusionReason::Toolset(None) => {
                 write!(f, "personality `{personality}` does not list it in `toolset`")
             }
-            WhyNot::Toolset(Some(toolset)) => write!(
+            ExclusionReason::Toolset(Some(toolset)) => write!(
                 f,
                 "personality `{personality}` lists neither it nor `{toolset}` in `toolset`"
             ),

@@ -12,7 +12,7 @@ use toolcrib_core::{
 };
 
 use crate::{
-    skills::{Skill, SkillSource, SkillsFrom},
+    skills::{Skill, SkillOrigin, SkillSource},
     sources::{OnFailure, Source},
 };
 
@@ -43,7 +43,7 @@ pub struct PluginRegistrar {
     pub(crate) sources: Vec<Source>,
     pub(crate) reducers: Vec<Arc<dyn Reducer>>,
     pub(crate) skills: Vec<Skill>,
-    pub(crate) skill_sources: Vec<SkillsFrom>,
+    pub(crate) skill_sources: Vec<SkillOrigin>,
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
 }
 
@@ -96,7 +96,7 @@ impl PluginRegistrar {
     /// when it begins. Only the host makes settings for all skills, such as
     /// [`Skills::focus`](crate::Skills::focus).
     pub fn skill_source(&mut self, source: impl SkillSource + 'static) -> &mut Self {
-        self.skill_sources.push(SkillsFrom::Source(Arc::new(source)));
+        self.skill_sources.push(SkillOrigin::Source(Arc::new(source)));
         self
     }
 
@@ -160,12 +160,12 @@ pub(crate) struct NamedMiddleware {
 
 /// A part of an engine, with the plugin that added it.
 #[derive(Clone)]
-pub(crate) struct Brought<T> {
+pub(crate) struct Contribution<T> {
     pub(crate) item: T,
     pub(crate) plugin: Option<Arc<str>>,
 }
 
-impl<T> Brought<T> {
+impl<T> Contribution<T> {
     /// A part that no plugin added.
     pub(crate) fn by_host(item: T) -> Self {
         Self { item, plugin: None }
@@ -177,8 +177,8 @@ impl<T> Brought<T> {
     }
 
     /// Another part of the same origin.
-    pub(crate) fn with<U>(self, item: impl FnOnce(T) -> U) -> Brought<U> {
-        Brought { item: item(self.item), plugin: self.plugin }
+    pub(crate) fn with<U>(self, item: impl FnOnce(T) -> U) -> Contribution<U> {
+        Contribution { item: item(self.item), plugin: self.plugin }
     }
 
     /// Whether it stays when that plugin is removed.

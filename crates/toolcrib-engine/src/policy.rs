@@ -6,7 +6,7 @@ use toolcrib_core::{PolicyFacts, SkillId, ToolDefinition};
 
 use crate::{
     personality::Personality,
-    skills::{Skills, StepsAt},
+    skills::{Skills, StepPosition},
 };
 
 /// The facts that decide visibility, beside the tool.
@@ -15,7 +15,7 @@ pub(crate) struct Facts<'a> {
     /// The active skills, the last activated last.
     pub(crate) skills: &'a [SkillId],
     /// The current steps of those that have steps.
-    pub(crate) steps: &'a [StepsAt],
+    pub(crate) steps: &'a [StepPosition],
     /// The turn's roles.
     pub(crate) roles: &'a [Arc<str>],
     /// Those that claims add.

@@ -8,13 +8,13 @@ use std::{
 use parking_lot::RwLock;
 use toolcrib_core::Reducer;
 
-use crate::plugin::Brought;
+use crate::plugin::Contribution;
 
 /// The [reducers](Reducer) of an engine, by the exact names of their tools. Clones share them.
 #[derive(Clone, Default)]
-pub struct Reducers(Arc<RwLock<ByTool>>);
+pub struct Reducers(Arc<RwLock<ReducerMap>>);
 
-type ByTool = HashMap<Arc<str>, Brought<Arc<dyn Reducer>>>;
+type ReducerMap = HashMap<Arc<str>, Contribution<Arc<dyn Reducer>>>;
 
 /// Two reducers for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ impl Reducers {
         reducer: impl Reducer,
     ) -> Result<ReducerRegistration, DuplicateReducerError> {
         let reducer: Arc<dyn Reducer> = Arc::new(reducer);
-        let tool = self.add(Brought::by_host(Arc::clone(&reducer)))?;
+        let tool = self.add(Contribution::by_host(Arc::clone(&reducer)))?;
         Ok(ReducerRegistration { reducers: self.clone(), tool, reducer })
     }
 
@@ -50,7 +50,7 @@ impl Reducers {
 
     pub(crate) fn add(
         &self,
-        reducer: Brought<Arc<dyn Reducer>>,
+        reducer: Contribution<Arc<dyn Reducer>>,
     ) -> Result<Arc<str>, DuplicateReducerError> {
         let tool = Arc::<str>::from(reducer.item.tool_name());
         match self.0.write().entry(Arc::clone(&tool)) {
@@ -63,7 +63,7 @@ impl Reducers {
     }
 
     /// A copy that changes independently, with those that a condition selects.
-    pub(crate) fn copy(&self, keep: impl Fn(&Brought<Arc<dyn Reducer>>) -> bool) -> Self {
+    pub(crate) fn copy(&self, keep: impl Fn(&Contribution<Arc<dyn Reducer>>) -> bool) -> Self {
         let kept = self
             .0
             .read()
@@ -79,7 +79,7 @@ impl ReducerRegistration {
     /// Removes the reducer. Idempotent: a reducer that was registered for the same tool later stays.
     pub fn remove(&self) {
         let mut reducers = self.reducers.0.write();
-        let is_own = |known: &Brought<_>| Arc::ptr_eq(&known.item, &self.reducer);
+        let is_own = |known: &Contribution<_>| Arc::ptr_eq(&known.item, &self.reducer);
         if reducers.get(&self.tool).is_some_and(is_own) {
             reducers.remove(&self.tool);
         }

@@ -86,7 +86,7 @@ impl TurnRunner {
         options: TurnOptions,
         mut executor: impl Executor,
     ) -> Result<TurnOutcome, TurnError> {
-        let mut running = Running { turn: self.engine.turn(options)? };
+        let mut running = RunningTurn { turn: self.engine.turn(options)? };
         running.turn.events().emit(None, || EventKind::TurnStart {
             message: "".into(),
             model: "".into(),
@@ -107,11 +107,11 @@ impl TurnRunner {
 }
 
 /// A turn whose last event is emitted on every way out.
-struct Running {
+struct RunningTurn {
     turn: Turn,
 }
 
-impl Running {
+impl RunningTurn {
     fn over(&mut self, end: &TurnEnd) {
         self.turn.end();
         let error = match end {
@@ -132,7 +132,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTurn {
     fn drop(&mut self) {
         // Nothing is emitted after the end.
         self.over(&TurnEnd::Cancelled);

@@ -11,15 +11,15 @@ const MOST_CONVERSATIONS: usize = 1_024;
 
 /// The state of conversations, by the identity that calls are made for.
 #[derive(Debug)]
-pub(crate) struct SessionState(Mutex<Bounded<Arc<Identity>, Known>>);
+pub(crate) struct SessionState(Mutex<Bounded<Arc<Identity>, ConversationState>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ConversationState {
     reads: Arc<FileReads>,
     end: CancellationToken,
 }
 
-impl Drop for Known {
+impl Drop for ConversationState {
     fn drop(&mut self) {
         self.end.cancel();
     }
@@ -27,7 +27,7 @@ impl Drop for Known {
 
 /// The state of a call's conversation; empty for a tool that needs none.
 #[derive(Debug, Default)]
-pub(crate) struct OfCall {
+pub(crate) struct CallState {
     pub(crate) reads: Option<Arc<FileReads>>,
     pub(crate) end: Option<CancellationToken>,
 }
@@ -40,13 +40,13 @@ impl Default for SessionState {
 
 impl SessionState {
     /// The state of a call's conversation, as far as the tool declares files or programs.
-    pub(crate) fn of_call(&self, tool: &Tool, identity: &Arc<Identity>) -> OfCall {
+    pub(crate) fn of_call(&self, tool: &Tool, identity: &Arc<Identity>) -> CallState {
         let capabilities = tool.capabilities();
         let has_files = capabilities.all_files().next().is_some();
         if !has_files && capabilities.process.is_empty() {
-            return OfCall::default();
+            return CallState::default();
         }
-        let of_call = |known: &Known| OfCall {
+        let of_call = |known: &ConversationState| CallState {
             reads: has_files.then(|| Arc::clone(&known.reads)),
             end: Some(known.end.clone()),
         };
@@ -54,7 +54,7 @@ impl SessionState {
         if let Some(known) = all.get(identity) {
             return of_call(known);
         }
-        let known = Known::default();
+        let known = ConversationState::default();
         let found = of_call(&known);
         let evicted = all.insert(Arc::clone(identity), known);
         drop(all);

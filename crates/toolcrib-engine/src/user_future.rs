@@ -10,9 +10,9 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 
 /// A user-supplied future. If it is dropped before it completes, a panic in its destructor is
 /// ignored: no caller waits for its result any more.
-pub(crate) struct Asked<'a, T>(Option<BoxFuture<'a, T>>);
+pub(crate) struct UserFuture<'a, T>(Option<BoxFuture<'a, T>>);
 
-impl<'a, T> Asked<'a, T> {
+impl<'a, T> UserFuture<'a, T> {
     /// All user code runs in here: creating the future, polling it, reading its result and dropping
     /// it afterwards.
     pub(crate) async fn answer<U>(
@@ -26,7 +26,7 @@ impl<'a, T> Asked<'a, T> {
     }
 }
 
-impl<T> Future for Asked<'_, T> {
+impl<T> Future for UserFuture<'_, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
@@ -37,7 +37,7 @@ impl<T> Future for Asked<'_, T> {
     }
 }
 
-impl<T> Drop for Asked<'_, T> {
+impl<T> Drop for UserFuture<'_, T> {
     fn drop(&mut self) {
         let future = self.0.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));

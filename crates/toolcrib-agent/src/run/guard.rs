@@ -10,7 +10,7 @@ use crate::options::TurnLimits;
 
 /// A limit or budget that a turn has reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Reached {
+pub(super) struct ReachedLimit {
     /// Its name, as in the project file.
     pub(super) limit: Arc<str>,
     /// The tool, if the limit counts its calls.
@@ -19,7 +19,7 @@ pub(super) struct Reached {
     pub(super) message: String,
 }
 
-impl Reached {
+impl ReachedLimit {
     /// A limit of the run, and its value for a reader: `20 calls`.
     pub(super) fn of_run(limit: &str, tool: Option<Arc<str>>, what: &str) -> Self {
         let message = format!("the limit of this run is reached: {what}");
@@ -44,7 +44,7 @@ pub(super) struct Guard {
     /// limited.
     row: Option<(Digest, u32)>,
     denials: u32,
-    reached: Option<Reached>,
+    reached: Option<ReachedLimit>,
 }
 
 impl Guard {
@@ -62,7 +62,7 @@ impl Guard {
     }
 
     /// The first limit that was reached.
-    pub(super) fn reached(&self) -> Option<&Reached> {
+    pub(super) fn reached(&self) -> Option<&ReachedLimit> {
         self.reached.as_ref()
     }
 
@@ -90,7 +90,7 @@ impl Guard {
             None
         };
         if let Some((limit, tool, what)) = reached {
-            let reached = Reached::of_run(limit, tool, &what);
+            let reached = ReachedLimit::of_run(limit, tool, &what);
             let message = reached.message.clone();
             self.reached.get_or_insert(reached);
             return Err(format!("not made: {message}"));
@@ -108,19 +108,19 @@ impl Guard {
         self.denials = self.denials.saturating_add(u32::try_from(denied).unwrap_or(u32::MAX));
         if let Some(limit) = self.limits.max_denials.filter(|limit| self.denials >= *limit) {
             let what = format!("{limit} denied calls");
-            self.reached.get_or_insert_with(|| Reached::of_run("max_denials", None, &what));
+            self.reached.get_or_insert_with(|| ReachedLimit::of_run("max_denials", None, &what));
         }
     }
 
     /// Notes that a limit of tokens or money is reached.
-    pub(super) fn spent(&mut self, reached: Option<Reached>) {
+    pub(super) fn spent(&mut self, reached: Option<ReachedLimit>) {
         if self.reached.is_none() {
             self.reached = reached;
         }
     }
 
     /// Notes the limit or budget that forbade a request.
-    pub(super) fn replace(&mut self, reached: Reached) {
+    pub(super) fn replace(&mut self, reached: ReachedLimit) {
         self.reached = Some(reached);
     }
 

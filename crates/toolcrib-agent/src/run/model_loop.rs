@@ -6,7 +6,7 @@ use toolcrib_core::{EventKind, Menu, ToolCall, ToolChoice, ToolResult};
 use toolcrib_engine::{Executed, Executor, IterationContext, Turn};
 
 use super::{
-    guard::{Guard, Reached},
+    guard::{Guard, ReachedLimit},
     transcript::Transcript,
 };
 use crate::{
@@ -188,7 +188,7 @@ impl<'a> ModelLoop<'a> {
         Ok(Some(answer))
     }
 
-    fn tell_limit(&self, reached: &Reached) {
+    fn tell_limit(&self, reached: &ReachedLimit) {
         self.transcript.report.emit(|| EventKind::LimitReached {
             limit: Arc::clone(&reached.limit),
             tool: reached.tool.clone(),

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Instant};
 use toolcrib_core::{__internal::millis, CancellationToken, EventKind, TurnEvents, Usage};
 use toolcrib_engine::Turn;
 
-use super::{guard::Reached, spending::Spending};
+use super::{guard::ReachedLimit, spending::Spending};
 use crate::outcome::RunEnd;
 
 /// Records the run's events, and sums up its usage. A run that is dropped midway still emits its
@@ -19,7 +19,7 @@ pub(super) struct Report {
     pub(super) usage: Usage,
     pub(super) spending: Spending,
     /// The limit or budget that forbids another request.
-    pub(super) over: Option<Reached>,
+    pub(super) over: Option<ReachedLimit>,
 }
 
 impl Report {

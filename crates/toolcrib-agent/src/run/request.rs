@@ -13,7 +13,7 @@ use toolcrib_core::{
 use super::{
     AgentParts,
     report::Report,
-    spending::{Requested, cost},
+    spending::{RequestUsage, cost},
 };
 use crate::outcome::RunEnd;
 
@@ -77,7 +77,7 @@ pub(super) async fn ask(
     );
     received.usage = usage;
     report.used(usage);
-    report.spending.requested(&Requested {
+    report.spending.requested(&RequestUsage {
         model: model.name(),
         price: model.price(),
         menu: &menu,

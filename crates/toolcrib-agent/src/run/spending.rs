@@ -9,7 +9,7 @@ use toolcrib_core::{
     UsageEntry, UsageSource, UsageStore,
 };
 
-use super::{guard::Reached, tally::Tally};
+use super::{guard::ReachedLimit, tally::Tally};
 use crate::{
     models::Models,
     options::{Allowance, Budget},
@@ -36,7 +36,7 @@ pub(super) struct Spending {
 }
 
 /// The end of a request, for its usage.
-pub(super) struct Requested<'a> {
+pub(super) struct RequestUsage<'a> {
     pub(super) model: &'a str,
     pub(super) price: Option<Price>,
     pub(super) menu: &'a Arc<Menu>,
@@ -96,8 +96,8 @@ impl Spending {
     }
 
     /// Counts a request.
-    pub(super) fn requested(&mut self, request: &Requested<'_>) {
-        let Requested { model, price, menu, usage, bytes, is_cut_off } = request;
+    pub(super) fn requested(&mut self, request: &RequestUsage<'_>) {
+        let RequestUsage { model, price, menu, usage, bytes, is_cut_off } = request;
         let mut entry = UsageEntry::new(UsageSource::Model((*model).into())).used(usage);
         if *is_cut_off {
             let assumed = Usage {
@@ -158,12 +158,12 @@ impl Spending {
     }
 
     /// The limit of the run that its usage has reached.
-    pub(super) fn over_limit(&self) -> Option<Reached> {
+    pub(super) fn over_limit(&self) -> Option<ReachedLimit> {
         self.tally.all().find_map(Tally::over_limit)
     }
 
     /// The limit or budget that forbids another request. Writes what the store lacks before.
-    pub(super) async fn over(&mut self) -> Result<Option<Reached>, RunError> {
+    pub(super) async fn over(&mut self) -> Result<Option<ReachedLimit>, RunError> {
         self.write().await?;
         if let Some(reached) = self.over_limit() {
             return Ok(Some(reached));
@@ -209,12 +209,12 @@ impl Spending {
 
 impl Tally {
     /// The limit that the usage has reached.
-    fn over_limit(&self) -> Option<Reached> {
+    fn over_limit(&self) -> Option<ReachedLimit> {
         let (spent, limits) = (self.spent(), self.limits());
         let (tokens, usd) = (spent.tokens, spent.usd);
         if let Some(limit) = limits.max_tokens.filter(|limit| tokens >= *limit) {
             let what = format!("{limit} tokens ({tokens} were used)");
-            return Some(Reached::of_run("max_tokens", None, &what));
+            return Some(ReachedLimit::of_run("max_tokens", None, &what));
         }
         let limit = limits.max_cost_usd?;
         if spent.unknown_costs > 0 {
@@ -222,11 +222,11 @@ impl Tally {
                 "a cost of {limit} US dollars cannot be kept, because the cost of a response is \
                  unknown: its model has no price for a part of its tokens"
             );
-            return Some(Reached::of_run("max_cost_usd", None, &what));
+            return Some(ReachedLimit::of_run("max_cost_usd", None, &what));
         }
         (usd >= limit).then(|| {
             let what = format!("a cost of {limit} US dollars ({usd:.4} were spent)");
-            Reached::of_run("max_cost_usd", None, &what)
+            ReachedLimit::of_run("max_cost_usd", None, &what)
         })
     }
 }
@@ -244,9 +244,9 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Allowance {
-    fn reached(&self, name: &str, whose: &str, spent: &Spent) -> Option<Reached> {
+    fn reached(&self, name: &str, whose: &str, spent: &Spent) -> Option<ReachedLimit> {
         let again = "a new day begins at 00:00 UTC";
-        let reached = |key: &str, what: String| Some(Reached::of_budget(name, key, &what));
+        let reached = |key: &str, what: String| Some(ReachedLimit::of_budget(name, key, &what));
         let tokens = spent.tokens;
         if let Some(limit) = self.max_tokens.filter(|limit| tokens >= *limit) {
             let what =

@@ -13,11 +13,11 @@ use crate::options::TurnLimits;
 pub(crate) struct Tally {
     limits: TurnLimits,
     parent: Option<Arc<Tally>>,
-    counted: Mutex<Counted>,
+    counted: Mutex<Totals>,
 }
 
 #[derive(Debug)]
-struct Counted {
+struct Totals {
     spent: Spent,
     calls: u32,
     /// The usage of children that the run has not yet added to its own.
@@ -27,7 +27,7 @@ struct Counted {
 impl Tally {
     pub(super) fn new(limits: TurnLimits, parent: Option<Arc<Self>>) -> Arc<Self> {
         let (spent, of_children) = (Spent::default(), Usage::NOTHING);
-        let counted = Mutex::new(Counted { spent, calls: 0, of_children });
+        let counted = Mutex::new(Totals { spent, calls: 0, of_children });
         Arc::new(Self { limits, parent, counted })
     }
 

@@ -33,7 +33,7 @@ const MAX_TEXT: usize = 4 * 1024;
 /// Texts that the session contains anyway are left out: the model's text, the arguments and results
 /// of calls.
 pub(super) struct Trace {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingEvents>>,
     redactor: Redactor,
     /// The size of the written events.
     written: AtomicU64,
@@ -41,7 +41,7 @@ pub(super) struct Trace {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingEvents {
     events: Vec<TracedEvent>,
     /// The menus whose tools were listed.
     listed: HashSet<Digest>,
@@ -50,7 +50,7 @@ struct Waiting {
 impl Trace {
     /// Begins to listen.
     pub(super) fn of(events: &Events, redactor: Redactor) -> Self {
-        let waiting = Arc::<Mutex<Waiting>>::default();
+        let waiting = Arc::<Mutex<PendingEvents>>::default();
         let heard = Arc::clone(&waiting);
         // Every hub has the pattern `*`.
         let subscription = events.on("*", move |event| heard.lock().note(event)).ok();
@@ -98,7 +98,7 @@ impl Drop for Trace {
     }
 }
 
-impl Waiting {
+impl PendingEvents {
     fn note(&mut self, event: &Event) {
         let mut kind = event.kind.clone();
         match &mut kind {

@@ -16,7 +16,7 @@ use toolcrib_core::{Effect, Fact, RoleHolders, Rule, RuleMatch, SkillId, Tool};
 
 use super::{
     Visibility,
-    fact::{FactChange, Supposed},
+    fact::{FactChange, HypotheticalFacts},
 };
 use crate::{
     personality::Personality,
@@ -52,7 +52,7 @@ pub(super) enum Obstacle<'a> {
 }
 
 /// Why no turn can have some skills active.
-pub(super) enum Impossible<'a> {
+pub(super) enum UnreachableSkill<'a> {
     /// The personality does not reach this skill.
     OutOfReach(&'a Skill),
     /// Policy or personality does not let the caller activate this skill, given these facts.
@@ -61,7 +61,7 @@ pub(super) enum Impossible<'a> {
 
 /// The result of the search.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum SearchResult {
     /// These facts suffice, and none can be left out. In the order in which to change them.
     Smallest(Vec<FactChange>),
     /// No change of facts suffices.
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
     }
 
     /// Smaller sizes are tried first, so no part of the result is superfluous.
-    pub(super) fn run(&mut self) -> Found {
+    pub(super) fn run(&mut self) -> SearchResult {
         for size in 1..=MOST_CHANGES {
             self.cut_short = false;
             let mut chosen = Vec::with_capacity(size);
@@ -129,24 +129,24 @@ impl<'a> Search<'a> {
                 // Skills stay in the order in which they were chosen: which of them is activated
                 // last can matter.
                 chosen.sort_by_key(FactChange::rank);
-                return Found::Smallest(chosen);
+                return SearchResult::Smallest(chosen);
             }
             if self.judged >= MOST_JUDGED {
-                return Found::TooManyFacts;
+                return SearchResult::TooManyFacts;
             }
             if !self.cut_short {
-                return Found::Nothing;
+                return SearchResult::Nothing;
             }
         }
-        Found::TooMany
+        SearchResult::TooMany
     }
 
     /// The facts after some changes.
     pub(super) fn supposed<'s>(
         &'s self,
         changes: impl IntoIterator<Item = &'s FactChange>,
-    ) -> Supposed<'s> {
-        Supposed::after(self.visibility, self.start, changes, self.names_principals)
+    ) -> HypotheticalFacts<'s> {
+        HypotheticalFacts::after(self.visibility, self.start, changes, self.names_principals)
     }
 
     /// Adds up to `left` changes until all goals are reached; leaves the chosen ones in `chosen`.
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
     }
 
     /// Why no turn can have these facts, if none can.
-    pub(super) fn impossible<'s>(&self, facts: Facts<'s>) -> Option<Impossible<'s>>
+    pub(super) fn impossible<'s>(&self, facts: Facts<'s>) -> Option<UnreachableSkill<'s>>
     where
         'a: 's,
     {
@@ -200,13 +200,13 @@ impl<'a> Search<'a> {
             .filter_map(|(_, id)| known(id))
             .find(|skill| !skill.is_reached_by(facts.personality));
         if let Some(skill) = out_of_reach {
-            return Some(Impossible::OutOfReach(skill));
+            return Some(UnreachableSkill::OutOfReach(skill));
         }
         skills().find_map(|(before, id)| {
             let skill = known(id)?;
             let at = before_skill(facts, before);
             let is_let_pass = self.let_pass.contains(id) || !self.refuses(skill, at);
-            (!is_let_pass).then_some(Impossible::Refused(skill, at))
+            (!is_let_pass).then_some(UnreachableSkill::Refused(skill, at))
         })
     }
 
@@ -250,8 +250,8 @@ impl<'a> Search<'a> {
     fn candidates(&self, facts: Facts<'_>) -> Option<(Vec<FactChange>, Option<FactChange>)> {
         let mut waiting = None;
         let mut found = match self.impossible(facts) {
-            Some(Impossible::OutOfReach(skill)) => self.to_reach(skill, facts),
-            Some(Impossible::Refused(skill, before)) => {
+            Some(UnreachableSkill::OutOfReach(skill)) => self.to_reach(skill, facts),
+            Some(UnreachableSkill::Refused(skill, before)) => {
                 waiting = Some(FactChange::ActivateSkill(skill.id.clone()));
                 let mut found = self.to_activate(skill, before);
                 let again = found.iter().filter_map(|change| match change {

@@ -7,7 +7,7 @@ use toolcrib_core::{Effect, RuleMatch, Tool, WithheldBy};
 
 use super::{
     Visibility,
-    change::{Found, Goal, Impossible, MOST_CHANGES, Obstacle, Search, obstacle},
+    change::{Goal, MOST_CHANGES, Obstacle, Search, SearchResult, UnreachableSkill, obstacle},
     fact::FactChange,
     why::SmallestChange,
 };
@@ -119,13 +119,13 @@ pub(super) fn remedy<'a>(
         Remedy { change, further: Vec::new() }
     };
     match search.run() {
-        Found::Smallest(changes) => {
+        SearchResult::Smallest(changes) => {
             let further = further_rules(visibility, &search, tool, &changes);
             let words: Vec<_> = changes.iter().map(|change| change.in_words(visibility)).collect();
             let text = format!("to {verb} it: {}", words.join(", and "));
             Remedy { change: SmallestChange { facts: changes, text }, further }
         }
-        Found::Nothing => {
+        SearchResult::Nothing => {
             let mut text = format!(
                 "no skill, personality, principal, role, tenant or iteration would {verb} it"
             );
@@ -138,10 +138,10 @@ pub(super) fn remedy<'a>(
             }
             nothing(text)
         }
-        Found::TooMany => {
+        SearchResult::TooMany => {
             nothing(format!("only a change of more than {MOST_CHANGES} facts could {verb} it"))
         }
-        Found::TooManyFacts => nothing(format!(
+        SearchResult::TooManyFacts => nothing(format!(
             "no change that would {verb} it was found: too many facts could matter"
         )),
     }
@@ -163,8 +163,10 @@ fn further_rules(
                 Obstacle::Policy(ruling) => Some(says(&ruling)),
                 _ => None,
             },
-            Some(Impossible::Refused(skill, before)) => search.says_of_activation(skill, before),
-            Some(Impossible::OutOfReach(_)) => None,
+            Some(UnreachableSkill::Refused(skill, before)) => {
+                search.says_of_activation(skill, before)
+            }
+            Some(UnreachableSkill::OutOfReach(_)) => None,
         }
     };
     changes.iter().filter_map(without).collect()

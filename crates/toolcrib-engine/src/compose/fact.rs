@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolcrib_core::{Roles, SkillId};
 
 use super::Visibility;
-use crate::{policy::Facts, skills::StepsAt};
+use crate::{policy::Facts, skills::StepPosition};
 
 /// One fact with its required value. Variants are in the order of presentation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -114,16 +114,16 @@ fn who_has(roles: &Roles, role: &str) -> String {
 }
 
 /// Facts with changes applied.
-pub(super) struct Supposed<'a> {
+pub(super) struct HypotheticalFacts<'a> {
     skills: Vec<SkillId>,
-    steps: Vec<StepsAt>,
+    steps: Vec<StepPosition>,
     roles: Vec<Arc<str>>,
     roles_by_claims: Vec<Arc<str>>,
     /// All other facts, with changed values.
     facts: Facts<'a>,
 }
 
-impl<'a> Supposed<'a> {
+impl<'a> HypotheticalFacts<'a> {
     /// `names_principals` says whether a rule names principals. If none does, a principal is just a
     /// set of roles, so each of its roles can change separately.
     pub(super) fn after(

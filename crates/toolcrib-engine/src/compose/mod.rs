@@ -1,9 +1,9 @@
 //! From the tools that providers offer to the tools that a model sees: skills, policy, names.
 
 mod change;
+mod composition_cache;
 mod explain;
 mod fact;
-mod recent;
 mod why;
 mod withheld;
 
@@ -19,8 +19,8 @@ use toolcrib_core::{
     Tool, ToolName, WithheldByProvider,
 };
 
-pub(crate) use self::recent::Recent;
-use self::withheld::Hidden;
+pub(crate) use self::composition_cache::CompositionCache;
+use self::withheld::HiddenTool;
 pub use self::{
     fact::FactChange,
     why::{Cause, CauseStage, SmallestChange, Why},
@@ -32,7 +32,7 @@ use crate::{
     pipe::RequestTools,
     policy::{Facts, RuleFacts},
     redactor::Redactor,
-    skills::{Skills, StepsAt},
+    skills::{Skills, StepPosition},
     sources::Notice,
     validators::Validators,
 };
@@ -97,7 +97,7 @@ impl Visibility {
 #[derive(Debug, Clone)]
 pub(crate) struct Situation {
     pub(crate) active_skills: Arc<[SkillId]>,
-    pub(crate) steps: Arc<[StepsAt]>,
+    pub(crate) steps: Arc<[StepPosition]>,
     pub(crate) roles: Arc<[Arc<str>]>,
     pub(crate) roles_by_claims: Arc<[Arc<str>]>,
     pub(crate) tenant: Option<Arc<str>>,
@@ -162,23 +162,23 @@ impl Hash for Situation {
 
 /// The result of composing, reused while nothing changes.
 #[derive(Debug)]
-pub(crate) struct Composed {
+pub(crate) struct Composition {
     catalog: Catalog,
     pub(crate) menu: Arc<Menu>,
     pub(crate) withheld: Arc<Withheld>,
     pub(crate) collisions: Vec<Collision>,
     /// The results of the tools' availability checks.
-    availability: Vec<Checked>,
+    availability: Vec<CheckedTool>,
 }
 
 /// A tool, and the result of its availability check.
 #[derive(Debug)]
-struct Checked {
+struct CheckedTool {
     tool: Tool,
     said: Result<(), Arc<str>>,
 }
 
-impl Checked {
+impl CheckedTool {
     fn holds(&self) -> bool {
         self.tool.check_available() == self.said
     }
@@ -192,7 +192,7 @@ pub(crate) struct Collision {
     pub(crate) dropped: Arc<str>,
 }
 
-impl Composed {
+impl Composition {
     /// A result without tools.
     pub(crate) fn nothing(visibility: &Arc<Visibility>, situation: Situation) -> Self {
         Self {
@@ -225,7 +225,7 @@ impl Composed {
             && (before.tainted == situation.tainted || !visibility.policy.reads(Fact::Tainted))
             && self.withheld.notices() == notices
             && self.catalog.same(catalog)
-            && self.availability.iter().all(Checked::holds)
+            && self.availability.iter().all(CheckedTool::holds)
     }
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn compose(
     situation: &Situation,
     catalog: Catalog,
     notices: Vec<Notice>,
-) -> Result<Composed, AlreadyRegisteredError> {
+) -> Result<Composition, AlreadyRegisteredError> {
     let facts = visibility.rule_facts(situation.facts());
     let rules = visibility.policy.bind_facts(&facts);
     let offers = |tool: &Tool| {
@@ -257,7 +257,7 @@ pub(crate) fn compose(
         |tool: &Tool| steps.iter().find_map(|(steps, position)| steps.withhold(*position, tool));
     let by_provider = catalog.withheld_by_provider().iter().cloned();
     let by_steps = catalog.offered().iter().filter_map(of_another_step);
-    let mut hidden: Vec<Hidden> = by_provider.chain(by_steps).map(Hidden::Gate).collect();
+    let mut hidden: Vec<HiddenTool> = by_provider.chain(by_steps).map(HiddenTool::Gate).collect();
     let mut collisions = Vec::new();
     let mut availability = Vec::new();
 
@@ -267,23 +267,23 @@ pub(crate) fn compose(
         }
         if let Some(claim) = tool.false_origin() {
             let (gate, reason) = ("origins".into(), claim.into());
-            hidden.push(Hidden::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
+            hidden.push(HiddenTool::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
             continue;
         }
         if let Err(problem) = validators.check(tool) {
-            hidden.push(Hidden::Schema { tool: tool.clone(), problem });
+            hidden.push(HiddenTool::Schema { tool: tool.clone(), problem });
             continue;
         }
         if tool.has_availability_check() {
             let said = tool.check_available();
-            availability.push(Checked { tool: tool.clone(), said: said.clone() });
+            availability.push(CheckedTool { tool: tool.clone(), said: said.clone() });
             if let Err(reason) = said {
-                hidden.push(Hidden::Unavailable { tool: tool.clone(), reason });
+                hidden.push(HiddenTool::Unavailable { tool: tool.clone(), reason });
                 continue;
             }
         }
         if !offers(tool) {
-            hidden.push(Hidden::Rules(tool.clone()));
+            hidden.push(HiddenTool::Rules(tool.clone()));
             continue;
         }
         let Some(slot) = positions.get(tool.name()).and_then(|slot| tools.get_mut(*slot)) else {
@@ -308,7 +308,7 @@ pub(crate) fn compose(
             kept: kept.origin().into(),
             dropped: dropped.origin().into(),
         });
-        hidden.push(Hidden::Collision { tool: dropped, kept });
+        hidden.push(HiddenTool::Collision { tool: dropped, kept });
     }
 
     let is_of_active_skill = |tool: &Tool| {
@@ -321,21 +321,21 @@ pub(crate) fn compose(
         for own in [search_tools(), call_tool].into_iter().flatten() {
             for list in [&mut tools, &mut deferred] {
                 let others = list.extract_if(.., |tool| tool.name() == own.name());
-                hidden.extend(others.map(|tool| Hidden::Collision { tool, kept: own.clone() }));
+                hidden.extend(others.map(|tool| HiddenTool::Collision { tool, kept: own.clone() }));
             }
             match offers(own) {
                 true => tools.push(own.clone()),
-                false => hidden.push(Hidden::Rules(own.clone())),
+                false => hidden.push(HiddenTool::Rules(own.clone())),
             }
         }
     }
 
     for notice in notices.iter().filter(|notice| notice.omits()) {
-        hidden.extend(Hidden::of_omitted(notice));
+        hidden.extend(HiddenTool::of_omitted(notice));
     }
 
     let withheld = Withheld::new(Arc::clone(visibility), situation.clone(), hidden, notices);
-    Ok(Composed {
+    Ok(Composition {
         menu: Arc::new(Menu::with_deferred(tools, deferred)?),
         withheld: Arc::new(withheld),
         collisions,

@@ -11,7 +11,7 @@ use super::{
     change::Goal,
     explain::{self, Remedy, remedy},
     fact::FactChange,
-    withheld::{Hidden, Withheld},
+    withheld::{HiddenTool, Withheld},
 };
 use crate::policy::Facts;
 
@@ -121,7 +121,7 @@ impl Withheld {
     pub(crate) fn why_offered(&self, tool: &Tool) -> Why {
         let (visibility, facts) = (self.visibility(), self.facts());
         let rival = self.hidden().iter().find_map(|hidden| match hidden {
-            Hidden::Collision { tool: other, .. } if other.name() == tool.name() => Some(other),
+            HiddenTool::Collision { tool: other, .. } if other.name() == tool.name() => Some(other),
             _ => None,
         });
         let text = match rival {
@@ -146,11 +146,11 @@ impl Withheld {
 
     /// Explains a tool that personality, policy or skills withhold.
     pub(crate) fn why_ruled(&self, tool: &Tool) -> Why {
-        self.why_hidden(&Hidden::Rules(tool.clone()))
+        self.why_hidden(&HiddenTool::Rules(tool.clone()))
     }
 
     /// Explains a withheld tool.
-    pub(super) fn why_hidden(&self, hidden: &Hidden) -> Why {
+    pub(super) fn why_hidden(&self, hidden: &HiddenTool) -> Why {
         let mut causes = Vec::new();
         let withheld_by = hidden.withheld_by();
         let stage = withheld_by.as_ref().map(|(by, _)| CauseStage::from(*by));
@@ -182,7 +182,7 @@ impl Withheld {
         why
     }
 
-    fn change_that_offers(&self, hidden: &Hidden, chain: &[Cause]) -> SmallestChange {
+    fn change_that_offers(&self, hidden: &HiddenTool, chain: &[Cause]) -> SmallestChange {
         let (visibility, facts) = (self.visibility(), self.facts());
         let of = |tool, goals: Vec<Goal<'_>>| {
             let Remedy { mut change, further } = remedy(visibility, facts, goals, tool, "offer");
@@ -203,11 +203,11 @@ impl Withheld {
             change
         };
         match hidden {
-            Hidden::Rules(tool) => of(tool, vec![Goal::Offer(tool)]),
-            Hidden::Collision { tool, kept } => {
+            HiddenTool::Rules(tool) => of(tool, vec![Goal::Offer(tool)]),
+            HiddenTool::Collision { tool, kept } => {
                 of(tool, vec![Goal::Offer(tool), Goal::Withhold(kept)])
             }
-            Hidden::Gate(withheld_by_provider) => match &withheld_by_provider.reason {
+            HiddenTool::Gate(withheld_by_provider) => match &withheld_by_provider.reason {
                 Reason::NeedsSkill(skill) => {
                     let tool = &withheld_by_provider.tool;
                     of(tool, vec![Goal::Latest(skill), Goal::Offer(tool)])
@@ -217,11 +217,11 @@ impl Withheld {
                 }
                 _ => self.nothing_offers(hidden, "the gate decides"),
             },
-            Hidden::Schema { .. } => self.nothing_offers(hidden, "its schema must be fixed"),
-            Hidden::Unavailable { .. } => {
+            HiddenTool::Schema { .. } => self.nothing_offers(hidden, "its schema must be fixed"),
+            HiddenTool::Unavailable { .. } => {
                 self.nothing_offers(hidden, "the tool itself decides whether it is available")
             }
-            Hidden::Source(_) | Hidden::Omitted { .. } => {
+            HiddenTool::Source(_) | HiddenTool::Omitted { .. } => {
                 self.nothing_offers(hidden, "its source must answer")
             }
         }
@@ -234,7 +234,7 @@ impl Withheld {
     }
 
     /// No fact that the engine knows would offer it; further rules that deny it are listed too.
-    fn nothing_offers(&self, hidden: &Hidden, instead: &str) -> SmallestChange {
+    fn nothing_offers(&self, hidden: &HiddenTool, instead: &str) -> SmallestChange {
         let (visibility, facts) = (self.visibility(), self.facts());
         let mut text = format!("no change of facts would offer it: {instead}");
         let tools = hidden.tool().into_iter();

@@ -15,12 +15,12 @@ use crate::{policy::Facts, sources::Notice};
 pub struct Withheld {
     visibility: Arc<Visibility>,
     situation: Situation,
-    hidden: Vec<Hidden>,
+    hidden: Vec<HiddenTool>,
     notices: Vec<Notice>,
 }
 
 /// Why a tool is not offered.
-pub(super) enum Hidden {
+pub(super) enum HiddenTool {
     /// A provider withheld it.
     Gate(WithheldByProvider),
     /// Personality, policy or skills withhold it.
@@ -37,7 +37,7 @@ pub(super) enum Hidden {
     Omitted { tool: Tool, withheld_by_provider: Option<WithheldByProvider>, notice: Notice },
 }
 
-impl Hidden {
+impl HiddenTool {
     /// An omitted source: itself, and its last successful listing.
     pub(super) fn of_omitted(notice: &Notice) -> impl Iterator<Item = Self> {
         let omitted =
@@ -89,7 +89,7 @@ impl Hidden {
     }
 }
 
-impl Hidden {
+impl HiddenTool {
     /// The part that withholds it, with the reason, unless that is personality, policy or skills.
     pub(super) fn withheld_by(&self) -> Option<(WithheldBy, String)> {
         Some(match self {
@@ -125,7 +125,7 @@ impl Withheld {
     pub(super) fn new(
         visibility: Arc<Visibility>,
         situation: Situation,
-        hidden: Vec<Hidden>,
+        hidden: Vec<HiddenTool>,
         notices: Vec<Notice>,
     ) -> Self {
         Self { visibility, situation, hidden, notices }
@@ -148,7 +148,7 @@ impl Withheld {
         self.situation.facts()
     }
 
-    pub(super) fn hidden(&self) -> &[Hidden] {
+    pub(super) fn hidden(&self) -> &[HiddenTool] {
         &self.hidden
     }
 
@@ -169,7 +169,7 @@ impl Withheld {
 
     /// Their [names](WithheldTool::name), in the order of discovery.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.hidden.iter().map(Hidden::name)
+        self.hidden.iter().map(HiddenTool::name)
     }
 
     /// The withheld tools with reasons: the short form of [`whys`](Self::whys).
@@ -209,7 +209,7 @@ impl Withheld {
         self.named(name).map(|hidden| self.why_hidden(hidden))
     }
 
-    fn named(&self, name: &str) -> Option<&Hidden> {
+    fn named(&self, name: &str) -> Option<&HiddenTool> {
         self.hidden.iter().find(|hidden| hidden.name() == name)
     }
 
@@ -218,10 +218,12 @@ impl Withheld {
     /// the name fits its pattern. The latter says no more than the source's [`Notice`].
     pub fn is_away(&self, name: &str) -> bool {
         self.hidden.iter().any(|hidden| match hidden {
-            Hidden::Omitted { tool, withheld_by_provider: None, .. } if *tool.name() == *name => {
+            HiddenTool::Omitted { tool, withheld_by_provider: None, .. }
+                if *tool.name() == *name =>
+            {
                 explain::objections(&self.visibility, tool, self.facts()).next().is_none()
             }
-            Hidden::Source(notice) => {
+            HiddenTool::Source(notice) => {
                 let is_pattern = notice.name.contains('*');
                 is_pattern && notice.last_good.is_none() && Glob::new(&*notice.name).matches(name)
             }
@@ -233,14 +235,14 @@ impl Withheld {
     pub(crate) fn denying_rule(&self, name: &str) -> Option<(Arc<str>, Option<Arc<str>>)> {
         self.hidden
             .iter()
-            .filter_map(Hidden::tool)
+            .filter_map(HiddenTool::tool)
             .filter(|tool| *tool.name() == *name)
             .map(|tool| self.visibility.judge(tool, self.facts()))
             .find(|ruling| !ruling.offers())
             .map(|ruling| (ruling.label(), ruling.reason()))
     }
 
-    fn short(&self, hidden: &Hidden, with_change: bool) -> WithheldTool {
+    fn short(&self, hidden: &HiddenTool, with_change: bool) -> WithheldTool {
         let (visibility, facts) = (&*self.visibility, self.facts());
         let objections =
             hidden.tool().into_iter().flat_map(|tool| explain::objections(visibility, tool, facts));
@@ -250,7 +252,7 @@ impl Withheld {
             && parts.iter().any(|by| CauseStage::from(*by) != CauseStage::Source)
         {
             let mut goals = vec![Goal::Offer(tool)];
-            if let Hidden::Collision { kept, .. } = hidden {
+            if let HiddenTool::Collision { kept, .. } = hidden {
                 goals.push(Goal::Withhold(kept));
             }
             let remedy = explain::remedy(visibility, facts, goals, tool, "offer");

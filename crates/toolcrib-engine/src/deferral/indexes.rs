@@ -12,9 +12,9 @@ const MOST: usize = 8;
 ///
 /// An index contains texts of tools and no decision: a set with a tool that another principal may
 /// not use has another key.
-pub(crate) struct Indexes(Mutex<Kept>);
+pub(crate) struct Indexes(Mutex<IndexCache>);
 
-struct Kept {
+struct IndexCache {
     indexes: Bounded<Digest, Arc<Index>>,
     /// The last one that was built: the next one is often a change of it.
     last: Option<Arc<Index>>,
@@ -22,7 +22,7 @@ struct Kept {
 
 impl Default for Indexes {
     fn default() -> Self {
-        Self(Mutex::new(Kept { indexes: Bounded::new(MOST), last: None }))
+        Self(Mutex::new(IndexCache { indexes: Bounded::new(MOST), last: None }))
     }
 }
 

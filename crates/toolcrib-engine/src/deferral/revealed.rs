@@ -18,7 +18,7 @@ pub struct Revealed {
 
 /// The difference that results make.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct NewlyRevealed {
+pub(crate) struct RevealDiff {
     pub(crate) tools: Vec<ToolName>,
     pub(crate) evicted: Vec<ToolName>,
 }
@@ -52,14 +52,14 @@ impl Revealed {
     }
 
     /// Takes in the results of a batch of calls, in call order.
-    pub(crate) fn settle(&mut self, results: &[ToolResult], limit: usize) -> NewlyRevealed {
-        let mut new = NewlyRevealed::default();
+    pub(crate) fn settle(&mut self, results: &[ToolResult], limit: usize) -> RevealDiff {
+        let mut new = RevealDiff::default();
         for result in results {
             if *result.name != *SEARCH_TOOLS {
                 self.used(&result.name);
                 continue;
             }
-            let NewlyRevealed { tools, evicted } = self.add(result.message().found_tools(), limit);
+            let RevealDiff { tools, evicted } = self.add(result.message().found_tools(), limit);
             new.tools.extend(tools);
             new.evicted.extend(evicted);
         }
@@ -82,8 +82,8 @@ impl Revealed {
         }
     }
 
-    fn add(&mut self, found: Vec<ToolName>, limit: usize) -> NewlyRevealed {
-        let mut new = NewlyRevealed::default();
+    fn add(&mut self, found: Vec<ToolName>, limit: usize) -> RevealDiff {
+        let mut new = RevealDiff::default();
         for name in found {
             self.used(&name);
             if self.names().any(|known| *known == name) {

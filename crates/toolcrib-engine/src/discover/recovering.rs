@@ -9,7 +9,7 @@ use toolcrib_core::{
     BreakerOpenError, DiscoveryError, Fallback as Instead, Listing, Stage, ToolProvider,
 };
 
-use super::Asking;
+use super::ListingRequest;
 use crate::{
     reliability::{
         ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, RetryExhausted,
@@ -37,7 +37,7 @@ impl Endings {
 pub(super) fn recovering(
     source: &Source,
     position: usize,
-    asking: Asking,
+    asking: ListingRequest,
     recovery: &ReliabilityContext,
     fallback: Fallback,
     endings: &Endings,

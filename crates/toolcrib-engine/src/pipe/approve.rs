@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     json::text_bytes,
-    questions::{Asking, Question},
+    questions::{Question, QuestionContext},
 };
 
 pub(super) async fn approve(
@@ -144,7 +144,7 @@ async fn ask_a_person(
     pending: PendingCall<'_>,
     rule: &Rule,
 ) -> Approval {
-    let asking = Asking {
+    let asking = QuestionContext {
         questions: batch.questions,
         events: batch.events,
         redactor: &batch.engine.redactor,

@@ -20,7 +20,7 @@ const MOST_VALUES: usize = 100_000;
 
 /// Arguments that are not JSON, not exactly one value, or too large.
 #[derive(Debug, Clone)]
-pub(super) struct NotJson {
+pub(super) struct InvalidArguments {
     /// As the model wrote them.
     pub(super) text: String,
     /// The problem and its position, without quotes from the text.
@@ -30,11 +30,11 @@ pub(super) struct NotJson {
 /// Parses arguments. An empty text is an empty object. Invalid JSON gets one repair: as JSON5,
 /// without the code fence that models like to put around it. The result is [normalized](normalize)
 /// for the tool.
-pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, NotJson> {
+pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, InvalidArguments> {
     let mut value = parse(arguments)?;
     if holds_more_than(MOST_VALUES, &value) {
         let problem = format!("they contain more than {MOST_VALUES} values");
-        return Err(NotJson { text: String::new(), problem });
+        return Err(InvalidArguments { text: String::new(), problem });
     }
     normalize(&mut value, tool);
     Ok(value)
@@ -45,15 +45,15 @@ pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, N
 ///
 /// # Errors
 /// The value, dismantled into text, and the problem.
-pub(super) fn admitted(value: Value) -> Result<Value, NotJson> {
+pub(super) fn admitted(value: Value) -> Result<Value, InvalidArguments> {
     if nests_too_deep(&value) {
         dismantle(value);
         let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
-        return Err(NotJson { text: String::new(), problem });
+        return Err(InvalidArguments { text: String::new(), problem });
     }
     if has_reserved_key(&value) {
         let problem = "a key begins with `$serde_json::private::`".to_owned();
-        return Err(NotJson { text: value.to_string(), problem });
+        return Err(InvalidArguments { text: value.to_string(), problem });
     }
     Ok(value)
 }
@@ -80,7 +80,7 @@ fn holds_more_than(most: usize, value: &Value) -> bool {
     count(most, value).is_none()
 }
 
-fn parse(arguments: Arguments) -> Result<Value, NotJson> {
+fn parse(arguments: Arguments) -> Result<Value, InvalidArguments> {
     let text = match arguments {
         Arguments::Json(Value::Null) => return Ok(Value::Object(Map::new())),
         Arguments::Json(value) => return admitted(value),
@@ -98,12 +98,12 @@ fn parse(arguments: Arguments) -> Result<Value, NotJson> {
     // Valid JSON that is not exactly one value is not repaired either.
     if error.is_data() {
         let problem = error.to_string();
-        return Err(NotJson { text, problem });
+        return Err(InvalidArguments { text, problem });
     }
     if let Some(value) = repair(&text) {
         return Ok(value);
     }
-    Err(NotJson { text, problem: format!("line {line}, column {column}") })
+    Err(InvalidArguments { text, problem: format!("line {line}, column {column}") })
 }
 
 fn repair(text: &str) -> Option<Value> {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_problem_quotes_nothing() {
-        let NotJson { problem, .. } =
+        let InvalidArguments { problem, .. } =
             read(Arguments::Text("{\"a\": hunter2}".into()), None).unwrap_err();
         assert_eq!(problem, "line 1, column 7");
     }

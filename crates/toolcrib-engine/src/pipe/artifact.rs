@@ -12,9 +12,10 @@ use toolcrib_core::{
 };
 
 use super::{
-    call::{Batch, Call, Ended},
-    kept::{Kept, Rest},
-    redact, structured,
+    call::{Batch, Call, RawResult},
+    redact,
+    stored_parts::{Remainder, StoredParts},
+    structured,
 };
 
 /// Time limit for storing one result, in addition to the call's time.
@@ -52,11 +53,11 @@ fn of_call(batch: &Batch<'_>, tool: &Tool, call: &Call) -> ArtifactCall {
 pub(super) async fn artifact_store(
     batch: &Batch<'_>,
     call: &Call,
-    ended: &mut Ended,
+    ended: &mut RawResult,
     cap: usize,
-) -> Kept {
+) -> StoredParts {
     let (Some(artifact_port), Some(tool)) = (&batch.engine.artifact_port, &ended.tool) else {
-        return Kept::default();
+        return StoredParts::default();
     };
     let (of_body, not_kept) = taken(call);
     // A body that makes artifacts has fulfilled the tool's policy.
@@ -99,10 +100,10 @@ async fn keep_what_is_cut(
     batch: &Batch<'_>,
     call: ArtifactCall,
     artifact_port: &Arc<dyn ArtifactPort>,
-    ended: &mut Ended,
+    ended: &mut RawResult,
     cap: usize,
     asks: bool,
-) -> Kept {
+) -> StoredParts {
     let source =
         ended.tool.as_ref().map(|tool| Arc::clone(tool.shared_origin())).unwrap_or_default();
     let original = match &ended.outcome {
@@ -134,14 +135,14 @@ async fn keep_what_is_cut(
     let never =
         ended.tool.as_ref().is_some_and(|tool| tool.artifact_policy() == ArtifactPolicy::Never);
     if never || (text.is_none() && data.is_none()) {
-        return Kept::default();
+        return StoredParts::default();
     }
     let keeping = keep(Arc::clone(artifact_port), call, text, data);
     let keeping = tokio::task::spawn_blocking(keeping);
     let not_kept = |why: &str| {
-        let rest = Rest::NotKept(Some(why.to_owned()));
+        let rest = Remainder::NotKept(Some(why.to_owned()));
         let cause = Some(format!("the result was not kept: {why}"));
-        (Kept { text: rest.clone(), data: rest, cause, ..Kept::default() }, None)
+        (StoredParts { text: rest.clone(), data: rest, cause, ..StoredParts::default() }, None)
     };
     let (mut kept, handle) = tokio::select! {
         biased;
@@ -211,9 +212,9 @@ fn keep(
     call: ArtifactCall,
     text: Option<Vec<u8>>,
     data: Option<Vec<u8>>,
-) -> impl FnOnce() -> (Kept, Option<String>) {
+) -> impl FnOnce() -> (StoredParts, Option<String>) {
     move || {
-        let mut kept = Kept::default();
+        let mut kept = StoredParts::default();
         let mut handle = None;
         if let Some(text) = &text {
             let outcome = artifact_port.keep(&call, text);
@@ -230,17 +231,17 @@ fn keep(
     }
 }
 
-impl Kept {
-    fn note(&mut self, outcome: Result<StoredResult, ArtifactStoreError>) -> Rest {
+impl StoredParts {
+    fn note(&mut self, outcome: Result<StoredResult, ArtifactStoreError>) -> Remainder {
         match outcome {
             Ok(StoredResult { entry, .. }) => {
                 let id = Arc::clone(&entry.id);
                 self.artifacts.push(entry);
-                Rest::Artifact(id)
+                Remainder::Artifact(id)
             }
             Err(error) => {
                 self.cause = Some(error.operator_text());
-                Rest::NotKept(Some(error.to_string()))
+                Remainder::NotKept(Some(error.to_string()))
             }
         }
     }

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use toolcrib_core::{__internal::fence_chars, ContentBlock, Tool};
 
 use super::{
-    call::{Ended, Large, Settled, chars, own_cap},
-    cut::Cut,
-    kept::{Kept, Rest, marker_of, plain_marker_of},
+    call::{OversizedResult, RawResult, ResultState, chars, own_cap},
+    cut::CutResult,
+    stored_parts::{Remainder, StoredParts, marker_of, plain_marker_of},
     structured,
 };
 use crate::parts::Limits;
@@ -42,7 +42,7 @@ impl Shares {
 }
 
 /// A block, and the position of its line below the text.
-struct Placed {
+struct PlacedBlock {
     block: ContentBlock,
     /// The start of the block's text, after Toolcrib's line above it.
     text: usize,
@@ -50,7 +50,11 @@ struct Placed {
 }
 
 /// The lines that replace blocks below a text, and the blocks that may be passed on.
-fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (String, Vec<Placed>) {
+fn place(
+    blocks: Vec<ContentBlock>,
+    text_is_empty: bool,
+    limits: &Limits,
+) -> (String, Vec<PlacedBlock>) {
     let mut below = String::new();
     let mut placed = Vec::new();
     let mut bytes_left = limits.result_block_bytes;
@@ -66,7 +70,7 @@ fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (St
             below.push_str(LEFT_OUT);
             let line = below.get(begins..).unwrap_or_default();
             let block = ContentBlock::paragraph(line);
-            placed.push(Placed { block, text: begins, end: below.len() });
+            placed.push(PlacedBlock { block, text: begins, end: below.len() });
             continue;
         }
         passed_on += 1;
@@ -79,35 +83,38 @@ fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (St
             }
             _ => end,
         };
-        placed.push(Placed { block, text, end });
+        placed.push(PlacedBlock { block, text, end });
     }
     (below, placed)
 }
 
 /// The cap under which a result is final, if it does not wait for room that others leave.
-pub(super) fn within(shares: Shares, ended: &Ended) -> Option<usize> {
+pub(super) fn within(shares: Shares, ended: &RawResult) -> Option<usize> {
     let own = ended.own_cap();
     (own <= shares.share || ended.needs() <= shares.share).then_some(own.min(shares.share))
 }
 
 /// Distributes the room that small results leave among the large ones: equally, and room that one
 /// of them does not need goes to the others.
-pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Settled, usize)> {
+pub(super) fn spend_the_rest(
+    shares: Shares,
+    settled: Vec<ResultState>,
+) -> Vec<(ResultState, usize)> {
     let mut left: usize = settled
         .iter()
         .map(|settled| match settled {
-            Settled::Done(result) => shares.share.saturating_sub(chars(&result.text)),
-            Settled::Large(_) => 0,
+            ResultState::Done(result) => shares.share.saturating_sub(chars(&result.text)),
+            ResultState::Large(_) => 0,
         })
         .sum();
-    let wish = |large: &Large| large.ended.needs().min(large.ended.own_cap());
+    let wish = |large: &OversizedResult| large.ended.needs().min(large.ended.own_cap());
     let mut caps = vec![shares.share; settled.len()];
     let mut large: Vec<(usize, usize)> = settled
         .iter()
         .enumerate()
         .filter_map(|(position, settled)| match settled {
-            Settled::Large(large) => Some((wish(large), position)),
-            Settled::Done(_) => None,
+            ResultState::Large(large) => Some((wish(large), position)),
+            ResultState::Done(_) => None,
         })
         .collect();
     large.sort_unstable();
@@ -124,12 +131,12 @@ pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Sett
 }
 
 /// Cuts a text above its cap, and replaces data above the same cap, counted separately.
-pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut {
+pub(super) fn fit(ended: RawResult, cap: usize, limits: &Limits, kept: StoredParts) -> CutResult {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
     let shows_what_is_counted = ended.tool.as_ref().is_some_and(|tool| tool.is_framework());
-    let mut made = Cut {
+    let mut made = CutResult {
         body: String::new(),
         below: String::new(),
         marker: None,
@@ -193,11 +200,11 @@ fn fits(meta: &Map<String, Value>, cap: usize) -> bool {
 /// Passes blocks on with the text that was cut: a text and a link as far as the text shows them, a
 /// block with bytes even if its line is cut off. The marker comes where texts are missing. Further
 /// fields are within the cap separately, so that they displace no text.
-fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
+fn come_along(made: &mut CutResult, placed: Vec<PlacedBlock>, cap: usize, rest: &Remainder) {
     let shown = made.below.len();
     let (mut left, mut fields_left) = (cap, cap);
     let mut missing = None;
-    for Placed { mut block, text: begins, end } in placed {
+    for PlacedBlock { mut block, text: begins, end } in placed {
         let mut marker = None;
         if end > shown {
             match &mut block {
@@ -245,13 +252,13 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
 
 /// Cuts the model's text to `cap` characters, including the fence and the marker's line; returns
 /// how many characters there were.
-fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) -> usize {
+fn cut(made: &mut CutResult, cap: usize, fence_takes: usize, rest: &Remainder) -> usize {
     let read = made.read();
     let total = chars(&read);
     let (end, marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
     drop(read);
     // A text that is not stored elsewhere shows its end too, which is often the part that matters.
-    let is_lost = matches!(rest, Rest::NotKept(Some(_))) && marker.is_some();
+    let is_lost = matches!(rest, Remainder::NotKept(Some(_))) && marker.is_some();
     let tail = if is_lost && made.below.is_empty() { tail_of(&made.body, end) } else { None };
     made.below.truncate(end.saturating_sub(made.body.len()));
     match tail {
@@ -286,7 +293,7 @@ fn place_of_cut(
     body: usize,
     cap: usize,
     fence_takes: usize,
-    rest: &Rest,
+    rest: &Remainder,
 ) -> (usize, Option<String>) {
     if total + fence_takes <= cap {
         return (text.len(), None);
@@ -359,7 +366,8 @@ mod tests {
 
     /// Cuts a separate text, with its marker.
     fn cut_text(text: &str, cap: usize) -> (String, Option<String>) {
-        let (end, marker) = place_of_cut(text, chars(text), text.len(), cap, 0, &Rest::default());
+        let (end, marker) =
+            place_of_cut(text, chars(text), text.len(), cap, 0, &Remainder::default());
         (text[..end].to_owned(), marker)
     }
 

@@ -13,11 +13,11 @@ use toolcrib_core::{
     ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput, ToolResult, TurnEvents, TurnInfo,
 };
 
-use super::{arguments::NotJson, made::CallsMade, sizes::Sizes};
+use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};
 use crate::{
     child::ChildAgents,
     compose::{Situation, Withheld},
-    halt::Halting,
+    halt::HaltSignal,
     parts::EngineParts,
     questions::Questions,
     reliability::ReliabilityContext,
@@ -39,8 +39,8 @@ pub(crate) struct Batch<'a> {
     /// When its first body began.
     pub(crate) began: OnceLock<Instant>,
     pub(crate) cancellation: &'a CancellationToken,
-    pub(crate) halting: &'a Halting,
-    pub(crate) made: &'a CallsMade,
+    pub(crate) halting: &'a HaltSignal,
+    pub(crate) made: &'a CallCounter,
     /// The client that remote servers may ask.
     pub(crate) client: Option<&'a Arc<dyn ClientPort>>,
     pub(crate) questions: Option<&'a Questions>,
@@ -61,7 +61,7 @@ pub(super) struct Call {
     pub(super) name: Arc<str>,
     /// The name that the model called, if it is another.
     pub(super) called: Option<Arc<str>>,
-    pub(super) args: Result<Value, NotJson>,
+    pub(super) args: Result<Value, InvalidArguments>,
     pub(super) args_digest: Digest,
     pub(super) began: Instant,
     /// Whether its intent was written, so that its outcome must be.
@@ -74,7 +74,7 @@ pub(super) struct Call {
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.
-pub(super) struct Ended {
+pub(super) struct RawResult {
     /// The tool, once it was found.
     pub(super) tool: Option<Tool>,
     pub(super) outcome: Result<ToolOutput, Failure>,
@@ -136,14 +136,14 @@ impl From<ToolError> for Failure {
 }
 
 /// A call whose result is final, or waits for the budget that the others leave.
-pub(super) enum Settled {
+pub(super) enum ResultState {
     Done(ToolResult),
-    Large(Large),
+    Large(OversizedResult),
 }
 
-pub(super) struct Large {
+pub(super) struct OversizedResult {
     pub(super) call: Call,
-    pub(super) ended: Ended,
+    pub(super) ended: RawResult,
     /// The number of secrets that the redactor knew when it processed this: it runs again at the
     /// end if another call of the batch has added more.
     pub(super) known: usize,
@@ -159,7 +159,7 @@ fn below_chars(text: &str, blocks: &[ContentBlock]) -> usize {
     if text.is_empty() { lines.saturating_sub(1) } else { lines }
 }
 
-impl Ended {
+impl RawResult {
     /// The number of characters that a model reads.
     pub(super) fn chars(&self) -> usize {
         let (text, blocks) = match &self.outcome {

@@ -8,16 +8,16 @@ use toolcrib_core::Digest;
 /// The calls of a turn that have a result, with any outcome. The turn of a gateway's session may have
 /// millions.
 #[derive(Default)]
-pub(crate) struct CallsMade(Mutex<Made>);
+pub(crate) struct CallCounter(Mutex<CallCounts>);
 
 #[derive(Default)]
-struct Made {
+struct CallCounts {
     count: usize,
     /// By content id.
     of: HashMap<Digest, u32>,
 }
 
-impl CallsMade {
+impl CallCounter {
     pub(super) fn note(&self, call: Digest) {
         let mut made = self.0.lock();
         made.count += 1;

@@ -30,10 +30,10 @@ const ROOTS: &str = "mcp.roots";
 
 /// Counts the time that a call waits for its client. It does not count towards the call's deadline.
 #[derive(Default)]
-pub(crate) struct ClientWait(Mutex<Waited>);
+pub(crate) struct ClientWait(Mutex<WaitTime>);
 
 #[derive(Default)]
-struct Waited {
+struct WaitTime {
     /// The number of present waits, and the beginning of the first.
     waiting: usize,
     since: Option<Instant>,
@@ -47,18 +47,18 @@ impl ClientWait {
         waited.before + waited.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
-    pub(crate) fn begin(self: &Arc<Self>) -> Waiting {
+    pub(crate) fn begin(self: &Arc<Self>) -> WaitGuard {
         let mut waited = self.0.lock();
         waited.waiting += 1;
         waited.since.get_or_insert_with(Instant::now);
-        Waiting(Arc::clone(self))
+        WaitGuard(Arc::clone(self))
     }
 }
 
 /// A wait, until it is dropped.
-pub(crate) struct Waiting(Arc<ClientWait>);
+pub(crate) struct WaitGuard(Arc<ClientWait>);
 
-impl Drop for Waiting {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         let mut waited = self.0.0.lock();
         waited.waiting -= 1;

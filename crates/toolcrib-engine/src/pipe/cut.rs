@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode};
 
 /// A call's outcome, cut to its cap.
-pub(super) struct Cut {
+pub(super) struct CutResult {
     /// The tool's own text.
     pub(super) body: String,
     /// The lines for the blocks, below it.
@@ -31,7 +31,7 @@ pub(super) struct Cut {
     pub(super) produced_chars: u64,
 }
 
-impl Cut {
+impl CutResult {
     /// Whether the cap left room only for the marker.
     pub(super) fn is_marker_alone(&self) -> bool {
         self.body.is_empty() && self.below.is_empty() && self.marker.is_some()

@@ -1,17 +1,17 @@
 //! Fences text that may be untrusted.
 
-use super::sanitize::Clean;
+use super::sanitize::SanitizedResult;
 
 /// The text in both its forms.
-pub(super) struct Fenced {
-    pub(super) clean: Clean,
+pub(super) struct FencedResult {
+    pub(super) clean: SanitizedResult,
     /// As a model reads it.
     pub(super) text: String,
     /// The text before the blocks, if there are blocks.
     pub(super) lead: Option<String>,
 }
 
-pub(super) fn fence(clean: Clean) -> Fenced {
+pub(super) fn fence(clean: SanitizedResult) -> FencedResult {
     let text = match &clean.0.fence {
         // With room only for the marker, no text is left to fence.
         Some(tool) if !clean.0.is_marker_alone() => {
@@ -21,11 +21,11 @@ pub(super) fn fence(clean: Clean) -> Fenced {
         _ => clean.0.marked(&clean.0.read()),
     };
     let lead = (!clean.0.blocks.is_empty()).then(|| lead(&clean));
-    Fenced { clean, text, lead }
+    FencedResult { clean, text, lead }
 }
 
 /// The body alone. The marker is with it unless a block has it.
-fn lead(clean: &Clean) -> String {
+fn lead(clean: &SanitizedResult) -> String {
     let cut = &clean.0;
     let body = match &cut.fence {
         Some(tool) if !cut.body.is_empty() => toolcrib_core::fence(tool, &cut.body),

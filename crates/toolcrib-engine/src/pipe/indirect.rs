@@ -10,23 +10,23 @@ use super::{call::Batch, record};
 use crate::deferral::CALL_TOOL;
 
 /// A call, and the name that the model called if it is another.
-pub(super) struct Directed {
+pub(super) struct RedirectedCall {
     pub(super) call: ToolCall,
     pub(super) called: Option<Arc<str>>,
 }
 
 /// A call without a valid target stays a call of `call_tool`, which the pipe refuses.
-pub(super) async fn direct(batch: &Batch<'_>, call: ToolCall) -> Directed {
+pub(super) async fn direct(batch: &Batch<'_>, call: ToolCall) -> RedirectedCall {
     if *call.name != *CALL_TOOL {
-        return Directed { call, called: None };
+        return RedirectedCall { call, called: None };
     }
     match target(batch, &call).await {
         Some((name, arguments)) => {
             let ToolCall { id, name: called, .. } = call;
             let call = ToolCall { id, name, arguments };
-            Directed { call, called: Some(called) }
+            RedirectedCall { call, called: Some(called) }
         }
-        None => Directed { call, called: None },
+        None => RedirectedCall { call, called: None },
     }
 }
 

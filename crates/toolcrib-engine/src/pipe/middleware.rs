@@ -16,7 +16,7 @@ use super::{
     call::{Batch, Call, Failure},
     record,
 };
-use crate::asked::Asked;
+use crate::user_future::UserFuture;
 
 /// Maximum number of rewrites of one call. Only several middleware that undo each other reach it.
 const MOST_REWRITES: usize = 8;
@@ -31,7 +31,7 @@ pub(super) struct Chain {
 }
 
 /// The chain's verdict on a call.
-pub(super) enum Consulted {
+pub(super) enum ChainVerdict {
     /// All admit it.
     Proceed,
     /// One changed the arguments; validate them, and consult the chain again.
@@ -51,7 +51,7 @@ impl Chain {
         batch: &Batch<'_>,
         tool: &Tool,
         call: &mut Call,
-    ) -> Result<Consulted, Failure> {
+    ) -> Result<ChainVerdict, Failure> {
         for (position, brought) in batch.engine.middleware.iter().enumerate() {
             if self.author == Some(position) {
                 continue;
@@ -76,7 +76,7 @@ impl Chain {
                     }
                     self.author = Some(position);
                     rewrite(batch, tool, call, by(), args);
-                    return Ok(Consulted::Rewritten);
+                    return Ok(ChainVerdict::Rewritten);
                 }
                 Ok(CallDecision::Answer(output)) => {
                     batch.events.emit(Some(batch.iteration), || EventKind::ToolAnswered {
@@ -84,7 +84,7 @@ impl Chain {
                         tool: Arc::clone(&call.name),
                         middleware: by(),
                     });
-                    return Ok(Consulted::Answered(output));
+                    return Ok(ChainVerdict::Answered(output));
                 }
                 Ok(CallDecision::Deny(message)) => {
                     record::denied(batch, call, by(), Some(message.as_str().into()));
@@ -93,13 +93,15 @@ impl Chain {
                 }
                 // An unknown verdict denies.
                 Ok(_) => return Err(refused(batch, call, by(), "unknown verdict".to_owned())),
-                Err(Stopped::Cancelled) => {
+                Err(MissingVerdict::Cancelled) => {
                     return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
                 }
-                Err(Stopped::Failed(cause)) => return Err(refused(batch, call, by(), cause)),
+                Err(MissingVerdict::Failed(cause)) => {
+                    return Err(refused(batch, call, by(), cause));
+                }
             }
         }
-        Ok(Consulted::Proceed)
+        Ok(ChainVerdict::Proceed)
     }
 
     async fn verdict(
@@ -108,9 +110,9 @@ impl Chain {
         tool: &Tool,
         call: &Call,
         middleware: &dyn Middleware,
-    ) -> Result<CallDecision, Stopped> {
+    ) -> Result<CallDecision, MissingVerdict> {
         let Ok(args) = &call.args else {
-            return Err(Stopped::Failed("the arguments are not valid JSON".to_owned()));
+            return Err(MissingVerdict::Failed("the arguments are not valid JSON".to_owned()));
         };
         let pending = PendingCall {
             tool,
@@ -121,16 +123,16 @@ impl Chain {
             turn_id: batch.events.turn_id(),
             personality: &batch.situation.personality.id,
         };
-        let verdict = Asked::answer(
+        let verdict = UserFuture::answer(
             || middleware.call(pending),
             |verdict| verdict.map_err(|error| format!("it failed: {error}")),
         );
         let left = self.allowed.saturating_sub(self.began.elapsed());
         tokio::select! {
             biased;
-            () = batch.cancellation.cancelled() => Err(Stopped::Cancelled),
+            () = batch.cancellation.cancelled() => Err(MissingVerdict::Cancelled),
             verdict = timeout(left, AssertUnwindSafe(verdict).catch_unwind()) => {
-                Err(Stopped::Failed(match verdict {
+                Err(MissingVerdict::Failed(match verdict {
                     Ok(Ok(Ok(verdict))) => return Ok(verdict),
                     Ok(Ok(Err(problem))) => problem,
                     Ok(Err(panic)) => format!("it panicked: {}", panic_text(&*panic)),
@@ -142,7 +144,7 @@ impl Chain {
 }
 
 /// The reason for a missing verdict.
-enum Stopped {
+enum MissingVerdict {
     Cancelled,
     Failed(String),
 }

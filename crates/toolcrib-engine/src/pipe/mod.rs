@@ -20,14 +20,13 @@ mod artifact;
 mod available;
 mod budget;
 mod call;
+mod call_counter;
 mod client;
 mod cut;
 mod fence;
 mod grant;
 mod indirect;
 mod intent;
-mod kept;
-mod made;
 mod middleware;
 mod output;
 mod plan;
@@ -42,6 +41,7 @@ mod run;
 mod sanitize;
 mod secret_arguments;
 mod sizes;
+mod stored_parts;
 mod structured;
 mod validate;
 
@@ -65,12 +65,12 @@ use toolcrib_core::{
 pub(crate) use self::client::RequestTools;
 pub(crate) use self::{
     call::Batch,
+    call_counter::CallCounter,
     client::{ClientWait, RuledClient},
-    made::CallsMade,
 };
 use self::{
-    call::{Call, Ended, Failure, Large, Settled},
-    indirect::Directed,
+    call::{Call, Failure, OversizedResult, RawResult, ResultState},
+    indirect::RedirectedCall,
     sizes::Sizes,
 };
 pub use self::{client::JudgedOnly, structured::is_data_note};
@@ -92,8 +92,8 @@ impl Batch<'_> {
         let mut results = Vec::with_capacity(settled.len() + too_many.len());
         for (settled, cap) in budget::spend_the_rest(shares, settled) {
             results.push(match settled {
-                Settled::Done(result) => result,
-                Settled::Large(Large { mut call, mut ended, known }) => {
+                ResultState::Done(result) => result,
+                ResultState::Large(OversizedResult { mut call, mut ended, known }) => {
                     if self.engine.redactor.extent() > known {
                         redact::redact(self, &mut ended).await;
                         call.sizes.outcome("redact", &ended);
@@ -111,7 +111,7 @@ impl Batch<'_> {
     }
 
     /// The calls with their targets.
-    async fn directed(&self, calls: Vec<ToolCall>) -> Vec<Directed> {
+    async fn directed(&self, calls: Vec<ToolCall>) -> Vec<RedirectedCall> {
         let mut directed = Vec::with_capacity(calls.len());
         for call in calls {
             directed.push(indirect::direct(self, call).await);
@@ -121,9 +121,14 @@ impl Batch<'_> {
 
     /// Runs each call up to the budget: at the same time, but a sequential tool runs alone, after
     /// the calls before it and before the calls after it.
-    async fn settle_all(&self, calls: Vec<Directed>, shares: budget::Shares) -> Vec<Settled> {
-        let is_sequential =
-            |call: &Directed| self.menu.get(&call.call.name).is_some_and(|tool| tool.sequential());
+    async fn settle_all(
+        &self,
+        calls: Vec<RedirectedCall>,
+        shares: budget::Shares,
+    ) -> Vec<ResultState> {
+        let is_sequential = |call: &RedirectedCall| {
+            self.menu.get(&call.call.name).is_some_and(|tool| tool.sequential())
+        };
         let mut settled = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
         while let Some(first) = calls.next() {
@@ -152,15 +157,15 @@ impl Batch<'_> {
         results
     }
 
-    async fn refuse(&self, call: Directed, message: &str, cause: &str) -> ToolResult {
+    async fn refuse(&self, call: RedirectedCall, message: &str, cause: &str) -> ToolResult {
         let call = record::begin(self, call).await;
         let refusal = Failure::refused(ErrorCode::Denied, message).caused_by(cause);
-        let ended = Ended { tool: None, outcome: Err(refusal) };
-        self.finish(call, ended, usize::MAX, kept::Kept::default()).await
+        let ended = RawResult { tool: None, outcome: Err(refusal) };
+        self.finish(call, ended, usize::MAX, stored_parts::StoredParts::default()).await
     }
 
     /// Runs one call up to the budget: to the end if its result is within its share.
-    async fn settle(&self, call: Directed, shares: budget::Shares) -> Settled {
+    async fn settle(&self, call: RedirectedCall, shares: budget::Shares) -> ResultState {
         let mut call = record::begin(self, call).await;
         let mut ended = self.attempt(&mut call, shares).await;
         call.sizes.outcome("reduce", &ended);
@@ -171,29 +176,29 @@ impl Batch<'_> {
         match budget::within(shares, &ended) {
             Some(cap) => {
                 let kept = artifact::artifact_store(self, &call, &mut ended, cap).await;
-                Settled::Done(self.finish(call, ended, cap, kept).await)
+                ResultState::Done(self.finish(call, ended, cap, kept).await)
             }
             None => {
                 // Now: the text waits for the other calls of the batch, which may take long.
                 let code = ended.outcome.as_ref().err().map(|failure| failure.code);
                 intent::after(self, ended.tool.as_ref(), &call, code, None).await;
-                Settled::Large(Large { call, ended, known })
+                ResultState::Large(OversizedResult { call, ended, known })
             }
         }
     }
 
     /// From `resolve` to `reduce`.
-    async fn attempt(&self, call: &mut Call, shares: budget::Shares) -> Ended {
+    async fn attempt(&self, call: &mut Call, shares: budget::Shares) -> RawResult {
         let tool = match resolve::resolve(self, call) {
             Ok(tool) => tool,
             Err(refusal) => {
-                return Ended { tool: None, outcome: Err(refusal) };
+                return RawResult { tool: None, outcome: Err(refusal) };
             }
         };
         let outcome = self.through_the_gates(tool, call, shares).await;
         // The text of a plan is not the tool's: it has neither its schema nor its authors.
         let by_tool = call.plan.is_none();
-        Ended { tool: by_tool.then(|| tool.clone()), outcome }
+        RawResult { tool: by_tool.then(|| tool.clone()), outcome }
     }
 
     async fn through_the_gates(
@@ -211,9 +216,9 @@ impl Batch<'_> {
             let ruled = policy::by_arguments(self, tool, call)?;
             secret_arguments::refuse(self, tool, call).await?;
             match chain.consult(self, tool, call).await? {
-                middleware::Consulted::Proceed => break ruled,
-                middleware::Consulted::Rewritten => {}
-                middleware::Consulted::Answered(output) => return Ok(output),
+                middleware::ChainVerdict::Proceed => break ruled,
+                middleware::ChainVerdict::Rewritten => {}
+                middleware::ChainVerdict::Answered(output) => return Ok(output),
             }
         };
         if self.dry_run
@@ -233,13 +238,13 @@ impl Batch<'_> {
         &self,
         tool: &Tool,
         call: &Call,
-        ruled: policy::Ruled<'_>,
+        ruled: policy::PolicyDecision<'_>,
         shares: budget::Shares,
         sizes: &mut Sizes,
     ) -> Result<ToolOutput, Failure> {
         let args = validate::as_json(tool, call)?;
         let pending = || self.pending(tool, call, args);
-        if let policy::Ruled::Ask(rule) = ruled {
+        if let policy::PolicyDecision::Ask(rule) = ruled {
             approve::approve(self, call, pending(), rule).await?;
         }
         // Meanwhile a rule may have halted at another call.
@@ -332,7 +337,7 @@ impl Batch<'_> {
             plan: None,
         };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
-            Ok(middleware::Consulted::Proceed) => Ok(()),
+            Ok(middleware::ChainVerdict::Proceed) => Ok(()),
             Ok(_) => Err("a middleware replaces it".to_owned()),
             Err(refusal) => Err(refusal.cause.unwrap_or(refusal.message)),
         }
@@ -484,9 +489,9 @@ impl Batch<'_> {
     async fn finish(
         &self,
         mut call: Call,
-        ended: Ended,
+        ended: RawResult,
         cap: usize,
-        kept: kept::Kept,
+        kept: stored_parts::StoredParts,
     ) -> ToolResult {
         call.sizes.outcome("artifact_store", &ended);
         let tool = ended.tool.clone();

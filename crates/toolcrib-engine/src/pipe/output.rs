@@ -6,10 +6,10 @@ use toolcrib_core::{__internal::nests_too_deep, ErrorCode, Tool, ToolOutput};
 
 use super::{
     call::{Batch, Failure},
-    sanitize::Clean,
+    sanitize::SanitizedResult,
     structured::is_data_note,
 };
-use crate::validators::{Side, off::NotValidated};
+use crate::validators::{Side, off::ValidationFailure};
 
 /// The output, if it matches the tool's declaration. If the tool may have changed something, its
 /// effect is unknown, so the error code is the one that is never retried.
@@ -63,17 +63,21 @@ async fn problems(batch: &Batch<'_>, tool: &Tool, data: &mut Value) -> Vec<Strin
     };
     validated.unwrap_or_else(|not_validated| {
         vec![match not_validated {
-            NotValidated::Schema(problem) => format!("the schema cannot be enforced: {problem}"),
-            NotValidated::Cancelled => "the run was cancelled before it was checked".to_owned(),
-            NotValidated::TimedOut => "it was not checked in time".to_owned(),
-            NotValidated::Broken(cause) => format!("it could not be checked: {cause}"),
+            ValidationFailure::Schema(problem) => {
+                format!("the schema cannot be enforced: {problem}")
+            }
+            ValidationFailure::Cancelled => {
+                "the run was cancelled before it was checked".to_owned()
+            }
+            ValidationFailure::TimedOut => "it was not checked in time".to_owned(),
+            ValidationFailure::Broken(cause) => format!("it could not be checked: {cause}"),
         }]
     })
 }
 
 /// Replaces data by a note if it matched and no longer does: one of its texts was redacted, cut or
 /// defused, and is no longer in an `enum` or does not match a `pattern`.
-pub(super) fn still_fitting(batch: &Batch<'_>, tool: &Tool, clean: &mut Clean) {
+pub(super) fn still_fitting(batch: &Batch<'_>, tool: &Tool, clean: &mut SanitizedResult) {
     let Some(data) = &clean.0.structured else { return };
     if let Some(Ok(validator)) = batch.engine.validators.of(tool, Side::Output)
         && !is_data_note(data)

@@ -6,7 +6,7 @@ use toolcrib_core::{CallPlan, Tool, ToolOutput};
 
 use super::{
     call::{Batch, Call},
-    policy::Ruled,
+    policy::PolicyDecision,
 };
 
 /// The result of a call that is not made; `None` if its body runs. A call that needs approval is
@@ -15,13 +15,15 @@ pub(super) fn plan(
     batch: &Batch<'_>,
     tool: &Tool,
     call: &mut Call,
-    ruled: &Ruled<'_>,
+    ruled: &PolicyDecision<'_>,
 ) -> Option<ToolOutput> {
     let mut plan = CallPlan::default();
     let text = match ruled {
-        Ruled::Allow if tool.runs_in_dry_run() => return None,
-        Ruled::Allow => format!("dry run: `{}` was not called; the call would be made", call.name),
-        Ruled::Ask(rule) => {
+        PolicyDecision::Allow if tool.runs_in_dry_run() => return None,
+        PolicyDecision::Allow => {
+            format!("dry run: `{}` was not called; the call would be made", call.name)
+        }
+        PolicyDecision::Ask(rule) => {
             let redacted = |reason: &Arc<str>| Arc::from(batch.engine.redactor.text(reason));
             plan.approval_rule = Some(Arc::clone(&rule.label));
             plan.approval_reason = rule.reason.as_ref().map(redacted);

@@ -12,7 +12,7 @@ use super::{
 use crate::halt::HaltedByRule;
 
 /// The whole list's decision on an offered call.
-pub(super) enum Ruled<'a> {
+pub(super) enum PolicyDecision<'a> {
     /// It may continue.
     Allow,
     /// It needs approval; with the rule that requires it.
@@ -44,7 +44,7 @@ pub(super) fn by_arguments<'a>(
     batch: &Batch<'a>,
     tool: &Tool,
     call: &Call,
-) -> Result<Ruled<'a>, Failure> {
+) -> Result<PolicyDecision<'a>, Failure> {
     let args = validate::as_json(tool, call)?;
     let visibility = &batch.engine.visibility;
     let ruling = visibility.judge_call(tool, batch.situation.facts(), args);
@@ -52,15 +52,15 @@ pub(super) fn by_arguments<'a>(
         (Effect::Allow, _) if batch.situation.tainted && tool.asks_when_tainted() => {
             let asks = RuleMatch::Rule(&ASK_WHEN_TAINTED);
             record::checked(batch, call, &asks, PolicyStage::Arguments);
-            Ok(Ruled::Ask(&ASK_WHEN_TAINTED))
+            Ok(PolicyDecision::Ask(&ASK_WHEN_TAINTED))
         }
         (Effect::Allow, _) => {
             record::checked(batch, call, &ruling, PolicyStage::Arguments);
-            Ok(Ruled::Allow)
+            Ok(PolicyDecision::Allow)
         }
         (Effect::Ask, Some(rule)) => {
             record::checked(batch, call, &ruling, PolicyStage::Arguments);
-            Ok(Ruled::Ask(rule))
+            Ok(PolicyDecision::Ask(rule))
         }
         // An effect that this stage does not know denies.
         _ => Err(refused(batch, call, &ruling, PolicyStage::Arguments)),

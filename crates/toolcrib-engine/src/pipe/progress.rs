@@ -24,15 +24,15 @@ const MOST_CHARS: usize = 1_000;
 
 /// The messages that are not reported yet, and the time of the last one.
 #[derive(Default)]
-struct Waiting {
+struct PendingReports {
     messages: VecDeque<Progress>,
     last: Option<Instant>,
 }
 
 /// The messages of one call that are not reported yet.
 pub(super) struct Reports {
-    waiting: Arc<watch::Sender<Waiting>>,
-    heard: watch::Receiver<Waiting>,
+    waiting: Arc<watch::Sender<PendingReports>>,
+    heard: watch::Receiver<PendingReports>,
     /// For an untrusted tool.
     pace: Option<ProgressPace>,
     next: Option<Instant>,
@@ -40,7 +40,7 @@ pub(super) struct Reports {
 
 /// The sink for a body's messages, and their reporter.
 pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
-    let (sender, heard) = watch::channel(Waiting::default());
+    let (sender, heard) = watch::channel(PendingReports::default());
     let waiting = Arc::new(sender);
     let paced = tool.untrusted();
     let pace = paced.then(ProgressPace::default);
@@ -51,7 +51,7 @@ pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
             if waiting.is_closed() {
                 return;
             }
-            waiting.send_modify(|Waiting { messages, last }| {
+            waiting.send_modify(|PendingReports { messages, last }| {
                 *last = Some(Instant::now());
                 if paced {
                     messages.retain(|before| before.audience != message.audience);

@@ -13,10 +13,10 @@ use toolcrib_core::{
 };
 
 use super::{
-    arguments::{self, NotJson},
+    arguments::{self, InvalidArguments},
     call::{Batch, Call},
-    fence::Fenced,
-    indirect::Directed,
+    fence::FencedResult,
+    indirect::RedirectedCall,
     intent, redact,
     sizes::Sizes,
 };
@@ -24,8 +24,8 @@ use super::{
 /// In bytes. A longer name cannot be a tool's; it is shortened before any other stage sees it.
 const LONGEST_NAME: usize = 1_024;
 
-pub(super) async fn begin(batch: &Batch<'_>, directed: Directed) -> Call {
-    let Directed { mut call, called } = directed;
+pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
+    let RedirectedCall { mut call, called } = directed;
     // A name that no tool has may be any text that the model has read.
     if call.name.len() > LONGEST_NAME {
         call.name = shortened(&call.name).into();
@@ -70,21 +70,21 @@ pub(super) async fn read(
     batch: &Batch<'_>,
     name: &str,
     arguments: Arguments,
-) -> Result<Value, NotJson> {
+) -> Result<Value, InvalidArguments> {
     let Arguments::Text(text) = arguments else {
         return arguments::read(arguments, batch.menu.get(name));
     };
     let (bytes, tool) = (text.len(), batch.menu.get(name).cloned());
     let work = move || arguments::read(Arguments::Text(text), tool.as_ref());
     let read = batch.engine.validators.aside(batch.events.turn_id(), bytes, work).await;
-    read.unwrap_or_else(|problem| Err(NotJson { text: String::new(), problem }))
+    read.unwrap_or_else(|problem| Err(InvalidArguments { text: String::new(), problem }))
 }
 
 pub(super) async fn end(
     batch: &Batch<'_>,
     mut call: Call,
     tool: Option<&Tool>,
-    fenced: Fenced,
+    fenced: FencedResult,
 ) -> ToolResult {
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
     result.called.clone_from(&call.called);

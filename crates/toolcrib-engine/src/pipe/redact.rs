@@ -9,8 +9,8 @@ use toolcrib_core::{
 };
 
 use super::{
-    arguments::NotJson,
-    call::{Batch, Ended, Failure},
+    arguments::InvalidArguments,
+    call::{Batch, Failure, RawResult},
     sanitize,
     structured::json_chars,
 };
@@ -22,7 +22,7 @@ use crate::{
 
 /// Redacts a call's outcome; a large one off the async workers. An outcome that cannot be redacted
 /// is omitted.
-pub(super) async fn redact(batch: &Batch<'_>, ended: &mut Ended) {
+pub(super) async fn redact(batch: &Batch<'_>, ended: &mut RawResult) {
     let redactor = &batch.engine.redactor;
     let cleaned = ended.fenced_tool().is_some();
     let bytes = if redactor.knows_nothing() { 0 } else { bytes_of(ended) };
@@ -42,7 +42,7 @@ pub(super) async fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     }
 }
 
-fn bytes_of(ended: &Ended) -> usize {
+fn bytes_of(ended: &RawResult) -> usize {
     match &ended.outcome {
         Ok(output) => output.value.len() + bytes_of_parts(output),
         Err(failure) => {
@@ -114,7 +114,7 @@ fn parts_without_known(redactor: &Redactor, cleaned: bool, output: &mut ToolOutp
 
 /// Redacted arguments: as data, or as the original text. Large ones are redacted off the async
 /// workers; those that cannot be redacted are omitted.
-pub(super) async fn arguments(batch: &Batch<'_>, args: &Result<Value, NotJson>) -> Value {
+pub(super) async fn arguments(batch: &Batch<'_>, args: &Result<Value, InvalidArguments>) -> Value {
     let args = passed(args);
     if batch.engine.redactor.knows_nothing() {
         return args;
@@ -125,7 +125,7 @@ pub(super) async fn arguments(batch: &Batch<'_>, args: &Result<Value, NotJson>) 
 }
 
 /// Whether arguments are too large to redact on an async worker.
-pub(super) fn is_large(args: &Result<Value, NotJson>) -> bool {
+pub(super) fn is_large(args: &Result<Value, InvalidArguments>) -> bool {
     match args {
         Ok(args) => is_large_text(text_bytes(args)),
         Err(not_json) => is_large_text(not_json.text.len()),
@@ -133,7 +133,7 @@ pub(super) fn is_large(args: &Result<Value, NotJson>) -> bool {
 }
 
 /// The arguments: as data, or as the original text.
-pub(super) fn passed(args: &Result<Value, NotJson>) -> Value {
+pub(super) fn passed(args: &Result<Value, InvalidArguments>) -> Value {
     match args {
         Ok(args) => args.clone(),
         Err(not_json) => Value::String(not_json.text.clone()),

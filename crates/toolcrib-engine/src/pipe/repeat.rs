@@ -12,7 +12,7 @@ use super::{
     intent,
 };
 use crate::reliability::{
-    Attempts, ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, Which,
+    Attempts, ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, TargetId,
 };
 
 pub(super) async fn repeat<'c>(
@@ -26,7 +26,7 @@ pub(super) async fn repeat<'c>(
 ) -> Result<ToolOutput, Failure> {
     let mut attempts = recovery
         .attempts(Stage::Tool, [Arc::clone(&call.name)])
-        .which_are(vec![Which::tool(tool)])
+        .which_are(vec![TargetId::tool(tool)])
         .in_iteration(Some(batch.iteration))
         .cancelled_by(batch.cancellation.clone());
     loop {

@@ -30,7 +30,7 @@ const LEAST_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a body is cancelled.
 #[derive(Clone, Copy)]
-enum Stop {
+enum CancelReason {
     Cancelled,
     Deadline(Duration),
     Idle(Duration),
@@ -77,16 +77,16 @@ pub(super) async fn run(
                 let outcome = settled(tool, outcome);
                 return if batch.cancellation.is_cancelled() {
                     // It observed the cancellation before this loop did.
-                    outcome.map_err(|failure| stopped(tool, Stop::Cancelled, Some(failure)))
+                    outcome.map_err(|failure| stopped(tool, CancelReason::Cancelled, Some(failure)))
                 } else {
                     outcome
                 };
             }
-            () = batch.cancellation.cancelled() => break Stop::Cancelled,
+            () = batch.cancellation.cancelled() => break CancelReason::Cancelled,
             () = &mut deadline => {
                 let waited = wait.so_far().saturating_sub(credited);
                 if waited.is_zero() {
-                    break Stop::Deadline(allowed);
+                    break CancelReason::Deadline(allowed);
                 }
                 credited += waited;
                 deadline.as_mut().reset(Instant::now() + waited.max(LEAST_DELAY));
@@ -101,7 +101,7 @@ pub(super) async fn run(
                 };
                 quiet_credited = waited;
                 if until <= Instant::now() {
-                    break Stop::Idle(idle);
+                    break CancelReason::Idle(idle);
                 }
                 quiet.as_mut().reset(until);
             }
@@ -128,11 +128,11 @@ pub(super) async fn run(
     Err(failure)
 }
 
-fn settled(tool: &Tool, outcome: Result<Said, BrokenOff>) -> Result<ToolOutput, Failure> {
+fn settled(tool: &Tool, outcome: Result<BodyResult, BodyFailure>) -> Result<ToolOutput, Failure> {
     match outcome {
         Ok(said) => said.map_err(Failure::from),
         // A panic's message is not meant for a model.
-        Err(BrokenOff(cause)) => Err(Failure::refused(
+        Err(BodyFailure(cause)) => Err(Failure::refused(
             ErrorCode::ExecutionFailed,
             format!("`{}` failed because of an internal error", tool.name()),
         )
@@ -141,13 +141,13 @@ fn settled(tool: &Tool, outcome: Result<Said, BrokenOff>) -> Result<ToolOutput, 
 }
 
 /// The failure of a cancelled body: the reason, and whether its effect may have happened.
-fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
+fn stopped(tool: &Tool, stop: CancelReason, said: Option<Failure>) -> Failure {
     let (code, what) = match stop {
-        Stop::Cancelled => (ErrorCode::Cancelled, "was cancelled".to_owned()),
-        Stop::Deadline(allowed) => {
+        CancelReason::Cancelled => (ErrorCode::Cancelled, "was cancelled".to_owned()),
+        CancelReason::Deadline(allowed) => {
             (ErrorCode::Timeout, format!("did not finish within {allowed:?} and was stopped"))
         }
-        Stop::Idle(idle) => {
+        CancelReason::Idle(idle) => {
             (ErrorCode::Timeout, format!("made no progress for {idle:?} and was stopped"))
         }
     };
@@ -179,12 +179,12 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
 }
 
 /// A body's result.
-type Said = Result<ToolOutput, ToolError>;
+type BodyResult = Result<ToolOutput, ToolError>;
 
 /// Why a body returned nothing, for the operator.
-struct BrokenOff(String);
+struct BodyFailure(String);
 
-impl BrokenOff {
+impl BodyFailure {
     fn panicked(panic: &(dyn Any + Send)) -> Self {
         Self(format!("it panicked: {}", panic_text(panic)))
     }
@@ -193,15 +193,15 @@ impl BrokenOff {
 /// A running body. Dropping it ends it. A body that blocks cannot be aborted; it is notified
 /// through its token.
 struct Body {
-    runs: Runs,
+    runs: Execution,
     cancellation: CancellationToken,
 }
 
-enum Runs {
+enum Execution {
     /// On a separate task.
-    Apart(JoinHandle<Said>),
+    Apart(JoinHandle<BodyResult>),
     /// On the task of its call.
-    Here(BoxFuture<'static, Result<Said, BrokenOff>>),
+    Here(BoxFuture<'static, Result<BodyResult, BodyFailure>>),
     Over,
 }
 
@@ -213,9 +213,9 @@ impl Body {
         let body = async move { tool.call(args, context).await };
         let runs = if runs_inline {
             let body = AssertUnwindSafe(body).catch_unwind();
-            Runs::Here(body.map_err(|panic| BrokenOff::panicked(&*panic)).boxed())
+            Execution::Here(body.map_err(|panic| BodyFailure::panicked(&*panic)).boxed())
         } else {
-            Runs::Apart(tokio::spawn(body))
+            Execution::Apart(tokio::spawn(body))
         };
         Self { runs, cancellation }
     }
@@ -223,35 +223,35 @@ impl Body {
     /// Ends it at its next await point.
     fn abort(&mut self) {
         match &self.runs {
-            Runs::Apart(task) => task.abort(),
-            Runs::Here(_) | Runs::Over => self.runs = Runs::Over,
+            Execution::Apart(task) => task.abort(),
+            Execution::Here(_) | Execution::Over => self.runs = Execution::Over,
         }
     }
 
     fn is_finished(&self) -> bool {
         match &self.runs {
-            Runs::Apart(task) => task.is_finished(),
-            Runs::Here(_) => false,
-            Runs::Over => true,
+            Execution::Apart(task) => task.is_finished(),
+            Execution::Here(_) => false,
+            Execution::Over => true,
         }
     }
 }
 
 impl Future for Body {
-    type Output = Result<Said, BrokenOff>;
+    type Output = Result<BodyResult, BodyFailure>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = match &mut self.runs {
-            Runs::Apart(task) => {
+            Execution::Apart(task) => {
                 return Pin::new(task).poll(cx).map_err(|error| match error.try_into_panic() {
-                    Ok(panic) => BrokenOff::panicked(&*panic),
-                    Err(error) => BrokenOff(error.to_string()),
+                    Ok(panic) => BodyFailure::panicked(&*panic),
+                    Err(error) => BodyFailure(error.to_string()),
                 });
             }
-            Runs::Here(body) => ready!(body.poll_unpin(cx)),
-            Runs::Over => Err(BrokenOff("it was ended".to_owned())),
+            Execution::Here(body) => ready!(body.poll_unpin(cx)),
+            Execution::Over => Err(BodyFailure("it was ended".to_owned())),
         };
-        self.runs = Runs::Over;
+        self.runs = Execution::Over;
         Poll::Ready(outcome)
     }
 }

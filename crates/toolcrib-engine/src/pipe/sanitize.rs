@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 use toolcrib_core::{ContentBlock, harmless};
 
-use super::cut::Cut;
+use super::cut::CutResult;
 use crate::json::map_texts;
 
 /// A call's outcome, cut and sanitized.
-pub(super) struct Clean(pub(super) Cut);
+pub(super) struct SanitizedResult(pub(super) CutResult);
 
-impl Clean {
+impl SanitizedResult {
     /// The text, unfenced. The marker is with it unless a block has it.
     pub(super) fn value(&self) -> String {
         match self.0.is_marked_below {
@@ -22,7 +22,7 @@ impl Clean {
 }
 
 /// Sanitizes only results that will be fenced: a trusted tool's text is unchanged.
-pub(super) fn sanitize(mut cut: Cut) -> Clean {
+pub(super) fn sanitize(mut cut: CutResult) -> SanitizedResult {
     if cut.fence.is_some() {
         // The part below begins a separate line with Toolcrib's text: no token spans both.
         for text in [&mut cut.body, &mut cut.below] {
@@ -47,7 +47,7 @@ pub(super) fn sanitize(mut cut: Cut) -> Clean {
         };
         cut.is_marked_below = true;
     }
-    Clean(cut)
+    SanitizedResult(cut)
 }
 
 /// Metadata with harmless texts.

@@ -9,8 +9,8 @@ use toolcrib_core::{StageBytes, ToolOutput};
 
 use super::{
     artifact::readable,
-    call::{Batch, Ended},
-    cut::Cut,
+    call::{Batch, RawResult},
+    cut::CutResult,
 };
 
 /// The sizes of one result. Without listeners nothing is measured.
@@ -51,7 +51,7 @@ impl Sizes {
     }
 
     /// An outcome before its text is cut.
-    pub(super) fn outcome(&mut self, stage: &'static str, ended: &Ended) {
+    pub(super) fn outcome(&mut self, stage: &'static str, ended: &RawResult) {
         self.note(stage, || match &ended.outcome {
             Ok(output) => readable(&output.value, &output.blocks),
             Err(failure) => readable(&failure.message, failure.blocks()),
@@ -59,7 +59,7 @@ impl Sizes {
     }
 
     /// An outcome whose text was cut.
-    pub(super) fn cut(&mut self, stage: &'static str, cut: &Cut) {
+    pub(super) fn cut(&mut self, stage: &'static str, cut: &CutResult) {
         self.note(stage, || Cow::Owned(cut.marked(&cut.read())));
     }
 

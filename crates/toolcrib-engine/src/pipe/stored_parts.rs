@@ -6,14 +6,14 @@ use toolcrib_core::ArtifactEntry;
 
 /// The fate of the part that a model does not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum Remainder {
     /// It is lost; with the reason if there is an artifact store.
     NotKept(Option<String>),
     /// It is in the artifact with this id, with the rest of the result.
     Artifact(Arc<str>),
 }
 
-impl Default for Rest {
+impl Default for Remainder {
     fn default() -> Self {
         Self::NotKept(None)
     }
@@ -21,9 +21,9 @@ impl Default for Rest {
 
 /// The stored parts of a result.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) text: Rest,
-    pub(super) data: Rest,
+pub(super) struct StoredParts {
+    pub(super) text: Remainder,
+    pub(super) data: Remainder,
     /// For the operator, when something could not be kept.
     pub(super) cause: Option<String>,
     /// The artifacts of the call, made by the tool's body or here.
@@ -34,13 +34,13 @@ pub(super) struct Kept {
 }
 
 /// The truncation marker, with how to read the rest.
-pub(super) fn marker_of(total: usize, rest: &Rest) -> String {
+pub(super) fn marker_of(total: usize, rest: &Remainder) -> String {
     match rest {
-        Rest::NotKept(None) => plain_marker_of(total),
-        Rest::NotKept(Some(why)) => {
+        Remainder::NotKept(None) => plain_marker_of(total),
+        Remainder::NotKept(Some(why)) => {
             format!("[truncated — {total} chars total; the rest was not kept: {why}]")
         }
-        Rest::Artifact(id) => {
+        Remainder::Artifact(id) => {
             format!("[truncated — {total} chars total; the rest: artifact_read {id}]")
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     call::chars,
-    kept::{Rest, marker_of},
+    stored_parts::{Remainder, marker_of},
 };
 use crate::json::map_texts;
 
@@ -22,7 +22,7 @@ pub(super) fn fit(
     data: Value,
     cap: usize,
     has_shape: bool,
-    rest: &Rest,
+    rest: &Remainder,
 ) -> (Value, Option<String>) {
     let total = json_chars(&data);
     if total <= cap {
@@ -39,8 +39,8 @@ pub(super) fn fit(
         return (with_lists_of(data, items), Some(marker_of(total, rest)));
     }
     let instead = match rest {
-        Rest::Artifact(id) => json!({ "truncated": true, "chars": total, "artifact": id }),
-        Rest::NotKept(_) => json!({ "truncated": true, "chars": total }),
+        Remainder::Artifact(id) => json!({ "truncated": true, "chars": total, "artifact": id }),
+        Remainder::NotKept(_) => json!({ "truncated": true, "chars": total }),
     };
     // Data no longer than the note that replaces it is kept.
     (if total > json_chars(&instead) { instead } else { data }, None)
@@ -62,7 +62,7 @@ pub fn is_data_note(data: &Value) -> bool {
 
 /// The longest length of a text as JSON that keeps all together within the cap; `None` if no length
 /// leaves a part of each.
-fn longest_text(data: &Value, total: usize, cap: usize, rest: &Rest) -> Option<usize> {
+fn longest_text(data: &Value, total: usize, cap: usize, rest: &Remainder) -> Option<usize> {
     let mut lengths = Vec::new();
     lengths_of(data, &mut lengths);
     lengths.sort_unstable();
@@ -143,7 +143,7 @@ fn with_lists_of(data: Value, most: usize) -> Value {
 }
 
 /// Cuts a text to at most `longest` characters as JSON, marker and quotes included.
-fn cut(mut text: String, longest: usize, rest: &Rest) -> String {
+fn cut(mut text: String, longest: usize, rest: &Remainder) -> String {
     let mut length = 2;
     if text.chars().all(|c| {
         length += escaped(c);
@@ -207,7 +207,7 @@ mod tests {
     fn is_cut_of(cut: &Value, whole: &Value) -> bool {
         match (cut, whole) {
             (Value::String(cut), Value::String(whole)) => {
-                let marker = marker_of(chars(whole), &Rest::default());
+                let marker = marker_of(chars(whole), &Remainder::default());
                 cut == whole
                     || cut.strip_suffix(&marker).is_some_and(|head| whole.starts_with(head))
             }
@@ -229,7 +229,7 @@ mod tests {
             cap in 200_usize..3_000,
         ) {
             let whole = json!({ "rows": texts, "count": texts.len() });
-            let (cut, _) = fit(whole.clone(), cap, true, &Rest::default());
+            let (cut, _) = fit(whole.clone(), cap, true, &Remainder::default());
             prop_assert!(json_chars(&cut) <= cap);
             let replaced = cut == json!({ "truncated": true, "chars": json_chars(&whole) });
             prop_assert!(replaced || is_cut_of(&cut, &whole));
@@ -245,7 +245,7 @@ mod tests {
             cap in 60_usize..400,
         ) {
             let whole = json!({ "rows": rows, "count": rows.len(), "none": null });
-            let (cut, marker) = fit(whole.clone(), cap, true, &Rest::default());
+            let (cut, marker) = fit(whole.clone(), cap, true, &Remainder::default());
             prop_assert_eq!(marker.is_none(), cut == whole);
             prop_assert!(json_chars(&cut) <= cap);
             prop_assert!(is_cut_of(&cut, &whole));

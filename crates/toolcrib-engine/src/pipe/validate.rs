@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolcrib_core::{ErrorCode, Tool};
 
 use super::call::{Batch, Call, Failure};
-use crate::validators::{Side, off::NotValidated};
+use crate::validators::{Side, off::ValidationFailure};
 
 /// The arguments, if they are valid JSON.
 pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Failure> {
@@ -40,18 +40,20 @@ pub(super) async fn validate(
     };
     let name = tool.name();
     let problems = validated.map_err(|not_validated| match not_validated {
-        NotValidated::Schema(problem) => {
+        ValidationFailure::Schema(problem) => {
             let message = format!("the tool `{name}` cannot be called");
             let cause = format!("its schema cannot be enforced: {problem}");
             Failure::refused(ErrorCode::NotAvailable, message).caused_by(cause)
         }
-        NotValidated::Cancelled => Failure::refused(ErrorCode::Cancelled, "the run was cancelled"),
-        NotValidated::TimedOut => {
+        ValidationFailure::Cancelled => {
+            Failure::refused(ErrorCode::Cancelled, "the run was cancelled")
+        }
+        ValidationFailure::TimedOut => {
             let message =
                 format!("`{name}` was not called: its arguments were not checked in {allowed:?}");
             Failure::refused(ErrorCode::Timeout, message)
         }
-        NotValidated::Broken(cause) => {
+        ValidationFailure::Broken(cause) => {
             let message = format!("the arguments of `{name}` could not be checked; pass less");
             Failure::refused(ErrorCode::InputInvalid, message).caused_by(cause)
         }

@@ -13,11 +13,11 @@ use toolcrib_core::{
     CancellationToken, EventKind, TurnEvents,
 };
 
-use super::{NotAnsweredError, Open, OpenQuestion, Question, Questions, Reply};
+use super::{NotAnsweredError, OpenQuestion, PendingQuestion, Question, Questions, Reply};
 use crate::redactor::Redactor;
 
 /// The turn and iteration that ask.
-pub(crate) struct Asking<'a> {
+pub(crate) struct QuestionContext<'a> {
     pub(crate) questions: Option<&'a Questions>,
     pub(crate) events: &'a TurnEvents,
     pub(crate) redactor: &'a Redactor,
@@ -25,7 +25,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) cancellation: &'a CancellationToken,
 }
 
-impl Asking<'_> {
+impl QuestionContext<'_> {
     /// Asks, and waits. An asked question is closed on every way out, including when this future is
     /// dropped.
     pub(crate) async fn ask(&self, question: Question) -> Result<Value, NotAnsweredError> {
@@ -62,7 +62,7 @@ impl Asking<'_> {
         &self,
         questions: &Questions,
         question: Question,
-    ) -> Result<(Asked<'_>, oneshot::Receiver<Reply>), NotAnsweredError> {
+    ) -> Result<(QuestionGuard<'_>, oneshot::Receiver<Reply>), NotAnsweredError> {
         let id = Arc::clone(&question.id);
         let invalid =
             |problem: Arc<str>| NotAnsweredError::Invalid { id: Arc::clone(&id), problem };
@@ -99,10 +99,11 @@ impl Asking<'_> {
             if all.iter().any(|open| open.open.question.id == id) {
                 return Err(invalid("there is an open question with that id".into()));
             }
-            all.push(Open { open, validator, reply });
+            all.push(PendingQuestion { open, validator, reply });
         }
         // From here on, every way out closes it.
-        let asked = Asked { asking: self, questions: questions.clone(), id, result: "aborted" };
+        let asked =
+            QuestionGuard { asking: self, questions: questions.clone(), id, result: "aborted" };
         // It is already in the list of open questions, so a listener can answer at once.
         let Question { id, reason, payload, answer_schema, timeout_ms } = question;
         self.events.emit(Some(self.iteration), || EventKind::QuestionAsked {
@@ -116,15 +117,15 @@ impl Asking<'_> {
     }
 }
 
-/// A question that was asked; closed on drop.
-struct Asked<'a> {
-    asking: &'a Asking<'a>,
+/// An open question; closed on drop.
+struct QuestionGuard<'a> {
+    asking: &'a QuestionContext<'a>,
     questions: Questions,
     id: Arc<str>,
     result: &'static str,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
         self.questions.forget(&self.id);
         self.asking.events.emit(Some(self.asking.iteration), || EventKind::QuestionClosed {

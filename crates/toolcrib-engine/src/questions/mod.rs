@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use toolcrib_core::__internal::{CompiledSchema, millis, nests_too_deep};
 use uuid::Uuid;
 
-pub(crate) use self::asking::Asking;
+pub(crate) use self::asking::QuestionContext;
 
 /// A decision for a person, as data. [`IterationContext::wait_for`] asks it.
 ///
@@ -130,9 +130,9 @@ pub struct OpenQuestion {
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Questions(Arc<Mutex<Vec<Open>>>);
+pub struct Questions(Arc<Mutex<Vec<PendingQuestion>>>);
 
-struct Open {
+struct PendingQuestion {
     open: OpenQuestion,
     validator: Option<Arc<CompiledSchema>>,
     reply: oneshot::Sender<Reply>,
@@ -251,7 +251,7 @@ impl Questions {
         taken.ok_or_else(|| AnswerError::NotOpen { id: id.into() })
     }
 
-    fn take(&self, id: &str) -> Option<Open> {
+    fn take(&self, id: &str) -> Option<PendingQuestion> {
         let mut open = self.lock();
         let at = open.iter().position(|open| *open.open.question.id == *id)?;
         Some(open.remove(at))
@@ -262,7 +262,7 @@ impl Questions {
         self.lock().retain(|open| *open.open.question.id != *id || !open.reply.is_closed());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<PendingQuestion>> {
         self.0.lock()
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{
     REDACTED,
     forms::{Form, add_forms},
-    search::{Found, Search},
+    search::{ScanResult, Search},
 };
 
 /// A secret, and its name.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct KnownSecret {
     pub(super) value: Arc<str>,
     pub(super) names: Vec<Arc<str>>,
 }
@@ -18,13 +18,13 @@ pub(super) struct Known {
 /// A snapshot of the secrets.
 #[derive(Default)]
 pub(super) struct KnownSecrets {
-    secrets: Vec<Known>,
+    secrets: Vec<KnownSecret>,
     forms: Vec<Form>,
     search: Option<Box<Search>>,
 }
 
 impl KnownSecrets {
-    pub(super) fn of(secrets: Vec<Known>) -> Self {
+    pub(super) fn of(secrets: Vec<KnownSecret>) -> Self {
         let mut forms = Vec::new();
         for (position, secret) in secrets.iter().enumerate() {
             add_forms(position, &secret.value, &mut forms);
@@ -33,13 +33,13 @@ impl KnownSecrets {
         Self { secrets, forms, search }
     }
 
-    pub(super) fn secrets(&self) -> &[Known] {
+    pub(super) fn secrets(&self) -> &[KnownSecret] {
         &self.secrets
     }
 
     /// Finds secrets. Toolcrib's own marker contains none.
-    pub(super) fn find(&self, text: &str) -> Found {
-        let mut found = Found::default();
+    pub(super) fn find(&self, text: &str) -> ScanResult {
+        let mut found = ScanResult::default();
         let Some(search) = &self.search else { return found };
         search.scan(&self.forms, text.as_bytes(), &mut found);
         found.unsearched_from = found.unsearched_from.map(|from| text.floor_char_boundary(from));

@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use toolcrib_core::{Redact, RedactStream};
 
-use self::known::{Known, KnownSecrets};
+use self::known::{KnownSecret, KnownSecrets};
 use crate::json::map_texts;
 
 /// The replacement of a secret.
@@ -160,7 +160,7 @@ impl Redactor {
         held.sort_unstable_by_key(|(_, secret)| *secret);
         held.dedup_by_key(|(_, secret)| *secret);
         let held = held.into_iter().filter_map(|(_, secret)| known.secrets().get(secret));
-        let is_long = |held: &&Known| held.value.chars().count() >= SHORTEST_SECRET;
+        let is_long = |held: &&KnownSecret| held.value.chars().count() >= SHORTEST_SECRET;
         let named = held.filter(is_long).map(|held| held.names.clone());
         // A part that was not searched may contain any of them.
         named.chain(found.unsearched_from.map(|_| Vec::new())).collect()
@@ -263,11 +263,11 @@ impl RedactStream for RedactedStream {
 }
 
 /// Adds a secret, or another name of a known one.
-fn add(secrets: &mut Vec<Known>, name: Option<Arc<str>>, secret: &str) {
+fn add(secrets: &mut Vec<KnownSecret>, name: Option<Arc<str>>, secret: &str) {
     let value = secret.trim();
     match secrets.iter_mut().find(|known| *known.value == *value) {
         Some(known) => known.names.extend(name),
-        None => secrets.push(Known { value: value.into(), names: Vec::from_iter(name) }),
+        None => secrets.push(KnownSecret { value: value.into(), names: Vec::from_iter(name) }),
     }
 }
 

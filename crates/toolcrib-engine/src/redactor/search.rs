@@ -12,12 +12,12 @@ use super::{
         Escape, Ways, begins_escape, escapes, last_backslash, named, only_escape, usual_escape,
     },
     forms::Form,
-    walk::{Break, LONGEST_BREAK, fit, line_break},
+    walk::{LONGEST_BREAK, LineBreak, fit, line_break},
 };
 
 /// The result of searching a text.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ScanResult {
     /// Each match, with the index of its secret.
     pub(super) places: Vec<(Range<usize>, usize)>,
     /// Start of a possible incomplete secret at the end.
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) unsearched_from: Option<usize>,
 }
 
-impl Found {
+impl ScanResult {
     /// The matches in a text of `bytes` bytes, in order; overlapping ones are merged.
     pub(super) fn ranges(&self, bytes: usize) -> Vec<Range<usize>> {
         let unsearched = self.unsearched_from.map(|from| from..bytes);
@@ -206,7 +206,7 @@ impl Search {
         class(2) << BITS | class(1)
     }
 
-    pub(super) fn scan(&self, forms: &[Form], text: &[u8], found: &mut Found) {
+    pub(super) fn scan(&self, forms: &[Form], text: &[u8], found: &mut ScanResult) {
         let left = MOST_WORK + text.len() / BYTES_OF_UNIT;
         let mut scan = Scan { search: self, forms, text, found, skip_to: 0, white_end: None, left };
         let mut index = 0;
@@ -306,7 +306,7 @@ struct Scan<'a> {
     search: &'a Search,
     forms: &'a [Form],
     text: &'a [u8],
-    found: &'a mut Found,
+    found: &'a mut ScanResult,
     /// Escapes before this position have been read.
     skip_to: usize,
     /// The end of the last whitespace that may be part of a line break.
@@ -437,15 +437,15 @@ impl Scan<'_> {
         }
         let line_break = line_break(text, from);
         self.spend(match line_break {
-            Break::Ends(end) => (end - from) / BREAK_UNIT,
-            Break::Cut | Break::None => LONGEST_BREAK / BREAK_UNIT,
+            LineBreak::Ends(end) => (end - from) / BREAK_UNIT,
+            LineBreak::Cut | LineBreak::None => LONGEST_BREAK / BREAK_UNIT,
         });
         for (index, count) in [(two, 2), (one, 1)] {
             let Some(start) = from.checked_sub(count) else { continue };
             match line_break {
-                Break::Ends(end) => self.follow(start, (index, count), end),
-                Break::Cut => self.compare(start, index, count),
-                Break::None => {}
+                LineBreak::Ends(end) => self.follow(start, (index, count), end),
+                LineBreak::Cut => self.compare(start, index, count),
+                LineBreak::None => {}
             }
         }
     }
@@ -470,9 +470,9 @@ impl Scan<'_> {
             return;
         }
         match line_break(text, at) {
-            Break::Ends(end) => self.follow(start, (index, count), end),
-            Break::Cut => self.compare(start, index, count),
-            Break::None => {}
+            LineBreak::Ends(end) => self.follow(start, (index, count), end),
+            LineBreak::Cut => self.compare(start, index, count),
+            LineBreak::None => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::{NotStorableError, SecretReference, StoredArguments};
 
-use super::{Redactor, known::Known};
+use super::{Redactor, known::KnownSecret};
 
 /// The first character of the label of a secret that comes from the environment, not from a
 /// declaration: no name resolves to it.
@@ -37,7 +37,7 @@ impl Redactor {
 }
 
 /// A secret and the first of its declared names.
-fn named(known: &Known) -> Option<(&str, &Arc<str>)> {
+fn named(known: &KnownSecret) -> Option<(&str, &Arc<str>)> {
     let names = known.names.iter().filter(|name| !name.starts_with(LABEL));
     Some((&known.value, names.min()?))
 }

@@ -82,9 +82,9 @@ impl Walk<'_> {
         escapes(self.text, at, &mut each);
         if next > 0 {
             match line_break(self.text, at) {
-                Break::Ends(end) => self.ways.push((next, end)),
-                Break::Cut => self.fit.is_open = true,
-                Break::None => {}
+                LineBreak::Ends(end) => self.ways.push((next, end)),
+                LineBreak::Cut => self.fit.is_open = true,
+                LineBreak::None => {}
             }
         }
     }
@@ -92,7 +92,7 @@ impl Walk<'_> {
 
 /// A line break that was inserted into a long value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Break {
+pub(super) enum LineBreak {
     /// Where the value continues.
     Ends(usize),
     /// The text ends before the value continues.
@@ -102,10 +102,10 @@ pub(super) enum Break {
 
 /// Reads a line break, with the surrounding whitespace and the continuation sign before it: `=` in
 /// mail, a backslash in programs.
-pub(super) fn line_break(text: &[u8], start: usize) -> Break {
+pub(super) fn line_break(text: &[u8], start: usize) -> LineBreak {
     let (mut at, mut breaks) = (start, false);
     while at - start <= LONGEST_BREAK {
-        let Some(&byte) = text.get(at) else { return Break::Cut };
+        let Some(&byte) = text.get(at) else { return LineBreak::Cut };
         if byte.is_ascii_whitespace() {
             (breaks, at) = (breaks || matches!(byte, b'\r' | b'\n'), at + 1);
             continue;
@@ -124,14 +124,14 @@ pub(super) fn line_break(text: &[u8], start: usize) -> Break {
                 None => is_cut = true,
             });
             if is_cut && blank.is_none() {
-                return Break::Cut;
+                return LineBreak::Cut;
             }
         }
         let Some((byte, end)) = blank else {
-            return if breaks { Break::Ends(at) } else { Break::None };
+            return if breaks { LineBreak::Ends(at) } else { LineBreak::None };
         };
         breaks |= matches!(byte, b'\r' | b'\n');
         at = end;
     }
-    Break::None
+    LineBreak::None
 }

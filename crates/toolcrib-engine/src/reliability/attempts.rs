@@ -11,7 +11,7 @@ use toolcrib_core::{
 
 use super::{
     ExhaustedReason, FailedAttempt, Health, ReliabilityContext, RetryExhausted,
-    breakers::{Guarded, Which},
+    breakers::{BreakerKey, TargetId},
 };
 
 /// Maximum number of attempts, whatever the rules allow.
@@ -29,14 +29,14 @@ pub struct Attempts {
     iteration: Option<u32>,
     choices: Arc<[Arc<str>]>,
     /// Identifies each choice, since several may have the same name.
-    which: Vec<Which>,
+    which: Vec<TargetId>,
     /// The current one of the choices; `None` for a fallback that is not among them.
     current: Option<usize>,
     tried: Vec<usize>,
     /// The name of the current provider.
     provider: Arc<str>,
     /// The same for a fallback that is not among the choices.
-    instead: Which,
+    instead: TargetId,
     began: Instant,
     /// Attempts begun, in total and with the current provider.
     attempts: u32,
@@ -93,7 +93,7 @@ impl Attempts {
             iteration: None,
             choices,
             which: Vec::new(),
-            instead: Which::Named,
+            instead: TargetId::Named,
             current: Some(0),
             tried: Vec::new(),
             began: Instant::now(),
@@ -115,7 +115,7 @@ impl Attempts {
 
     /// Distinguishes the choices from others of the same names, in the same order: each has a
     /// separate breaker.
-    pub(crate) fn which_are(mut self, which: Vec<Which>) -> Self {
+    pub(crate) fn which_are(mut self, which: Vec<TargetId>) -> Self {
         self.which = which;
         self
     }
@@ -160,13 +160,13 @@ impl Attempts {
         Ok(())
     }
 
-    fn guarded(&self) -> Guarded {
+    fn guarded(&self) -> BreakerKey {
         let which = match self.current {
             Some(choice) => self.which.get(choice).cloned().unwrap_or_default(),
             None => self.instead.clone(),
         };
         let tenant = self.recovery.0.events.identity().tenant.clone();
-        Guarded { name: Arc::clone(&self.provider), which, tenant }
+        BreakerKey { name: Arc::clone(&self.provider), which, tenant }
     }
 
     /// Reports that the attempt succeeded.
@@ -205,8 +205,8 @@ impl Attempts {
             }
             Decision::Fallback(rule, fallback) => {
                 let (name, which): (Arc<str>, _) = match &fallback {
-                    Fallback::Source(provider) => (provider.path().into(), Which::at(provider)),
-                    _ => ("answer".into(), Which::Named),
+                    Fallback::Source(provider) => (provider.path().into(), TargetId::at(provider)),
+                    _ => ("answer".into(), TargetId::Named),
                 };
                 self.retried(rule, failure, Some(Arc::clone(&name)), Duration::ZERO);
                 self.tried.extend(self.current.take());

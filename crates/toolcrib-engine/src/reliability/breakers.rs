@@ -16,16 +16,16 @@ const MOST_BREAKERS: usize = 1024;
 
 /// The key of a breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Guarded {
+pub(super) struct BreakerKey {
     /// The name in events.
     pub(super) name: Arc<str>,
-    pub(super) which: Which,
+    pub(super) which: TargetId,
     pub(super) tenant: Option<Arc<str>>,
 }
 
 /// Distinguishes several with the same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Which {
+pub(crate) enum TargetId {
     /// The name is unique.
     #[default]
     Named,
@@ -36,7 +36,7 @@ pub(crate) enum Which {
     From { origin: Arc<str>, plugin: Option<Arc<str>> },
 }
 
-impl Which {
+impl TargetId {
     /// A provider that the engine keeps.
     pub(crate) fn at(provider: &Arc<dyn ToolProvider>) -> Self {
         Self::At(Arc::as_ptr(provider).addr())
@@ -50,16 +50,16 @@ impl Which {
 }
 
 /// For each stage with breakers, those that were needed so far. All turns share them.
-pub(super) struct Breakers(Vec<OfStage>);
+pub(super) struct Breakers(Vec<StageBreakers>);
 
-struct OfStage {
+struct StageBreakers {
     stage: Stage,
     config: BreakerConfig,
-    known: Mutex<HashMap<Guarded, Breaker>>,
+    known: Mutex<HashMap<BreakerKey, Breaker>>,
 }
 
 /// An admitted attempt.
-pub(super) struct Admitted {
+pub(super) struct AdmittedAttempt {
     pub(super) permit: Permit,
     /// Whether the breaker is half-open now.
     pub(super) change: Option<BreakerChange>,
@@ -67,11 +67,11 @@ pub(super) struct Admitted {
 
 impl Breakers {
     pub(super) fn new(configs: &[(Stage, BreakerConfig)]) -> Self {
-        let mut stages: Vec<OfStage> = Vec::new();
+        let mut stages: Vec<StageBreakers> = Vec::new();
         for (stage, config) in configs {
             // The last configuration for a stage wins.
             stages.retain(|known| known.stage != *stage);
-            stages.push(OfStage { stage: *stage, config: *config, known: Mutex::default() });
+            stages.push(StageBreakers { stage: *stage, config: *config, known: Mutex::default() });
         }
         Self(stages)
     }
@@ -85,18 +85,18 @@ impl Breakers {
     pub(super) fn admit(
         &self,
         stage: Stage,
-        guarded: impl FnOnce() -> Guarded,
-    ) -> Result<Option<Admitted>, BreakerOpenError> {
+        guarded: impl FnOnce() -> BreakerKey,
+    ) -> Result<Option<AdmittedAttempt>, BreakerOpenError> {
         let Some(of) = self.0.iter().find(|of| of.stage == stage) else {
             return Ok(None);
         };
         let (permit, change) = of.breaker(guarded()).admit_noting()?;
-        Ok(Some(Admitted { permit, change }))
+        Ok(Some(AdmittedAttempt { permit, change }))
     }
 }
 
-impl OfStage {
-    fn breaker(&self, guarded: Guarded) -> Breaker {
+impl StageBreakers {
+    fn breaker(&self, guarded: BreakerKey) -> Breaker {
         let mut known = self.lock();
         if let Some(breaker) = known.get(&guarded) {
             return breaker.clone();
@@ -119,7 +119,7 @@ impl OfStage {
         breaker
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Guarded, Breaker>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<BreakerKey, Breaker>> {
         self.known.lock()
     }
 }

@@ -17,7 +17,7 @@ use toolcrib_core::{
     Stage, TurnEvents, Usage,
 };
 
-pub(crate) use self::breakers::Which;
+pub(crate) use self::breakers::TargetId;
 pub use self::{
     attempts::{Attempts, RecoveryStep},
     budget::RetryBudget,

@@ -22,15 +22,15 @@ struct State {
     /// The last activated last.
     active: Arc<[SkillId]>,
     /// The positions of active skills that have steps.
-    steps: Vec<StepsAt>,
+    steps: Vec<StepPosition>,
     /// The requests of a batch's calls, in the order in which they happened to run.
-    requested: Vec<Requested>,
+    requested: Vec<PendingRequest>,
     unreported: Vec<EventKind>,
 }
 
 /// A call's request. Concurrent iterations may use the same call id for different calls.
 #[derive(Debug)]
-struct Requested {
+struct PendingRequest {
     iteration: u32,
     call_id: Arc<str>,
     request: Request,
@@ -50,13 +50,13 @@ pub(crate) struct Snapshot {
     /// The active skills, the last activated last.
     pub(crate) active: Arc<[SkillId]>,
     /// The positions of those that have steps.
-    pub(crate) steps: Arc<[StepsAt]>,
+    pub(crate) steps: Arc<[StepPosition]>,
 }
 
 impl Snapshot {
     /// The position in the steps of the skill activated last, if it has any; also after the last
     /// step.
-    pub(crate) fn at(&self) -> Option<StepsAt> {
+    pub(crate) fn at(&self) -> Option<StepPosition> {
         let latest = self.active.last()?;
         self.steps.iter().find(|at| at.skill == *latest).cloned()
     }
@@ -65,7 +65,7 @@ impl Snapshot {
 /// The number of completed steps of a skill. Part of a menu's snapshot: calls made from that menu
 /// act on the step after them and on no later one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct StepsAt {
+pub(crate) struct StepPosition {
     pub(crate) skill: SkillId,
     pub(crate) position: usize,
 }
@@ -120,7 +120,7 @@ impl ActiveSkills {
             .into_iter()
             .partition::<Vec<_>, _>(|at| ends(&at.skill));
         state.steps = going_on;
-        for StepsAt { skill, position } in ended {
+        for StepPosition { skill, position } in ended {
             let remaining: Vec<_> = self
                 .steps_of(&skill)
                 .into_iter()
@@ -142,7 +142,7 @@ impl ActiveSkills {
         Snapshot { active: Arc::clone(&state.active), steps }
     }
 
-    fn latest_at(&self) -> Option<StepsAt> {
+    fn latest_at(&self) -> Option<StepPosition> {
         self.lock().latest_at()
     }
 
@@ -184,7 +184,7 @@ impl ActiveSkills {
 
     /// Records a call's request; see [`settle`](Self::settle).
     pub(super) fn request(&self, cx: &ToolContext, request: Request) {
-        self.lock().requested.push(Requested {
+        self.lock().requested.push(PendingRequest {
             iteration: cx.iteration(),
             call_id: cx.call_id().into(),
             request,
@@ -194,7 +194,7 @@ impl ActiveSkills {
     /// Applies the requests of a batch's calls, and completes the step that the batch could see, in
     /// call order: which call ran first is random, and the result must not be. Requests of failed
     /// calls are discarded.
-    pub(crate) fn settle(&self, iteration: u32, at: Option<&StepsAt>, results: &[ToolResult]) {
+    pub(crate) fn settle(&self, iteration: u32, at: Option<&StepPosition>, results: &[ToolResult]) {
         for result in results {
             if let Some(at) = at.filter(|_| result.is_ok() && !result.abandoned)
                 && self.tool_at(at).is_some_and(|tool| *tool == *result.name)
@@ -223,7 +223,7 @@ impl ActiveSkills {
         }
     }
 
-    fn fulfil(&self, request: Request, at: Option<&StepsAt>) {
+    fn fulfil(&self, request: Request, at: Option<&StepPosition>) {
         match request {
             Request::Activate(skill) => self.activate(&skill, ActivatedBy::ReadSkill),
             Request::Deactivate(skill) => {
@@ -254,17 +254,21 @@ impl ActiveSkills {
         }
     }
 
-    fn advance(&self, at: &StepsAt) {
+    fn advance(&self, at: &StepPosition) {
         let Some(tool) = self.tool_at(at) else { return };
         self.pass(at, |skill, step, total| EventKind::StepAdvanced { skill, step, total, tool });
     }
 
     /// Advances past a step, if it is still the current one of its skill.
-    fn pass(&self, at: &StepsAt, event: impl FnOnce(SkillId, usize, usize) -> EventKind) -> bool {
+    fn pass(
+        &self,
+        at: &StepPosition,
+        event: impl FnOnce(SkillId, usize, usize) -> EventKind,
+    ) -> bool {
         let total = self.steps_of(&at.skill).map_or(0, |steps| steps.as_slice().len());
         let mut state = self.lock();
         let stands = state.steps.iter_mut().find(|stands| stands.skill == at.skill);
-        let Some(StepsAt { position: done, .. }) = stands else { return false };
+        let Some(StepPosition { position: done, .. }) = stands else { return false };
         if *done != at.position || *done >= total {
             return false;
         }
@@ -274,7 +278,7 @@ impl ActiveSkills {
         true
     }
 
-    fn tool_at(&self, at: &StepsAt) -> Option<ToolName> {
+    fn tool_at(&self, at: &StepPosition) -> Option<ToolName> {
         self.steps_of(&at.skill)?.at(at.position).map(|step| step.tool.clone())
     }
 
@@ -307,9 +311,9 @@ impl ActiveSkills {
 }
 
 impl State {
-    fn latest_at(&self) -> Option<StepsAt> {
+    fn latest_at(&self) -> Option<StepPosition> {
         let latest = self.active.last()?;
-        Some(StepsAt { skill: latest.clone(), position: self.done_of(latest)? })
+        Some(StepPosition { skill: latest.clone(), position: self.done_of(latest)? })
     }
 
     fn done_of(&self, skill: &SkillId) -> Option<usize> {

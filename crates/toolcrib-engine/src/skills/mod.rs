@@ -26,8 +26,8 @@ use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 use crate::personality::Personality;
 
 pub(crate) use self::{
-    active::{ActiveSkills, Request, Snapshot, StepsAt},
-    source::{SkillSources, SkillsFrom},
+    active::{ActiveSkills, Request, Snapshot, StepPosition},
+    source::{SkillOrigin, SkillSources},
     steps::Steps,
     tools::{SkillsProvider, read_skill_as_judged, requested},
 };
@@ -270,12 +270,12 @@ pub enum InvalidSkillError {
 
 /// A skill whose id is taken by an earlier one.
 #[derive(Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct DuplicateSkill {
     first: Arc<Skill>,
     later: Arc<Skill>,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for DuplicateSkill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, later) = (self.first.origin_label(), self.later.origin_label());
         write!(
@@ -314,7 +314,9 @@ impl Skills {
             }
         }
         match left_out.first() {
-            Some(LeftOut { later, .. }) => Err(InvalidSkillError::DuplicateId(later.id.clone())),
+            Some(DuplicateSkill { later, .. }) => {
+                Err(InvalidSkillError::DuplicateId(later.id.clone()))
+            }
             None => Ok(all),
         }
     }
@@ -323,11 +325,11 @@ impl Skills {
     pub(crate) fn with_new(
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,
-    ) -> (Self, Vec<LeftOut>) {
+    ) -> (Self, Vec<DuplicateSkill>) {
         let (mut all, mut left_out) = (self.clone(), Vec::new());
         for later in more {
             match all.skills.iter().find(|first| first.id == later.id) {
-                Some(first) => left_out.push(LeftOut { first: Arc::clone(first), later }),
+                Some(first) => left_out.push(DuplicateSkill { first: Arc::clone(first), later }),
                 None => all.skills.push(later),
             }
         }

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 
-use super::{InvalidSkillError, LeftOut, Skill, Skills};
-use crate::{parts::EngineParts, plugin::Brought};
+use super::{DuplicateSkill, InvalidSkillError, Skill, Skills};
+use crate::{parts::EngineParts, plugin::Contribution};
 
 /// A source of an engine's skills that may change during its lifetime, such as files that people
 /// edit. Queried at the beginning of each turn; turns that have begun keep their skills.
@@ -30,20 +30,20 @@ pub struct LoadedSkills {
 
 /// The sources of an engine's skills: the host's, then those of its plugins, in order.
 pub(crate) struct SkillSources {
-    sources: Vec<Brought<SkillsFrom>>,
-    last: Mutex<Option<Reloaded>>,
+    sources: Vec<Contribution<SkillOrigin>>,
+    last: Mutex<Option<ReloadedParts>>,
 }
 
 /// Fixed skills, or a source whose skills may change.
 #[derive(Clone)]
-pub(crate) enum SkillsFrom {
+pub(crate) enum SkillOrigin {
     Fixed(Arc<Skills>),
     Source(Arc<dyn SkillSource>),
 }
 
 /// The engine's parts with the latest skills of the sources.
 #[derive(Clone)]
-struct Reloaded {
+struct ReloadedParts {
     /// The skills of each source.
     from: Vec<Arc<Skills>>,
     /// `None` if they do not fit the rest of the engine.
@@ -51,7 +51,7 @@ struct Reloaded {
     problems: Vec<Arc<str>>,
 }
 
-impl SkillsFrom {
+impl SkillOrigin {
     fn load(&self) -> LoadedSkills {
         match self {
             Self::Fixed(skills) => {
@@ -63,13 +63,13 @@ impl SkillsFrom {
 }
 
 impl SkillSources {
-    pub(crate) fn of_host(skills: SkillsFrom) -> Self {
-        Self { sources: vec![Brought::by_host(skills)], last: Mutex::default() }
+    pub(crate) fn of_host(skills: SkillOrigin) -> Self {
+        Self { sources: vec![Contribution::by_host(skills)], last: Mutex::default() }
     }
 
     /// These sources and those of a plugin, not queried yet.
-    pub(crate) fn with(&self, plugin: &Arc<str>, more: Vec<SkillsFrom>) -> Self {
-        let more = more.into_iter().map(|skills| Brought::by(plugin, skills));
+    pub(crate) fn with(&self, plugin: &Arc<str>, more: Vec<SkillOrigin>) -> Self {
+        let more = more.into_iter().map(|skills| Contribution::by(plugin, skills));
         Self { sources: self.sources.iter().cloned().chain(more).collect(), last: Mutex::default() }
     }
 
@@ -90,14 +90,16 @@ impl SkillSources {
         let each = self.sources.iter().map(|source| source.item.load().skills);
         let (all, left_out) = self.together(&each.collect::<Vec<_>>());
         match left_out.first() {
-            Some(LeftOut { later, .. }) => Err(InvalidSkillError::DuplicateId(later.id.clone())),
+            Some(DuplicateSkill { later, .. }) => {
+                Err(InvalidSkillError::DuplicateId(later.id.clone()))
+            }
             None => Ok(all),
         }
     }
 
     /// Merges the skills of each source into one list, with the omitted ones. The host's settings
     /// apply to all skills.
-    fn together(&self, each: &[Arc<Skills>]) -> (Arc<Skills>, Vec<LeftOut>) {
+    fn together(&self, each: &[Arc<Skills>]) -> (Arc<Skills>, Vec<DuplicateSkill>) {
         let (mut all, mut left_out) = (None::<Arc<Skills>>, Vec::new());
         for (source, skills) in self.sources.iter().zip(each) {
             all = Some(match (all, &source.plugin) {
@@ -117,12 +119,12 @@ impl SkillSources {
     /// taken by an earlier one is omitted; skills that do not fit the rest of the engine leave the
     /// previous ones in place.
     pub(crate) fn now(&self, parts: &Arc<EngineParts>) -> (Arc<EngineParts>, Vec<Arc<str>>) {
-        if self.sources.iter().all(|source| matches!(source.item, SkillsFrom::Fixed(_))) {
+        if self.sources.iter().all(|source| matches!(source.item, SkillOrigin::Fixed(_))) {
             return (Arc::clone(parts), Vec::new());
         }
         let loaded: Vec<_> = self.sources.iter().map(|source| source.item.load()).collect();
         let mut last = self.last.lock();
-        let is_same = |last: &&Reloaded| {
+        let is_same = |last: &&ReloadedParts| {
             last.from.iter().zip(&loaded).all(|(before, now)| Arc::ptr_eq(before, &now.skills))
         };
         let reloaded = match last.as_ref().filter(is_same) {
@@ -140,7 +142,7 @@ impl SkillSources {
                         good
                     }
                 };
-                last.insert(Reloaded { from, parts, problems }).clone()
+                last.insert(ReloadedParts { from, parts, problems }).clone()
             }
         };
         let problems = loaded.iter().flat_map(|one| one.problems.iter().cloned());

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use toolcrib_core::{SkillId, Tool, ToolName, WithheldByProvider};
 
-use super::{SKIP_STEP, Skill, Skills, StepsAt};
+use super::{SKIP_STEP, Skill, Skills, StepPosition};
 
 /// One step of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,10 +148,10 @@ impl Skills {
     pub(crate) fn steps_that_hold(
         &self,
         active: &[SkillId],
-        steps: &[StepsAt],
+        steps: &[StepPosition],
     ) -> impl Iterator<Item = (&Skill, &Steps, usize)> {
-        let is_latest = |at: &&StepsAt| active.last() == Some(&at.skill);
-        let found = move |at: &StepsAt| {
+        let is_latest = |at: &&StepPosition| active.last() == Some(&at.skill);
+        let found = move |at: &StepPosition| {
             let skill = self.get(&at.skill)?;
             Some((skill, skill.steps.as_ref()?, at.position))
         };
@@ -161,13 +161,14 @@ impl Skills {
     }
 
     /// Begins the steps of an activated skill, unless they are under way.
-    pub(crate) fn begin_steps(&self, skill: &SkillId, steps: &mut Vec<StepsAt>) {
+    pub(crate) fn begin_steps(&self, skill: &SkillId, steps: &mut Vec<StepPosition>) {
         let of_skill = self.get(skill).and_then(|skill| skill.steps.as_ref());
         let Some(of_skill) = of_skill else { return };
-        let is_under_way = |at: &StepsAt| at.skill == *skill && of_skill.at(at.position).is_some();
+        let is_under_way =
+            |at: &StepPosition| at.skill == *skill && of_skill.at(at.position).is_some();
         if !steps.iter().any(is_under_way) {
             steps.retain(|at| at.skill != *skill);
-            steps.push(StepsAt { skill: skill.clone(), position: 0 });
+            steps.push(StepPosition { skill: skill.clone(), position: 0 });
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use self::{
     fallback::{Fallback, Notices},
     listings::{Difference, Listings},
 };
-use crate::reliability::Which;
+use crate::reliability::TargetId;
 
 /// The effect on an iteration when one of its sources cannot be listed: it returns an error, it
 /// panics, it times out, or its listing is not valid. Cancellation is not such a failure; it ends
@@ -114,9 +114,9 @@ impl Source {
 
     /// Their identities, for breakers. A provider of one turn cannot be recognized in another: it
     /// is identified by name.
-    pub(crate) fn which_in_turn(&self) -> Vec<Which> {
+    pub(crate) fn which_in_turn(&self) -> Vec<TargetId> {
         let is_kept = self.listings.is_some();
-        let which = |provider| if is_kept { Which::at(provider) } else { Which::Named };
+        let which = |provider| if is_kept { TargetId::at(provider) } else { TargetId::Named };
         self.in_turn().iter().map(which).collect()
     }
 

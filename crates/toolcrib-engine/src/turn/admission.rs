@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The admitted caller of a turn.
-pub(super) struct Admitted {
+pub(super) struct AdmittedCaller {
     pub(super) personality: Arc<Personality>,
     pub(super) skills: Arc<Skills>,
     pub(super) roles: Vec<Arc<str>>,
@@ -25,7 +25,7 @@ pub(super) struct Admitted {
     pub(super) roles_by_claims: Vec<Arc<str>>,
 }
 
-impl Admitted {
+impl AdmittedCaller {
     /// Each skill is judged while those before it are active, as if a model read one after the
     /// other.
     pub(super) fn by(

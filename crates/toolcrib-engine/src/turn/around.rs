@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use toolcrib_core::{__internal::panic_text, Middleware, Passed, TurnContext};
 
 use super::state::TurnState;
-use crate::asked::Asked;
+use crate::user_future::UserFuture;
 
 /// A middleware ended the turn.
 #[derive(Debug, thiserror::Error)]
@@ -24,34 +24,34 @@ pub struct MiddlewareError {
 }
 
 /// A pair of hooks, before and after.
-pub(super) struct Place {
-    before: Side,
-    after: Side,
+pub(super) struct HookPair {
+    before: Hook,
+    after: Hook,
 }
 
-struct Side {
+struct Hook {
     name: &'static str,
     ask: for<'a> fn(&'a dyn Middleware, TurnContext<'a>) -> BoxFuture<'a, Passed>,
 }
 
-pub(super) const TURN: Place = Place {
-    before: Side { name: "before the turn", ask: |one, cx| one.before_turn(cx) },
-    after: Side { name: "after the turn", ask: |one, cx| one.after_turn(cx) },
+pub(super) const TURN: HookPair = HookPair {
+    before: Hook { name: "before the turn", ask: |one, cx| one.before_turn(cx) },
+    after: Hook { name: "after the turn", ask: |one, cx| one.after_turn(cx) },
 };
 
-pub(super) const ITERATION: Place = Place {
-    before: Side { name: "before the iteration", ask: |one, cx| one.before_iteration(cx) },
-    after: Side { name: "after the iteration", ask: |one, cx| one.after_iteration(cx) },
+pub(super) const ITERATION: HookPair = HookPair {
+    before: Hook { name: "before the iteration", ask: |one, cx| one.before_iteration(cx) },
+    after: Hook { name: "after the iteration", ask: |one, cx| one.after_iteration(cx) },
 };
 
 /// The middleware whose *before* hook has run.
 pub(super) struct Passage {
-    place: &'static Place,
+    place: &'static HookPair,
     passed: usize,
 }
 
 impl Passage {
-    pub(super) fn of(place: &'static Place) -> Self {
+    pub(super) fn of(place: &'static HookPair) -> Self {
         Self { place, passed: 0 }
     }
 
@@ -92,7 +92,7 @@ impl Passage {
 async fn asked(
     turn: &TurnState,
     iteration: u32,
-    side: &Side,
+    side: &Hook,
     middleware: &dyn Middleware,
     label: &Arc<str>,
 ) -> Result<(), MiddlewareError> {
@@ -106,7 +106,7 @@ async fn asked(
         cancellation: &turn.cancellation,
     };
     let limits = turn.engine.limits;
-    let passing = Asked::answer(
+    let passing = UserFuture::answer(
         || (side.ask)(middleware, cx),
         |passed| passed.map_err(|error| error.to_string()),
     );

@@ -28,7 +28,7 @@ impl Turn {
         if attachments.iter().any(|attachment| attachment.text().is_some()) {
             self.state.taint();
         }
-        let shown = Shown {
+        let shown = AttachmentRenderer {
             attachments: Arc::clone(attachments),
             redactor: self.redactor().clone(),
             port: self.state.engine.artifact_port.clone(),
@@ -49,7 +49,7 @@ impl Turn {
     }
 }
 
-struct Shown {
+struct AttachmentRenderer {
     attachments: Arc<Attachments>,
     redactor: Redactor,
     port: Option<Arc<dyn ArtifactPort>>,
@@ -57,7 +57,7 @@ struct Shown {
     call: ArtifactCall,
 }
 
-impl Shown {
+impl AttachmentRenderer {
     fn all(&self) -> String {
         let mut shown = String::new();
         let mut left = SHOWN_CHARS;

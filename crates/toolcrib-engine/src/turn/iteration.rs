@@ -11,13 +11,13 @@ use toolcrib_core::{
 
 use super::state::TurnState;
 use crate::{
-    compose::{Composed, Situation, Why, Withheld, compose},
+    compose::{Composition, Situation, Why, Withheld, compose},
     halt::HaltedByRule,
     parts::EngineParts,
     pipe::{Batch, RuledClient},
-    questions::Asking,
+    questions::QuestionContext,
     sessions::is_in,
-    skills::StepsAt,
+    skills::StepPosition,
     sources::Notice,
 };
 
@@ -28,7 +28,7 @@ use crate::{
 pub struct Iteration {
     turn: Arc<TurnState>,
     number: u32,
-    composed: Arc<Composed>,
+    composed: Arc<Composition>,
     /// The composed menu, with the tools that searches have found.
     menu: Arc<Menu>,
     /// The turn's registry as it was listed, or the registry that was [offered](Self::offer)
@@ -36,7 +36,7 @@ pub struct Iteration {
     listed: Arc<ToolRegistry>,
     situation: Situation,
     /// The step of a skill that the menu was composed for.
-    steps_at: Option<StepsAt>,
+    steps_at: Option<StepPosition>,
     /// Created on first use: an iteration without calls needs none.
     cancellation: OnceLock<CancellationToken>,
 }
@@ -45,11 +45,11 @@ impl Iteration {
     pub(super) fn new(
         turn: &Arc<TurnState>,
         number: u32,
-        composed: Arc<Composed>,
+        composed: Arc<Composition>,
         menu: Arc<Menu>,
         listed: Arc<ToolRegistry>,
         situation: Situation,
-        steps_at: Option<StepsAt>,
+        steps_at: Option<StepPosition>,
     ) -> Self {
         Self {
             turn: Arc::clone(turn),
@@ -66,7 +66,7 @@ impl Iteration {
     /// An iteration that offers nothing.
     pub(super) fn of_nothing(turn: &Arc<TurnState>, number: u32) -> Self {
         let situation = turn.situation(turn.active_skills.snapshot(), number);
-        let nothing = Composed::nothing(&turn.engine.visibility, situation.clone());
+        let nothing = Composition::nothing(&turn.engine.visibility, situation.clone());
         let menu = Arc::clone(&nothing.menu);
         Self::new(turn, number, Arc::new(nothing), menu, Arc::default(), situation, None)
     }
@@ -76,8 +76,8 @@ impl Iteration {
     }
 
     /// How its questions are asked.
-    pub(super) fn asking(&self) -> Asking<'_> {
-        Asking {
+    pub(super) fn asking(&self) -> QuestionContext<'_> {
+        QuestionContext {
             questions: self.turn.questions.as_ref(),
             events: &self.turn.events,
             redactor: &self.turn.engine.redactor,

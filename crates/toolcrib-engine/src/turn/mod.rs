@@ -28,8 +28,8 @@ use toolcrib_core::{
 use uuid::Uuid;
 
 use self::{
-    admission::Admitted,
-    skills::OwnTools,
+    admission::AdmittedCaller,
+    skills::SkillTools,
     state::{RevealedMenu, TurnState},
 };
 pub use self::{
@@ -43,14 +43,14 @@ pub use self::{
 };
 use crate::{
     child::ParentTurn,
-    compose::{Composed, Situation, compose},
+    compose::{Composition, Situation, compose},
     deferral::{CALL_TOOL, SEARCH_TOOLS},
-    discover::{Discovered, Needs, Pending, Undiscovered, ask},
-    halt::{HaltedByRule, Halting},
+    discover::{DiscoveredTools, DiscoveryFailure, Needs, Pending, ask},
+    halt::{HaltSignal, HaltedByRule},
     parts::EngineParts,
     person::Person,
     personality::Personality,
-    pipe::CallsMade,
+    pipe::CallCounter,
     redactor::Redactor,
     reliability::ReliabilityContext,
     sessions::{TurnSession, is_in},
@@ -67,13 +67,13 @@ pub struct Turn {
     /// The tools that the last menu offered for its iteration only.
     expiring: Vec<Tool>,
     /// `read_skill` and the other skill tools, as the last provider.
-    own: Option<OwnTools>,
+    own: Option<SkillTools>,
     /// The skills that the caller activated, until the middleware has admitted them.
     unasked: Vec<SkillId>,
     /// Whether the session's data is dropped with the turn.
     ends_conversation: bool,
     session: TurnSession,
-    composed: Option<Arc<Composed>>,
+    composed: Option<Arc<Composition>>,
     source_timeout: Option<Duration>,
 }
 
@@ -106,7 +106,7 @@ pub struct Listed {
     number: u32,
     skills: Snapshot,
     registry: Arc<ToolRegistry>,
-    discovered: Result<Discovered, Undiscovered>,
+    discovered: Result<DiscoveredTools, DiscoveryFailure>,
 }
 
 impl Turn {
@@ -117,7 +117,7 @@ impl Turn {
             principal: options.principal.clone(),
             conversation: options.conversation.clone().unwrap_or_default(),
         };
-        Admitted::by(engine, options, &identity).map(drop)
+        AdmittedCaller::by(engine, options, &identity).map(drop)
     }
 
     /// Begins a turn with these parts. Its events report the problems in the current skills.
@@ -134,8 +134,8 @@ impl Turn {
             principal: options.principal.clone(),
             conversation: options.conversation.clone().unwrap_or_else(|| Arc::clone(&turn_id)),
         });
-        let Admitted { personality, skills, roles, roles_by_claims } =
-            Admitted::by(&engine, &options, &identity)?;
+        let AdmittedCaller { personality, skills, roles, roles_by_claims } =
+            AdmittedCaller::by(&engine, &options, &identity)?;
         let active_skills = Arc::new(ActiveSkills::new(Arc::clone(&skills)));
         active_skills
             .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
@@ -145,7 +145,7 @@ impl Turn {
         let own = if skills.is_empty() || options.without_read_skill {
             None
         } else {
-            Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
+            Some(SkillTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
         let idempotency_scope = options.idempotency_scope.unwrap_or_else(|| Arc::clone(&turn_id));
         let events = TurnEvents::new(turn_id, identity, engine.events.clone(), options.events);
@@ -179,13 +179,13 @@ impl Turn {
             active_skills,
             personality,
             cancellation,
-            halting: Halting::default(),
+            halting: HaltSignal::default(),
             working_dir,
             info: options.info.into(),
             attachments: options.attachments.into(),
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
-            made: CallsMade::default(),
+            made: CallCounter::default(),
             revealed: Mutex::new(RevealedMenu::new(options.revealed)),
             tainted: options.tainted.into(),
             reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),
@@ -359,7 +359,7 @@ impl Turn {
             .then_some(&own)
             .into_iter()
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
-            .chain(self.own.as_ref().map(OwnTools::source));
+            .chain(self.own.as_ref().map(SkillTools::source));
         let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
         // These two reach the tools of all sources.
         let tool = tool.filter(|tool| ![SEARCH_TOOLS, CALL_TOOL].contains(tool));
@@ -384,7 +384,7 @@ impl Turn {
         }
         match discovered {
             Ok(discovered) => self.compose_offer(number, discovered, skills, registry).await,
-            Err(Undiscovered { error, exhausted }) => Err(match (exhausted, error.class()) {
+            Err(DiscoveryFailure { error, exhausted }) => Err(match (exhausted, error.class()) {
                 (Some(exhausted), _) => TurnError::Reliability { exhausted, source: error },
                 (None, DiscoveryErrorClass::Cancelled) => TurnError::Cancelled,
                 (None, _) => TurnError::Discovery(error),
@@ -412,12 +412,12 @@ impl Turn {
     async fn compose_offer(
         &mut self,
         number: u32,
-        discovered: Discovered,
+        discovered: DiscoveredTools,
         skills: Snapshot,
         listed: Arc<ToolRegistry>,
     ) -> Result<Iteration, TurnError> {
         let began = Instant::now();
-        let Discovered { catalog, notices } = discovered;
+        let DiscoveredTools { catalog, notices } = discovered;
         let steps_at = skills.at();
         let situation = self.state.situation(skills, number);
         let visibility = &self.state.engine.visibility;
@@ -448,11 +448,11 @@ impl Turn {
         situation: &Situation,
         catalog: Catalog,
         notices: Vec<Notice>,
-    ) -> Result<Arc<Composed>, TurnError> {
+    ) -> Result<Arc<Composition>, TurnError> {
         let EngineParts { visibility, validators, recent, .. } = &*self.state.engine;
         // A result with tools of this turn alone is useless to others, and is dropped with it.
         let is_own = self.own.is_some() || self.state.registry.get().is_some();
-        let holds = |composed: &Arc<Composed>| {
+        let holds = |composed: &Arc<Composition>| {
             composed.holds_for(visibility, situation, &catalog, &notices)
         };
         if !is_own && let Some(composed) = recent.get(situation).filter(holds) {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The skill tools of a turn, and the skills that they name.
-pub(super) struct OwnTools {
+pub(super) struct SkillTools {
     source: Source,
     /// `read_skill` as rules see it; `None` if no rule applies to it, so that it always names all
     /// skills.
@@ -26,7 +26,7 @@ pub(super) struct OwnTools {
     is_offered: bool,
 }
 
-impl OwnTools {
+impl SkillTools {
     pub(super) fn new(
         engine: &EngineParts,
         active: &Arc<ActiveSkills>,
@@ -72,7 +72,7 @@ impl OwnTools {
 }
 
 impl Turn {
-    /// See [`OwnTools::tell`].
+    /// See [`SkillTools::tell`].
     pub(super) fn tell_of_skills(&mut self, skills: &Snapshot) {
         if let Some(own) = &mut self.own {
             own.tell(&self.state, skills, self.iteration);

@@ -17,12 +17,12 @@ use toolcrib_core::{
 
 use crate::{
     child::ChildAgents,
-    compose::{Composed, Situation},
+    compose::{Composition, Situation},
     deferral::{Reveal, Revealed},
-    halt::Halting,
+    halt::HaltSignal,
     parts::EngineParts,
     personality::Personality,
-    pipe::{CallsMade, ClientWait, RuledClient},
+    pipe::{CallCounter, ClientWait, RuledClient},
     questions::Questions,
     reliability::ReliabilityContext,
     skills::{ActiveSkills, Snapshot},
@@ -39,12 +39,12 @@ pub(super) struct TurnState {
     pub(super) personality: Arc<Personality>,
     pub(super) cancellation: CancellationToken,
     /// For the turn, not for an iteration: in the gateway each call is a separate iteration.
-    pub(super) halting: Halting,
+    pub(super) halting: HaltSignal,
     /// The turn's registry, created when first requested; until then the baseline is used.
     pub(super) registry: OnceLock<Arc<ToolRegistry>>,
     /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
-    pub(super) made: CallsMade,
+    pub(super) made: CallCounter,
     /// The deferred tools that searches have found, and the last menu with them.
     pub(super) revealed: Mutex<RevealedMenu>,
     /// How the model calls them.
@@ -172,7 +172,7 @@ impl TurnState {
     pub(super) fn report_offered(
         &self,
         iteration: u32,
-        composed: &Composed,
+        composed: &Composition,
         menu: &Menu,
         is_new: bool,
         took: Duration,

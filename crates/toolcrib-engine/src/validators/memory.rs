@@ -14,17 +14,17 @@ const HEAVIEST: usize = 100_000;
 
 /// Values by the digest of their source.
 #[derive(Debug)]
-pub(super) struct Memory<T>(RwLock<Known<T>>);
+pub(super) struct Memory<T>(RwLock<Entries<T>>);
 
 #[derive(Debug)]
-struct Known<T> {
+struct Entries<T> {
     made: HashMap<Digest, T>,
     weight: usize,
 }
 
 impl<T> Default for Memory<T> {
     fn default() -> Self {
-        Self(RwLock::new(Known { made: HashMap::new(), weight: 0 }))
+        Self(RwLock::new(Entries { made: HashMap::new(), weight: 0 }))
     }
 }
 

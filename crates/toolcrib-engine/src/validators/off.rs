@@ -29,7 +29,7 @@ const OF_COMPILED: usize = 8 * 1024;
 const MOST_TEXT_INLINE: usize = 32 * 1024;
 
 /// Why a value was not validated.
-pub(crate) enum NotValidated {
+pub(crate) enum ValidationFailure {
     /// The schema cannot be enforced.
     Schema(Arc<str>),
     /// The call was cancelled.
@@ -41,7 +41,7 @@ pub(crate) enum NotValidated {
 }
 
 /// The problems of a value; empty for a valid one.
-type Validated = Result<Vec<String>, NotValidated>;
+type ValidationResult = Result<Vec<String>, ValidationFailure>;
 
 /// Whether texts of this total size are too long for an async worker.
 pub(crate) const fn is_large_text(bytes: usize) -> bool {
@@ -50,7 +50,12 @@ pub(crate) const fn is_large_text(bytes: usize) -> bool {
 
 impl Validators {
     /// Validates arguments or an output if that is trivially cheap.
-    pub(crate) fn at_once(&self, tool: &Tool, side: Side, value: &Value) -> Option<Validated> {
+    pub(crate) fn at_once(
+        &self,
+        tool: &Tool,
+        side: Side,
+        value: &Value,
+    ) -> Option<ValidationResult> {
         let Some((schema, digest)) = side.schema(tool) else { return Some(Ok(Vec::new())) };
         let fits = match self.compiled.get(digest) {
             Some(known) => known,
@@ -62,7 +67,7 @@ impl Validators {
         };
         match fits {
             Ok(fits) => fits.problems_within(MOST_INLINE, value, side.part()).map(Ok),
-            Err(problem) => Some(Err(NotValidated::Schema(problem))),
+            Err(problem) => Some(Err(ValidationFailure::Schema(problem))),
         }
     }
 
@@ -74,7 +79,7 @@ impl Validators {
         value: &mut Value,
         allowed: Duration,
         cancellation: &CancellationToken,
-    ) -> Validated {
+    ) -> ValidationResult {
         let passed = Arc::new(std::mem::take(value));
         let (validators, of, seen) = (Arc::clone(self), tool.clone(), Arc::clone(&passed));
         let work = move || match validators.of(&of, side) {
@@ -83,11 +88,11 @@ impl Validators {
         };
         let validated = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(NotValidated::Cancelled),
+            () = cancellation.cancelled() => Err(ValidationFailure::Cancelled),
             done = timeout(allowed, self.lanes.run(tool.shared_origin(), work)) => match done {
-                Ok(Ok(problems)) => problems.map_err(NotValidated::Schema),
-                Ok(Err(broken)) => Err(NotValidated::Broken(broken)),
-                Err(_) => Err(NotValidated::TimedOut),
+                Ok(Ok(problems)) => problems.map_err(ValidationFailure::Schema),
+                Ok(Err(broken)) => Err(ValidationFailure::Broken(broken)),
+                Err(_) => Err(ValidationFailure::TimedOut),
             },
         };
         *value = Arc::unwrap_or_clone(passed);
