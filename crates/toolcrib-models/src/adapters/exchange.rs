@@ -19,7 +19,7 @@ use super::{
     first_sent::SentForm,
     frames::{Frames, Framing},
     model::VendorModel,
-    protocol::{Asked, Offer, Reader},
+    protocol::{Offer, Reader, RequestInput},
 };
 
 /// Maximum size of a response stream: 256 MiB. A safety limit: a response has a few hundred
@@ -114,7 +114,7 @@ async fn open(
                 .map_err(unwritable)?,
         ),
     };
-    let asked = Asked {
+    let input = RequestInput {
         server: &server,
         model: &model.model,
         settings: &model.settings,
@@ -123,8 +123,8 @@ async fn open(
         tools: tools.as_deref(),
         first: &first,
     };
-    let body = protocol.body(&asked).map_err(unwritable)?;
-    let reader = protocol.reader(&asked);
+    let body = protocol.body(&input).map_err(unwritable)?;
+    let reader = protocol.reader(&input);
     let framing = protocol.framing();
     let mut sent =
         http_request(model, Method::POST, &protocol.path(&model.model), framing.media_type())?;

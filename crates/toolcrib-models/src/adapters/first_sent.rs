@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use toolcrib_core::{Arguments, ContentBlock, Digest, FirstSent, Message, SentPart};
 
-use super::written::Written;
+use super::part_cache::PartCache;
 
 /// A part of a body: as this program writes it, or as it was first sent.
 pub(super) enum Part<T> {
@@ -34,7 +34,7 @@ pub(super) struct SentForm {
     sent: Option<Arc<FirstSent>>,
     form: Digest,
     /// The parts that this process has written in this form.
-    written: Arc<Written>,
+    written: Arc<PartCache>,
 }
 
 impl SentForm {
@@ -43,7 +43,7 @@ impl SentForm {
     pub(super) fn new(
         sent: Option<&Arc<FirstSent>>,
         form: &[&str],
-        written: &Arc<Written>,
+        written: &Arc<PartCache>,
     ) -> Self {
         let form = match sent {
             Some(_) => Digest::of_all(&form.iter().map(Digest::of).collect::<Vec<_>>()),

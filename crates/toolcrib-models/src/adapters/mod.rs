@@ -25,11 +25,11 @@ mod menu_cache;
 mod model;
 mod ollama;
 mod openai;
+mod part_cache;
 mod protocol;
 mod schema;
 mod settings;
 mod vendor;
-mod written;
 
 pub use self::{
     base_url::InvalidBaseUrlError,

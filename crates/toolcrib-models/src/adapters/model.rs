@@ -9,10 +9,10 @@ use super::{
     base_url::{BaseUrl, InvalidBaseUrlError},
     menu_cache::MenuCache,
     openai::OpenAiApi,
+    part_cache::PartCache,
     protocol::Protocol,
     settings::{ReasoningEffort, Settings},
     vendor::{ModelName, Vendor},
-    written::Written,
 };
 
 /// Default time without data after which a request fails. Models that reason may be silent for
@@ -76,7 +76,7 @@ pub struct VendorModel {
     pub(super) timeout: Duration,
     pub(super) client: HttpClient,
     pub(super) menus: MenuCache,
-    pub(super) written: Arc<Written>,
+    pub(super) written: Arc<PartCache>,
 }
 
 impl VendorModel {

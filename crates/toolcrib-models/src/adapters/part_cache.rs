@@ -15,10 +15,10 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// The parts of messages, by message.
 #[derive(Default)]
-pub(super) struct Written(Mutex<Memory>);
+pub(super) struct PartCache(Mutex<Entries>);
 
 #[derive(Default)]
-struct Memory {
+struct Entries {
     entries: BTreeMap<usize, Entry>,
     bytes: usize,
 }
@@ -31,7 +31,7 @@ struct Entry {
     parts: Vec<Arc<RawValue>>,
 }
 
-impl Written {
+impl PartCache {
     /// The parts of messages that depend on nothing but these words and a version.
     pub(super) fn get<T>(
         &self,
@@ -62,7 +62,7 @@ impl Written {
         }
         let mut memory = self.0.lock();
         if memory.bytes + bytes > MOST_BYTES {
-            *memory = Memory::default();
+            *memory = Entries::default();
         }
         memory.bytes += bytes;
         let entry = Entry {

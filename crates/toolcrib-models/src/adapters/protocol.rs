@@ -80,7 +80,7 @@ fn digest<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Digest {
 }
 
 /// The input of a request body.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestInput<'a> {
     /// The base URL of the server.
     pub(super) server: &'a str,
     /// The vendor's name of the model.
@@ -94,7 +94,7 @@ pub(super) struct Asked<'a> {
     pub(super) first: &'a SentForm,
 }
 
-impl Asked<'_> {
+impl RequestInput<'_> {
     /// Serializes a body into a buffer of estimated size: one that grows with a large tool block is
     /// copied repeatedly, and ends up twice as large.
     pub(super) fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
@@ -162,10 +162,10 @@ pub(super) trait Protocol: Send + Sync + 'static {
 
     /// The body, as JSON. Its beginning does not change from iteration to iteration, so that
     /// vendors find their cache entries: growing parts come last.
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
+    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
     /// The reader for the frames of the response.
-    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader>;
+    fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader>;
 
     /// Classifies an error response beyond its status. The body is null if it is not JSON.
     fn refusal(&self, status: StatusCode, body: &Value) -> Refusal;

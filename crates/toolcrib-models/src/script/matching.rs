@@ -7,39 +7,39 @@ use toolcrib_config::suggest;
 
 use super::{
     rule::{Check, Condition, ResultCondition, Rule},
-    seen::{LastResult, Seen, shown},
+    rule_input::{LastResult, RuleInput, shown},
     template::Captures,
 };
 
 impl Rule {
     /// The captures when all conditions are true, otherwise the first false condition, in words.
-    pub(super) fn matches(&self, seen: &Seen<'_>) -> Result<Captures, String> {
-        let captures = self.captures(seen)?;
+    pub(super) fn matches(&self, input: &RuleInput<'_>) -> Result<Captures, String> {
+        let captures = self.captures(input)?;
         self.differs(&captures)?;
-        if self.step.is_some_and(|step| step != seen.step) {
-            return Err(format!("`step`: it is step {}", seen.step));
+        if self.step.is_some_and(|step| step != input.step) {
+            return Err(format!("`step`: it is step {}", input.step));
         }
-        each(&self.offered, |tool| seen.is_offered(tool), "offered", "is not offered")?;
-        each(&self.not_offered, |tool| !seen.is_offered(tool), "not_offered", "is offered")?;
-        let has_result = |tool: &str| seen.results.contains_key(tool);
+        each(&self.offered, |tool| input.is_offered(tool), "offered", "is not offered")?;
+        each(&self.not_offered, |tool| !input.is_offered(tool), "not_offered", "is offered")?;
+        let has_result = |tool: &str| input.results.contains_key(tool);
         each(&self.called, has_result, "called", "has no result since the last user message")?;
         each(&self.not_called, |tool| !has_result(tool), "not_called", "has a result already")?;
         match self.tools_allowed {
-            Some(expected) if expected != seen.tools_allowed() => {
-                return Err(format!("`tools_allowed`: it is {}", seen.tools_allowed()));
+            Some(expected) if expected != input.tools_allowed() => {
+                return Err(format!("`tools_allowed`: it is {}", input.tools_allowed()));
             }
             _ => {}
         }
         for (position, condition) in self.when.iter().enumerate() {
-            condition.holds(seen).map_err(|why| format!("`when[{position}]`: {why}"))?;
+            condition.holds(input).map_err(|why| format!("`when[{position}]`: {why}"))?;
         }
         Ok(captures)
     }
 
-    fn captures(&self, seen: &Seen<'_>) -> Result<Captures, String> {
+    fn captures(&self, input: &RuleInput<'_>) -> Result<Captures, String> {
         let mut captures = Captures::new();
         for (position, pattern) in self.user.iter().enumerate() {
-            let Some(found) = pattern.captures(seen.user) else {
+            let Some(found) = pattern.captures(input.user) else {
                 let which =
                     if self.user.len() > 1 { format!("[{position}]") } else { String::new() };
                 return Err(format!(
@@ -83,10 +83,10 @@ fn each(
 }
 
 impl Condition {
-    fn holds(&self, seen: &Seen<'_>) -> Result<(), String> {
+    fn holds(&self, input: &RuleInput<'_>) -> Result<(), String> {
         match self {
-            Self::Result(condition) => condition.holds(seen),
-            Self::AnyError if seen.first_error().is_some() => Ok(()),
+            Self::Result(condition) => condition.holds(input),
+            Self::AnyError if input.first_error().is_some() => Ok(()),
             Self::AnyError => {
                 Err("no tool's last result since the last user message is an error".to_owned())
             }
@@ -95,8 +95,8 @@ impl Condition {
 }
 
 impl ResultCondition {
-    fn holds(&self, seen: &Seen<'_>) -> Result<(), String> {
-        let Some(result) = seen.results.get(self.tool.as_str()) else {
+    fn holds(&self, input: &RuleInput<'_>) -> Result<(), String> {
+        let Some(result) = input.results.get(self.tool.as_str()) else {
             let tool = self.tool.escape_debug();
             return Err(format!("`{tool}` has no result since the last user message"));
         };

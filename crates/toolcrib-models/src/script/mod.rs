@@ -1,11 +1,11 @@
 //! The scripted model: parses a script into rules, answers a request by a rule.
 //!
 //! ```text
-//! load     TOML text            -> rules, or every problem of the text
-//! seen     a request            -> the input of rules
-//! matching a rule, its input    -> captures, or the false condition
-//! reply    a rule, its captures -> text and calls                        (template)
-//! record   a conversation       -> TOML text that repeats it
+//! load        TOML text            -> rules, or every problem of the text
+//! rule_input  a request            -> the input of rules
+//! matching    a rule, its input    -> captures, or the false condition
+//! reply       a rule, its captures -> text and calls                        (template)
+//! record      a conversation       -> TOML text that repeats it
 //! ```
 
 mod load;
@@ -13,7 +13,7 @@ mod matching;
 mod record;
 mod reply;
 mod rule;
-mod seen;
+mod rule_input;
 mod template;
 
 use std::{fmt, sync::Arc};
@@ -27,7 +27,7 @@ use toolcrib_core::{
 pub use self::record::record;
 use self::{
     rule::Rule,
-    seen::Seen,
+    rule_input::RuleInput,
     template::{Captures, Scope, Templates},
 };
 
@@ -80,24 +80,24 @@ impl ScriptedModel {
     }
 
     async fn answer(&self, request: &ModelRequest) -> Result<ModelResponse, ModelError> {
-        let seen = Seen::of(request);
-        let (rule, captures) = self.choose(&seen)?;
+        let input = RuleInput::of(request);
+        let (rule, captures) = self.choose(&input)?;
         if !rule.delay.is_zero() {
             tokio::time::sleep(rule.delay).await;
         }
-        let scope = Scope::new(&self.templates, &captures, &seen);
-        reply::reply(rule, &scope, &seen).map_err(|problem| self.error(&problem))
+        let scope = Scope::new(&self.templates, &captures, &input);
+        reply::reply(rule, &scope, &input).map_err(|problem| self.error(&problem))
     }
 
-    fn choose(&self, seen: &Seen<'_>) -> Result<(&Rule, Captures), ModelError> {
+    fn choose(&self, input: &RuleInput<'_>) -> Result<(&Rule, Captures), ModelError> {
         let mut tried = String::new();
         for rule in &self.rules {
-            match rule.matches(seen) {
+            match rule.matches(input) {
                 Ok(captures) => return Ok((rule, captures)),
                 Err(mismatch) => tried.push_str(&format!("\n  {rule}: {mismatch}")),
             }
         }
-        Err(self.error(&format!("no rule matches\nseen:{seen}\nrules tried:{tried}")))
+        Err(self.error(&format!("no rule matches\nseen:{input}\nrules tried:{tried}")))
     }
 
     fn error(&self, problem: &str) -> ModelError {

@@ -6,7 +6,7 @@ use toolcrib_core::{Arguments, Message, ModelResponse, ToolCall, Usage};
 
 use super::{
     rule::{Arg, Call, CallArguments, Rule},
-    seen::Seen,
+    rule_input::RuleInput,
     template::Scope,
 };
 
@@ -14,7 +14,7 @@ use super::{
 pub(super) fn reply(
     rule: &Rule,
     scope: &Scope<'_>,
-    seen: &Seen<'_>,
+    input: &RuleInput<'_>,
 ) -> Result<ModelResponse, String> {
     let in_rule = |problem: String| format!("{rule}: {problem}");
     let text = match &rule.text {
@@ -23,20 +23,20 @@ pub(super) fn reply(
     };
     let mut calls = Vec::with_capacity(rule.calls.len());
     for call in &rule.calls {
-        check_offered(call, seen).map_err(in_rule)?;
-        let id = format!("call_{}", seen.calls + calls.len() + 1);
+        check_offered(call, input).map_err(in_rule)?;
+        let id = format!("call_{}", input.calls + calls.len() + 1);
         let arguments = arguments(&call.arguments, scope).map_err(in_rule)?;
         calls.push(ToolCall { id: id.into(), name: call.tool.as_str().into(), arguments });
     }
-    let usage = usage(rule, seen, &text, &calls);
+    let usage = usage(rule, input, &text, &calls);
     Ok(ModelResponse { text, calls, usage, ..ModelResponse::default() })
 }
 
-fn check_offered(call: &Call, seen: &Seen<'_>) -> Result<(), String> {
-    if call.even_if_not_offered || seen.is_offered(&call.tool) {
+fn check_offered(call: &Call, input: &RuleInput<'_>) -> Result<(), String> {
+    if call.even_if_not_offered || input.is_offered(&call.tool) {
         return Ok(());
     }
-    let offered = seen.offered();
+    let offered = input.offered();
     let near = suggest::nearest(&call.tool, offered.iter().copied())
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
@@ -68,10 +68,10 @@ fn value(arg: &Arg, scope: &Scope<'_>) -> Result<Value, String> {
 
 /// The stated usage of the rule; missing token counts are estimated as a quarter of the characters,
 /// so that sums over a run grow as with a real model.
-fn usage(rule: &Rule, seen: &Seen<'_>, text: &str, calls: &[ToolCall]) -> Usage {
+fn usage(rule: &Rule, input: &RuleInput<'_>, text: &str, calls: &[ToolCall]) -> Usage {
     let stated = &rule.usage;
     Usage {
-        input_tokens: stated.input_tokens.unwrap_or_else(|| input_tokens(seen)),
+        input_tokens: stated.input_tokens.unwrap_or_else(|| input_tokens(input)),
         cached_input_tokens: stated.cached_input_tokens.unwrap_or(0),
         cache_write_tokens: stated.cache_write_tokens.unwrap_or(0),
         output_tokens: stated
@@ -81,8 +81,8 @@ fn usage(rule: &Rule, seen: &Seen<'_>, text: &str, calls: &[ToolCall]) -> Usage 
     }
 }
 
-fn input_tokens(seen: &Seen<'_>) -> u64 {
-    let request = seen.request;
+fn input_tokens(input: &RuleInput<'_>) -> u64 {
+    let request = input.request;
     let messages = request.messages.iter().map(|message| match message {
         Message::User { text } | Message::Tool { text, .. } => chars(text),
         Message::Assistant { text, calls, .. } => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_core::{Message, ModelRequest, ToolChoice, ToolName, unfence};
 
 /// The input of rules. Created once per request.
-pub(super) struct Seen<'r> {
+pub(super) struct RuleInput<'r> {
     pub(super) request: &'r ModelRequest,
     /// The last user text; empty if there is none.
     pub(super) user: &'r str,
@@ -29,7 +29,7 @@ pub(super) struct LastResult {
     pub(super) is_error: bool,
 }
 
-impl<'r> Seen<'r> {
+impl<'r> RuleInput<'r> {
     pub(super) fn of(request: &'r ModelRequest) -> Self {
         let mut user = "";
         let mut step = 1;
@@ -89,7 +89,7 @@ impl LastResult {
     }
 }
 
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for RuleInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offered = self.offered();
         let offered = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };

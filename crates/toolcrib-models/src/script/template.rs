@@ -8,7 +8,7 @@ use minijinja::{
 use serde_json::Value as Json;
 use toolcrib_config::suggest;
 
-use super::seen::Seen;
+use super::rule_input::RuleInput;
 
 /// Maximum number of steps of one template. A loop over a result of some hundred rows takes a few
 /// thousand; an infinite loop takes this many in milliseconds.
@@ -132,15 +132,19 @@ pub(super) struct Scope<'t> {
 }
 
 impl<'t> Scope<'t> {
-    pub(super) fn new(templates: &'t Templates, captures: &Captures, seen: &Seen<'_>) -> Self {
-        let results = || seen.results.iter();
+    pub(super) fn new(
+        templates: &'t Templates,
+        captures: &Captures,
+        input: &RuleInput<'_>,
+    ) -> Self {
+        let results = || input.results.iter();
         let captures = captures.iter().map(|(name, text)| (name.as_str(), Value::from(text)));
-        let error = seen.first_error();
+        let error = input.first_error();
         let error = error.into_iter().flat_map(|(tool, result)| {
             [("error", Value::from(&*result.text)), ("error_tool", Value::from(tool))]
         });
         let variables = [
-            ("user", Value::from(seen.user)),
+            ("user", Value::from(input.user)),
             (
                 "results",
                 Value::from_pairs(results().map(|(t, r)| (*t, Value::from(Serde(&r.data))))),

@@ -6,13 +6,13 @@ use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 
 use super::{
     refusal,
-    thinking::{self, Kept, Under},
+    thinking::{self, PromptPrefix, StoredBlock},
 };
 use crate::adapters::{
     answer::{Answer, PartialCall, whole_number},
     failure,
     frames::Frame,
-    protocol::{Asked, Reader, Refusal},
+    protocol::{Reader, Refusal, RequestInput},
 };
 
 /// An event. None has all fields, and servers add others.
@@ -22,20 +22,19 @@ struct Event {
     kind: Option<String>,
     #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
-    message: Option<Started>,
-    content_block: Option<Opened>,
+    message: Option<MessageStart>,
+    content_block: Option<BlockStart>,
     delta: Option<Delta>,
     usage: Option<Counts>,
 }
 
 #[derive(Deserialize)]
-struct Started {
+struct MessageStart {
     usage: Option<Counts>,
 }
 
-/// The beginning of a block.
 #[derive(Deserialize)]
-struct Opened {
+struct BlockStart {
     #[serde(rename = "type")]
     kind: Option<String>,
     text: Option<String>,
@@ -73,8 +72,7 @@ struct Counts {
     output_tokens: Option<u64>,
 }
 
-/// A partial block.
-struct Open {
+struct PartialBlock {
     index: u64,
     content: Content,
 }
@@ -100,20 +98,25 @@ enum Content {
 }
 
 /// Reads the events of one response.
-pub(super) struct Reading {
-    under: Under,
-    blocks: Vec<Open>,
+pub(super) struct AnswerReader {
+    under: PromptPrefix,
+    blocks: Vec<PartialBlock>,
     counts: Counts,
     stop: Option<StopReason>,
 }
 
-impl Reading {
-    pub(super) fn new(asked: &Asked<'_>) -> Self {
-        Self { under: Under::of(asked), blocks: Vec::new(), counts: Counts::default(), stop: None }
+impl AnswerReader {
+    pub(super) fn new(input: &RequestInput<'_>) -> Self {
+        Self {
+            under: PromptPrefix::of(input),
+            blocks: Vec::new(),
+            counts: Counts::default(),
+            stop: None,
+        }
     }
 
     /// Begins a block, usually empty.
-    fn open(&mut self, index: Option<u64>, opened: Opened, answer: &mut Answer) {
+    fn open(&mut self, index: Option<u64>, opened: BlockStart, answer: &mut Answer) {
         let index = index
             .unwrap_or_else(|| self.blocks.last().map_or(0, |last| last.index.wrapping_add(1)));
         let content = match opened.kind.as_deref() {
@@ -143,7 +146,7 @@ impl Reading {
             _ => Content::Other,
         };
         answer.begin_part();
-        self.blocks.push(Open { index, content });
+        self.blocks.push(PartialBlock { index, content });
     }
 
     /// Adds a piece to a block; without a number, to the one that began last.
@@ -152,13 +155,13 @@ impl Reading {
             Some(index) => self.blocks.iter_mut().rev().find(|block| block.index == index),
             None => self.blocks.last_mut(),
         };
-        let Some(Open { index, content }) = block else {
+        let Some(PartialBlock { index, content }) = block else {
             // Text for a block that was not begun is still text.
             let text = delta.piece("text_delta", &delta.text);
             answer.text(text);
             let content = Content::Text { bytes: text.len() };
             answer.begin_part();
-            return self.blocks.push(Open { index: index.unwrap_or_default(), content });
+            return self.blocks.push(PartialBlock { index: index.unwrap_or_default(), content });
         };
         match content {
             Content::Text { bytes } => {
@@ -223,7 +226,7 @@ impl Reading {
     /// Completes the message.
     fn finish(&self, answer: &mut Answer) {
         answer.stop = self.stop.unwrap_or(StopReason::Other);
-        let is_thought = |open: &Open| {
+        let is_thought = |open: &PartialBlock| {
             matches!(open.content, Content::Thinking { .. } | Content::Redacted { .. })
         };
         if self.blocks.iter().any(is_thought) {
@@ -245,18 +248,20 @@ impl Delta {
 }
 
 impl Content {
-    fn kept(&self) -> Option<Kept<'_>> {
+    fn kept(&self) -> Option<StoredBlock<'_>> {
         match self {
-            Self::Text { bytes } => Some(Kept::Text { bytes: *bytes }),
-            Self::Thinking { thinking, signature } => Some(Kept::Thinking { thinking, signature }),
-            Self::Redacted { data } => Some(Kept::Redacted { data }),
-            Self::Call { .. } => Some(Kept::Call),
+            Self::Text { bytes } => Some(StoredBlock::Text { bytes: *bytes }),
+            Self::Thinking { thinking, signature } => {
+                Some(StoredBlock::Thinking { thinking, signature })
+            }
+            Self::Redacted { data } => Some(StoredBlock::Redacted { data }),
+            Self::Call { .. } => Some(StoredBlock::Call),
             Self::Other => None,
         }
     }
 }
 
-impl Reader for Reading {
+impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         if frame.event == "error" {
             return Err(failure::in_stream_text(&frame.data, refusal::in_stream));

@@ -9,9 +9,9 @@ use toolcrib_core::{Arguments, ContentBlock, Digest, Message, Tool, ToolCall};
 use super::{
     Breakpoint, end_cached,
     media::{self, Media},
-    thinking::{self, Kept, Under},
+    thinking::{self, PromptPrefix, StoredBlock},
 };
-use crate::adapters::{arguments::ObjectArguments, first_sent::Part, protocol::Asked};
+use crate::adapters::{arguments::ObjectArguments, first_sent::Part, protocol::RequestInput};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -23,7 +23,7 @@ const BREAKPOINTS: usize = 2;
 
 /// A message.
 #[derive(Serialize)]
-pub(super) struct Sent<'a> {
+pub(super) struct RequestMessage<'a> {
     role: Role,
     content: Vec<Part<Block<'a>>>,
 }
@@ -104,12 +104,12 @@ pub(super) enum Input<'a> {
 }
 
 /// The messages. Thinking goes back only if it was made under the parts that are sent now.
-pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
-    let Asked { first, offer, .. } = *asked;
-    let messages = &asked.request.messages;
-    let with_media = asked.settings.result_blocks.unwrap_or(true);
+pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<RequestMessage<'a>> {
+    let RequestInput { first, offer, .. } = *input;
+    let messages = &input.request.messages;
+    let with_media = input.settings.result_blocks.unwrap_or(true);
     let made_under = LazyCell::new(|| under.digest());
-    let mut sent: Vec<Sent<'a>> = Vec::with_capacity(messages.len());
+    let mut sent: Vec<RequestMessage<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
     for message in messages.iter() {
         let is_result = matches!(message, Message::Tool { .. });
@@ -117,7 +117,7 @@ pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
             Message::User { text } => {
                 let text = if is_blank(text) { NO_TEXT } else { text };
                 let content = first.of_message(message, &[], || vec![Block::text(text)]);
-                sent.push(Sent { role: Role::User, content });
+                sent.push(RequestMessage { role: Role::User, content });
             }
             Message::Assistant { text, calls, vendor } => {
                 let kept = vendor
@@ -128,7 +128,7 @@ pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
                 let content = first.of_message(message, words, content);
                 // The vendor refuses an empty message. Omitting it loses no content.
                 if !content.is_empty() {
-                    sent.push(Sent { role: Role::Assistant, content });
+                    sent.push(RequestMessage { role: Role::Assistant, content });
                 }
             }
             Message::Tool { call_id, text, blocks, is_error, .. } => {
@@ -143,7 +143,7 @@ pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
                 match sent.last_mut().filter(|_| results_last) {
                     // All results of a message's calls are in the message after it.
                     Some(last) => last.content.extend(result),
-                    None => sent.push(Sent { role: Role::User, content: result }),
+                    None => sent.push(RequestMessage { role: Role::User, content: result }),
                 }
             }
             _ => {}
@@ -160,22 +160,22 @@ pub(super) fn sent<'a>(asked: &Asked<'a>, under: &Under) -> Vec<Sent<'a>> {
 }
 
 /// A message of the model: its kept blocks, in order, with the texts and calls at their places.
-fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[Kept<'a>]) -> Vec<Block<'a>> {
+fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[StoredBlock<'a>]) -> Vec<Block<'a>> {
     let mut content = Vec::new();
     let mut calls = calls.iter().map(Block::call);
     for block in kept {
         match *block {
-            Kept::Thinking { thinking, signature } => {
+            StoredBlock::Thinking { thinking, signature } => {
                 content.push(Block::Thinking { thinking, signature });
             }
-            Kept::Redacted { data } => content.push(Block::RedactedThinking { data }),
-            Kept::Text { bytes } => {
+            StoredBlock::Redacted { data } => content.push(Block::RedactedThinking { data }),
+            StoredBlock::Text { bytes } => {
                 if let Some((piece, rest)) = text.split_at_checked(bytes) {
                     content.extend(Block::visible(piece));
                     text = rest;
                 }
             }
-            Kept::Call => content.extend(calls.next()),
+            StoredBlock::Call => content.extend(calls.next()),
         }
     }
     content.extend(Block::visible(text));

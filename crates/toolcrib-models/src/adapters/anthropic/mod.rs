@@ -23,11 +23,11 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
 
-use self::{answer::Reading, request::Body};
+use self::{answer::AnswerReader, request::Body};
 use super::{
     first_sent::{Part, SentForm},
     frames::Framing,
-    protocol::{Asked, Offer, Protocol, Reader, Refusal},
+    protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
     settings::Settings,
 };
 
@@ -77,12 +77,12 @@ impl Protocol for Anthropic {
         Some(loads_tools(model))
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        asked.write(&Body::new(asked)?)
+    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        input.write(&Body::new(input)?)
     }
 
-    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
-        Box::new(Reading::new(asked))
+    fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader> {
+        Box::new(AnswerReader::new(input))
     }
 
     fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {

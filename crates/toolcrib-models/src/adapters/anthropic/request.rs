@@ -6,12 +6,12 @@ use toolcrib_core::{ModelRequest, ToolChoice};
 
 use super::{
     Breakpoint,
-    messages::{Sent, sent},
+    messages::{RequestMessage, sent},
     no_tools::{NO_TOOLS, has_stand_in},
-    thinking::Under,
+    thinking::PromptPrefix,
 };
 use crate::adapters::{
-    protocol::Asked,
+    protocol::RequestInput,
     settings::{ReasoningEffort, Settings},
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Body<'a> {
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[SystemText<'a>; 1]>,
-    messages: Vec<Sent<'a>>,
+    messages: Vec<RequestMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,8 +90,8 @@ enum Choice<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(asked: &Asked<'a>) -> Result<Self, serde_json::Error> {
-        let Asked { model, settings, request, tools, .. } = *asked;
+    pub(super) fn new(input: &RequestInput<'a>) -> Result<Self, serde_json::Error> {
+        let RequestInput { model, settings, request, tools, .. } = *input;
         let tools = match has_stand_in(request) {
             true => Some(serde_json::from_str(NO_TOOLS)?),
             false => tools,
@@ -111,7 +111,7 @@ impl<'a> Body<'a> {
             }),
             tools,
             system: system(request),
-            messages: sent(asked, &Under::of(asked)),
+            messages: sent(input, &PromptPrefix::of(input)),
             thinking: thinking(settings, tool_choice),
             tool_choice,
         })

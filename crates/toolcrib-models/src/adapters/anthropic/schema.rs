@@ -22,7 +22,7 @@ use crate::adapters::{
 const MAX_ARGUMENT_NAME: usize = 64;
 
 #[derive(Serialize)]
-struct Declared<'a> {
+struct ToolDeclaration<'a> {
     name: &'a str,
     description: String,
     input_schema: Value,
@@ -43,21 +43,21 @@ pub(super) fn tools(offer: Offer<'_>, first: &SentForm) -> String {
         end_cached(last, |last| last.cache_control = Some(Breakpoint::Ephemeral));
     }
     declared.extend(offer.loadable().iter().filter_map(|tool| {
-        let deferred = || Declared { defer_loading: true, ..declare(tool) };
+        let deferred = || ToolDeclaration { defer_loading: true, ..declare(tool) };
         first.of_tool(tool.digest(), &["deferred"], deferred)
     }));
     // Strings and JSON can always be serialized; an empty text would be noticed.
     serde_json::to_string(&declared).unwrap_or_default()
 }
 
-fn declare(tool: &ToolDefinition) -> Declared<'_> {
+fn declare(tool: &ToolDefinition) -> ToolDeclaration<'_> {
     let mut input_schema = modern(tool.input_schema());
     let mut taken = flatten(&mut input_schema, &[]);
     if let Value::Object(root) = &mut input_schema {
         take_badly_named(root, &mut taken);
     }
     let description = in_words(tool.description(), taken);
-    Declared {
+    ToolDeclaration {
         name: tool.name(),
         description,
         input_schema,

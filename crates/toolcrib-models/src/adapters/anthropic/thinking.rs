@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 use toolcrib_core::{Digest, VendorContent};
 
 use super::no_tools::{NO_TOOLS, has_stand_in};
-use crate::adapters::protocol::Asked;
+use crate::adapters::protocol::RequestInput;
 
 /// The name under which content of this vendor is kept.
 pub(super) const VENDOR: &str = "anthropic";
 
 /// The parts before every message: the tools and the system text.
-pub(super) struct Under {
+pub(super) struct PromptPrefix {
     /// Of the declared tools; `None` if [`NO_TOOLS`] replaces them.
     tools: Option<Digest>,
     system: Arc<str>,
 }
 
-impl Under {
-    pub(super) fn of(asked: &Asked<'_>) -> Self {
-        let tools = (!has_stand_in(asked.request)).then(|| asked.offer.declared_digest());
-        Self { tools, system: Arc::clone(&asked.request.system) }
+impl PromptPrefix {
+    pub(super) fn of(input: &RequestInput<'_>) -> Self {
+        let tools = (!has_stand_in(input.request)).then(|| input.offer.declared_digest());
+        Self { tools, system: Arc::clone(&input.request.system) }
     }
 
     /// Computed only for messages with thinking: it reads the whole system text.
@@ -40,7 +40,7 @@ impl Under {
 
 /// One block of a message, at its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kept<'a> {
+pub(super) enum StoredBlock<'a> {
     Thinking {
         thinking: &'a str,
         signature: &'a str,
@@ -57,7 +57,7 @@ pub(super) enum Kept<'a> {
     Call,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> StoredBlock<'a> {
     /// Reads a block as [`keep`] has written it.
     pub(super) fn of(block: &'a Value) -> Option<Self> {
         let text = |key: &str| block.get(key)?.as_str();
@@ -86,11 +86,11 @@ impl<'a> Kept<'a> {
 
 /// The content to keep of a message with these blocks and this text.
 pub(super) fn keep<'a>(
-    blocks: impl IntoIterator<Item = Kept<'a>>,
+    blocks: impl IntoIterator<Item = StoredBlock<'a>>,
     made_under: &Digest,
     text: &str,
 ) -> VendorContent {
-    let blocks: Value = blocks.into_iter().map(Kept::to_json).collect();
+    let blocks: Value = blocks.into_iter().map(StoredBlock::to_json).collect();
     let made = made(&blocks, made_under, text);
     let content = json!({ "made": made, "blocks": blocks });
     VendorContent { vendor: VENDOR.into(), content }
@@ -102,14 +102,14 @@ pub(super) fn kept<'a>(
     made_under: impl FnOnce() -> Digest,
     text: &str,
     calls: usize,
-) -> Option<Vec<Kept<'a>>> {
+) -> Option<Vec<StoredBlock<'a>>> {
     if &*vendor.vendor != VENDOR {
         return None;
     }
     let blocks = vendor.content.get("blocks")?;
     let made_as = vendor.content.get("made")?.as_str()?;
-    let list: Vec<_> = blocks.as_array()?.iter().filter_map(Kept::of).collect();
-    let called = list.iter().filter(|block| matches!(block, Kept::Call)).count();
+    let list: Vec<_> = blocks.as_array()?.iter().filter_map(StoredBlock::of).collect();
+    let called = list.iter().filter(|block| matches!(block, StoredBlock::Call)).count();
     let is_same = called == calls && made_as == made(blocks, &made_under(), text).to_string();
     is_same.then_some(list)
 }

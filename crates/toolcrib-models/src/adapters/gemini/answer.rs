@@ -18,7 +18,7 @@ use crate::adapters::{
 /// Reads the chunks of a response. The last is not marked as such: after the one with the finish
 /// reason, one with the final token count may follow. So the response ends with the stream.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     parts: Parts,
     finished: bool,
 }
@@ -85,7 +85,7 @@ struct UsageMetadata {
     thoughts_token_count: Option<u64>,
 }
 
-impl Reader for Reading {
+impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         let chunk: Chunk = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
         if let Some(error) = &chunk.error {
@@ -119,7 +119,7 @@ impl Reader for Reading {
     }
 }
 
-impl Reading {
+impl AnswerReader {
     fn part(&mut self, part: Part, answer: &mut Answer) {
         let Part { text, thought, thought_signature: signature, function_call } = part;
         if let Some(call) = function_call {

@@ -16,7 +16,7 @@ use toolcrib_capabilities::http::{HeaderName, StatusCode};
 use super::{
     first_sent::SentForm,
     frames::Framing,
-    protocol::{Asked, Offer, Protocol, Reader, Refusal},
+    protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
 };
 
 /// The vendor name of a message's vendor content.
@@ -59,12 +59,12 @@ impl Protocol for Gemini {
         schema::tools(offer, first).unwrap_or_default()
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        asked.write(&request::Body::new(asked))
+    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        input.write(&request::Body::new(input))
     }
 
-    fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {
-        Box::<answer::Reading>::default()
+    fn reader(&self, _asked: &RequestInput<'_>) -> Box<dyn Reader> {
+        Box::<answer::AnswerReader>::default()
     }
 
     fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {

@@ -12,7 +12,7 @@ use super::{
     series::Series,
 };
 use crate::adapters::{
-    protocol::Asked,
+    protocol::RequestInput,
     settings::{ReasoningEffort, Settings},
 };
 
@@ -68,16 +68,16 @@ struct FunctionCallingConfig<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(asked: &Asked<'a>) -> Self {
-        let series = Series::of(asked.model);
-        let system = &asked.request.system;
-        let with_media = asked.settings.result_blocks.unwrap_or(series.takes_media_in_results());
+    pub(super) fn new(input: &RequestInput<'a>) -> Self {
+        let series = Series::of(input.model);
+        let system = &input.request.system;
+        let with_media = input.settings.result_blocks.unwrap_or(series.takes_media_in_results());
         Self {
-            generation_config: generation_config(asked.settings, series),
-            tools: asked.tools,
+            generation_config: generation_config(input.settings, series),
+            tools: input.tools,
             system_instruction: (!system.is_empty()).then(|| Content::system(system)),
-            contents: contents(&asked.request.messages, series, with_media, asked.first),
-            tool_config: asked.tools.and_then(|_| tool_config(&asked.request.tool_choice)),
+            contents: contents(&input.request.messages, series, with_media, input.first),
+            tool_config: input.tools.and_then(|_| tool_config(&input.request.tool_choice)),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::adapters::{
 
 /// Reads the lines of a response.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     thinking: String,
 }
 
@@ -49,7 +49,7 @@ struct Function {
     arguments: Option<Box<RawValue>>,
 }
 
-impl Reader for Reading {
+impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         let line: Line = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
         if line.error.is_some() {
@@ -73,7 +73,7 @@ impl Reader for Reading {
     }
 }
 
-impl Reading {
+impl AnswerReader {
     fn message(&mut self, message: Message, answer: &mut Answer) {
         if let Some(thinking) = message.thinking {
             answer.reasoning(&thinking);

@@ -11,7 +11,7 @@ use super::VENDOR;
 use crate::adapters::{
     arguments::ObjectArguments,
     first_sent::Part,
-    protocol::Asked,
+    protocol::RequestInput,
     settings::{ReasoningEffort, Settings},
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Body<'a> {
     options: Option<Options>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Part<Sent<'a>>>,
+    messages: Vec<Part<RequestMessage<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ struct Options {
 
 /// A message. Empty fields are omitted, as in Ollama's own SDK.
 #[derive(Serialize, Default)]
-struct Sent<'a> {
+struct RequestMessage<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     content: Cow<'a, str>,
@@ -81,23 +81,25 @@ impl Serialize for Image<'_> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(asked: &Asked<'a>) -> Self {
-        let request = asked.request;
-        let with_images = asked.settings.result_blocks.unwrap_or(true);
-        let system = (!request.system.is_empty()).then(|| Sent::of("system", &request.system));
+    pub(super) fn new(input: &RequestInput<'a>) -> Self {
+        let request = input.request;
+        let with_images = input.settings.result_blocks.unwrap_or(true);
+        let system =
+            (!request.system.is_empty()).then(|| RequestMessage::of("system", &request.system));
         let said = request.messages.iter().flat_map(|message| {
-            asked
+            input
                 .first
                 .of_message(message, &[], || sent(message, with_images).into_iter().collect())
         });
-        let told = asked.tools.and_then(|_| choice(&request.tool_choice));
-        let told = told.map(|content| Sent { content, ..Sent::of("system", "") });
+        let told = input.tools.and_then(|_| choice(&request.tool_choice));
+        let told =
+            told.map(|content| RequestMessage { content, ..RequestMessage::of("system", "") });
         Self {
-            model: asked.model,
+            model: input.model,
             stream: true,
-            think: asked.settings.reasoning.map(ReasoningEffort::as_str),
-            options: options(asked.settings),
-            tools: asked.tools,
+            think: input.settings.reasoning.map(ReasoningEffort::as_str),
+            options: options(input.settings),
+            tools: input.tools,
             messages: system
                 .map(Part::from)
                 .into_iter()
@@ -129,19 +131,19 @@ fn options(settings: &Settings) -> Option<Options> {
     (temperature.is_some() || num_predict.is_some()).then_some(Options { temperature, num_predict })
 }
 
-fn sent(message: &Message, with_images: bool) -> Option<Sent<'_>> {
+fn sent(message: &Message, with_images: bool) -> Option<RequestMessage<'_>> {
     Some(match message {
-        Message::User { text } => Sent::of("user", text),
-        Message::Assistant { text, calls, vendor } => Sent {
+        Message::User { text } => RequestMessage::of("user", text),
+        Message::Assistant { text, calls, vendor } => RequestMessage {
             thinking: vendor.as_deref().and_then(thinking),
             tool_calls: calls.iter().map(Call::from).collect(),
-            ..Sent::of("assistant", text)
+            ..RequestMessage::of("assistant", text)
         },
-        Message::Tool { name, text, blocks, is_error, .. } => Sent {
+        Message::Tool { name, text, blocks, is_error, .. } => RequestMessage {
             images: blocks.iter().filter(|_| with_images).filter_map(image).collect(),
             tool_name: Some(name),
             content: if *is_error { format!("{FAILED}{text}").into() } else { (&**text).into() },
-            ..Sent::of("tool", "")
+            ..RequestMessage::of("tool", "")
         },
         _ => return None,
     })
@@ -160,7 +162,7 @@ fn image(block: &ContentBlock) -> Option<Image<'_>> {
     }
 }
 
-impl<'a> Sent<'a> {
+impl<'a> RequestMessage<'a> {
     fn of(role: &'static str, text: &'a str) -> Self {
         Self { role, content: Cow::Borrowed(text), ..Self::default() }
     }

@@ -14,7 +14,7 @@ use crate::adapters::{
 };
 
 #[derive(Serialize)]
-struct Declared<'a> {
+struct ToolDeclaration<'a> {
     r#type: &'static str,
     function: Function<'a>,
 }
@@ -29,12 +29,12 @@ struct Function<'a> {
 /// The tools of an offer.
 pub(super) fn tools(offer: Offer<'_>, first: &SentForm) -> Result<String, serde_json::Error> {
     let declared = offer.declared();
-    let declared =
-        declared.filter_map(|tool| first.of_tool(tool.digest(), &[], || Declared::from(tool)));
+    let declared = declared
+        .filter_map(|tool| first.of_tool(tool.digest(), &[], || ToolDeclaration::from(tool)));
     serde_json::to_string(&declared.collect::<Vec<_>>())
 }
 
-impl<'a> From<&'a Tool> for Declared<'a> {
+impl<'a> From<&'a Tool> for ToolDeclaration<'a> {
     fn from(tool: &'a Tool) -> Self {
         // First without references: the text form must not contain any either.
         let mut parameters = plain(tool.input_schema(), |_| true);

@@ -30,7 +30,7 @@ pub(super) use self::{chat::ChatCompletions, responses::Responses};
 use super::{
     first_sent::SentForm,
     frames::Framing,
-    protocol::{Asked, Offer, Protocol, Reader, Refusal},
+    protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
 };
 
 /// The name under which vendor content is kept.
@@ -54,9 +54,9 @@ trait Api: Send + Sync + 'static {
     /// See [`Protocol::clears`].
     const CLEARS: bool = false;
 
-    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
+    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
-    fn reader(asked: &Asked<'_>) -> Box<dyn Reader>;
+    fn reader(input: &RequestInput<'_>) -> Box<dyn Reader>;
 }
 
 impl<A: Api> Protocol for A {
@@ -84,12 +84,12 @@ impl<A: Api> Protocol for A {
         A::CLEARS
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        A::body(asked)
+    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        A::body(input)
     }
 
-    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
-        A::reader(asked)
+    fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader> {
+        A::reader(input)
     }
 
     fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {

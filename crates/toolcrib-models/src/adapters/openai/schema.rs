@@ -28,7 +28,7 @@ const NOT_AT_THE_ROOT: [&str; 3] = ["enum", "const", "not"];
 
 /// The form of Chat Completions.
 #[derive(Serialize)]
-struct Nested<'a> {
+struct ChatTool<'a> {
     r#type: &'static str,
     function: Function<'a>,
 }
@@ -36,7 +36,7 @@ struct Nested<'a> {
 /// The form of Responses. That API makes a schema strict unless it says otherwise: every property
 /// would be required, and optional ones `null`.
 #[derive(Serialize)]
-struct Flat<'a> {
+struct ResponsesFunction<'a> {
     r#type: &'static str,
     #[serde(flatten)]
     function: Function<'a>,
@@ -61,38 +61,37 @@ struct Search<'a> {
     parameters: &'a Value,
 }
 
-/// A tool of Responses.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Declared<'a> {
-    Function(Flat<'a>),
+enum ResponsesTool<'a> {
+    Function(ResponsesFunction<'a>),
     Search(Search<'a>),
 }
 
 /// The tool block of Chat Completions, as JSON.
 pub(super) fn nested(offer: Offer<'_>, first: &SentForm) -> String {
-    written(offer, first, |tool| Nested { r#type: "function", function: declare(tool) })
+    written(offer, first, |tool| ChatTool { r#type: "function", function: declare(tool) })
 }
 
 /// The tool block of Responses, as JSON.
 pub(super) fn flat(offer: Offer<'_>, first: &SentForm) -> String {
     written(offer, first, |tool| match offer.loads() && *tool.name() == *SEARCH_TOOLS {
-        true => Declared::Search(Search {
+        true => ResponsesTool::Search(Search {
             r#type: "tool_search",
             execution: "client",
             description: tool.description(),
             parameters: tool.input_schema(),
         }),
-        false => Declared::Function(Flat::of(tool, false)),
+        false => ResponsesTool::Function(ResponsesFunction::of(tool, false)),
     })
 }
 
 /// A found tool, as Responses load it.
 pub(super) fn loadable(tool: &ToolDefinition) -> impl Serialize {
-    Flat::of(tool, true)
+    ResponsesFunction::of(tool, true)
 }
 
-impl<'a> Flat<'a> {
+impl<'a> ResponsesFunction<'a> {
     fn of(tool: &'a ToolDefinition, defer_loading: bool) -> Self {
         Self { r#type: "function", function: declare(tool), strict: false, defer_loading }
     }

@@ -30,23 +30,23 @@ use toolcrib_core::__internal::subschemas;
 use super::{
     Keywords, MAX_LEVELS,
     modern::modern,
-    references::{References, Referred},
+    references::{ReferenceTarget, References},
 };
 
 /// The schema with few keywords. `in_enum` selects the values that are allowed in an `enum`.
 pub(in super::super) fn plain(schema: &Value, in_enum: fn(&Value) -> bool) -> Value {
     let schema = modern(schema);
     let references = References::new(&schema);
-    Value::Object(Rewriting { references, in_enum, levels: 0 }.schema(&schema))
+    Value::Object(SchemaRewriter { references, in_enum, levels: 0 }.schema(&schema))
 }
 
-struct Rewriting<'a> {
+struct SchemaRewriter<'a> {
     references: References<'a>,
     in_enum: fn(&Value) -> bool,
     levels: usize,
 }
 
-impl<'a> Rewriting<'a> {
+impl<'a> SchemaRewriter<'a> {
     fn schema(&mut self, schema: &'a Value) -> Keywords {
         let Value::Object(keywords) = schema else { return Map::new() };
         if self.levels >= MAX_LEVELS {
@@ -115,13 +115,13 @@ impl<'a> Rewriting<'a> {
     /// The target of a reference; a cycle becomes a summary.
     fn referred(&mut self, reference: &'a str) -> Keywords {
         match self.references.enter(reference) {
-            Referred::New(target) => {
+            ReferenceTarget::New(target) => {
                 let written = self.schema(target);
                 self.references.leave();
                 written
             }
-            Referred::Again(target) => target.as_object().map(summary).unwrap_or_default(),
-            Referred::Nothing => Map::new(),
+            ReferenceTarget::Again(target) => target.as_object().map(summary).unwrap_or_default(),
+            ReferenceTarget::Nothing => Map::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct References<'a> {
 }
 
 /// The target of a reference.
-pub(super) enum Referred<'a> {
+pub(super) enum ReferenceTarget<'a> {
     /// A schema to be read now; call [`References::leave`] after it.
     New(&'a Value),
     /// A schema that is already being read.
@@ -30,15 +30,15 @@ impl<'a> References<'a> {
         Self { root, within: vec!["#"], left: MAX_REFERRED_BYTES }
     }
 
-    pub(super) fn enter(&mut self, reference: &'a str) -> Referred<'a> {
+    pub(super) fn enter(&mut self, reference: &'a str) -> ReferenceTarget<'a> {
         let root = self.root;
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         match target.filter(|target| self.affords(target)) {
-            None => Referred::Nothing,
-            Some(target) if self.within.contains(&reference) => Referred::Again(target),
+            None => ReferenceTarget::Nothing,
+            Some(target) if self.within.contains(&reference) => ReferenceTarget::Again(target),
             Some(target) => {
                 self.within.push(reference);
-                Referred::New(target)
+                ReferenceTarget::New(target)
             }
         }
     }

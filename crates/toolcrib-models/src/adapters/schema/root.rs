@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Keywords, MAX_LEVELS,
-    references::{References, Referred},
+    references::{ReferenceTarget, References},
 };
 
 /// Keywords that combine schemas, and so may contain properties that are missing beside them.
@@ -52,7 +52,7 @@ struct Shape {
 
 /// How schemas are combined.
 #[derive(Clone, Copy)]
-enum Together {
+enum Combinator {
     All,
     Any,
 }
@@ -60,7 +60,7 @@ enum Together {
 impl Shape {
     /// For a whole schema: its own keywords, its references and its alternatives.
     fn of(schema: &Value) -> Self {
-        Reading { references: References::new(schema), levels: 0 }.schema(schema)
+        SchemaReader { references: References::new(schema), levels: 0 }.schema(schema)
     }
 
     /// For its own keywords only.
@@ -73,7 +73,7 @@ impl Shape {
         }
     }
 
-    fn joined(shapes: Vec<Self>, together: Together) -> Self {
+    fn joined(shapes: Vec<Self>, together: Combinator) -> Self {
         let mut found: IndexMap<String, Vec<Value>> = IndexMap::new();
         let mut ways = Vec::with_capacity(shapes.len());
         for Self { properties, required } in shapes {
@@ -86,16 +86,16 @@ impl Shape {
             ways.push(required);
         }
         let all_or_any = match together {
-            Together::All => "allOf",
-            Together::Any => "anyOf",
+            Combinator::All => "allOf",
+            Combinator::Any => "anyOf",
         };
         let one = |schemas: Vec<Value>| match <[Value; 1]>::try_from(schemas) {
             Ok([schema]) => schema,
             Err(schemas) => json!({ all_or_any: schemas }),
         };
         let required = match together {
-            Together::All => ways.concat(),
-            Together::Any => {
+            Combinator::All => ways.concat(),
+            Combinator::Any => {
                 ways.into_iter().reduce(|names, others| common(names, &others)).unwrap_or_default()
             }
         };
@@ -125,12 +125,12 @@ fn common(mut names: Vec<Value>, others: &[Value]) -> Vec<Value> {
     names
 }
 
-struct Reading<'a> {
+struct SchemaReader<'a> {
     references: References<'a>,
     levels: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> SchemaReader<'a> {
     fn schema(&mut self, schema: &'a Value) -> Shape {
         let Value::Object(keywords) = schema else { return Shape::default() };
         let mut shape = Shape::own(keywords);
@@ -142,8 +142,8 @@ impl<'a> Reading<'a> {
         for keyword in COMBINING {
             let behind = match (keyword, keywords.get(keyword)) {
                 ("$ref", Some(Value::String(reference))) => self.referred(reference),
-                ("allOf", Some(Value::Array(schemas))) => self.schemas(schemas, Together::All),
-                (_, Some(Value::Array(schemas))) => self.schemas(schemas, Together::Any),
+                ("allOf", Some(Value::Array(schemas))) => self.schemas(schemas, Combinator::All),
+                (_, Some(Value::Array(schemas))) => self.schemas(schemas, Combinator::Any),
                 _ => continue,
             };
             shape.add(behind, is_closed);
@@ -152,13 +152,13 @@ impl<'a> Reading<'a> {
         shape
     }
 
-    fn schemas(&mut self, schemas: &'a [Value], together: Together) -> Shape {
+    fn schemas(&mut self, schemas: &'a [Value], together: Combinator) -> Shape {
         let shapes = schemas.iter().map(|schema| self.schema(schema)).collect();
         Shape::joined(shapes, together)
     }
 
     fn referred(&mut self, reference: &'a str) -> Shape {
-        let Referred::New(target) = self.references.enter(reference) else {
+        let ReferenceTarget::New(target) = self.references.enter(reference) else {
             return Shape::default();
         };
         let shape = self.schema(target);

@@ -9,28 +9,28 @@ use super::{
             answer::Answer,
             failure,
             frames::Frame,
-            protocol::{Asked, Reader, Refusal},
+            protocol::{Reader, Refusal, RequestInput},
         },
         refusal::{self, declined},
     },
     calls::Calls,
-    kept::Keeping,
+    kept::VendorContentBuilder,
 };
 
 /// The end marker of a stream. It is not JSON.
 const DONE: &str = "[DONE]";
 
 /// A partial response.
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     calls: Calls,
-    kept: Keeping,
+    kept: VendorContentBuilder,
     /// The model's text when it declines to answer.
     declined: String,
     /// The stop reason, once known.
     stop: Option<StopReason>,
 }
 
-impl Reader for Reading {
+impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         let data = frame.data.trim();
         if data.starts_with(DONE) {
@@ -67,12 +67,12 @@ impl Reader for Reading {
     }
 }
 
-impl Reading {
+impl AnswerReader {
     /// A response to this request, still empty.
-    pub(super) fn of(asked: &Asked<'_>) -> Self {
+    pub(super) fn of(input: &RequestInput<'_>) -> Self {
         Self {
             calls: Calls::default(),
-            kept: Keeping::of(asked),
+            kept: VendorContentBuilder::of(input),
             declined: String::new(),
             stop: None,
         }

@@ -10,9 +10,9 @@ use super::super::super::answer::{Answer, PartialCall};
 
 /// The calls begun, in order. The response identifies each by its position.
 #[derive(Default)]
-pub(super) struct Calls(Vec<Begun>);
+pub(super) struct Calls(Vec<CallKey>);
 
-struct Begun {
+struct CallKey {
     /// The server's number for it, if any.
     number: Option<u64>,
     /// The first id received.
@@ -73,7 +73,7 @@ impl Calls {
     /// The call that a fragment may belong to: by its id, otherwise by its number, otherwise the
     /// last.
     fn candidate(&self, fragment: &Fragment<'_>) -> Option<usize> {
-        let last = |is: &dyn Fn(&Begun) -> bool| self.0.iter().rposition(is);
+        let last = |is: &dyn Fn(&CallKey) -> bool| self.0.iter().rposition(is);
         let of_id = last(&|begun| {
             !fragment.id.is_empty()
                 && begun.id == fragment.id
@@ -118,7 +118,7 @@ impl Calls {
 
     fn begin(&mut self, fragment: &Fragment<'_>, answer: &mut Answer) -> usize {
         let position = self.0.len();
-        self.0.push(Begun { number: fragment.number, id: fragment.id.to_owned() });
+        self.0.push(CallKey { number: fragment.number, id: fragment.id.to_owned() });
         answer.begin_call(PartialCall { index: number(position), ..PartialCall::default() });
         position
     }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolcrib_core::VendorContent;
 
-use super::super::{super::protocol::Asked, VENDOR};
+use super::super::{super::protocol::RequestInput, VENDOR};
 
 const SERVER: &str = "server";
 const MODEL: &str = "model";
@@ -37,7 +37,7 @@ const CALLS: &str = "calls";
 
 /// The content that goes back with a message.
 #[derive(Default, Serialize)]
-pub(super) struct Returned<'a> {
+pub(super) struct ReasoningFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,17 +46,17 @@ pub(super) struct Returned<'a> {
     reasoning_details: Option<&'a Value>,
 }
 
-impl<'a> Returned<'a> {
+impl<'a> ReasoningFields<'a> {
     /// The content kept with a message and with each of its calls; nothing if it came from
     /// elsewhere or does not match the number of calls.
     pub(super) fn of(
         kept: Option<&'a VendorContent>,
         calls: usize,
-        asked: &Asked<'_>,
+        input: &RequestInput<'_>,
     ) -> (Self, &'a [Value]) {
         let is_from_there = |content: &Value| {
             let is = |key, text| content.get(key).is_some_and(|kept| kept == text);
-            is(SERVER, asked.server) && is(MODEL, asked.model)
+            is(SERVER, input.server) && is(MODEL, input.model)
         };
         let content = kept.filter(|kept| *kept.vendor == *VENDOR).map(|kept| &kept.content);
         let Some(content) = content.filter(|content| is_from_there(content)) else {
@@ -78,7 +78,7 @@ impl<'a> Returned<'a> {
 }
 
 /// The content to keep of a partial response.
-pub(super) struct Keeping {
+pub(super) struct VendorContentBuilder {
     server: String,
     model: String,
     reasoning_content: String,
@@ -87,12 +87,12 @@ pub(super) struct Keeping {
     extra_contents: Vec<Value>,
 }
 
-impl Keeping {
+impl VendorContentBuilder {
     /// The content for this request, still empty.
-    pub(super) fn of(asked: &Asked<'_>) -> Self {
+    pub(super) fn of(input: &RequestInput<'_>) -> Self {
         Self {
-            server: asked.server.to_owned(),
-            model: asked.model.to_owned(),
+            server: input.server.to_owned(),
+            model: input.model.to_owned(),
             reasoning_content: String::new(),
             reasoning: String::new(),
             reasoning_details: Vec::new(),

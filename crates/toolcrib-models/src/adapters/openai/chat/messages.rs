@@ -8,11 +8,11 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::{first_sent::Part as First, protocol::Asked},
+        super::{first_sent::Part as First, protocol::RequestInput},
         own::is_own,
         sent::{arguments, failed, id_of_at_most, name},
     },
-    kept::Returned,
+    kept::ReasoningFields,
     media::{Part, parts},
 };
 
@@ -21,7 +21,7 @@ const MAX_ID: usize = 40;
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum Sent<'a> {
+pub(super) enum RequestMessage<'a> {
     System { content: &'a str },
     User { content: Content<'a> },
     Assistant(Assistant<'a>),
@@ -40,7 +40,7 @@ pub(super) struct Assistant<'a> {
     /// Null beside calls without text. Alone it must be a text.
     content: Option<&'a str>,
     #[serde(flatten)]
-    returned: Returned<'a>,
+    returned: ReasoningFields<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
 }
@@ -61,32 +61,32 @@ struct Function<'a> {
 }
 
 /// All messages. Each depends only on itself, so earlier ones keep their bytes.
-pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<First<Sent<'a>>> {
-    let mut writing = Writing {
-        asked,
-        own: is_own(asked.model),
+pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage<'a>>> {
+    let mut writing = MessageWriter {
+        input,
+        own: is_own(input.model),
         // A tool message contains only text. A tool's blocks could be sent as a user message, which
         // models trust more, so this requires the setting.
-        shows_blocks: asked.settings.result_blocks == Some(true),
-        sent: Vec::with_capacity(asked.request.messages.len() + 1),
+        shows_blocks: input.settings.result_blocks == Some(true),
+        sent: Vec::with_capacity(input.request.messages.len() + 1),
         shown: Vec::new(),
         results: Vec::new(),
     };
-    if !asked.request.system.is_empty() {
-        writing.sent.push(Sent::System { content: &asked.request.system }.into());
+    if !input.request.system.is_empty() {
+        writing.sent.push(RequestMessage::System { content: &input.request.system }.into());
     }
-    for message in asked.request.messages.iter() {
+    for message in input.request.messages.iter() {
         writing.add(message);
     }
     writing.show();
     writing.sent
 }
 
-struct Writing<'a, 'asked> {
-    asked: &'asked Asked<'a>,
+struct MessageWriter<'a, 'input> {
+    input: &'input RequestInput<'a>,
     own: bool,
     shows_blocks: bool,
-    sent: Vec<First<Sent<'a>>>,
+    sent: Vec<First<RequestMessage<'a>>>,
     /// The blocks of the last calls' results. They are sent after all results: no other message may
     /// be between those.
     shown: Vec<Part<'a>>,
@@ -94,13 +94,13 @@ struct Writing<'a, 'asked> {
     results: Vec<&'a Message>,
 }
 
-impl<'a> Writing<'a, '_> {
+impl<'a> MessageWriter<'a, '_> {
     fn add(&mut self, message: &'a Message) {
         match message {
             Message::Tool { call_id, name, text, blocks, is_error, .. } => {
-                let sent = self.asked.first.of_message(message, &[], || {
+                let sent = self.input.first.of_message(message, &[], || {
                     let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
-                    vec![Sent::Tool { tool_call_id: self.id(call_id), content }]
+                    vec![RequestMessage::Tool { tool_call_id: self.id(call_id), content }]
                 });
                 self.sent.extend(sent);
                 if self.shows_blocks {
@@ -110,13 +110,13 @@ impl<'a> Writing<'a, '_> {
             }
             Message::User { text } => {
                 self.show();
-                let user = || vec![Sent::User { content: Content::Text(text) }];
-                self.sent.extend(self.asked.first.of_message(message, &[], user));
+                let user = || vec![RequestMessage::User { content: Content::Text(text) }];
+                self.sent.extend(self.input.first.of_message(message, &[], user));
             }
             Message::Assistant { text, calls, vendor } => {
                 self.show();
-                let sent = self.asked.first.of_message(message, &[], || {
-                    vec![Sent::Assistant(self.assistant(text, calls, vendor.as_deref()))]
+                let sent = self.input.first.of_message(message, &[], || {
+                    vec![RequestMessage::Assistant(self.assistant(text, calls, vendor.as_deref()))]
                 });
                 self.sent.extend(sent);
             }
@@ -132,7 +132,7 @@ impl<'a> Writing<'a, '_> {
     ) -> Assistant<'a> {
         // OpenAI requires nothing back, and refuses unknown fields.
         let kept = vendor.filter(|_| !self.own);
-        let (returned, extra_contents) = Returned::of(kept, calls.len(), self.asked);
+        let (returned, extra_contents) = ReasoningFields::of(kept, calls.len(), self.input);
         let calls = calls.iter().enumerate().map(|(position, call)| Call {
             id: self.id(&call.id),
             r#type: "function",
@@ -153,8 +153,8 @@ impl<'a> Writing<'a, '_> {
         let results = std::mem::take(&mut self.results);
         if !self.shown.is_empty() {
             let parts = std::mem::take(&mut self.shown);
-            let shown = || vec![Sent::User { content: Content::Parts(parts) }];
-            self.sent.extend(self.asked.first.of_messages(&results, &["shown"], shown));
+            let shown = || vec![RequestMessage::User { content: Content::Parts(parts) }];
+            self.sent.extend(self.input.first.of_messages(&results, &["shown"], shown));
         }
     }
 }

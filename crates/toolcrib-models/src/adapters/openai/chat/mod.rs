@@ -22,11 +22,11 @@ mod media;
 mod messages;
 mod request;
 
-use self::{answer::Reading, request::Body};
+use self::{answer::AnswerReader, request::Body};
 use super::{
     super::{
         first_sent::SentForm,
-        protocol::{Asked, Offer, Reader},
+        protocol::{Offer, Reader, RequestInput},
     },
     Api, schema,
 };
@@ -43,11 +43,11 @@ impl Api for ChatCompletions {
         schema::nested(offer, first)
     }
 
-    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        asked.write(&Body::of(asked))
+    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        input.write(&Body::of(input))
     }
 
-    fn reader(asked: &Asked<'_>) -> Box<dyn Reader> {
-        Box::new(Reading::of(asked))
+    fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {
+        Box::new(AnswerReader::of(input))
     }
 }

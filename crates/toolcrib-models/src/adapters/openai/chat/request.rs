@@ -6,10 +6,10 @@ use toolcrib_core::ToolChoice;
 
 use super::{
     super::{
-        super::{first_sent::Part, protocol::Asked},
+        super::{first_sent::Part, protocol::RequestInput},
         own::must_not_reason_with_tools,
     },
-    messages::{Sent, messages},
+    messages::{RequestMessage, messages},
 };
 
 /// The body, in the order in which it is written: stable fields come first. The tool choice comes
@@ -27,7 +27,7 @@ pub(super) struct Body<'a> {
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Part<Sent<'a>>>,
+    messages: Vec<Part<RequestMessage<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }
@@ -41,17 +41,17 @@ struct StreamOptions {
 #[serde(untagged)]
 enum Choice<'a> {
     Word(&'static str),
-    Function { r#type: &'static str, function: Named<'a> },
+    Function { r#type: &'static str, function: FunctionName<'a> },
 }
 
 #[derive(Serialize)]
-struct Named<'a> {
+struct FunctionName<'a> {
     name: &'a str,
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn of(asked: &Asked<'a>) -> Self {
-        let Asked { model, settings, request, tools, .. } = *asked;
+    pub(super) fn of(input: &RequestInput<'a>) -> Self {
+        let RequestInput { model, settings, request, tools, .. } = *input;
         Self {
             model,
             stream: true,
@@ -63,7 +63,7 @@ impl<'a> Body<'a> {
                 None => (tools.is_some() && must_not_reason_with_tools(model)).then_some("none"),
             },
             tools,
-            messages: messages(asked),
+            messages: messages(input),
             tool_choice: tools.and_then(|_| choice(&request.tool_choice)),
         }
     }
@@ -75,7 +75,7 @@ fn choice(choice: &ToolChoice) -> Option<Choice<'_>> {
         ToolChoice::None => Some(Choice::Word("none")),
         ToolChoice::Required => Some(Choice::Word("required")),
         ToolChoice::Tool(name) => {
-            Some(Choice::Function { r#type: "function", function: Named { name } })
+            Some(Choice::Function { r#type: "function", function: FunctionName { name } })
         }
         _ => None,
     }

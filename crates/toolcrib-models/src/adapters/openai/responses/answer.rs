@@ -12,11 +12,11 @@ use super::{
             answer::Answer,
             failure,
             frames::Frame,
-            protocol::{Asked, Reader},
+            protocol::{Reader, RequestInput},
         },
         refusal::{self, declined},
     },
-    items::{Items, Part, Said, Which},
+    items::{ItemRef, Items, Part, TextUpdate},
 };
 
 /// The end marker of Chat Completions streams. It is not JSON.
@@ -45,7 +45,7 @@ struct Event<'a> {
 
 /// An event about an item or a part of one. None has all fields.
 #[derive(Deserialize)]
-struct OfItem {
+struct ItemEvent {
     output_index: Option<u64>,
     item_id: Option<String>,
     content_index: Option<u64>,
@@ -62,61 +62,61 @@ struct OfItem {
 
 /// An event about the whole response.
 #[derive(Deserialize)]
-struct OfAnswer {
-    response: Whole,
+struct ResponseEvent {
+    response: FullResponse,
 }
 
 /// The whole response. It also repeats the request, including the tools, which is ignored.
 #[derive(Deserialize)]
-struct Whole {
+struct FullResponse {
     output: Option<Vec<Value>>,
     usage: Option<Counts>,
-    incomplete_details: Option<Incomplete>,
+    incomplete_details: Option<IncompleteDetails>,
     #[serde(default)]
     error: Value,
 }
 
 #[derive(Deserialize)]
-struct Incomplete {
+struct IncompleteDetails {
     reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Counts {
     input_tokens: Option<u64>,
-    input_tokens_details: Option<Cached>,
+    input_tokens_details: Option<InputTokenDetails>,
     /// Includes reasoning.
     output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Cached {
+struct InputTokenDetails {
     cached_tokens: Option<u64>,
 }
 
 /// A partial response.
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     server: String,
     model: String,
     items: Items,
 }
 
-impl Reading {
-    pub(super) fn of(asked: &Asked<'_>) -> Self {
+impl AnswerReader {
+    pub(super) fn of(input: &RequestInput<'_>) -> Self {
         Self {
-            server: asked.server.to_owned(),
-            model: asked.model.to_owned(),
+            server: input.server.to_owned(),
+            model: input.model.to_owned(),
             items: Items::default(),
         }
     }
 
-    fn item(&mut self, kind: &str, event: &OfItem, answer: &mut Answer) {
-        let OfItem { item, part, .. } = event;
+    fn item(&mut self, kind: &str, event: &ItemEvent, answer: &mut Answer) {
+        let ItemEvent { item, part, .. } = event;
         let (content, summary) =
             (event.content_index.unwrap_or(0), event.summary_index.unwrap_or(0));
         let id = event.item_id.as_deref().unwrap_or_default();
-        let which = &Which { index: event.output_index, id };
-        let more = || Said::More(event.delta.as_deref().unwrap_or_default());
+        let which = &ItemRef { index: event.output_index, id };
+        let more = || TextUpdate::More(event.delta.as_deref().unwrap_or_default());
         let items = &mut self.items;
         let (part, said) = match kind {
             "response.output_item.added" => return items.item(which, item, false, answer),
@@ -140,7 +140,7 @@ impl Reading {
             | "response.reasoning_summary_part.added"
             | "response.reasoning_summary_part.done" => {
                 match Part::of(part, event.summary_index.unwrap_or(content)) {
-                    Some((part, text)) => (part, Said::Whole(text)),
+                    Some((part, text)) => (part, TextUpdate::Whole(text)),
                     None => return,
                 }
             }
@@ -150,7 +150,12 @@ impl Reading {
     }
 
     /// Handles the end of the response, with its reason.
-    fn end(&mut self, kind: &str, whole: Whole, answer: &mut Answer) -> Result<(), ModelError> {
+    fn end(
+        &mut self,
+        kind: &str,
+        whole: FullResponse,
+        answer: &mut Answer,
+    ) -> Result<(), ModelError> {
         if let Some(counts) = &whole.usage {
             answer.usage = counts.used();
         }
@@ -179,7 +184,7 @@ impl Reading {
     }
 }
 
-impl Reader for Reading {
+impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
         let data = frame.data.trim();
         if frame.event == "error" {
@@ -198,7 +203,7 @@ impl Reader for Reading {
         let kind = event.as_ref().and_then(|event| event.kind.as_deref()).unwrap_or(&frame.event);
         match kind {
             _ if is_end(kind) => {
-                let OfAnswer { response } =
+                let ResponseEvent { response } =
                     serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.end(kind, response, answer)?;
             }
@@ -207,7 +212,7 @@ impl Reader for Reading {
                 return Err(failure::in_stream_text(data, refusal::in_stream));
             }
             _ if is_of_item(kind) => {
-                let event: OfItem = serde_json::from_str(data).map_err(failure::unreadable)?;
+                let event: ItemEvent = serde_json::from_str(data).map_err(failure::unreadable)?;
                 self.item(kind, &event, answer);
             }
             _ => {}
@@ -236,6 +241,6 @@ impl Counts {
     }
 }
 
-fn whole(text: &Option<String>) -> Said<'_> {
-    Said::Whole(text.as_deref().unwrap_or_default())
+fn whole(text: &Option<String>) -> TextUpdate<'_> {
+    TextUpdate::Whole(text.as_deref().unwrap_or_default())
 }

@@ -8,11 +8,11 @@ use toolcrib_core::{ContentBlock, Message, SEARCH_TOOLS, ToolCall, VendorContent
 
 use super::{
     super::{
-        super::{arguments::ObjectArguments, first_sent::Part, protocol::Asked},
+        super::{arguments::ObjectArguments, first_sent::Part, protocol::RequestInput},
         schema::loadable,
         sent::{arguments, failed, id_of_at_most, name},
     },
-    kept::{Kept, kept},
+    kept::{StoredItem, kept},
     media::{Part as OutputPart, parts},
 };
 
@@ -33,12 +33,12 @@ pub(super) enum Item<'a> {
     },
     /// Reasoning, unchanged.
     Thought(&'a Value),
-    Other(Typed<'a>),
+    Other(TypedItem<'a>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Typed<'a> {
+pub(super) enum TypedItem<'a> {
     Message {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
@@ -96,37 +96,37 @@ const COMPLETED: &str = "completed";
 const CLIENT: &str = "client";
 
 /// All items. Those of a message depend only on it, so earlier ones keep their bytes.
-pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Part<Item<'a>>> {
-    let messages = &asked.request.messages;
+pub(super) fn input<'a>(input: &RequestInput<'a>) -> Vec<Part<Item<'a>>> {
+    let messages = &input.request.messages;
     let mut all = Vec::with_capacity(messages.len());
     for message in messages.iter() {
-        let found = asked.offer.found_in(message);
-        let loads = asked.offer.loads().then_some("loads");
+        let found = input.offer.found_in(message);
+        let loads = input.offer.loads().then_some("loads");
         let names = found.iter().map(|tool| tool.name().as_str());
         let words: Vec<&str> = loads.into_iter().chain(names).collect();
-        all.extend(asked.first.of_message(message, &words, || items(asked, message)));
+        all.extend(input.first.of_message(message, &words, || items(input, message)));
     }
     all
 }
 
-fn items<'a>(asked: &Asked<'a>, message: &'a Message) -> Vec<Item<'a>> {
+fn items<'a>(input: &RequestInput<'a>, message: &'a Message) -> Vec<Item<'a>> {
     let mut items = Vec::with_capacity(1);
     match message {
         Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
         Message::Assistant { text, calls, vendor } => {
-            said(asked, text, calls, vendor.as_deref(), &mut items);
+            said(input, text, calls, vendor.as_deref(), &mut items);
         }
-        Message::Tool { call_id, name, text, is_error, .. } if is_search(asked, name) => {
-            items.push(Item::found(asked, call_id, message));
+        Message::Tool { call_id, name, text, is_error, .. } if is_search(input, name) => {
+            items.push(Item::found(input, call_id, message));
             // The item has no field for it.
             if *is_error && let Message::User { text } = Message::notice(&failed(text)) {
                 items.push(Item::Notice { role: "user", content: text });
             }
         }
         Message::Tool { call_id, text, blocks, is_error, .. } => {
-            let shows_blocks = asked.settings.result_blocks != Some(false);
+            let shows_blocks = input.settings.result_blocks != Some(false);
             let blocks = if shows_blocks { &**blocks } else { &[] };
-            items.push(Item::Other(Typed::FunctionCallOutput {
+            items.push(Item::Other(TypedItem::FunctionCallOutput {
                 call_id: id_of_at_most(call_id, MAX_ID),
                 output: output(text, blocks, *is_error),
             }));
@@ -138,26 +138,26 @@ fn items<'a>(asked: &Asked<'a>, message: &'a Message) -> Vec<Item<'a>> {
 
 /// A message of the model: its kept items, in order, or its text and its calls.
 fn said<'a>(
-    asked: &Asked<'a>,
+    input: &RequestInput<'a>,
     text: &'a str,
     calls: &'a [ToolCall],
     vendor: Option<&'a VendorContent>,
     items: &mut Vec<Item<'a>>,
 ) {
-    let Some(kept) = vendor.and_then(|vendor| kept(vendor, asked, text, calls.len())) else {
+    let Some(kept) = vendor.and_then(|vendor| kept(vendor, input, text, calls.len())) else {
         // An empty text adds no item.
         if !text.is_empty() {
             items.push(Item::Plain { role: "assistant", content: text });
         }
-        items.extend(calls.iter().map(|call| Item::call(asked, call, None, None)));
+        items.extend(calls.iter().map(|call| Item::call(input, call, None, None)));
         return;
     };
     let (mut text, mut calls) = (text, calls.iter());
-    let last = kept.iter().rposition(|item| matches!(item, Kept::Message { .. }));
+    let last = kept.iter().rposition(|item| matches!(item, StoredItem::Message { .. }));
     for (position, item) in kept.into_iter().enumerate() {
         match item {
-            Kept::Reasoning(item) => items.push(Item::Thought(item)),
-            Kept::Message { id, phase, bytes } => {
+            StoredItem::Reasoning(item) => items.push(Item::Thought(item)),
+            StoredItem::Message { id, phase, bytes } => {
                 // Text that was redacted since may have another length.
                 let end = if last == Some(position) { text.len() } else { bytes };
                 let (piece, rest) = text.split_at_checked(end).unwrap_or((text, ""));
@@ -166,11 +166,11 @@ fn said<'a>(
                     items.push(Item::message(piece, id, phase));
                 }
             }
-            Kept::Call { id, is_search } => {
+            StoredItem::Call { id, is_search } => {
                 items.extend(calls.next().map(|call| {
                     // The id is of an item of that type.
-                    let id = id.filter(|_| is_search == self::is_search(asked, &call.name));
-                    Item::call(asked, call, id, Some(COMPLETED))
+                    let id = id.filter(|_| is_search == self::is_search(input, &call.name));
+                    Item::call(input, call, id, Some(COMPLETED))
                 }));
             }
         }
@@ -180,8 +180,8 @@ fn said<'a>(
 }
 
 /// Whether a call of this name is an item of the vendor's tool search.
-fn is_search(asked: &Asked<'_>, name: &str) -> bool {
-    asked.offer.loads() && *name == *SEARCH_TOOLS
+fn is_search(input: &RequestInput<'_>, name: &str) -> bool {
+    input.offer.loads() && *name == *SEARCH_TOOLS
 }
 
 fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Output<'a> {
@@ -196,9 +196,9 @@ fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Outp
 
 impl<'a> Item<'a> {
     /// The result of a search: the definitions of the tools that it found and that may be loaded.
-    fn found(asked: &Asked<'_>, call_id: &'a str, message: &Message) -> Self {
-        let found = asked.offer.found_in(message);
-        Self::Other(Typed::ToolSearchOutput {
+    fn found(input: &RequestInput<'_>, call_id: &'a str, message: &Message) -> Self {
+        let found = input.offer.found_in(message);
+        Self::Other(TypedItem::ToolSearchOutput {
             call_id: id_of_at_most(call_id, MAX_ID),
             execution: CLIENT,
             status: COMPLETED,
@@ -208,17 +208,17 @@ impl<'a> Item<'a> {
 
     fn message(text: &'a str, id: Option<&'a str>, phase: Option<&'a str>) -> Self {
         let content = [OutputText { text, annotations: [] }];
-        Self::Other(Typed::Message { id, role: "assistant", status: COMPLETED, content, phase })
+        Self::Other(TypedItem::Message { id, role: "assistant", status: COMPLETED, content, phase })
     }
 
     fn call(
-        asked: &Asked<'_>,
+        input: &RequestInput<'_>,
         call: &'a ToolCall,
         id: Option<&'a str>,
         status: Option<&'static str>,
     ) -> Self {
-        if is_search(asked, &call.name) {
-            return Self::Other(Typed::ToolSearchCall {
+        if is_search(input, &call.name) {
+            return Self::Other(TypedItem::ToolSearchCall {
                 id,
                 call_id: id_of_at_most(&call.id, MAX_ID),
                 execution: CLIENT,
@@ -226,7 +226,7 @@ impl<'a> Item<'a> {
                 status: COMPLETED,
             });
         }
-        Self::Other(Typed::FunctionCall {
+        Self::Other(TypedItem::FunctionCall {
             id,
             call_id: id_of_at_most(&call.id, MAX_ID),
             name: name(&call.name),

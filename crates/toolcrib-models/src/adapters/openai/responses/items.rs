@@ -11,7 +11,7 @@ use toolcrib_core::{SEARCH_TOOLS, VendorContent};
 
 use super::{
     super::super::answer::{Answer, PartialCall},
-    kept::{Kept, keep, without_nulls},
+    kept::{StoredItem, keep, without_nulls},
 };
 
 /// The type of a call of the tool search.
@@ -20,14 +20,14 @@ const TOOL_SEARCH: &str = "tool_search_call";
 /// The items of a response, in the order in which they began.
 #[derive(Default)]
 pub(super) struct Items {
-    begun: Vec<Begun>,
+    begun: Vec<PartialItem>,
     /// The model's text when it declines to answer.
     declined: String,
     /// Whether any reasoning was shown.
     has_thought: bool,
 }
 
-struct Begun {
+struct PartialItem {
     /// The server's number for it, if any.
     index: Option<u64>,
     /// The id; some servers send none, or a different one each time.
@@ -82,13 +82,13 @@ pub(super) enum Part {
 
 /// An event's reference to its item.
 #[derive(Default)]
-pub(super) struct Which<'a> {
+pub(super) struct ItemRef<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: &'a str,
 }
 
 /// An event's text for a part.
-pub(super) enum Said<'a> {
+pub(super) enum TextUpdate<'a> {
     /// A further piece.
     More(&'a str),
     /// The whole text.
@@ -99,14 +99,14 @@ impl Items {
     /// Handles an item that is announced or complete.
     pub(super) fn item(
         &mut self,
-        which: &Which<'_>,
+        which: &ItemRef<'_>,
         item: &Value,
         is_done: bool,
         answer: &mut Answer,
     ) {
         let kind = Kind::of(item);
         let id = text(item, "id");
-        let which = Which { index: which.index, id };
+        let which = ItemRef { index: which.index, id };
         let position = self.find(&which, kind).unwrap_or_else(|| self.begin(&which, kind, answer));
         self.take(position, item, is_done, answer);
     }
@@ -116,14 +116,14 @@ impl Items {
     pub(super) fn all(&mut self, items: &[Value], answer: &mut Answer) {
         for item in items {
             let (kind, id) = (Kind::of(item), text(item, "id"));
-            let next = |is: &dyn Fn(&Begun) -> bool| {
-                let open = |begun: &Begun| !begun.is_final && begun.content.kind() == kind;
+            let next = |is: &dyn Fn(&PartialItem) -> bool| {
+                let open = |begun: &PartialItem| !begun.is_final && begun.content.kind() == kind;
                 self.begun.iter().position(|begun| open(begun) && is(begun))
             };
             let same = next(&|begun| !id.is_empty() && begun.id == id);
             let position = same
                 .or_else(|| next(&|_| true))
-                .unwrap_or_else(|| self.begin(&Which { index: None, id }, kind, answer));
+                .unwrap_or_else(|| self.begin(&ItemRef { index: None, id }, kind, answer));
             if let Some(begun) = self.begun.get_mut(position) {
                 begun.is_final = true;
             }
@@ -134,9 +134,9 @@ impl Items {
     /// Handles the text of a part of an item.
     pub(super) fn part(
         &mut self,
-        which: &Which<'_>,
+        which: &ItemRef<'_>,
         part: Part,
-        said: &Said<'_>,
+        said: &TextUpdate<'_>,
         answer: &mut Answer,
     ) {
         let kind = part.kind();
@@ -146,14 +146,19 @@ impl Items {
     }
 
     /// Adds arguments of a call: a piece, or the whole.
-    pub(super) fn arguments(&mut self, which: &Which<'_>, said: &Said<'_>, answer: &mut Answer) {
+    pub(super) fn arguments(
+        &mut self,
+        which: &ItemRef<'_>,
+        said: &TextUpdate<'_>,
+        answer: &mut Answer,
+    ) {
         let position =
             self.find(which, Kind::Call).unwrap_or_else(|| self.begin(which, Kind::Call, answer));
         let Some(call) = answer.call(number(position)) else { return };
         match said {
-            Said::More(piece) => call.arguments.push_str(piece),
-            Said::Whole("") => {}
-            Said::Whole(all) => (*all).clone_into(&mut call.arguments),
+            TextUpdate::More(piece) => call.arguments.push_str(piece),
+            TextUpdate::Whole("") => {}
+            TextUpdate::Whole(all) => (*all).clone_into(&mut call.arguments),
         }
     }
 
@@ -164,24 +169,24 @@ impl Items {
 
     /// The content to keep.
     pub(super) fn keep(&self, server: &str, model: &str) -> Option<VendorContent> {
-        let kept: Vec<_> = self.begun.iter().filter_map(Begun::kept).collect();
+        let kept: Vec<_> = self.begun.iter().filter_map(PartialItem::kept).collect();
         keep(server, model, &kept)
     }
 
     /// The item of that kind that an event refers to: by its number, otherwise by its id; without
     /// either, the last.
-    fn find(&self, which: &Which<'_>, kind: Kind) -> Option<usize> {
-        let last = |is: &dyn Fn(&Begun) -> bool| {
+    fn find(&self, which: &ItemRef<'_>, kind: Kind) -> Option<usize> {
+        let last = |is: &dyn Fn(&PartialItem) -> bool| {
             self.begun.iter().rposition(|begun| begun.content.kind() == kind && is(begun))
         };
         match which {
-            Which { index: Some(index), .. } => last(&|begun| begun.index == Some(*index)),
-            Which { id, .. } if !id.is_empty() => last(&|begun| begun.id == *id),
+            ItemRef { index: Some(index), .. } => last(&|begun| begun.index == Some(*index)),
+            ItemRef { id, .. } if !id.is_empty() => last(&|begun| begun.id == *id),
             _ => last(&|_| true),
         }
     }
 
-    fn begin(&mut self, which: &Which<'_>, kind: Kind, answer: &mut Answer) -> usize {
+    fn begin(&mut self, which: &ItemRef<'_>, kind: Kind, answer: &mut Answer) -> usize {
         let position = self.begun.len();
         let content = match kind {
             Kind::Message => Content::Message { phase: None, parts: Parts::default() },
@@ -195,7 +200,7 @@ impl Items {
         };
         let id = which.id.to_owned();
         answer.begin_part();
-        self.begun.push(Begun { index: which.index, id, is_final: false, content });
+        self.begun.push(PartialItem { index: which.index, id, is_final: false, content });
         position
     }
 
@@ -245,13 +250,13 @@ impl Items {
             let parts = item.get(list).and_then(Value::as_array).into_iter().flatten();
             for (index, said) in (0..).zip(parts) {
                 if let Some((part, said)) = Part::of(said, index) {
-                    self.add(position, part, &Said::Whole(said), answer);
+                    self.add(position, part, &TextUpdate::Whole(said), answer);
                 }
             }
         }
     }
 
-    fn add(&mut self, position: usize, part: Part, said: &Said<'_>, answer: &mut Answer) {
+    fn add(&mut self, position: usize, part: Part, said: &TextUpdate<'_>, answer: &mut Answer) {
         let content = self.begun.get_mut(position).map(|begun| &mut begun.content);
         let Some(Content::Message { parts, .. } | Content::Reasoning { parts, .. }) = content
         else {
@@ -259,9 +264,9 @@ impl Items {
         };
         let so_far = parts.0.entry(part).or_default();
         let piece = match said {
-            Said::More(piece) => piece,
+            TextUpdate::More(piece) => piece,
             // If the whole text differs from the pieces, the pieces win: they were already shown.
-            Said::Whole(all) => all.strip_prefix(so_far.as_str()).unwrap_or_default(),
+            TextUpdate::Whole(all) => all.strip_prefix(so_far.as_str()).unwrap_or_default(),
         };
         if piece.is_empty() {
             return;
@@ -283,16 +288,16 @@ impl Items {
     }
 }
 
-impl Begun {
-    fn kept(&self) -> Option<Kept<'_>> {
+impl PartialItem {
+    fn kept(&self) -> Option<StoredItem<'_>> {
         let id = Some(self.id.as_str()).filter(|id| !id.is_empty());
         match &self.content {
             Content::Message { phase, parts } => {
-                Some(Kept::Message { id, phase: phase.as_deref(), bytes: parts.text_bytes() })
+                Some(StoredItem::Message { id, phase: phase.as_deref(), bytes: parts.text_bytes() })
             }
-            Content::Call { is_search } => Some(Kept::Call { id, is_search: *is_search }),
+            Content::Call { is_search } => Some(StoredItem::Call { id, is_search: *is_search }),
             Content::Reasoning { item: Some(item), .. } if can_go_back(item) => {
-                Some(Kept::Reasoning(item))
+                Some(StoredItem::Reasoning(item))
             }
             Content::Reasoning { .. } | Content::Other => None,
         }

@@ -23,10 +23,10 @@
 use serde_json::{Map, Value, json};
 use toolcrib_core::VendorContent;
 
-use super::super::{super::protocol::Asked, VENDOR};
+use super::super::{super::protocol::RequestInput, VENDOR};
 
 /// One item of an answer, at its place.
-pub(super) enum Kept<'a> {
+pub(super) enum StoredItem<'a> {
     /// Reasoning or a compaction, unchanged.
     Reasoning(&'a Value),
     /// The next `bytes` bytes of the text.
@@ -35,7 +35,7 @@ pub(super) enum Kept<'a> {
     Call { id: Option<&'a str>, is_search: bool },
 }
 
-impl<'a> Kept<'a> {
+impl<'a> StoredItem<'a> {
     /// Reads an item as [`keep`] has written it.
     fn of(item: &'a Value) -> Option<Self> {
         let text = |key: &str| item.get(key)?.as_str();
@@ -83,9 +83,9 @@ pub(super) fn without_nulls(item: Map<String, Value>) -> Value {
 }
 
 /// The content to keep of a response with these items, if any.
-pub(super) fn keep(server: &str, model: &str, items: &[Kept<'_>]) -> Option<VendorContent> {
-    items.iter().any(Kept::is_worth_keeping).then(|| {
-        let items: Value = items.iter().map(Kept::to_json).collect();
+pub(super) fn keep(server: &str, model: &str, items: &[StoredItem<'_>]) -> Option<VendorContent> {
+    items.iter().any(StoredItem::is_worth_keeping).then(|| {
+        let items: Value = items.iter().map(StoredItem::to_json).collect();
         VendorContent {
             vendor: VENDOR.into(),
             content: json!({ "server": server, "model": model, "items": items }),
@@ -97,20 +97,20 @@ pub(super) fn keep(server: &str, model: &str, items: &[Kept<'_>]) -> Option<Vend
 /// calls.
 pub(super) fn kept<'a>(
     vendor: &'a VendorContent,
-    asked: &Asked<'_>,
+    input: &RequestInput<'_>,
     text: &str,
     calls: usize,
-) -> Option<Vec<Kept<'a>>> {
+) -> Option<Vec<StoredItem<'a>>> {
     let VendorContent { vendor, content } = vendor;
     let is_from = |key: &str, here: &str| content.get(key).is_some_and(|from| from == here);
-    if &**vendor != VENDOR || !is_from("server", asked.server) || !is_from("model", asked.model) {
+    if &**vendor != VENDOR || !is_from("server", input.server) || !is_from("model", input.model) {
         return None;
     }
     let items = content.get("items")?.as_array()?;
-    let items: Vec<_> = items.iter().map(Kept::of).collect::<Option<_>>()?;
-    let called = items.iter().filter(|item| matches!(item, Kept::Call { .. })).count();
+    let items: Vec<_> = items.iter().map(StoredItem::of).collect::<Option<_>>()?;
+    let called = items.iter().filter(|item| matches!(item, StoredItem::Call { .. })).count();
     let pieces = items.iter().filter_map(|item| match item {
-        Kept::Message { bytes, .. } => Some(*bytes),
+        StoredItem::Message { bytes, .. } => Some(*bytes),
         _ => None,
     });
     let is_whole = match pieces.clone().count() {

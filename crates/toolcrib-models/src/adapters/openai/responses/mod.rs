@@ -22,11 +22,11 @@ mod kept;
 mod media;
 mod request;
 
-use self::{answer::Reading, request::Body};
+use self::{answer::AnswerReader, request::Body};
 use super::{
     super::{
         first_sent::SentForm,
-        protocol::{Asked, Offer, Reader},
+        protocol::{Offer, Reader, RequestInput},
     },
     Api,
     own::loads_tools,
@@ -51,11 +51,11 @@ impl Api for Responses {
         Some(loads_tools(model))
     }
 
-    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        asked.write(&Body::of(asked))
+    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        input.write(&Body::of(input))
     }
 
-    fn reader(asked: &Asked<'_>) -> Box<dyn Reader> {
-        Box::new(Reading::of(asked))
+    fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {
+        Box::new(AnswerReader::of(input))
     }
 }

@@ -8,11 +8,11 @@ use super::{
     super::{
         super::{
             first_sent::Part,
-            protocol::{Asked, Offer},
+            protocol::{Offer, RequestInput},
         },
         own::never_reasons,
     },
-    input::{Item, input},
+    input::{self, Item},
 };
 
 /// Length of a cache key in characters; the vendor's limit is 64.
@@ -69,8 +69,8 @@ enum Choice<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn of(asked: &Asked<'a>) -> Self {
-        let Asked { model, settings, request, tools, .. } = *asked;
+    pub(super) fn of(input: &RequestInput<'a>) -> Self {
+        let RequestInput { model, settings, request, tools, .. } = *input;
         Self {
             model,
             stream: true,
@@ -85,8 +85,8 @@ impl<'a> Body<'a> {
             prompt_cache_key: cache_key(request),
             tools,
             instructions: &request.system,
-            input: input(asked),
-            tool_choice: tools.and_then(|_| choice(&request.tool_choice, asked.offer)),
+            input: input::input(input),
+            tool_choice: tools.and_then(|_| choice(&request.tool_choice, input.offer)),
         }
     }
 }
