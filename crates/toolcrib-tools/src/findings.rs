@@ -117,7 +117,7 @@ pub(crate) struct Findings<'a> {
 }
 
 /// The errors, and whether more were recorded before.
-pub(crate) struct Found {
+pub(crate) struct ErrorList {
     pub(crate) errors: Vec<FieldError>,
     is_incomplete: bool,
 }
@@ -201,12 +201,12 @@ impl<'a> Findings<'a> {
         }
     }
 
-    pub(crate) fn finish(self) -> Found {
-        Found { errors: self.errors, is_incomplete: self.is_incomplete }
+    pub(crate) fn finish(self) -> ErrorList {
+        ErrorList { errors: self.errors, is_incomplete: self.is_incomplete }
     }
 }
 
-impl Found {
+impl ErrorList {
     fn is_sound(&self) -> bool {
         self.errors.is_empty() && !self.is_incomplete
     }

@@ -9,7 +9,7 @@ use super::{
 
 /// The messages of a running test.
 #[derive(Default)]
-struct Running {
+struct RunningTest {
     name: String,
     place: Option<Place>,
     message: Vec<String>,
@@ -17,7 +17,7 @@ struct Running {
 
 pub(super) fn read(output: &str) -> Report {
     let mut report = Report::default();
-    let mut running: Vec<Running> = Vec::new();
+    let mut running: Vec<RunningTest> = Vec::new();
     // The tests with a failed subtest. Each level of nested ones prints its own line.
     let failed = output.lines().filter_map(|line| line.trim_start().strip_prefix("--- FAIL: "));
     let failed = failed.filter_map(|rest| rest.split(' ').next()?.rsplit_once('/'));
@@ -33,7 +33,9 @@ pub(super) fn read(output: &str) -> Report {
                     let known = running.remove(at);
                     running.push(known);
                 }
-                None => running.push(Running { name: name.to_owned(), ..Running::default() }),
+                None => {
+                    running.push(RunningTest { name: name.to_owned(), ..RunningTest::default() });
+                }
             }
         } else if let Some(name) = named("--- FAIL: ") {
             (report.failed, report.has_counts) =

@@ -24,7 +24,7 @@ pub use self::table::{DeclaredCode, KEYS};
 use self::{problem::Problem, run::Body};
 use crate::{
     Declaration, ToolErrors,
-    command::{CommandToolSpec, Prepared, prepare},
+    command::{CheckedCommand, CommandToolSpec, prepare},
     declaration::prefixed,
 };
 
@@ -115,7 +115,7 @@ impl CodeTool {
     /// # Errors
     /// All that is wrong with it.
     pub fn build(self, spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
-        let Prepared { declaration, body, capabilities, found } = prepare(spec, false);
+        let CheckedCommand { declaration, body, capabilities, found } = prepare(spec, false);
         let name = declaration.name.clone();
         let most = declaration.timeout.map(|timeout| timeout.saturating_sub(STOP_TIME));
         let shell = body.program.to_string_lossy().into_owned();

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     arguments::{refused, text},
     command,
-    terminal::run::{Ran, room, run_to_end},
+    terminal::run::{ProgramRun, room, run_to_end},
 };
 
 /// The mark of the line that says which program runs.
@@ -166,7 +166,7 @@ impl Body {
 
     fn result(
         &self,
-        ran: &Ran,
+        ran: &ProgramRun,
         report: &Report,
         (command, code): (&str, i32),
         cx: &ToolContext,

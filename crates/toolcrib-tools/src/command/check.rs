@@ -20,21 +20,20 @@ use super::{
 };
 use crate::{
     Declaration, ToolErrors,
-    findings::{Field, Findings, Found},
+    findings::{ErrorList, Field, Findings},
     making::declare_or_use,
     template::{SECRET, Template, TemplateError},
 };
 
-/// A program that was checked.
-pub(crate) struct Prepared {
+pub(crate) struct CheckedCommand {
     pub(crate) declaration: Declaration,
     pub(crate) body: Body,
     pub(crate) capabilities: Capabilities,
-    pub(crate) found: Found,
+    pub(crate) found: ErrorList,
 }
 
 pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
-    let Prepared { declaration, body, capabilities, found } = prepare(spec, true);
+    let CheckedCommand { declaration, body, capabilities, found } = prepare(spec, true);
     let (name, body) = (declaration.name.clone(), Arc::new(body));
     let made = declaration
         .into_builder()
@@ -45,7 +44,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
 }
 
 /// Finds the program and reads all places. `uses_all`: parameters that nothing uses are reported.
-pub(crate) fn prepare(spec: CommandToolSpec, uses_all: bool) -> Prepared {
+pub(crate) fn prepare(spec: CommandToolSpec, uses_all: bool) -> CheckedCommand {
     let CommandToolSpec { mut declaration, base_dir, working_dir, .. } = spec;
     declaration.close_schema();
     let read_only = declaration.annotations.read_only;
@@ -80,7 +79,7 @@ pub(crate) fn prepare(spec: CommandToolSpec, uses_all: bool) -> Prepared {
         ok_exit_codes: spec.ok_exit_codes,
         read_only,
     };
-    Prepared { declaration, body, capabilities, found }
+    CheckedCommand { declaration, body, capabilities, found }
 }
 
 struct Check<'a>(Findings<'a>);

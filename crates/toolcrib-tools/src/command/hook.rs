@@ -14,7 +14,7 @@ use toolcrib_core::{
     __internal::PlainJson, CancellationToken, ToolContext, ToolContextParts, ToolError,
 };
 
-use super::{Body, DeclaredCommand, Prepared, Stdin, arguments, prepare};
+use super::{Body, CheckedCommand, DeclaredCommand, Stdin, arguments, prepare};
 use crate::{Declaration, FieldError, ToolErrors};
 
 /// The exit code of a denial.
@@ -63,7 +63,7 @@ impl DeclaredCommand {
     ) -> Result<HookProgram, ToolErrors> {
         let mut spec = self.complete(declaration, base_dir, working_dir, sandbox);
         spec.stdin = Stdin::Json;
-        let Prepared { declaration, body, capabilities, mut found } = prepare(spec, false);
+        let CheckedCommand { declaration, body, capabilities, mut found } = prepare(spec, false);
         for name in &capabilities.secrets {
             let message = format!("a hook reads no secrets, and its environment names `{name}`");
             let help = Some(format!("pass the variable on: inherit_env = [\"{name}\"]"));

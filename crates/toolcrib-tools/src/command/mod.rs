@@ -70,7 +70,7 @@ use toolcrib_core::Tool;
 
 pub use self::hook::{HookError, HookProgram, HookVerdict};
 pub(crate) use self::{
-    check::{Prepared, prepare},
+    check::{CheckedCommand, prepare},
     run::Body,
 };
 #[doc(hidden)]

@@ -12,23 +12,23 @@ const PIECES: usize = 16;
 
 /// The writer of a stdout's pieces and their receiver; neither where nothing is kept of
 /// artifacts.
-pub(crate) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
+pub(crate) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<OutputCollector>) {
     let Ok(artifacts) = cx.handle::<CallArtifacts>() else { return (None, None) };
     let (sender, pieces) = channel(PIECES);
-    (Some(sender), Some(Taker { artifacts: artifacts.clone(), pieces }))
+    (Some(sender), Some(OutputCollector { artifacts: artifacts.clone(), pieces }))
 }
 
-pub(crate) struct Taker {
+pub(crate) struct OutputCollector {
     artifacts: CallArtifacts,
     pieces: Receiver<Vec<u8>>,
 }
 
-/// All that was taken. Dropped, nothing of it is kept.
-pub(crate) struct Taken(Result<ArtifactWriter, String>);
+/// The collected output. Dropping it stores nothing.
+pub(crate) struct CollectedOutput(Result<ArtifactWriter, String>);
 
-impl Taker {
+impl OutputCollector {
     /// Takes pieces until there will be no more; nothing if none comes.
-    pub(crate) async fn take(self) -> Option<Taken> {
+    pub(crate) async fn take(self) -> Option<CollectedOutput> {
         let Self { artifacts, mut pieces } = self;
         let first = pieces.recv().await?;
         let writing = spawn_blocking(move || {
@@ -39,11 +39,11 @@ impl Taker {
             }
             Ok(writer)
         });
-        Some(Taken(joined(writing.await)))
+        Some(CollectedOutput(joined(writing.await)))
     }
 }
 
-impl Taken {
+impl CollectedOutput {
     /// Makes an artifact of it, or says why it could not be kept.
     pub(crate) async fn keep(self) -> Result<Artifact, String> {
         let writer = self.0?;

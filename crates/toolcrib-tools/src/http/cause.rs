@@ -35,20 +35,20 @@ pub(crate) fn answered(asked: &str, response: &HttpResponse) -> String {
     format!("{asked}{elsewhere}: {}{reason}", status.as_u16())
 }
 
-/// A request that came to nothing.
+/// A request that failed, and its error.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedRequest {
     pub(super) asked: String,
     pub(super) error: HttpError,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for FailedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.asked, for_operator(&self.error))
     }
 }
 
-impl Error for Failed {
+impl Error for FailedRequest {
     /// The cause of the error in the text.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let mut error = &self.error;

@@ -16,14 +16,14 @@ use super::{
 };
 use crate::{
     Declaration, ToolErrors,
-    findings::{Field, Findings, Found},
+    findings::{ErrorList, Field, Findings},
     making::{declare_or_use, properties},
     template::{Part, SECRET, Template, TemplateError},
 };
 
 pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, ToolErrors> {
     let secrets = Capabilities::none().secrets(spec.secrets().into_iter().map(|(_, name)| name));
-    let Read { declaration, body, found, .. } = read(spec, client, Names::Parameters);
+    let CheckedRequest { declaration, body, found, .. } = read(spec, client, Names::Parameters);
     let name = declaration.name.clone();
     let body = Arc::new(body);
     let made = declaration
@@ -47,19 +47,18 @@ pub(crate) enum Names {
     OfHub,
 }
 
-/// A declared request, checked.
-pub(crate) struct Read {
+pub(crate) struct CheckedRequest {
     pub(crate) declaration: Declaration,
     /// Valid only without errors.
     pub(crate) body: Body,
     /// The properties of the schema that have a placeholder in it.
     #[cfg_attr(not(feature = "hub"), expect(dead_code, reason = "only hubs ask for it"))]
     pub(crate) used: Vec<String>,
-    pub(crate) found: Found,
+    pub(crate) found: ErrorList,
 }
 
 /// Reads all places of a request.
-pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Read {
+pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> CheckedRequest {
     let HttpToolSpec {
         mut declaration,
         method,
@@ -107,7 +106,7 @@ pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient, names: Names) -> Rea
         idempotency_header,
         body,
     };
-    Read { declaration, body, used, found }
+    CheckedRequest { declaration, body, used, found }
 }
 
 /// A header.

@@ -7,7 +7,7 @@ use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
     answer,
-    cause::{self, Failed},
+    cause::{self, FailedRequest},
 };
 
 /// The part of a call that does not depend on how its request is made.
@@ -113,7 +113,7 @@ impl Exchange {
             | HttpError::Roots { .. } => ToolError::new(ErrorCode::NotAvailable, text),
             _ => ToolError::failed(text),
         };
-        failure.caused_by(Failed { asked, error })
+        failure.caused_by(FailedRequest { asked, error })
     }
 }
 

@@ -18,8 +18,8 @@ pub(crate) struct HeaderTemplate {
     pub(crate) value: Template,
 }
 
-/// A header that a call has, its secrets still to come.
-pub(crate) struct Filled<'a> {
+/// A header of a call, before its secrets are inserted.
+pub(crate) struct PartialHeader<'a> {
     name: &'a HeaderName,
     pieces: Vec<Piece<'a>>,
 }
@@ -36,7 +36,10 @@ pub(crate) fn fits(text: &str) -> bool {
 
 impl HeaderTemplate {
     /// The header of a call; none where an argument of it is absent.
-    pub(crate) fn fill<'a>(&'a self, args: &'a Value) -> Result<Option<Filled<'a>>, ToolError> {
+    pub(crate) fn fill<'a>(
+        &'a self,
+        args: &'a Value,
+    ) -> Result<Option<PartialHeader<'a>>, ToolError> {
         let mut pieces = Vec::new();
         for part in self.value.parts() {
             pieces.push(match part {
@@ -54,18 +57,18 @@ impl HeaderTemplate {
                 },
             });
         }
-        Ok(Some(Filled { name: &self.name, pieces }))
+        Ok(Some(PartialHeader { name: &self.name, pieces }))
     }
 }
 
 /// Asks for the secrets that these headers need, each once, and puts the headers together.
 pub(crate) async fn with_secrets(
-    filled: &[Filled<'_>],
+    filled: &[PartialHeader<'_>],
     cx: &ToolContext,
 ) -> Result<HeaderMap, ToolError> {
     let mut known: HashMap<&str, Secret> = HashMap::new();
     let mut headers = HeaderMap::with_capacity(filled.len());
-    for Filled { name, pieces } in filled {
+    for PartialHeader { name, pieces } in filled {
         let mut text = String::new();
         let mut sensitive = false;
         for piece in pieces {

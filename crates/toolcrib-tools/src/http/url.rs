@@ -34,11 +34,11 @@ struct Pair {
 }
 
 /// An error, with its byte where known.
-pub(super) type Wrong = (Option<usize>, String);
+pub(super) type PositionedError = (Option<usize>, String);
 
 impl UrlTemplate {
     /// Reads a template without secrets.
-    pub(super) fn read(template: &Template) -> Result<Self, Wrong> {
+    pub(super) fn read(template: &Template) -> Result<Self, PositionedError> {
         let url = |problem: &str| (None, problem.to_owned());
         let misplaced = |part: &Part, problem: fn(&str) -> String| match part {
             Part::Param { name, offset } => (Some(*offset), problem(name)),
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<UrlTemplate, Wrong> {
+    fn read(text: &str) -> Result<UrlTemplate, PositionedError> {
         UrlTemplate::read(&Template::parse(text).unwrap())
     }
 

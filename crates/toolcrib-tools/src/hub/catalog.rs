@@ -34,16 +34,16 @@ pub(super) struct HubCatalog {
     pub(super) timeout: Duration,
 }
 
-/// Whom a catalog is for, as far as its request says it.
+/// The tenant and the principal that a catalog is requested for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Whom {
+pub(super) struct CatalogKey {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
 }
 
 impl HubCatalog {
     /// Whom the request is made for.
-    pub(super) fn whom(&self, identity: &Identity) -> Result<Whom, DiscoveryError> {
+    pub(super) fn whom(&self, identity: &Identity) -> Result<CatalogKey, DiscoveryError> {
         let named = |needed: bool, named: &Option<Arc<str>>, what: &str| match named {
             _ if !needed => Ok(None),
             Some(name) => Ok(Some(Arc::clone(name))),
@@ -53,7 +53,7 @@ impl HubCatalog {
             ))
             .with_code("identity_missing")),
         };
-        Ok(Whom {
+        Ok(CatalogKey {
             tenant: named(self.needs_tenant, &identity.tenant, "tenant")?,
             principal: named(self.needs_principal, &identity.principal, "principal")?,
         })
@@ -62,7 +62,7 @@ impl HubCatalog {
     /// All pages. One that did not change is the very one that it was `before`.
     pub(super) async fn pages(
         &self,
-        whom: &Whom,
+        whom: &CatalogKey,
         before: &[Arc<Page>],
         secrets: Option<Arc<dyn Secrets>>,
         cancellation: &CancellationToken,
@@ -116,7 +116,7 @@ impl HubCatalog {
 
     async fn request(
         &self,
-        whom: &Whom,
+        whom: &CatalogKey,
         next: Option<&str>,
         cx: &ToolContext,
     ) -> Result<HttpRequest, DiscoveryError> {

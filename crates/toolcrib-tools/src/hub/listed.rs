@@ -21,7 +21,7 @@ pub(super) struct RemoteTool {
 }
 
 /// One catalog.
-pub(super) type Listed = RemoteListing<RemoteTool>;
+pub(super) type RemoteCatalog = RemoteListing<RemoteTool>;
 
 /// Makes tools of what a catalog lists.
 pub(super) struct Definitions {
@@ -103,10 +103,12 @@ impl Definitions {
     pub(super) fn make(
         &self,
         remotes: Vec<RemoteTool>,
-        before: Option<&Listed>,
-    ) -> Result<Listed, Arc<str>> {
+        before: Option<&RemoteCatalog>,
+    ) -> Result<RemoteCatalog, Arc<str>> {
         let check = self.definition_check.as_ref();
-        Listed::new(remotes, self.order, before, &self.origin, check, |remote| self.tool(remote))
+        RemoteCatalog::new(remotes, self.order, before, &self.origin, check, |remote| {
+            self.tool(remote)
+        })
     }
 
     /// The tool, and the reason if it is withheld. An invalid tool is shown by a placeholder of the same

@@ -52,8 +52,8 @@ pub use self::spec::{HubLimits, HubPointers, HubSpec};
 #[doc(hidden)]
 pub use self::table::{HubTable, read_order};
 use self::{
-    catalog::{HubCatalog, Whom, source},
-    listed::{Definitions, Listed},
+    catalog::{CatalogKey, HubCatalog, source},
+    listed::{Definitions, RemoteCatalog},
     pages::Page,
 };
 
@@ -69,13 +69,13 @@ struct Inner {
     catalog: HubCatalog,
     definitions: Arc<Definitions>,
     secrets: Option<Arc<dyn Secrets>>,
-    seen: Mutex<Bounded<Whom, Arc<Seen>>>,
+    seen: Mutex<Bounded<CatalogKey, Arc<LastCatalog>>>,
 }
 
 /// The last catalog of one tenant or principal.
-struct Seen {
+struct LastCatalog {
     pages: Vec<Arc<Page>>,
-    listed: Arc<Listed>,
+    listed: Arc<RemoteCatalog>,
 }
 
 impl HttpHub {
@@ -124,7 +124,7 @@ impl Inner {
         let made = made.map_err(|problem| source(format!("its catalog: {problem}")))?;
         let listed = made.map_err(|problem| source(format!("its catalog: {problem}")))?;
         let catalog = listed.catalog().clone();
-        let seen = Arc::new(Seen { pages, listed: Arc::new(listed) });
+        let seen = Arc::new(LastCatalog { pages, listed: Arc::new(listed) });
         let gone = self.seen.lock().insert(whom, seen);
         // Outside the lock: tools may do anything when they are dropped.
         drop(gone);

@@ -261,11 +261,11 @@ impl Folder<'_> {
             let is_new = topic.is_none();
             let mut topic = topic.unwrap_or_default();
             match change.apply(&mut topic, is_new)? {
-                Applied::Removed => {
+                ChangeOutcome::Removed => {
                     self.files.remove(&cx, &self.path_of(name)).await?;
                     return Ok(ToolOutput::text(format!("removed the topic {name}")));
                 }
-                Applied::Changed => {}
+                ChangeOutcome::Changed => {}
             }
             if is_new && self.topics().await?.len() >= MOST_TOPICS {
                 return Err(ToolError::failed(format!(
@@ -335,7 +335,7 @@ struct Change {
     old: Option<String>,
 }
 
-enum Applied {
+enum ChangeOutcome {
     Changed,
     Removed,
 }
@@ -362,7 +362,7 @@ impl Change {
         Ok(Self { action, content, old })
     }
 
-    fn apply(&self, topic: &mut Topic, is_new: bool) -> Result<Applied, ToolError> {
+    fn apply(&self, topic: &mut Topic, is_new: bool) -> Result<ChangeOutcome, ToolError> {
         let content = self.content.as_deref().unwrap_or_default();
         match (self.action, &self.old) {
             (_, Some(old)) => match topic.text.matches(old.as_str()).count() {
@@ -376,7 +376,7 @@ impl Change {
             ("remove", None) if is_new => {
                 return Err(refused(TOPIC, "does not exist"));
             }
-            ("remove", None) => return Ok(Applied::Removed),
+            ("remove", None) => return Ok(ChangeOutcome::Removed),
             ("replace", None) => {
                 // Nothing of the old text is left.
                 topic.tainted = false;
@@ -387,7 +387,7 @@ impl Change {
                 topic.text = format!("{}{gap}{}", with_end(&topic.text), with_end(content));
             }
         }
-        Ok(Applied::Changed)
+        Ok(ChangeOutcome::Changed)
     }
 }
 

@@ -101,15 +101,14 @@ pub(super) struct Part {
     pub(super) is_file: bool,
 }
 
-/// An operation, made.
-pub(super) struct Made {
+pub(super) struct CompiledOperation {
     pub(super) plan: Plan,
     pub(super) input_schema: Value,
     pub(super) output_schema: Option<Value>,
 }
 
 /// A parameter as declared, and its argument.
-pub(super) struct Declared<'d> {
+pub(super) struct DeclaredParameter<'d> {
     pub(super) parameter: Parameter,
     pub(super) required: bool,
     pub(super) schema: Option<&'d Value>,
@@ -120,7 +119,7 @@ pub(super) struct Declared<'d> {
 
 /// The declared properties of a parameter.
 #[derive(Clone, Copy)]
-struct Found<'d> {
+struct ParameterFields<'d> {
     required: bool,
     schema: Option<&'d Value>,
     inline: Option<&'d Map<String, Value>>,
@@ -156,7 +155,7 @@ pub(super) fn make(
     document: &OpenApi,
     operation: &Outline<'_>,
     options: &MakeOptions,
-) -> Result<Made, String> {
+) -> Result<CompiledOperation, String> {
     let server = server(document, operation, options)?;
     let credentials =
         credentials(document, operation.operation, &options.auth, !options.headers.is_empty())?;
@@ -181,7 +180,7 @@ pub(super) fn make(
         accept,
         credentials,
     };
-    Ok(Made { plan, input_schema, output_schema })
+    Ok(CompiledOperation { plan, input_schema, output_schema })
 }
 
 /// A path, and the query that some documents append: `/v1/messages?beta=true`.
@@ -220,7 +219,7 @@ fn server(
 /// The declared inputs of an operation.
 pub(super) struct Reader<'d> {
     pub(super) document: &'d OpenApi,
-    parameters: Vec<Declared<'d>>,
+    parameters: Vec<DeclaredParameter<'d>>,
     arguments: HashSet<String>,
     /// The body of Swagger 2.0.
     pub(super) body: Option<&'d Map<String, Value>>,
@@ -322,12 +321,17 @@ impl<'d> Reader<'d> {
             name,
             place,
             style,
-            Found { required, schema, inline: Some(parameter), description: said("description") },
+            ParameterFields {
+                required,
+                schema,
+                inline: Some(parameter),
+                description: said("description"),
+            },
         );
         Ok(())
     }
 
-    fn declare(&mut self, name: &str, place: Place, style: Style, found: Found<'d>) {
+    fn declare(&mut self, name: &str, place: Place, style: Style, found: ParameterFields<'d>) {
         let suffix = match &place {
             Place::Path => "path",
             Place::Query => "query",
@@ -335,9 +339,9 @@ impl<'d> Reader<'d> {
             Place::Cookie => "cookie",
         };
         let argument = self.argument(name, suffix);
-        let Found { required, schema, inline, description } = found;
+        let ParameterFields { required, schema, inline, description } = found;
         let inline = inline.filter(|_| self.document.version == Version::Swagger2);
-        self.parameters.push(Declared {
+        self.parameters.push(DeclaredParameter {
             required: required || place == Place::Path,
             parameter: Parameter { argument, name: name.to_owned(), place, style },
             schema,
@@ -381,13 +385,17 @@ impl<'d> Reader<'d> {
                 if !before.is_empty() {
                     pieces.push(Piece::Literal(before.to_owned()));
                 }
-                let is_place = |one: &Declared<'_>| {
+                let is_place = |one: &DeclaredParameter<'_>| {
                     one.parameter.place == Place::Path && one.parameter.name == name
                 };
                 let known = self.parameters.iter().position(is_place);
                 let position = known.unwrap_or_else(|| {
-                    let found =
-                        Found { required: true, schema: None, inline: None, description: "" };
+                    let found = ParameterFields {
+                        required: true,
+                        schema: None,
+                        inline: None,
+                        description: "",
+                    };
                     self.declare(name, Place::Path, Style::SIMPLE, found);
                     self.parameters.len() - 1
                 });

@@ -96,15 +96,16 @@ pub(super) fn credentials(
         return Ok(Vec::new());
     }
     // One that a secret solves is the more useful one.
-    let problem = problems.into_iter().min_by_key(|problem| matches!(problem, Unmet::Scheme(_)));
+    let problem =
+        problems.into_iter().min_by_key(|problem| matches!(problem, UnmetRequirement::Scheme(_)));
     match problem {
-        Some(Unmet::Scheme(problem) | Unmet::Secret(problem)) => Err(problem),
+        Some(UnmetRequirement::Scheme(problem) | UnmetRequirement::Secret(problem)) => Err(problem),
         None => Ok(Vec::new()),
     }
 }
 
 /// Why an alternative cannot be used.
-enum Unmet {
+enum UnmetRequirement {
     /// A scheme of it cannot be sent.
     Scheme(String),
     /// A secret is missing.
@@ -115,22 +116,22 @@ fn of_alternative(
     document: &OpenApi,
     alternative: &Map<String, Value>,
     auth: &Auth,
-) -> Result<Vec<Credential>, Unmet> {
+) -> Result<Vec<Credential>, UnmetRequirement> {
     let placed = alternative.keys().map(|name| Ok((name, place(document, name)?)));
-    let placed: Vec<_> = placed.collect::<Result<_, _>>().map_err(Unmet::Scheme)?;
+    let placed: Vec<_> = placed.collect::<Result<_, _>>().map_err(UnmetRequirement::Scheme)?;
     if placed.len() > 1
         && placed.iter().any(|(name, _)| !auth.by_scheme.iter().any(|(one, _)| **one == ***name))
     {
         let names: Vec<_> =
             placed.iter().map(|(name, _)| format!("`{}`", name.escape_debug())).collect();
-        return Err(Unmet::Secret(format!(
+        return Err(UnmetRequirement::Secret(format!(
             "it needs the security schemes {} together; write a secret for each in `auth`",
             names.join(" and ")
         )));
     }
     let credential = |(name, place): (&String, Place)| {
         let secret = auth.secret(name).cloned().ok_or_else(|| {
-            Unmet::Secret(format!(
+            UnmetRequirement::Secret(format!(
                 "it needs the security scheme `{0}`; write auth = {{ \"{0}\" = \"secret:NAME\" }}",
                 name.escape_debug()
             ))

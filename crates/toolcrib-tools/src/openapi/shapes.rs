@@ -6,7 +6,7 @@ use toolcrib_capabilities::http::Method;
 use super::{
     body::{BodySchema, DeclaredBody, is_json, is_old_file},
     document::{OpenApi, Outline, Version},
-    plan::{BodyKind, Declared},
+    plan::{BodyKind, DeclaredParameter},
     schema::Schemas,
 };
 use crate::http::answer::one_line;
@@ -57,7 +57,7 @@ pub(super) fn responses<'d>(
 /// The schema of the arguments.
 pub(super) fn input_schema<'d>(
     schemas: &mut Schemas<'d>,
-    parameters: &[Declared<'d>],
+    parameters: &[DeclaredParameter<'d>],
     body: Option<&DeclaredBody<'d>>,
 ) -> Value {
     let mut properties = Map::new();

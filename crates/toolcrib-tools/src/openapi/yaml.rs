@@ -12,7 +12,7 @@ const DEEPEST: usize = 128;
 const MOST_VALUES: usize = 4_000_000;
 
 /// A list or map that is still open, with the anchor that names it; 0 for none.
-struct Open {
+struct OpenCollection {
     anchor: usize,
     kind: Kind,
 }
@@ -27,7 +27,7 @@ enum Kind {
 /// # Errors
 /// The error, with its place.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenCollection> = Vec::new();
     let mut anchors: HashMap<usize, (Value, usize)> = HashMap::new();
     let mut values = 0_usize;
     let mut parser = Parser::new_from_str(text);
@@ -43,16 +43,21 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
                 return wrong("it nests deeper than 128 levels");
             }
             Event::SequenceStart(anchor, _) => {
-                open.push(Open { anchor, kind: Kind::List(Vec::new()) });
+                open.push(OpenCollection { anchor, kind: Kind::List(Vec::new()) });
                 continue;
             }
             Event::MappingStart(anchor, _) => {
-                open.push(Open { anchor, kind: Kind::Map { entries: Map::new(), key: None } });
+                open.push(OpenCollection {
+                    anchor,
+                    kind: Kind::Map { entries: Map::new(), key: None },
+                });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Open { anchor, kind: Kind::List(items) }) => (anchor, items.into()),
-                Some(Open { anchor, kind: Kind::Map { entries, .. } }) => (anchor, entries.into()),
+                Some(OpenCollection { anchor, kind: Kind::List(items) }) => (anchor, items.into()),
+                Some(OpenCollection { anchor, kind: Kind::Map { entries, .. } }) => {
+                    (anchor, entries.into())
+                }
                 None => continue,
             },
             Event::Scalar(text, style, anchor, tag) => {

@@ -9,7 +9,7 @@ use toolcrib_core::{Tool, ToolContext};
 use super::{
     SqlDatabase, SqlHandle, SqlStatement, SqlToolSpec,
     arguments::Parameter,
-    run::{Body, Prepared},
+    run::{Body, PreparedStatement},
 };
 use crate::{
     ToolErrors,
@@ -35,7 +35,7 @@ pub(super) fn build(spec: SqlToolSpec, database: &SqlDatabase) -> Result<Tool, T
     let mut statements = Vec::with_capacity(declared.len());
     for (index, SqlStatement { sql, on_empty }) in declared.into_iter().enumerate() {
         if let Some(bound) = check.statement(index, &sql) {
-            statements.push(Prepared { sql, on_empty, bound });
+            statements.push(PreparedStatement { sql, on_empty, bound });
         }
     }
     check.found.report_unused_as(

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// A statement that has been checked.
-pub(super) struct Prepared {
+pub(super) struct PreparedStatement {
     pub(super) sql: String,
     pub(super) on_empty: Option<String>,
     /// For each of SQLite's parameter numbers, from 1, the position of the tool's parameter.
@@ -28,7 +28,7 @@ pub(super) struct Prepared {
 pub(super) struct Body {
     pub(super) handle: SqlHandle,
     pub(super) parameters: Vec<Parameter>,
-    pub(super) statements: Vec<Prepared>,
+    pub(super) statements: Vec<PreparedStatement>,
     pub(super) max_rows: usize,
     pub(super) timeout: Option<Duration>,
 }
@@ -82,7 +82,7 @@ impl Body {
     ) -> rusqlite::Result<Settle<Outcome>> {
         let before_all = connection.total_changes();
         let mut shown = Rows::default();
-        for Prepared { sql, on_empty, bound } in &self.statements {
+        for PreparedStatement { sql, on_empty, bound } in &self.statements {
             let before = connection.total_changes();
             let mut statement = connection.prepare_cached(sql)?;
             for (number, value) in (1..).zip(bound.iter().map(|position| values.get(*position))) {

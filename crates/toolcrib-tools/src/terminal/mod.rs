@@ -30,7 +30,7 @@ pub use self::table::{DeclaredShell, DeclaredTerminal, KEYS};
 pub use self::{jobs::Jobs, table::DEFAULT_SHELLS};
 use crate::{
     Declaration, ToolErrors,
-    command::{CommandToolSpec, Prepared, prepare},
+    command::{CheckedCommand, CommandToolSpec, prepare},
     declaration::{Parameters, closed, prefixed},
 };
 
@@ -186,7 +186,7 @@ impl TerminalTool {
     /// # Errors
     /// All that is wrong with it.
     pub fn build(self, spec: CommandToolSpec, jobs: &Jobs) -> Result<Tool, ToolErrors> {
-        let Prepared { declaration, body, capabilities, found } = prepare(spec, false);
+        let CheckedCommand { declaration, body, capabilities, found } = prepare(spec, false);
         let name = declaration.name.clone();
         let most = declaration.timeout.map(|timeout| timeout.saturating_sub(STOP_TIME));
         let shell = body.program.to_string_lossy().into_owned();

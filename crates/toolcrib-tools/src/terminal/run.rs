@@ -144,7 +144,7 @@ impl Body {
 }
 
 /// A program that ran to its end, or was stopped.
-pub(crate) struct Ran {
+pub(crate) struct ProgramRun {
     pub(crate) finished: Finished,
     /// Its whole output, if that is longer than a result and artifacts are kept.
     pub(crate) artifact: Option<Artifact>,
@@ -156,7 +156,7 @@ pub(crate) async fn run_to_end(
     process: ProcessSpec,
     time: Duration,
     cx: &ToolContext,
-) -> Result<Ran, ToolError> {
+) -> Result<ProgramRun, ToolError> {
     let (whole_stdout, taker) = whole::places(cx);
     let max_output_bytes = program.max_output_bytes;
     let spec = RunSpec { process, stdin: None, max_output_bytes, whole_stdout };
@@ -177,10 +177,10 @@ pub(crate) async fn run_to_end(
         Some(taken) => taken.keep().await.ok(),
         None => kept(&finished.stdout, cx).await,
     };
-    Ok(Ran { finished, artifact })
+    Ok(ProgramRun { finished, artifact })
 }
 
-impl Ran {
+impl ProgramRun {
     /// The output as a model reads it: whole, or with its beginning, failures and end.
     pub(crate) fn shown(&self, cx: &ToolContext) -> String {
         let rest = match &self.artifact {
@@ -271,7 +271,7 @@ async fn kept(output: &Captured, cx: &ToolContext) -> Option<Artifact> {
 }
 
 fn result(
-    ran: &Ran,
+    ran: &ProgramRun,
     output: &str,
     time: Duration,
     cx: &ToolContext,

@@ -40,7 +40,7 @@ const MOST_LINES: usize = 50_000;
 const LEAST_MAIN: usize = 140;
 
 /// The content of a page.
-pub(super) struct Cleaned {
+pub(super) struct CleanedPage {
     pub(super) root: Rc<Node>,
     pub(super) title: Option<String>,
     /// Whether some of it lost its format.
@@ -66,7 +66,7 @@ struct Cleaner {
     articles: Vec<Rc<Node>>,
 }
 
-pub(super) fn clean(document: &Rc<Node>, url: &Url) -> Cleaned {
+pub(super) fn clean(document: &Rc<Node>, url: &Url) -> CleanedPage {
     let (mut title, mut base) = (None, None);
     descend(document, |node| {
         match tag(node) {
@@ -98,7 +98,7 @@ pub(super) fn clean(document: &Rc<Node>, url: &Url) -> Cleaned {
         _ => Rc::clone(document),
     };
     let title = title.filter(|title| !title.trim().is_empty());
-    Cleaned { root: main, title, is_cut: cleaner.is_cut }
+    CleanedPage { root: main, title, is_cut: cleaner.is_cut }
 }
 
 impl Cleaner {

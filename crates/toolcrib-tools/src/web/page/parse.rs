@@ -45,7 +45,7 @@ fn parse_counted(
     counts: &Rc<Counts>,
     cancel: &CancellationToken,
 ) -> Result<Rc<Node>, PageError> {
-    let sink = Counting { dom: RcDom::default(), counts: Rc::clone(counts) };
+    let sink = CountingSink { dom: RcDom::default(), counts: Rc::clone(counts) };
     let mut parser = parse_document(sink, ParseOpts::default());
     let mut tag = Attributes::default();
     let mut rest = html;
@@ -62,7 +62,7 @@ fn parse_counted(
             // No tag reaches from before a change to after it; a tag may begin after it.
             tag = Attributes::default();
             tag.feed(piece);
-            let open = Open::default();
+            let open = OpenTags::default();
             parser.tokenizer.sink.trace_handles(&open);
             if open.elements.get() > MOST_OPEN {
                 return Err(PageError::TooComplex);
@@ -118,12 +118,12 @@ impl Counts {
 
 /// Counts the elements that the parser has open, and their attributes.
 #[derive(Default)]
-struct Open {
+struct OpenTags {
     elements: Cell<usize>,
     attributes: Cell<usize>,
 }
 
-impl Tracer for Open {
+impl Tracer for OpenTags {
     type Handle = Rc<Node>;
 
     fn trace_handle(&self, node: &Rc<Node>) {
@@ -135,7 +135,7 @@ impl Tracer for Open {
 }
 
 /// A tree that counts the work on it, and keeps no errors.
-struct Counting {
+struct CountingSink {
     dom: RcDom,
     counts: Rc<Counts>,
 }
@@ -147,7 +147,7 @@ fn parent(node: &Node) -> Option<Rc<Node>> {
     found
 }
 
-impl TreeSink for Counting {
+impl TreeSink for CountingSink {
     type Handle = Rc<Node>;
     type Output = Rc<Node>;
     type ElemName<'a> = <RcDom as TreeSink>::ElemName<'a>;
