@@ -75,7 +75,7 @@ impl HostCapabilities {
     }
 
     #[cfg(feature = "files")]
-    fn grant_files(&self, declared: &Capabilities, cx: ToolContext) -> Granted {
+    fn grant_files(&self, declared: &Capabilities, cx: ToolContext) -> GrantResult {
         match FileFolders::grant(&self.files, declared, &cx) {
             None => Ok(cx),
             Some(folders) => Ok(cx.with_handle(folders?)),
@@ -83,7 +83,7 @@ impl HostCapabilities {
     }
 
     #[cfg(feature = "files")]
-    fn grant_storage(&self, declared: &Capabilities, cx: ToolContext) -> Granted {
+    fn grant_storage(&self, declared: &Capabilities, cx: ToolContext) -> GrantResult {
         match &self.storage {
             Some(area) if declared.storage || declared.optional_storage => {
                 let storage = area.grant(&cx)?;
@@ -95,7 +95,7 @@ impl HostCapabilities {
     }
 
     #[cfg(feature = "http")]
-    fn grant_http(&self, hosts: &[impl AsRef<str>], cx: ToolContext) -> Granted {
+    fn grant_http(&self, hosts: &[impl AsRef<str>], cx: ToolContext) -> GrantResult {
         if hosts.is_empty() {
             return Ok(cx);
         }
@@ -110,7 +110,7 @@ impl HostCapabilities {
     }
 
     #[cfg(feature = "process")]
-    fn grant_processes(&self, programs: &[impl AsRef<str>], cx: ToolContext) -> Granted {
+    fn grant_processes(&self, programs: &[impl AsRef<str>], cx: ToolContext) -> GrantResult {
         if programs.is_empty() {
             return Ok(cx);
         }
@@ -125,12 +125,12 @@ impl HostCapabilities {
 }
 
 /// A context with one more handle, or the reason of a refusal, for the operator.
-type Granted = Result<ToolContext, String>;
+type GrantResult = Result<ToolContext, String>;
 
 impl CapabilityGranter for HostCapabilities {
     fn grant(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
         let declared = call.tool.capabilities();
-        let granted: Granted = Ok(cx);
+        let granted: GrantResult = Ok(cx);
         #[cfg(feature = "http")]
         let granted = granted.and_then(|cx| self.grant_http(&declared.network, cx));
         #[cfg(not(feature = "http"))]
@@ -154,7 +154,7 @@ impl CapabilityGranter for HostCapabilities {
 
 /// Capabilities that this build cannot grant must not be declared.
 #[cfg(not(all(feature = "files", feature = "http", feature = "process")))]
-fn none_of(declared: &[impl AsRef<str>], capability: &str, cx: ToolContext) -> Granted {
+fn none_of(declared: &[impl AsRef<str>], capability: &str, cx: ToolContext) -> GrantResult {
     if declared.is_empty() {
         Ok(cx)
     } else {

@@ -22,7 +22,7 @@ use super::{
     error::{DatabaseError, short_message},
     files::beside,
     guard::Access,
-    make::Beside,
+    make::SideFiles,
 };
 
 /// The size limit of a database that is copied into memory for each transaction: 256 MiB, some tenths
@@ -37,21 +37,21 @@ const MODE_AT: [usize; 2] = [18, 19];
 const NOT_WAL: u8 = 1;
 
 /// Opens the file for the first time, and reads its schema; returns how to open it again.
-pub(crate) fn open(spec: &FileSpec) -> Result<(GuardedConnection, Beside), DatabaseError> {
+pub(crate) fn open(spec: &FileSpec) -> Result<(GuardedConnection, SideFiles), DatabaseError> {
     check(spec)?;
     let first_read = |how| -> rusqlite::Result<_> {
         let connection = super::make::open(&spec.file, Access::Read, how)?;
         connection.read_schema()?;
         Ok((connection, how))
     };
-    first_read(Beside::Kept)
+    first_read(SideFiles::Kept)
         .or_else(|error| {
             // Only a database in WAL mode without side files needs to create any, to be read.
             let code = error.sqlite_error_code();
             let is_sealed = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
                 && !has_side_files(&spec.file)
                 && !is_writable_folder(&spec.file);
-            if is_sealed { first_read(Beside::Copied) } else { Err(error) }
+            if is_sealed { first_read(SideFiles::Copied) } else { Err(error) }
         })
         .map_err(|error| explained(spec, &error))
 }

@@ -18,7 +18,7 @@ use super::{
     error::DatabaseError,
     files::{beside, exists, failed, no_follow, refuses_writing, tighten},
     make,
-    replace::{self, Exclusive},
+    replace::{self, ExclusiveConnection},
 };
 
 /// The system has no cancellable wait for a lock, so it is polled.
@@ -50,7 +50,7 @@ pub(crate) fn claim(spec: &DatabaseSpec) -> Result<Lock<'_>, DatabaseError> {
     }
     replace::check_is_ours(spec)?;
     // Programs other than Toolcrib ignore the lock file.
-    lock.exclusive = Exclusive::take(spec)?;
+    lock.exclusive = ExclusiveConnection::take(spec)?;
     Ok(lock)
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct Lock<'a> {
     pub(crate) spec: &'a DatabaseSpec,
     path: PathBuf,
     /// Released before the lock on the file, so that no other Toolcrib process meets it.
-    exclusive: Option<Exclusive>,
+    exclusive: Option<ExclusiveConnection>,
     file: LockFile,
 }
 

@@ -19,13 +19,13 @@ use super::{
     error::{DatabaseError, short_message},
     files::{OF_SQLITE, beside, exists, failed, no_follow, refuses_writing, tighten},
     guard::Access,
-    replace::{self, APPLICATION_ID, Exclusive},
+    replace::{self, APPLICATION_ID, ExclusiveConnection},
     seed,
 };
 
 /// Whether SQLite's side files are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum SideFiles {
     /// As SQLite needs them, even to read.
     Kept,
     /// None is created and none is changed. Concurrent writes may not be seen, or only in part, so
@@ -39,7 +39,7 @@ pub(crate) enum Beside {
 /// exclusive lock, so that there is at most one draft and existing files are from a killed process.
 pub(crate) fn make(
     spec: &DatabaseSpec,
-    exclusive: Option<&Exclusive>,
+    exclusive: Option<&ExclusiveConnection>,
     cancel: &CancellationToken,
 ) -> Result<Option<PathBuf>, DatabaseError> {
     let draft = beside(&spec.file, ".new");
@@ -78,7 +78,7 @@ fn write(
 
 fn put_in_place(
     spec: &DatabaseSpec,
-    exclusive: Option<&Exclusive>,
+    exclusive: Option<&ExclusiveConnection>,
     draft: &Path,
 ) -> Result<Option<PathBuf>, DatabaseError> {
     let kept = if exists(spec)? { Some(replace::keep(spec, exclusive)?) } else { None };
@@ -114,16 +114,16 @@ fn sync(path: &Path) -> io::Result<()> {
 pub(crate) fn verify(
     spec: &DatabaseSpec,
     cancel: &CancellationToken,
-) -> Result<(GuardedConnection, Beside), DatabaseError> {
+) -> Result<(GuardedConnection, SideFiles), DatabaseError> {
     refuse_empty(spec)?;
     for suffix in [""].iter().chain(&OF_SQLITE) {
         tighten(&beside(&spec.file, suffix));
     }
-    let outcome = match first_read(spec, cancel, Beside::Kept) {
+    let outcome = match first_read(spec, cancel, SideFiles::Kept) {
         // SQLite cannot create its side files.
-        Err(_) if is_sealed(&spec.file) => first_read(spec, cancel, Beside::Untouched)
-            .map(|connection| (connection, Beside::Untouched)),
-        outcome => outcome.map(|connection| (connection, Beside::Kept)),
+        Err(_) if is_sealed(&spec.file) => first_read(spec, cancel, SideFiles::Untouched)
+            .map(|connection| (connection, SideFiles::Untouched)),
+        outcome => outcome.map(|connection| (connection, SideFiles::Kept)),
     };
     outcome.map_err(|error| failed_to_read(spec, cancel, &error))
 }
@@ -150,7 +150,7 @@ pub(crate) fn inspect(
 ) -> Result<GuardedConnection, DatabaseError> {
     if exists(spec)? {
         refuse_empty(spec)?;
-        return first_read(spec, cancel, Beside::Untouched)
+        return first_read(spec, cancel, SideFiles::Untouched)
             .map_err(|error| failed_to_read(spec, cancel, &error));
     }
     preview(spec, cancel)
@@ -171,12 +171,12 @@ pub(crate) fn preview(
 pub(crate) fn open(
     file: &Path,
     access: Access,
-    beside: Beside,
+    beside: SideFiles,
 ) -> rusqlite::Result<GuardedConnection> {
     match beside {
-        Beside::Kept => GuardedConnection::open(file, access),
-        Beside::Untouched => open_untouched(file, access),
-        Beside::Copied => super::file::open_copied(file, access),
+        SideFiles::Kept => GuardedConnection::open(file, access),
+        SideFiles::Untouched => open_untouched(file, access),
+        SideFiles::Copied => super::file::open_copied(file, access),
     }
 }
 
@@ -209,7 +209,7 @@ fn uri(file: &Path, how: &str) -> String {
 fn first_read(
     spec: &DatabaseSpec,
     cancel: &CancellationToken,
-    beside: Beside,
+    beside: SideFiles,
 ) -> rusqlite::Result<GuardedConnection> {
     let mut connection = open(&spec.file, Access::Read, beside)?;
     connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(())))?;

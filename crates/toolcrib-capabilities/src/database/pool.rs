@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::{
     connection::GuardedConnection,
     guard::Access,
-    make::{Beside, open},
+    make::{SideFiles, open},
 };
 
 /// More are opened if needed, and closed after use.
@@ -22,7 +22,7 @@ pub(crate) struct Pools {
 
 impl Pools {
     /// The pools of a file that was opened for the first time with `reader`.
-    pub(crate) fn new(beside: Beside, reader: GuardedConnection) -> Self {
+    pub(crate) fn new(beside: SideFiles, reader: GuardedConnection) -> Self {
         let new = |access| Pool { access, beside, idle: Mutex::default() };
         let pools = Self {
             readers: new(Access::Read),
@@ -44,7 +44,7 @@ impl Pools {
 
 pub(crate) struct Pool {
     access: Access,
-    beside: Beside,
+    beside: SideFiles,
     idle: Mutex<Vec<GuardedConnection>>,
 }
 
@@ -59,7 +59,7 @@ impl Pool {
     /// clean, or it would not see concurrent writes.
     pub(crate) fn put_back(&self, connection: GuardedConnection) {
         let mut idle = self.idle.lock();
-        let stays_true = self.beside == Beside::Kept;
+        let stays_true = self.beside == SideFiles::Kept;
         if idle.len() < MAX_IDLE && stays_true && connection.is_settled() {
             idle.push(connection);
         }

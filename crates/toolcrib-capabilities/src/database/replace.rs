@@ -50,9 +50,9 @@ fn is_ours(file: &Path) -> io::Result<bool> {
 }
 
 /// A connection that shares the file with no other program. It is open until the file is kept.
-pub(crate) struct Exclusive(Connection);
+pub(crate) struct ExclusiveConnection(Connection);
 
-impl Exclusive {
+impl ExclusiveConnection {
     /// Takes the file for this process alone, at once or not at all; `None` without a file, or for
     /// one that SQLite cannot read. Requires the exclusive lock.
     ///
@@ -91,7 +91,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// Renames the database's file to the first free name `FILE.old-N`. Requires the exclusive lock.
 pub(crate) fn keep(
     spec: &DatabaseSpec,
-    exclusive: Option<&Exclusive>,
+    exclusive: Option<&ExclusiveConnection>,
 ) -> Result<PathBuf, DatabaseError> {
     let is_free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
     let mut names = (1_u64..).map(|n| beside(&spec.file, &format!(".old-{n}")));
@@ -99,7 +99,7 @@ pub(crate) fn keep(
         return Err(failed(spec, "keep", &spec.file, io::ErrorKind::AlreadyExists.into()));
     };
     // If it fails, the log is kept too.
-    let _ = exclusive.map(Exclusive::fold_log_in);
+    let _ = exclusive.map(ExclusiveConnection::fold_log_in);
     // The log goes first: if the process is killed in between, no new database finds an old log.
     for suffix in OF_SQLITE.iter().chain(&[""]) {
         let (from, to) = (beside(&spec.file, suffix), beside(&old, suffix));

@@ -126,7 +126,7 @@ impl fmt::Display for EditProblem {
 }
 
 /// A text after replacements.
-pub(super) struct Replaced {
+pub(super) struct ReplacedText {
     pub(super) text: String,
     /// The line of the first change, from 1.
     pub(super) line: usize,
@@ -141,13 +141,13 @@ pub(super) struct Replaced {
 pub(super) fn replace(
     text: &str,
     replacements: &[Replacement],
-) -> Result<Replaced, (usize, EditProblem)> {
-    let mut replaced = Replaced { text: text.to_owned(), line: usize::MAX, count: 0 };
+) -> Result<ReplacedText, (usize, EditProblem)> {
+    let mut replaced = ReplacedText { text: text.to_owned(), line: usize::MAX, count: 0 };
     for (at, replacement) in replacements.iter().enumerate() {
         let (edited, line, count) =
             replace_one(&replaced.text, replacement).map_err(|problem| (at + 1, problem))?;
         let line = replaced.line.min(line);
-        replaced = Replaced { text: edited, line, count: replaced.count + count };
+        replaced = ReplacedText { text: edited, line, count: replaced.count + count };
     }
     Ok(replaced)
 }

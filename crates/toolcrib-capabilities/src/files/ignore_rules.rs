@@ -19,9 +19,9 @@ const MOST_PATTERNS: usize = 1_000;
 
 /// The patterns of one folder.
 #[derive(Debug)]
-pub(super) struct Ignored(Gitignore);
+pub(super) struct IgnoreRules(Gitignore);
 
-impl Ignored {
+impl IgnoreRules {
     /// Reads the patterns of an open folder, whose path from the top is `prefix`. `None` if it has none.
     pub(super) fn of(dir: &Dir, prefix: &str) -> Option<Self> {
         let mut builder = GitignoreBuilder::new(format!("/{}", prefix.trim_end_matches('/')));

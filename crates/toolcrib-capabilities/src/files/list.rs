@@ -12,8 +12,8 @@ use super::{
     FilesHandle,
     error::FileError,
     floor::Access,
-    ignored::Ignored,
-    locate::{Purpose, Top},
+    ignore_rules::IgnoreRules,
+    locate::{OpenFolder, Purpose},
     path::RelativePath,
     read::modified,
 };
@@ -114,7 +114,7 @@ impl FilesHandle {
 
 /// The part of a folder that is walked.
 pub(super) struct Tree<'a> {
-    pub(super) top: &'a Top,
+    pub(super) top: &'a OpenFolder,
     pub(super) path: &'a RelativePath,
     pub(super) depth: usize,
     /// Whether files that `.gitignore` names are visited too.
@@ -160,7 +160,7 @@ pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, FileError> {
 struct Level {
     dir: Arc<Dir>,
     prefix: String,
-    ignored: Option<Ignored>,
+    ignored: Option<IgnoreRules>,
     names: Vec<(String, Metadata)>,
 }
 
@@ -216,12 +216,12 @@ pub(super) fn walk(
 }
 
 /// The patterns of the folders above a folder, from the top.
-fn above(top: &Top, path: &RelativePath) -> Result<Vec<Ignored>, FileError> {
+fn above(top: &OpenFolder, path: &RelativePath) -> Result<Vec<IgnoreRules>, FileError> {
     let mut above = Vec::new();
     let mut prefix = String::new();
     for name in path.names() {
         let (dir, _) = top.locate(&RelativePath::parse(&prefix)?, Purpose::Read)?.into_folder()?;
-        above.extend(Ignored::of(&dir, &prefix));
+        above.extend(IgnoreRules::of(&dir, &prefix));
         prefix = format!("{prefix}{name}/");
     }
     Ok(above)
@@ -252,13 +252,14 @@ impl Level {
             if is_protected || RelativePath::parse(&name).is_err() {
                 continue;
             }
-            has_patterns |= Ignored::is_source(&name);
+            has_patterns |= IgnoreRules::is_source(&name);
             if let Ok(found) = dir.symlink_metadata(&name) {
                 names.push((name, found));
             }
         }
         names.sort_unstable_by(|one, other| other.0.cmp(&one.0));
-        let ignored = (has_patterns && !tree.ignored).then(|| Ignored::of(&dir, &prefix)).flatten();
+        let ignored =
+            (has_patterns && !tree.ignored).then(|| IgnoreRules::of(&dir, &prefix)).flatten();
         Ok(Self { dir: Arc::new(dir), prefix, ignored, names })
     }
 }

@@ -46,7 +46,7 @@ impl Purpose {
 
 /// A folder that is open, with its resolved path.
 #[derive(Debug)]
-pub(super) struct Top {
+pub(super) struct OpenFolder {
     pub(super) dir: Dir,
     pub(super) path: PathBuf,
     pub(super) floor: Floor,
@@ -54,7 +54,7 @@ pub(super) struct Top {
 
 /// A name in an open folder; or the folder itself, where `name` is `None`.
 #[derive(Debug)]
-pub(super) struct Located {
+pub(super) struct LocatedEntry {
     pub(super) dir: Dir,
     pub(super) name: Option<OsString>,
     /// The resolved path, for the floor, locks and records.
@@ -65,14 +65,14 @@ pub(super) struct Located {
     pub(super) written: String,
 }
 
-impl Top {
+impl OpenFolder {
     /// # Errors
     /// [`FileError`]; also if a folder in the path does not exist.
     pub(super) fn locate(
         &self,
         path: &RelativePath,
         purpose: Purpose,
-    ) -> Result<Located, FileError> {
+    ) -> Result<LocatedEntry, FileError> {
         // Before anything is created on the way.
         self.check(&self.path.join(path.joined()), path, purpose)?;
         let pending = path.names().iter().map(OsString::from).collect();
@@ -94,7 +94,7 @@ impl Top {
 }
 
 struct Walk<'a> {
-    top: &'a Top,
+    top: &'a OpenFolder,
     path: &'a RelativePath,
     purpose: Purpose,
     /// The open folders below the top, with their names.
@@ -105,7 +105,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Result<Located, FileError> {
+    fn run(mut self) -> Result<LocatedEntry, FileError> {
         while let Some(name) = self.pending.pop_front() {
             if name == OsStr::new("..") {
                 self.opened.pop().ok_or_else(|| self.bad_link())?;
@@ -191,13 +191,13 @@ impl Walk<'_> {
         name: Option<OsString>,
         path: PathBuf,
         found: Option<Metadata>,
-    ) -> Result<Located, FileError> {
+    ) -> Result<LocatedEntry, FileError> {
         let written = self.written();
         let dir = match self.opened.pop() {
             Some((dir, _)) => dir,
             None => self.top.dir.try_clone().map_err(|error| self.failed(error))?,
         };
-        Ok(Located { dir, name, path, found, written })
+        Ok(LocatedEntry { dir, name, path, found, written })
     }
 
     fn written(&self) -> String {
@@ -213,7 +213,7 @@ impl Walk<'_> {
     }
 }
 
-impl Located {
+impl LocatedEntry {
     /// The name and the found file, which is a regular one.
     ///
     /// # Errors

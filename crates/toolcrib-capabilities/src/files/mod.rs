@@ -34,7 +34,7 @@ mod edit;
 mod error;
 mod floor;
 mod granted;
-mod ignored;
+mod ignore_rules;
 mod list;
 mod locate;
 mod path;
@@ -71,7 +71,7 @@ pub use self::{
 };
 use self::{
     floor::{Access, Floor},
-    locate::Top,
+    locate::OpenFolder,
 };
 
 /// The calls that work in one folder at a time. Each may have a whole file in memory, several times.
@@ -179,7 +179,7 @@ pub struct Files(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
-    top: Top,
+    top: OpenFolder,
     write: bool,
     limits: FileLimits,
     trash: Option<PathBuf>,
@@ -206,7 +206,7 @@ impl Files {
             return Err(OpenFilesError::Protected { folder, reason });
         }
         let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(failed)?;
-        let top = Top { dir, path, floor };
+        let top = OpenFolder { dir, path, floor };
         let working = Arc::new(Semaphore::new(MOST_WORKERS));
         Ok(Self(Arc::new(Shared { name, top, write, limits, trash, working })))
     }
@@ -275,7 +275,7 @@ impl FilesHandle {
         &self.shared.limits
     }
 
-    fn top(&self) -> &Top {
+    fn top(&self) -> &OpenFolder {
         &self.shared.top
     }
 

@@ -8,7 +8,7 @@ use toolcrib_core::{__internal::image_type, Digest, FileRead, ToolContext, ToolE
 use super::{
     FilesHandle, decode,
     error::FileError,
-    locate::{Located, Purpose},
+    locate::{LocatedEntry, Purpose},
     path::RelativePath,
 };
 
@@ -164,7 +164,7 @@ pub(super) fn record_of(cx: &ToolContext, content: &FileContent) -> FileRead {
 }
 
 /// The content of a located file. One that changes while it is read is read again.
-pub(super) fn read_file(located: &Located, limit: u64) -> Result<FileContent, FileError> {
+pub(super) fn read_file(located: &LocatedEntry, limit: u64) -> Result<FileContent, FileError> {
     for _ in 0..ATTEMPTS {
         let (file, before) = located.open_file()?;
         if before.len() > limit {

@@ -15,7 +15,7 @@ use toolcrib_core::{ToolContext, ToolError};
 use super::{
     FilesHandle,
     error::FileError,
-    locate::{Located, Purpose},
+    locate::{LocatedEntry, Purpose},
     path::RelativePath,
     read::read_file,
     write::{lock, sync_folder},
@@ -70,7 +70,7 @@ impl FilesHandle {
 }
 
 /// Moves a file into the trash folder, under a new name that begins with the time.
-fn discard(located: &Located, trash: &Path) -> Result<String, FileError> {
+fn discard(located: &LocatedEntry, trash: &Path) -> Result<String, FileError> {
     let failed = |error| located.failed(error);
     let (name, _) = located.file()?;
     let trash = open_trash(trash).map_err(failed)?;

@@ -7,7 +7,7 @@ use toolcrib_core::{ToolContext, ToolError};
 use super::{
     FilesHandle,
     error::FileError,
-    locate::{Located, Purpose},
+    locate::{LocatedEntry, Purpose},
     path::RelativePath,
     write::{lock_both, publish, sync_folder},
 };
@@ -49,7 +49,7 @@ impl FilesHandle {
     }
 }
 
-fn rename(old: &Located, new: &Located) -> Result<(), FileError> {
+fn rename(old: &LocatedEntry, new: &LocatedEntry) -> Result<(), FileError> {
     let exists = || FileError::Exists { path: new.written.clone() };
     let (from, _) = old.file()?;
     let to = match (&new.name, &new.found) {

@@ -326,13 +326,15 @@ impl<'a> Work<'a> {
     /// The matching lines; `None` if it is not text, or gone.
     fn search_file(&self, searcher: &mut Searcher, dir: &Dir, entry: &Entry) -> Option<Vec<Match>> {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
-        let file = Watched { work: self, file: open(dir, name, self.max_file_bytes)? };
+        let file = CancellableFile { work: self, file: open(dir, name, self.max_file_bytes)? };
         let mut lines = Lines::new(self, entry);
         if searcher.search_reader(self.matcher, file, &mut lines).is_err() {
             // A long line, mostly.
-            let text =
-                beginnings(Watched { work: self, file: open(dir, name, self.max_file_bytes)? })
-                    .ok()?;
+            let text = beginnings(CancellableFile {
+                work: self,
+                file: open(dir, name, self.max_file_bytes)?,
+            })
+            .ok()?;
             lines = Lines::new(self, entry);
             searcher.search_slice(self.matcher, &text, &mut lines).ok()?;
         }
@@ -361,12 +363,12 @@ impl<'a> Work<'a> {
 }
 
 /// A file that is read until the search is stopped.
-struct Watched<'a> {
+struct CancellableFile<'a> {
     work: &'a Work<'a>,
     file: io::Take<File>,
 }
 
-impl Read for Watched<'_> {
+impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.work.is_stopped() {
             true => Err(io::ErrorKind::Other.into()),
@@ -432,7 +434,7 @@ fn open(dir: &Dir, name: &str, limit: u64) -> Option<io::Take<File>> {
 }
 
 /// A text with the beginning of each of its lines.
-fn beginnings(mut file: Watched<'_>) -> io::Result<Vec<u8>> {
+fn beginnings(mut file: CancellableFile<'_>) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut piece = vec![0; BUFFER_BYTES];
     let mut length = 0;

@@ -18,7 +18,7 @@ use super::{
     FilesHandle,
     edit::{Replacement, diff, replace},
     error::FileError,
-    locate::{Located, Purpose},
+    locate::{LocatedEntry, Purpose},
     path::RelativePath,
     read::{FileContent, modified, read_file, record_of, text_of},
 };
@@ -184,7 +184,7 @@ impl Change {
         self,
         cx: &ToolContext,
         old: Option<&FileContent>,
-        located: &Located,
+        located: &LocatedEntry,
         limit: u64,
     ) -> Result<(Vec<u8>, Edit), FileError> {
         let path = || located.written.clone();
@@ -261,7 +261,7 @@ fn lock_at(place: usize) -> MutexGuard<'static, ()> {
 /// The present content, which is the one that the conversation has read; `None` for a new file.
 fn compare(
     cx: &ToolContext,
-    located: &Located,
+    located: &LocatedEntry,
     limit: u64,
 ) -> Result<Option<FileContent>, FileError> {
     let stale = |problem| Err(FileError::Stale { path: located.written.clone(), problem });
@@ -292,7 +292,7 @@ fn compare(
 
 /// Writes a temporary file next to the target, and gives it the target's name.
 fn put(
-    located: &Located,
+    located: &LocatedEntry,
     old: Option<&Metadata>,
     content: &[u8],
 ) -> Result<Option<std::time::SystemTime>, FileError> {
@@ -301,7 +301,7 @@ fn put(
         return Err(located.file().err().unwrap_or(FileError::Cancelled));
     };
     let (file, temporary) = temporary(&located.dir, old.is_some()).map_err(failed)?;
-    let removed = Remove { dir: &located.dir, name: &temporary };
+    let removed = RemoveGuard { dir: &located.dir, name: &temporary };
     let written = (&file).write_all(content);
     written.and_then(|()| keep_mode(&file, old)).and_then(|()| file.sync_all()).map_err(failed)?;
     let modified = file.metadata().ok().and_then(|found| modified(&found));
@@ -400,12 +400,12 @@ pub(super) fn sync_folder(dir: &Dir) {
 }
 
 /// Removes a temporary file, also one that was not renamed because of an error.
-struct Remove<'a> {
+struct RemoveGuard<'a> {
     dir: &'a Dir,
     name: &'a OsStr,
 }
 
-impl Drop for Remove<'_> {
+impl Drop for RemoveGuard<'_> {
     fn drop(&mut self) {
         let _ = self.dir.remove_file(self.name);
     }

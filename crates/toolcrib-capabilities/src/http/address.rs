@@ -88,7 +88,7 @@ pub(crate) fn canonical(address: IpAddr) -> IpAddr {
 
 /// Why an address and its port are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedTarget {
     Address(Refusal),
     /// The address is permitted, but not on this port.
     Port,
@@ -96,7 +96,7 @@ pub(crate) enum Refused {
 
 /// How a request got its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct PortOrigin {
     /// The port of the request's own URL.
     pub(crate) own_port: u16,
     /// Whether the request's own URL or an upgrade to `https` leads there; if not, a redirect does.
@@ -108,9 +108,9 @@ pub(crate) struct Way {
 /// accident. A public one is permitted on a usual port.
 pub(crate) fn judge(
     address: SocketAddr,
-    way: Way,
+    way: PortOrigin,
     allowed: &[AllowedAddress],
-) -> Result<(), Refused> {
+) -> Result<(), RefusedTarget> {
     let (ip, port) = (address.ip(), address.port());
     let is_metadata = METADATA_ADDRESSES.contains(&ip);
     let mut nets = allowed.iter().filter(|one| {
@@ -125,12 +125,12 @@ pub(crate) fn judge(
     }
     let carried = |v6| judge(SocketAddr::new(IpAddr::V4(last_four(v6)), port), way, allowed);
     let public = match ip {
-        _ if is_metadata => Err(Refused::Address(METADATA)),
+        _ if is_metadata => Err(RefusedTarget::Address(METADATA)),
         IpAddr::V4(v4) => refused(&REFUSED_V4, |net| net.contains(&v4)),
         IpAddr::V6(v6) if TRANSLATED.contains(&v6) => carried(v6),
         IpAddr::V6(v6) => refused(&REFUSED_V6, |net| net.contains(&v6)).and_then(|()| {
             if !GLOBAL_V6.contains(&v6) {
-                Err(Refused::Address("not of the public internet"))
+                Err(RefusedTarget::Address("not of the public internet"))
             } else if is_isatap(v6) {
                 carried(v6)
             } else {
@@ -139,15 +139,15 @@ pub(crate) fn judge(
         }),
     };
     match public {
-        Err(Refused::Address(_)) if has_net => Err(Refused::Port),
-        Ok(()) if !way.is_usual => Err(Refused::Port),
+        Err(RefusedTarget::Address(_)) if has_net => Err(RefusedTarget::Port),
+        Ok(()) if !way.is_usual => Err(RefusedTarget::Port),
         judged => judged,
     }
 }
 
-fn refused<N>(nets: &[(N, Refusal)], contains: impl Fn(&N) -> bool) -> Result<(), Refused> {
+fn refused<N>(nets: &[(N, Refusal)], contains: impl Fn(&N) -> bool) -> Result<(), RefusedTarget> {
     let found = nets.iter().find(|(net, _)| contains(net));
-    found.map_or(Ok(()), |(_, why)| Err(Refused::Address(why)))
+    found.map_or(Ok(()), |(_, why)| Err(RefusedTarget::Address(why)))
 }
 
 /// Whether the last four bytes are an address to which the packet is forwarded over IPv4.
@@ -186,37 +186,37 @@ mod tests {
     use super::*;
 
     fn verdict(address: &str, allowed: &[&str]) -> Result<(), Refusal> {
-        let way = Way { own_port: 80, is_usual: true };
+        let way = PortOrigin { own_port: 80, is_usual: true };
         judged(address, way, allowed).map_err(|refused| match refused {
-            Refused::Address(why) => why,
-            Refused::Port => panic!("the port is its own"),
+            RefusedTarget::Address(why) => why,
+            RefusedTarget::Port => panic!("the port is its own"),
         })
     }
 
-    fn judged(address: &str, way: Way, allowed: &[&str]) -> Result<(), Refused> {
+    fn judged(address: &str, way: PortOrigin, allowed: &[&str]) -> Result<(), RefusedTarget> {
         let allowed: Vec<_> = allowed.iter().map(|one| one.parse().unwrap()).collect();
         judge(SocketAddr::new(canonical(address.parse().unwrap()), 80), way, &allowed)
     }
 
     #[test]
     fn another_port_is_reached_where_it_is_named_and_nowhere_else() {
-        let redirected = Way { own_port: 8080, is_usual: false };
+        let redirected = PortOrigin { own_port: 8080, is_usual: false };
         for (address, allowed, expected) in [
-            ("8.8.8.8", "10.0.0.1", Err(Refused::Port)),
+            ("8.8.8.8", "10.0.0.1", Err(RefusedTarget::Port)),
             ("8.8.8.8", "8.8.8.8:80", Ok(())),
-            ("8.8.8.8", "8.8.8.8", Err(Refused::Port)),
-            ("10.0.0.1", "10.0.0.0/8", Err(Refused::Port)),
+            ("8.8.8.8", "8.8.8.8", Err(RefusedTarget::Port)),
+            ("10.0.0.1", "10.0.0.0/8", Err(RefusedTarget::Port)),
             ("10.0.0.1", "10.0.0.0/8:80", Ok(())),
-            ("10.0.0.1", "10.0.0.0/8:81", Err(Refused::Port)),
-            ("10.0.0.1", "11.0.0.0/8:80", Err(Refused::Address("private"))),
-            ("64:ff9b::10.0.0.1", "10.0.0.0/8", Err(Refused::Port)),
-            ("169.254.169.254", "169.254.169.254", Err(Refused::Port)),
-            ("169.254.169.254", "169.254.0.0/16:80", Err(Refused::Address(METADATA))),
+            ("10.0.0.1", "10.0.0.0/8:81", Err(RefusedTarget::Port)),
+            ("10.0.0.1", "11.0.0.0/8:80", Err(RefusedTarget::Address("private"))),
+            ("64:ff9b::10.0.0.1", "10.0.0.0/8", Err(RefusedTarget::Port)),
+            ("169.254.169.254", "169.254.169.254", Err(RefusedTarget::Port)),
+            ("169.254.169.254", "169.254.0.0/16:80", Err(RefusedTarget::Address(METADATA))),
         ] {
             assert_eq!(judged(address, redirected, &[allowed]), expected, "{address} {allowed}");
         }
-        let own = Way { own_port: 80, is_usual: true };
-        assert_eq!(judged("10.0.0.1", own, &["10.0.0.1:81"]), Err(Refused::Port));
+        let own = PortOrigin { own_port: 80, is_usual: true };
+        assert_eq!(judged("10.0.0.1", own, &["10.0.0.1:81"]), Err(RefusedTarget::Port));
         assert_eq!(judged("10.0.0.1", own, &["10.0.0.1:81", "10.0.0.1"]), Ok(()));
     }
 

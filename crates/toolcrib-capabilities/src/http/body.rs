@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flate2::write::MultiGzDecoder;
 use hyper::{HeaderMap, body::Bytes, header};
 
-use super::{error::HttpError, exchange::Accepted, message::HttpResponse, stream::HttpStream};
+use super::{error::HttpError, exchange::BodyEncoding, message::HttpResponse, stream::HttpStream};
 
 /// The number of compressed bytes decoded at once; they expand to a thousand times as many at most.
 const DECODED_AT_ONCE: usize = 4096;
@@ -14,13 +14,13 @@ const SHOWN_ENCODING: usize = 40;
 
 /// Refuses a body that would have to be decoded.
 pub(super) fn refuse_encoded(stream: &HttpStream) -> Result<(), HttpError> {
-    encoding(stream, Accepted::Identity).map(drop)
+    encoding(stream, BodyEncoding::Identity).map(drop)
 }
 
 /// Reads a body to its end and decodes it. After decoding, the headers about the encoding are
 /// removed.
 pub(super) async fn collect(mut stream: HttpStream) -> Result<HttpResponse, HttpError> {
-    let gzip = encoding(&stream, Accepted::Gzip)? == Accepted::Gzip;
+    let gzip = encoding(&stream, BodyEncoding::Gzip)? == BodyEncoding::Gzip;
     let mut sink = Sink::new(gzip, stream.max_body_bytes());
     let mut is_empty = true;
     while let Some(data) = stream.chunk().await? {
@@ -56,15 +56,15 @@ fn unfit(stream: &HttpStream, sink: &Sink, source: io::Error) -> HttpError {
 }
 
 /// The encoding of the body.
-fn encoding(stream: &HttpStream, accepted: Accepted) -> Result<Accepted, HttpError> {
+fn encoding(stream: &HttpStream, accepted: BodyEncoding) -> Result<BodyEncoding, HttpError> {
     if stream.is_at_end() {
-        return Ok(Accepted::Identity);
+        return Ok(BodyEncoding::Identity);
     }
     let named = named_encodings(stream.headers());
     match named.as_slice() {
-        [] => Ok(Accepted::Identity),
-        [one] if accepted == Accepted::Gzip && matches!(one.as_str(), "gzip" | "x-gzip") => {
-            Ok(Accepted::Gzip)
+        [] => Ok(BodyEncoding::Identity),
+        [one] if accepted == BodyEncoding::Gzip && matches!(one.as_str(), "gzip" | "x-gzip") => {
+            Ok(BodyEncoding::Gzip)
         }
         several => Err(stream.failed(HttpError::Encoding {
             host: stream.host().to_owned(),
@@ -86,13 +86,13 @@ fn named_encodings(headers: &HeaderMap) -> Vec<String> {
 
 /// The destination of a body.
 enum Sink {
-    Plain(Bounded),
-    Gzip(Box<MultiGzDecoder<Bounded>>),
+    Plain(LimitedBuffer),
+    Gzip(Box<MultiGzDecoder<LimitedBuffer>>),
 }
 
 impl Sink {
     fn new(gzip: bool, limit: usize) -> Self {
-        let bounded = Bounded { bytes: Vec::new(), limit, over: false };
+        let bounded = LimitedBuffer { bytes: Vec::new(), limit, over: false };
         if gzip { Self::Gzip(Box::new(MultiGzDecoder::new(bounded))) } else { Self::Plain(bounded) }
     }
 
@@ -111,7 +111,7 @@ impl Sink {
         }
     }
 
-    fn bounded(&self) -> &Bounded {
+    fn bounded(&self) -> &LimitedBuffer {
         match self {
             Self::Plain(bounded) => bounded,
             Self::Gzip(decoder) => decoder.get_ref(),
@@ -128,13 +128,13 @@ impl Sink {
 }
 
 /// Accepts up to a number of bytes.
-struct Bounded {
+struct LimitedBuffer {
     bytes: Vec<u8>,
     limit: usize,
     over: bool,
 }
 
-impl Write for Bounded {
+impl Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
             self.over = true;

@@ -33,8 +33,8 @@ struct Time {
     ends: Instant,
 }
 
-/// The reason of its end.
-pub(super) enum Over {
+/// The reason of an exchange's end.
+pub(super) enum EndReason {
     Cancelled,
     TimedOut { after: Duration },
 }
@@ -47,7 +47,7 @@ impl Bounds {
     }
 
     /// Waits for the end.
-    pub(super) async fn over(&self) -> Over {
+    pub(super) async fn over(&self) -> EndReason {
         let timed_out = async {
             match self.time {
                 Some(Time { after, ends }) => {
@@ -59,25 +59,25 @@ impl Bounds {
         };
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Over::Cancelled,
-            after = timed_out => Over::TimedOut { after },
+            () = self.cancel.cancelled() => EndReason::Cancelled,
+            after = timed_out => EndReason::TimedOut { after },
         }
     }
 
     /// Whether the end is reached.
-    pub(super) fn is_over(&self) -> Option<Over> {
+    pub(super) fn is_over(&self) -> Option<EndReason> {
         if self.cancel.is_cancelled() {
-            return Some(Over::Cancelled);
+            return Some(EndReason::Cancelled);
         }
         let Time { after, ends } = self.time?;
-        (Instant::now() >= ends).then_some(Over::TimedOut { after })
+        (Instant::now() >= ends).then_some(EndReason::TimedOut { after })
     }
 
-    pub(super) fn error(&self, over: &Over, sent: bool) -> HttpError {
+    pub(super) fn error(&self, over: &EndReason, sent: bool) -> HttpError {
         let host = self.host.clone();
         match *over {
-            Over::Cancelled => HttpError::Cancelled { host, sent },
-            Over::TimedOut { after } => HttpError::TimedOut { host, after, sent },
+            EndReason::Cancelled => HttpError::Cancelled { host, sent },
+            EndReason::TimedOut { after } => HttpError::TimedOut { host, after, sent },
         }
     }
 }
@@ -86,7 +86,7 @@ impl Bounds {
 /// without a reader, and on drop.
 pub(super) struct BoundedConnection {
     connection: Arc<Mutex<Option<Connection>>>,
-    watcher: JoinHandle<Over>,
+    watcher: JoinHandle<EndReason>,
 }
 
 impl BoundedConnection {
@@ -102,7 +102,7 @@ impl BoundedConnection {
     }
 
     /// Whether it was closed, and why.
-    pub(super) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<Result<Over, JoinError>> {
+    pub(super) fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<Result<EndReason, JoinError>> {
         Poll::Ready(ready!(Pin::new(&mut self.watcher).poll(cx)))
     }
 

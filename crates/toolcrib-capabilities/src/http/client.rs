@@ -15,7 +15,7 @@ use super::{
     bounds::Bounds,
     connect::Connector,
     error::HttpError,
-    exchange::{Accepted, Exchange},
+    exchange::{BodyEncoding, Exchange},
     host::{HostPattern, HostRules, InvalidHostPatternError},
     message::{HttpRequest, HttpResponse},
     redirect::Hop,
@@ -118,7 +118,7 @@ impl HttpClient {
         request: HttpRequest,
         cancel: &CancellationToken,
     ) -> Result<HttpResponse, HttpError> {
-        body::collect(self.open(request, cancel, Accepted::Gzip).await?).await
+        body::collect(self.open(request, cancel, BodyEncoding::Gzip).await?).await
     }
 
     /// Sends a request as [`send`](Self::send) does, and returns after the response headers, to
@@ -137,7 +137,7 @@ impl HttpClient {
         request: HttpRequest,
         cancel: &CancellationToken,
     ) -> Result<HttpStream, HttpError> {
-        let mut stream = self.open(request, cancel, Accepted::Identity).await?;
+        let mut stream = self.open(request, cancel, BodyEncoding::Identity).await?;
         match body::refuse_encoded(&stream) {
             Err(_) if !stream.status().is_success() => stream.skip_body(),
             checked => checked?,
@@ -160,7 +160,7 @@ impl HttpClient {
         &self,
         request: HttpRequest,
         cancel: &CancellationToken,
-        accepted: Accepted,
+        accepted: BodyEncoding,
     ) -> Result<HttpStream, HttpError> {
         let HttpRequest { max_redirects, max_body_bytes, timeout, idle_timeout, .. } = request;
         let first = Hop {

@@ -23,7 +23,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
 
 use super::{
-    address::{self, Refused, Way},
+    address::{self, PortOrigin, RefusedTarget},
     allowed::AllowedAddress,
     error::HttpError,
     resolve::Resolve,
@@ -50,7 +50,11 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) async fn connect(&self, target: &Target, way: Way) -> Result<Connection, HttpError> {
+    pub(crate) async fn connect(
+        &self,
+        target: &Target,
+        way: PortOrigin,
+    ) -> Result<Connection, HttpError> {
         let tcp = self.open(target, way).await?;
         if !target.https {
             return handshake(target, tcp).await;
@@ -65,7 +69,11 @@ impl Connector {
     }
 
     /// A connection without TLS.
-    pub(crate) async fn open(&self, target: &Target, way: Way) -> Result<TcpStream, HttpError> {
+    pub(crate) async fn open(
+        &self,
+        target: &Target,
+        way: PortOrigin,
+    ) -> Result<TcpStream, HttpError> {
         let addresses = self.addresses(target, way).await?;
         let failed = |source| HttpError::Connect { host: target.host.clone(), source };
         let tcp = self.dial(&addresses, target.port).await.map_err(failed)?;
@@ -74,7 +82,7 @@ impl Connector {
         Ok(tcp)
     }
 
-    async fn addresses(&self, target: &Target, way: Way) -> Result<Vec<IpAddr>, HttpError> {
+    async fn addresses(&self, target: &Target, way: PortOrigin) -> Result<Vec<IpAddr>, HttpError> {
         let host = || target.host.clone();
         let found = match target.url.host() {
             Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
@@ -93,10 +101,10 @@ impl Connector {
         for &ip in &found {
             let address = SocketAddr::new(ip, target.port);
             address::judge(address, way, &self.allowed).map_err(|refused| match refused {
-                Refused::Address(why) => {
+                RefusedTarget::Address(why) => {
                     HttpError::AddressRefused { host: host(), address: ip, why }
                 }
-                Refused::Port => HttpError::PortRefused { host: host(), address },
+                RefusedTarget::Port => HttpError::PortRefused { host: host(), address },
             })?;
         }
         Ok(found)

@@ -13,7 +13,7 @@ use tokio::{
 use toolcrib_core::NetworkRules;
 
 use super::{
-    address::Way,
+    address::PortOrigin,
     client::HttpClient,
     error::{HttpError, HttpErrorKind},
     host::InvalidHostPatternError,
@@ -217,7 +217,7 @@ impl HttpClient {
     /// An open connection to a target, under the rules of this client.
     async fn dial(&self, target: &Target) -> Result<TcpStream, HttpError> {
         self.admit(target)?;
-        let way = Way { own_port: target.port, is_usual: true };
+        let way = PortOrigin { own_port: target.port, is_usual: true };
         self.connector().open(target, way).await
     }
 }

@@ -22,7 +22,7 @@ use hyper::{
 use tokio::time::timeout;
 
 use super::{
-    address::Way,
+    address::PortOrigin,
     connect::Connection,
     error::HttpError,
     host::HostRules,
@@ -33,12 +33,12 @@ use super::{
 
 /// The accepted encodings of a body.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Accepted {
+pub(super) enum BodyEncoding {
     Identity,
     Gzip,
 }
 
-impl Accepted {
+impl BodyEncoding {
     /// The value of `Accept-Encoding`.
     pub(super) fn asked(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Accepted {
 pub(super) struct Exchange<'a> {
     shared: &'a Shared,
     hosts: &'a HostRules,
-    accepted: Accepted,
+    accepted: BodyEncoding,
     max_redirects: usize,
     idle_timeout: Option<Duration>,
     sent: AtomicBool,
@@ -85,7 +85,7 @@ impl<'a> Exchange<'a> {
     pub(super) fn new(
         shared: &'a Shared,
         hosts: &'a HostRules,
-        accepted: Accepted,
+        accepted: BodyEncoding,
         max_redirects: usize,
         idle_timeout: Option<Duration>,
     ) -> Self {
@@ -176,7 +176,7 @@ impl<'a> Exchange<'a> {
         &self,
         request: Request<Full<Bytes>>,
         target: &Target,
-        way: Way,
+        way: PortOrigin,
     ) -> Result<(Response<Incoming>, Connection), HttpError> {
         let mut fresh = self.shared.connector.connect(target, way).await?;
         match self.attempt(&mut fresh, request, target).await? {

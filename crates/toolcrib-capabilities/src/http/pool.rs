@@ -18,9 +18,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Idle connections, the longest idle first. They were opened under one set of address rules, and
 /// may only be reused under the same rules.
 #[derive(Default)]
-pub(crate) struct Pool(Mutex<Vec<Idle>>);
+pub(crate) struct Pool(Mutex<Vec<IdleConnection>>);
 
-struct Idle {
+struct IdleConnection {
     target: Arc<Target>,
     connection: Connection,
     since: Instant,
@@ -54,10 +54,10 @@ impl Pool {
         if idle.len() >= MAX_IDLE {
             idle.remove(0);
         }
-        idle.push(Idle { target, connection, since: Instant::now() });
+        idle.push(IdleConnection { target, connection, since: Instant::now() });
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
         self.0.lock()
     }
 }

@@ -8,7 +8,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 
-use super::{address::Way, error::HttpError, target::Target};
+use super::{address::PortOrigin, error::HttpError, target::Target};
 
 /// Headers that may be sent to an origin that the caller did not name.
 const GO_ALONG: [header::HeaderName; 3] =
@@ -28,11 +28,11 @@ pub(crate) struct Hop {
 
 impl Hop {
     /// How it got its port.
-    pub(crate) fn way(&self) -> Way {
+    pub(crate) fn way(&self) -> PortOrigin {
         let target = &self.target;
         let own = self.redirected_from.as_ref().unwrap_or(target);
         let is_upgrade = (own.port, target.port, target.https) == (80, 443, true);
-        Way { own_port: own.port, is_usual: own.port == target.port || is_upgrade }
+        PortOrigin { own_port: own.port, is_usual: own.port == target.port || is_upgrade }
     }
 
     /// Whether it is a read-only request without a body.

@@ -44,7 +44,7 @@ pub struct HttpStream {
     headers: HeaderMap,
     target: Arc<Target>,
     redirected_by: Option<String>,
-    reading: Option<Reading>,
+    reading: Option<BodyState>,
     bounds: Bounds,
     max_body_bytes: usize,
     arrived: usize,
@@ -53,21 +53,21 @@ pub struct HttpStream {
 }
 
 /// The state until the body has ended.
-struct Reading {
+struct BodyState {
     /// The part that came with the headers.
     ahead: Option<EarlyFrame>,
     body: Incoming,
-    hold: Hold,
+    hold: ResponseConnection,
 }
 
 /// The connection while its response is read.
-enum Hold {
+enum ResponseConnection {
     /// The complete response has arrived, so there is nothing to cancel.
     Loose(Connection),
     Bounded(BoundedConnection),
 }
 
-impl Hold {
+impl ResponseConnection {
     /// The connection for reuse, unless it was closed.
     fn release(self) -> Option<Connection> {
         match self {
@@ -98,15 +98,17 @@ impl HttpStream {
         };
         let too_large = body.size_hint().lower().saturating_add(here) > max_body_bytes as u64;
         let hold = match body.is_end_stream() {
-            true => Hold::Loose(connection),
-            false => Hold::Bounded(BoundedConnection::new(connection, bounds.clone())),
+            true => ResponseConnection::Loose(connection),
+            false => {
+                ResponseConnection::Bounded(BoundedConnection::new(connection, bounds.clone()))
+            }
         };
         let stream = Self {
             status: head.status,
             headers: head.headers,
             target,
             redirected_by,
-            reading: Some(Reading { ahead, body, hold }),
+            reading: Some(BodyState { ahead, body, hold }),
             bounds,
             max_body_bytes,
             arrived: 0,
@@ -144,7 +146,7 @@ impl HttpStream {
 
     /// Whether the end is known to be reached.
     pub(super) fn is_at_end(&self) -> bool {
-        let is_read = |reading: &Reading| reading.ahead.is_none() && reading.body.is_end_stream();
+        let is_read = |reading: &BodyState| reading.ahead.is_none() && reading.body.is_end_stream();
         self.reading.as_ref().is_none_or(is_read)
     }
 
@@ -211,7 +213,8 @@ impl HttpStream {
 
     /// Ready when a limit ends the wait.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<HttpError> {
-        if let Some(Reading { hold: Hold::Bounded(bounded), .. }) = &mut self.reading
+        if let Some(BodyState { hold: ResponseConnection::Bounded(bounded), .. }) =
+            &mut self.reading
             && let Poll::Ready(over) = bounded.poll_over(cx)
         {
             return Poll::Ready(match over {
@@ -226,7 +229,7 @@ impl HttpStream {
 
     /// Returns the connection to the pool, since the whole body has been read.
     fn keep_connection(&mut self) {
-        if let Some(Reading { hold, .. }) = self.reading.take()
+        if let Some(BodyState { hold, .. }) = self.reading.take()
             && let Some(connection) = hold.release()
         {
             self.shared.pool.put(Arc::clone(&self.target), connection);

@@ -67,7 +67,7 @@ impl Life {
 }
 
 /// A running program, and the pipes to it. Dropping it kills the program.
-pub(super) struct Started {
+pub(super) struct StartedProcess {
     pub(super) life: Life,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: Option<ChildStdout>,

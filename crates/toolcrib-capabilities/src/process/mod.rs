@@ -104,7 +104,7 @@ pub use self::{
     support::{UnsupportedError, process_limit, support},
     talking::Process,
 };
-use self::{life::Started, running::Running};
+use self::{life::StartedProcess, running::RunningProcess};
 #[cfg(portable)]
 use self::{portable as namespaces, portable as signals, portable as start, portable as tree};
 
@@ -176,7 +176,7 @@ impl Processes {
             return Err(ProcessError::Cancelled { program: process.program });
         }
         let started = self.begin(process, stdin.is_some()).await?;
-        let running = Running::new(started, stdin, max_output_bytes, whole_stdout);
+        let running = RunningProcess::new(started, stdin, max_output_bytes, whole_stdout);
         running.attend(cancellation, on_output).await
     }
 
@@ -190,7 +190,7 @@ impl Processes {
     }
 
     /// Starts a program, with a pipe to its stdin, or with an empty stdin.
-    async fn begin(&self, spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
+    async fn begin(&self, spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError> {
         if self.may_run(&spec.program) {
             start::start(spec, is_fed).await
         } else {

@@ -3,7 +3,7 @@
 
 use std::process::ExitStatus;
 
-use super::{ProcessError, ProcessSpec, UnsupportedError, life::Started};
+use super::{ProcessError, ProcessSpec, UnsupportedError, life::StartedProcess};
 
 fn unsupported() -> UnsupportedError {
     UnsupportedError::new(
@@ -11,7 +11,7 @@ fn unsupported() -> UnsupportedError {
     )
 }
 
-pub(super) async fn start(spec: ProcessSpec, _: bool) -> Result<Started, ProcessError> {
+pub(super) async fn start(spec: ProcessSpec, _: bool) -> Result<StartedProcess, ProcessError> {
     Err(ProcessError::Unsupported { program: spec.program, source: unsupported() })
 }
 

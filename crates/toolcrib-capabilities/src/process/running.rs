@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Captured, Finished, Output, ProcessError,
-    life::{Life, Started},
+    life::{Life, StartedProcess},
 };
 
 /// The size of one read: the default capacity of a pipe.
@@ -30,7 +30,7 @@ pub(super) const DRAIN: Duration = Duration::from_millis(100);
 /// program's.
 const DRAIN_BYTES: usize = 1024 * 1024;
 
-pub(super) struct Running {
+pub(super) struct RunningProcess {
     life: Life,
     stdin: Option<Writer>,
     stdout: Reader<ChildStdout>,
@@ -38,16 +38,16 @@ pub(super) struct Running {
     began: Instant,
 }
 
-impl Running {
+impl RunningProcess {
     /// With this input, and so many bytes kept of each output; if stdout is longer, all of it is
     /// also sent to `whole`.
     pub(super) fn new(
-        started: Started,
+        started: StartedProcess,
         input: Option<Vec<u8>>,
         cap: usize,
         whole_stdout: Option<Sender<Vec<u8>>>,
     ) -> Self {
-        let Started { life, stdin, stdout, stderr, began } = started;
+        let StartedProcess { life, stdin, stdout, stderr, began } = started;
         Self {
             life,
             stdin: stdin.map(|pipe| Writer { pipe, input: input.unwrap_or_default(), written: 0 }),

@@ -17,11 +17,11 @@ use tokio::{process::Command, runtime::Handle, sync::oneshot};
 #[cfg(all(target_os = "linux", feature = "http"))]
 use super::child;
 #[cfg(target_os = "linux")]
-use super::sandbox::{self, Prepared, prepare};
+use super::sandbox::{self, PreparedSandbox, prepare};
 use super::{
     ProcessError, ProcessLimits, ProcessSpec,
-    child::{Finish, Namespace, Plan, Processes, hide_host, told},
-    life::{Life, Proxy, Started},
+    child::{ChildAction, Namespace, Plan, Processes, hide_host, told},
+    life::{Life, Proxy, StartedProcess},
     namespaces::{Namespaces, namespaces},
     sandbox::{SandboxTier, sandbox_support},
     stage::Stage,
@@ -29,7 +29,7 @@ use super::{
 };
 
 /// Starts a program, with a pipe to its stdin, or with an empty stdin.
-pub(super) async fn start(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
+pub(super) async fn start(spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError> {
     let program = spec.program.clone();
     let no_thread =
         |source| ProcessError::Start { program, action: "find a thread for it", source };
@@ -49,7 +49,7 @@ pub(super) async fn start(spec: ProcessSpec, is_fed: bool) -> Result<Started, Pr
 }
 
 /// Blocks until the program is executed, or has failed to.
-fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
+fn fork(spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError> {
     let began = Instant::now();
     for path in [&spec.program, &spec.working_dir] {
         if !path.is_absolute() {
@@ -69,11 +69,15 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
     let working_dir = c_string(spec.working_dir.as_os_str(), || "the working folder".to_owned())?;
     let (namespace, lifeline) = namespace(&spec)?.unzip();
     #[cfg(target_os = "linux")]
-    let (confinement, network) = sandbox.map(Prepared::split).unzip();
+    let (confinement, network) = sandbox.map(PreparedSandbox::split).unzip();
     #[cfg(not(target_os = "linux"))]
     let network: Option<Option<UnixStream>> = None;
     let plan = Plan {
-        finish: Finish::Execute { program, argv: argv.into(), environment: environment.into() },
+        finish: ChildAction::Execute {
+            program,
+            argv: argv.into(),
+            environment: environment.into(),
+        },
         working_dir,
         limits: spec.limits,
         namespace,
@@ -94,7 +98,7 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
             let stderr = child.stderr.take();
             let proxy = proxy(&spec, network.flatten())?;
             let life = Life::new(tree, child, spec.program, proxy);
-            Ok(Started { life, stdin, stdout, stderr, began })
+            Ok(StartedProcess { life, stdin, stdout, stderr, began })
         }
         Err(error) => Err(not_started(spec, error, passed)),
     }
@@ -128,7 +132,7 @@ pub(super) fn lifeline(
 }
 
 /// The sandbox of a tier above [`SandboxTier::Tree`], which this machine has to enforce.
-fn confined(spec: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+fn confined(spec: &ProcessSpec) -> Result<Option<PreparedSandbox>, ProcessError> {
     let tier = spec.sandbox.tier;
     if tier <= SandboxTier::Tree {
         return Ok(None);
@@ -142,21 +146,21 @@ fn confined(spec: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
 
 /// No sandbox is prepared on other systems.
 #[cfg(not(target_os = "linux"))]
-enum Prepared {}
+enum PreparedSandbox {}
 
 #[cfg(target_os = "linux")]
-fn prepared(spec: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+fn prepared(spec: &ProcessSpec) -> Result<Option<PreparedSandbox>, ProcessError> {
     prepare(&spec.sandbox, &spec.program, &spec.working_dir).map(Some)
 }
 
 /// The self-test refuses these tiers on other systems.
 #[cfg(not(target_os = "linux"))]
-fn prepared(_: &ProcessSpec) -> Result<Option<Prepared>, ProcessError> {
+fn prepared(_: &ProcessSpec) -> Result<Option<PreparedSandbox>, ProcessError> {
     Ok(None)
 }
 
 #[cfg(target_os = "linux")]
-fn environment(spec: &ProcessSpec, sandbox: Option<&Prepared>) -> Vec<(OsString, OsString)> {
+fn environment(spec: &ProcessSpec, sandbox: Option<&PreparedSandbox>) -> Vec<(OsString, OsString)> {
     match sandbox {
         Some(prepared) => sandbox::environment(&spec.env, prepared),
         None => spec.env.clone(),
@@ -164,7 +168,7 @@ fn environment(spec: &ProcessSpec, sandbox: Option<&Prepared>) -> Vec<(OsString,
 }
 
 #[cfg(not(target_os = "linux"))]
-fn environment(spec: &ProcessSpec, _: Option<&Prepared>) -> Vec<(OsString, OsString)> {
+fn environment(spec: &ProcessSpec, _: Option<&PreparedSandbox>) -> Vec<(OsString, OsString)> {
     spec.env.clone()
 }
 

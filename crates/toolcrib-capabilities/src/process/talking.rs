@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{
     Ended, ProcessError,
-    life::{Life, Started},
+    life::{Life, StartedProcess},
     stderr::Stderr,
 };
 
@@ -27,8 +27,8 @@ pub struct Process {
 }
 
 impl Process {
-    pub(super) fn new(started: Started) -> Self {
-        let Started { life, stdin, stdout, stderr, .. } = started;
+    pub(super) fn new(started: StartedProcess) -> Self {
+        let StartedProcess { life, stdin, stdout, stderr, .. } = started;
         Self { life, stdin, stdout, stderr: Stderr::new(stderr) }
     }
 

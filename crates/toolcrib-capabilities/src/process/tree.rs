@@ -7,12 +7,12 @@ use super::child;
 pub(super) struct Tree {
     /// The awaited process, until it has ended: then its number may be reused.
     pid: Option<i32>,
-    hold: Hold,
+    hold: TreeHandle,
 }
 
 /// How the processes are tracked.
 #[derive(Debug)]
-enum Hold {
+enum TreeHandle {
     /// The namespace, which ends when this is closed. The awaited process forwards SIGTERM.
     Lifeline(Option<PipeWriter>),
     /// The group of the awaited process.
@@ -24,15 +24,16 @@ impl Tree {
     pub(super) fn new(pid: Option<u32>, lifeline: Option<PipeWriter>) -> Self {
         Self {
             pid: pid.and_then(|pid| i32::try_from(pid).ok()),
-            hold: lifeline.map_or(Hold::Group, |lifeline| Hold::Lifeline(Some(lifeline))),
+            hold: lifeline
+                .map_or(TreeHandle::Group, |lifeline| TreeHandle::Lifeline(Some(lifeline))),
         }
     }
 
     /// Sends SIGTERM to the program and its group.
     pub(super) fn terminate(&self) {
         match (&self.hold, self.pid) {
-            (Hold::Lifeline(_), Some(pid)) => child::signal(pid, libc::SIGTERM),
-            (Hold::Group, Some(pid)) => child::signal(-pid, libc::SIGTERM),
+            (TreeHandle::Lifeline(_), Some(pid)) => child::signal(pid, libc::SIGTERM),
+            (TreeHandle::Group, Some(pid)) => child::signal(-pid, libc::SIGTERM),
             (_, None) => {}
         }
     }
@@ -40,9 +41,9 @@ impl Tree {
     /// Kills all processes.
     pub(super) fn kill(&mut self) {
         match (&mut self.hold, self.pid) {
-            (Hold::Lifeline(lifeline), _) => *lifeline = None,
-            (Hold::Group, Some(pid)) => child::signal(-pid, libc::SIGKILL),
-            (Hold::Group, None) => {}
+            (TreeHandle::Lifeline(lifeline), _) => *lifeline = None,
+            (TreeHandle::Group, Some(pid)) => child::signal(-pid, libc::SIGKILL),
+            (TreeHandle::Group, None) => {}
         }
     }
 

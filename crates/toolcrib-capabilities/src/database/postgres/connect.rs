@@ -129,12 +129,12 @@ impl Server {
         Ok(Connection { client, notices, allowance, host })
     }
 
-    async fn dial(&self, host: usize) -> Result<(Metered, Tls, SslMode), AnyError> {
+    async fn dial(&self, host: usize) -> Result<(MeteredSocket, Tls, SslMode), AnyError> {
         let (host, port) = self.hosts.get(host).cloned().ok_or("it names no host")?;
         match host {
             Host::Unix(folder) => {
                 let path = folder.join(format!(".s.PGSQL.{port}"));
-                let socket = Metered::new(UnixStream::connect(path).await?);
+                let socket = MeteredSocket::new(UnixStream::connect(path).await?);
                 Ok((socket, Tls(None), SslMode::Disable))
             }
             Host::Tcp(name) => {
@@ -145,7 +145,7 @@ impl Server {
                     SslMode::Disable => Tls(None),
                     _ => Tls(Some((self.tls().await?, ServerName::try_from(name)?))),
                 };
-                Ok((Metered::new(socket), tls, mode))
+                Ok((MeteredSocket::new(socket), tls, mode))
             }
         }
     }
@@ -189,7 +189,7 @@ impl Connection {
 
 /// Drives a connection to its end.
 async fn collect(
-    mut connection: tokio_postgres::Connection<Metered, Secure<Metered>>,
+    mut connection: tokio_postgres::Connection<MeteredSocket, SecureStream<MeteredSocket>>,
     notices: Notices,
 ) {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -218,30 +218,30 @@ fn connector() -> Result<TlsConnector, AnyError> {
 struct Tls(Option<(TlsConnector, ServerName<'static>)>);
 
 /// A stream with TLS.
-struct Secure<S>(tokio_rustls::client::TlsStream<S>);
+struct SecureStream<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Tls {
-    type Stream = Secure<S>;
+    type Stream = SecureStream<S>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Secure<S>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<SecureStream<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let Some((connector, name)) = self.0 else {
                 return Err(io::Error::other("TLS is not configured"));
             };
-            connector.connect(name, stream).await.map(Secure)
+            connector.connect(name, stream).await.map(SecureStream)
         })
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secure<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for SecureStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secure<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SecureStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -251,7 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secure<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secure<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SecureStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -275,19 +275,19 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 
 /// A socket that fails once a call has received more than its limit.
-struct Metered {
+struct MeteredSocket {
     socket: Box<dyn Duplex>,
     /// The bytes that may still be received.
     allowance: Arc<AtomicUsize>,
 }
 
-impl Metered {
+impl MeteredSocket {
     fn new(socket: impl Duplex + 'static) -> Self {
         Self { socket: Box::new(socket), allowance: Arc::new(AtomicUsize::new(MAX_RECEIVED)) }
     }
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -305,7 +305,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -6,19 +6,19 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{error::ErrorPosition, types::FromSql as _};
 
 use super::{
-    PostgresDatabase, PostgresHandle, Shared, connect::Connection, placeholders::Numbered,
+    PostgresDatabase, PostgresHandle, Shared, connect::Connection, placeholders::NumberedStatement,
     value::Cell,
 };
 use crate::database::{DatabaseError, StatementDescription, StatementError, guard::Access};
 
 /// A connection with its own runtime, which makes progress only while something waits for it.
-pub(super) struct Checking {
+pub(super) struct BlockingConnection {
     /// Precedes the runtime, which its task needs to end.
     connection: Option<Connection>,
     runtime: Option<Runtime>,
 }
 
-impl Drop for Checking {
+impl Drop for BlockingConnection {
     fn drop(&mut self) {
         drop(self.connection.take());
         // Waiting for it is not permitted within another runtime.
@@ -35,7 +35,7 @@ impl PostgresHandle {
     /// # Errors
     /// [`StatementError`].
     pub fn describe(&self, sql: &str) -> Result<StatementDescription, StatementError> {
-        let numbered = Numbered::of(sql);
+        let numbered = NumberedStatement::of(sql);
         self.shared.checked(Access::Read, |runtime, connection| {
             runtime.block_on(describe(connection, &numbered))
         })?
@@ -76,7 +76,10 @@ impl Shared {
                 *kept = Some(self.start_checking(access)?);
             }
             match kept.as_ref() {
-                Some(Checking { connection: Some(connection), runtime: Some(runtime) }) => {
+                Some(BlockingConnection {
+                    connection: Some(connection),
+                    runtime: Some(runtime),
+                }) => {
                     connection.permit_call();
                     Ok(check(runtime, connection))
                 }
@@ -87,11 +90,11 @@ impl Shared {
             .unwrap_or_else(|_| Err(self.no_runtime("the check panicked")))
     }
 
-    fn start_checking(&self, access: Access) -> Result<Checking, DatabaseError> {
+    fn start_checking(&self, access: Access) -> Result<BlockingConnection, DatabaseError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| self.no_runtime(&error.to_string()))?;
         let connection = runtime.block_on(self.connection(access))?;
-        Ok(Checking { connection: Some(connection), runtime: Some(runtime) })
+        Ok(BlockingConnection { connection: Some(connection), runtime: Some(runtime) })
     }
 
     fn no_runtime(&self, problem: &str) -> DatabaseError {
@@ -105,7 +108,7 @@ impl Shared {
 
 async fn describe(
     connection: &Connection,
-    numbered: &Numbered,
+    numbered: &NumberedStatement,
 ) -> Result<StatementDescription, StatementError> {
     let statement = connection.client.prepare(&numbered.sql).await;
     let statement = statement.map_err(|error| {

@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 pub use self::run::{Limits, Ran};
 use self::{
     connect::{Connection, Server},
-    describe::Checking,
+    describe::BlockingConnection,
 };
 use super::{DatabaseError, guard::Access};
 
@@ -58,7 +58,7 @@ impl fmt::Debug for PostgresSpec {
 pub struct PostgresDatabase(Arc<Shared>);
 
 /// Why a database is never connected to.
-struct Held {
+struct OfflineReason {
     reason: Arc<str>,
     is_offered: bool,
 }
@@ -66,13 +66,13 @@ struct Held {
 struct Shared {
     name: Arc<str>,
     /// The reason, if no connection may be opened.
-    server: Result<Server, Held>,
+    server: Result<Server, OfflineReason>,
     writable: bool,
     /// For statements of declarations, and for those of models.
     idle: [Mutex<Vec<Connection>>; 2],
     connections: Semaphore,
     /// The connection that statements are checked with while a project is loaded.
-    checking: Mutex<Option<Checking>>,
+    checking: Mutex<Option<BlockingConnection>>,
 }
 
 impl PostgresDatabase {
@@ -93,10 +93,10 @@ impl PostgresDatabase {
     /// checked, and calls fail. `is_offered` is whether its tools are offered all the same: to look
     /// at a menu, and not where a model would call them.
     pub fn held(name: &Arc<str>, writable: bool, reason: &Arc<str>, is_offered: bool) -> Self {
-        Self::shared(name, Err(Held { reason: Arc::clone(reason), is_offered }), writable)
+        Self::shared(name, Err(OfflineReason { reason: Arc::clone(reason), is_offered }), writable)
     }
 
-    fn shared(name: &Arc<str>, server: Result<Server, Held>, writable: bool) -> Self {
+    fn shared(name: &Arc<str>, server: Result<Server, OfflineReason>, writable: bool) -> Self {
         Self(Arc::new(Shared {
             name: Arc::clone(name),
             server,

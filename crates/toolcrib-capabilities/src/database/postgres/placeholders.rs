@@ -1,8 +1,7 @@
 //! Parameters by name: `:name` becomes `$1`.
 
-/// A statement with numbered parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Numbered {
+pub(super) struct NumberedStatement {
     pub(super) sql: String,
     /// The names in the order of their numbers, each once.
     pub(super) names: Vec<String>,
@@ -10,7 +9,7 @@ pub(super) struct Numbered {
     ends: Vec<(usize, usize)>,
 }
 
-impl Numbered {
+impl NumberedStatement {
     /// Numbers the parameters outside strings, quoted names and comments.
     pub(super) fn of(written: &str) -> Self {
         let mut numbered =
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     fn numbered(sql: &str) -> (String, Vec<String>) {
-        let Numbered { sql, names, .. } = Numbered::of(sql);
+        let NumberedStatement { sql, names, .. } = NumberedStatement::of(sql);
         (sql, names)
     }
 
@@ -165,7 +164,7 @@ mod tests {
     #[test]
     fn a_place_in_the_numbered_statement_is_one_in_the_written_one() {
         let written = "SELECT :first, é, :second, nope";
-        let numbered = Numbered::of(written);
+        let numbered = NumberedStatement::of(written);
         for word in ["SELECT", "é", "nope"] {
             let byte = numbered.sql.find(word).unwrap();
             let character = numbered.sql[..byte].chars().count() as u32 + 1;

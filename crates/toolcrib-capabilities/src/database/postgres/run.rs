@@ -16,7 +16,7 @@ use super::{
     describe::cast,
     full_text,
     functions::Notices,
-    placeholders::Numbered,
+    placeholders::NumberedStatement,
     value::{Argument, Cell},
 };
 use crate::database::{DatabaseError, Settle, StatementError, guard::Access};
@@ -100,7 +100,7 @@ impl PostgresHandle {
             () = cancel.cancelled() => return Err(cancelled()),
             admitted = admitted => admitted?,
         };
-        let mut running = Running {
+        let mut running = CancelGuard {
             shared: Arc::clone(shared),
             token: Some(connection.client.cancel_token()),
             host: connection.host(),
@@ -181,13 +181,13 @@ impl From<tokio_postgres::Error> for RunError {
 }
 
 /// Cancels the statement in the server if the call ends before it.
-struct Running {
+struct CancelGuard {
     shared: Arc<Shared>,
     token: Option<CancelToken>,
     host: usize,
 }
 
-impl Running {
+impl CancelGuard {
     async fn cancel(&mut self) {
         if let (Some(token), Ok(server)) = (self.token.take(), &self.shared.server) {
             server.cancel(token, self.host).await;
@@ -195,7 +195,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         if let (Some(token), Ok(runtime)) = (self.token.take(), Handle::try_current()) {
             let (shared, host) = (Arc::clone(&self.shared), self.host);
@@ -265,7 +265,7 @@ async fn statement(
     limits: Limits,
     reads: bool,
 ) -> Result<Ran, RunError> {
-    let Numbered { sql, names, .. } = Numbered::of(sql);
+    let NumberedStatement { sql, names, .. } = NumberedStatement::of(sql);
     let statement = transaction.prepare(&sql).await?;
     let null = Value::Null;
     let named = statement.params().iter().zip(&names);

@@ -58,7 +58,7 @@ unsafe impl Sync for Strings {}
 
 /// All data for the forked process, created before the fork: nothing is allocated after it.
 pub(super) struct Plan {
-    pub(super) finish: Finish,
+    pub(super) finish: ChildAction,
     pub(super) working_dir: CString,
     pub(super) limits: ProcessLimits,
     pub(super) namespace: Option<Namespace>,
@@ -70,7 +70,7 @@ pub(super) struct Plan {
 }
 
 /// The end of a forked process.
-pub(super) enum Finish {
+pub(super) enum ChildAction {
     /// It becomes a program.
     Execute {
         program: CString,
@@ -131,7 +131,7 @@ impl Plan {
     }
 }
 
-impl Finish {
+impl ChildAction {
     /// Returns only in a process that failed.
     fn run(&self) -> io::Result<()> {
         let (program, argv, environment) = match self {

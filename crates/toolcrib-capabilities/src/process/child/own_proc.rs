@@ -12,7 +12,7 @@ use super::{
 const FLAGS: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// The result of [`show`].
-pub(super) struct Shown {
+pub(super) struct ProcMount {
     /// The process is in a mount namespace whose mounts are invisible outside.
     pub(super) own_mounts: bool,
     /// `/proc` is the namespace's: it shows no process outside. In many containers no such mount is
@@ -24,7 +24,7 @@ pub(super) struct Shown {
     limited: io::Result<()>,
 }
 
-impl Shown {
+impl ProcMount {
     /// An error unless the limit was set and the program cannot lift it.
     pub(super) fn limited(self) -> io::Result<()> {
         self.limited?;
@@ -39,7 +39,7 @@ impl Shown {
 /// In a mount namespace, mounts a `/proc` for the PID namespace of this process, sets the
 /// namespace's `pid_max` if one is given, and makes read-only the files there that root could
 /// write.
-pub(super) fn show(pid_max: Option<&[u8]>) -> Shown {
+pub(super) fn show(pid_max: Option<&[u8]>) -> ProcMount {
     let own_mounts =
         unshare(libc::CLONE_NEWNS).is_ok() && mount(c"none", c"/", libc::MS_REC | libc::MS_SLAVE);
     let own_proc = own_mounts && mount(c"proc", c"/proc", FLAGS);
@@ -47,7 +47,7 @@ pub(super) fn show(pid_max: Option<&[u8]>) -> Shown {
     // SAFETY: a system call without pointers that cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let is_guarded = !is_root || own_mounts && take_from_root();
-    Shown { own_mounts, own_proc, is_guarded, limited }
+    ProcMount { own_mounts, own_proc, is_guarded, limited }
 }
 
 /// The `pid_max` of a namespace for so many processes and threads in addition to PID 1, as text.

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::prepare::{PROXY, Prepared};
+use super::prepare::{PROXY, PreparedSandbox};
 
 /// Variables with the address of the proxy. Programs read one of the spellings, and Node reads them
 /// only on request.
@@ -16,7 +16,7 @@ const PAST_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// of the same name.
 pub(in crate::process) fn environment(
     declared: &[(OsString, OsString)],
-    prepared: &Prepared,
+    prepared: &PreparedSandbox,
 ) -> Vec<(OsString, OsString)> {
     let mut own: Vec<(&str, &OsStr)> = vec![("TMPDIR", prepared.tmp())];
     if prepared.has_proxy() {

@@ -27,7 +27,7 @@ use toolcrib_core::NetworkRules;
 #[cfg(all(target_os = "linux", not(portable)))]
 pub(super) use self::{
     environment::environment,
-    prepare::{Prepared, prepare},
+    prepare::{PreparedSandbox, prepare},
 };
 pub use self::{
     self_test::{Attempt, SelfTest, sandbox_support, self_test},

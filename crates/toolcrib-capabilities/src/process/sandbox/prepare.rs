@@ -25,14 +25,14 @@ const TMP: &str = "/tmp";
 
 /// A sandbox that a forked process can enter.
 #[derive(Debug)]
-pub(in crate::process) struct Prepared {
+pub(in crate::process) struct PreparedSandbox {
     confinement: Confinement,
     tmp: &'static str,
     /// The end that receives the listener of the proxy.
     listener: Option<UnixStream>,
 }
 
-impl Prepared {
+impl PreparedSandbox {
     /// The private temporary folder.
     pub(super) fn tmp(&self) -> &OsStr {
         OsStr::new(self.tmp)
@@ -57,7 +57,7 @@ pub(in crate::process) fn prepare(
     sandbox: &Sandbox,
     program: &Path,
     working_dir: &Path,
-) -> Result<Prepared, ProcessError> {
+) -> Result<PreparedSandbox, ProcessError> {
     let unsupported =
         |source| ProcessError::Sandbox { program: program.to_owned(), tier: sandbox.tier, source };
     let of_folder = |path: PathBuf, source| ProcessError::SandboxFolder { path, source };
@@ -67,7 +67,7 @@ pub(in crate::process) fn prepare(
         return Err(of_folder(folder.to_owned(), io::Error::other(why)));
     }
     let rules = rules::rules(sandbox, program, working_dir, abi).map_err(
-        |rules::NoRule { path, source }| match source.raw_os_error() {
+        |rules::MissingRule { path, source }| match source.raw_os_error() {
             Some(libc::ELOOP) => {
                 let why = "it contains a symbolic link; name the path that the link leads to";
                 of_folder(path, io::Error::other(why))
@@ -98,7 +98,7 @@ pub(in crate::process) fn prepare(
         private: folders.filter_map(|folder| CString::new(folder).ok()).collect(),
         isolation,
     };
-    Ok(Prepared { confinement, tmp, listener })
+    Ok(PreparedSandbox { confinement, tmp, listener })
 }
 
 /// `/tmp`, which most programs expect, unless something that the program may use is in there: the

@@ -25,7 +25,7 @@ use std::{
 use super::{Attempt, Sandbox, SandboxTier, SelfTest, prepare::prepare, rules};
 use crate::process::{
     ProcessLimits, UnsupportedError,
-    child::{Act, Finish, Plan, Targets},
+    child::{Act, ChildAction, Plan, Targets},
     namespaces::namespaces,
     stage::Stage,
     start::lifeline,
@@ -33,7 +33,7 @@ use crate::process::{
 };
 
 /// An act and its requirement.
-struct Required {
+struct ActRequirement {
     act: Act,
     text: &'static str,
     /// The errors that count as a denial; empty if the act must succeed.
@@ -47,12 +47,12 @@ const fn denied(
     text: &'static str,
     since: SandboxTier,
     denials: &'static [i32],
-) -> Required {
-    Required { act, text, denials, since }
+) -> ActRequirement {
+    ActRequirement { act, text, denials, since }
 }
 
-const fn permitted(act: Act, text: &'static str, since: SandboxTier) -> Required {
-    Required { act, text, denials: &[], since }
+const fn permitted(act: Act, text: &'static str, since: SandboxTier) -> ActRequirement {
+    ActRequirement { act, text, denials: &[], since }
 }
 
 const EPERM: &[i32] = &[libc::EPERM];
@@ -63,7 +63,7 @@ const UNCHANGEABLE: &[i32] = &[libc::EACCES, libc::EROFS];
 const UNREACHABLE: &[i32] = &[libc::ECONNREFUSED, libc::ENETUNREACH];
 
 /// The acts; each tier has the ones of the tiers below.
-const ACTS: [Required; 29] = {
+const ACTS: [ActRequirement; 29] = {
     use SandboxTier::{Files, Full, Tree};
     [
         denied(Act::SeeHost, "see processes of the host", Tree, &[libc::ESRCH]),
@@ -110,7 +110,7 @@ const ACTS: [Required; 29] = {
 
 /// Denied from the tier `files` on where the kernel has the sixth version of Landlock, and from
 /// `full` on in any case.
-const ABSTRACT: Required = denied(
+const ABSTRACT: ActRequirement = denied(
     Act::AbstractSocket,
     "connect to an abstract Unix socket of the host",
     SandboxTier::Files,
@@ -130,9 +130,9 @@ pub(super) fn self_test(tier: SandboxTier) -> &'static SelfTest {
 
 fn run(tier: SandboxTier) -> SelfTest {
     let has_scopes = rules::version().is_ok_and(|abi| abi >= landlock::ABI::V6);
-    let is_required = |required: &&Required| required.since <= tier;
+    let is_required = |required: &&ActRequirement| required.since <= tier;
     let of_kernel = [&ABSTRACT].into_iter().filter(|_| has_scopes || tier == SandboxTier::Full);
-    let acts: Vec<&Required> = ACTS.iter().chain(of_kernel).filter(is_required).collect();
+    let acts: Vec<&ActRequirement> = ACTS.iter().chain(of_kernel).filter(is_required).collect();
     let (attempts, verdict) = match attempts(tier, &acts) {
         Ok(attempts) => {
             let failed: Vec<_> =
@@ -160,7 +160,7 @@ fn not_enforced(tier: SandboxTier, failed: &[&Attempt]) -> UnsupportedError {
     ))
 }
 
-fn attempts(tier: SandboxTier, acts: &[&Required]) -> Result<Vec<Attempt>, UnsupportedError> {
+fn attempts(tier: SandboxTier, acts: &[&ActRequirement]) -> Result<Vec<Attempt>, UnsupportedError> {
     support()?;
     let of_test = |error: io::Error| {
         let folder = std::env::temp_dir();
@@ -225,7 +225,7 @@ impl TestFolder {
     }
 
     /// The error number of each act in the tier.
-    fn numbers(&self, tier: SandboxTier, acts: &[&Required]) -> Result<Vec<i32>, Failure> {
+    fn numbers(&self, tier: SandboxTier, acts: &[&ActRequirement]) -> Result<Vec<i32>, Failure> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let name = self.0.file_name().unwrap_or_default().as_bytes().to_vec();
         let _socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
@@ -290,7 +290,7 @@ fn try_acts(
     let limits = ProcessLimits::default();
     let (namespace, held) = lifeline(found, limits)?;
     let plan = Plan {
-        finish: Finish::Try { acts, targets },
+        finish: ChildAction::Try { acts, targets },
         working_dir: CString::new(working_dir.as_os_str().as_bytes()).map_err(io::Error::from)?,
         limits,
         namespace: Some(namespace),

@@ -37,7 +37,7 @@ pub(super) struct Rules {
 
 /// A file or folder that no rule can be made for.
 #[derive(Debug)]
-pub(super) struct NoRule {
+pub(super) struct MissingRule {
     pub(super) path: PathBuf,
     pub(super) source: io::Error,
 }
@@ -78,7 +78,7 @@ pub(super) fn rules(
     program: &Path,
     working_dir: &Path,
     abi: ABI,
-) -> Result<Rules, NoRule> {
+) -> Result<Rules, MissingRule> {
     let mut builder = Builder::new(abi).map_err(|source| no_rule(Path::new("/"), source))?;
     let hidden: Vec<PathBuf> = sandbox.hidden.iter().map(|path| resolved(path)).collect();
     let parts_of = |path: &Path, parts: &mut Vec<Part>| {
@@ -103,7 +103,8 @@ pub(super) fn rules(
         };
         match builder.allow(path, access) {
             // An entry that another process has removed or replaced since it was listed.
-            Err(NoRule { source, .. }) if is_gone(&source) && !sandbox.read.contains(path) => {}
+            Err(MissingRule { source, .. }) if is_gone(&source) && !sandbox.read.contains(path) => {
+            }
             allowed => allowed?,
         }
     }
@@ -154,7 +155,7 @@ impl Builder {
     }
 
     /// The path contains no symlink, or is refused.
-    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), NoRule> {
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), MissingRule> {
         let failed = |source: io::Error| no_rule(path, source);
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -178,6 +179,6 @@ impl Builder {
     }
 }
 
-fn no_rule(path: &Path, source: io::Error) -> NoRule {
-    NoRule { path: path.to_owned(), source }
+fn no_rule(path: &Path, source: io::Error) -> MissingRule {
+    MissingRule { path: path.to_owned(), source }
 }
