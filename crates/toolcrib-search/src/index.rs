@@ -89,7 +89,7 @@ impl Index {
         admits: impl Fn(&Tool) -> bool,
     ) -> Vec<Hit> {
         let mut found = self.scored(&terms_of(need), admits);
-        let better = |one: &Found<'_>, other: &Found<'_>| one.before(other);
+        let better = |one: &ScoredTool<'_>, other: &ScoredTool<'_>| one.before(other);
         if limit < found.len() {
             found.select_nth_unstable_by(limit, better);
             found.truncate(limit);
@@ -126,7 +126,7 @@ impl Index {
     }
 
     /// All tools with a score, in no order.
-    fn scored(&self, terms: &[Term], admits: impl Fn(&Tool) -> bool) -> Vec<Found<'_>> {
+    fn scored(&self, terms: &[Term], admits: impl Fn(&Tool) -> bool) -> Vec<ScoredTool<'_>> {
         let mut scores = vec![0.0_f32; self.slots.len()];
         let mut covered = vec![0.0_f32; self.slots.len()];
         let mut whole = 0.0_f32;
@@ -150,7 +150,7 @@ impl Index {
         all.filter_map(|((slot, score), covered)| {
             let slot = slot.as_ref().filter(|slot| score > 0.0 && admits(&slot.tool))?;
             let share = if whole > 0.0 { covered / whole } else { 0.0 };
-            Some(Found { slot, score: score * (1.0 + self.weights.coverage * share) })
+            Some(ScoredTool { slot, score: score * (1.0 + self.weights.coverage * share) })
         })
         .collect()
     }
@@ -182,13 +182,12 @@ impl Index {
     }
 }
 
-/// A tool with a score.
-struct Found<'a> {
+struct ScoredTool<'a> {
     slot: &'a Slot,
     score: f32,
 }
 
-impl Found<'_> {
+impl ScoredTool<'_> {
     /// `Less` if it is better, so that a sorted list begins with the best.
     fn before(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.slot.position.cmp(&other.slot.position))

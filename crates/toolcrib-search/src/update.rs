@@ -66,7 +66,7 @@ impl Index {
                 gone.iter_mut().skip(*list as usize).take(1).for_each(|count| *count += 1);
             }
         }
-        let mut known = Known::of([&*self.recent]);
+        let mut known = IndexedTerms::of([&*self.recent]);
         let mut recent = Segment::default();
         for (position, tool) in added {
             if recent.find(tool).is_none() {
@@ -81,7 +81,7 @@ impl Index {
 
     /// The index of a list with all tools in one segment. Texts that are indexed are not read again.
     fn joined(&self, tools: &[Tool]) -> Self {
-        let mut known = Known::of([&*self.base, &*self.recent]);
+        let mut known = IndexedTerms::of([&*self.base, &*self.recent]);
         let mut base = Segment::default();
         let mut slots = Vec::with_capacity(tools.len());
         for (position, tool) in (0..).zip(tools) {
@@ -115,9 +115,9 @@ impl Index {
 type Impacts = Vec<(Term, f32)>;
 
 /// The terms of tools that are indexed.
-struct Known<'a>(Vec<(&'a Segment, Vec<Impacts>)>);
+struct IndexedTerms<'a>(Vec<(&'a Segment, Vec<Impacts>)>);
 
-impl<'a> Known<'a> {
+impl<'a> IndexedTerms<'a> {
     fn of(segments: impl IntoIterator<Item = &'a Segment>) -> Self {
         Self(segments.into_iter().map(|segment| (segment, segment.impacts())).collect())
     }

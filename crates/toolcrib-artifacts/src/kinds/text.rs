@@ -61,7 +61,7 @@ struct Cat {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArgs {}
 
 impl ArtifactKind for Text {
     fn name(&self) -> &'static str {
@@ -128,15 +128,15 @@ impl ArtifactKind for Text {
                 search.run(asked.content, &asked.page, asked.cancellation)
             }
             "byte_length" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 Ok(Answer::text(asked.content.bytes().to_string()))
             }
             "line_count" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 Ok(Answer::text(lines.to_string()))
             }
             "estimate_tokens" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 let tokens = (asked.content.bytes() * 2).div_ceil(BYTES_OF_TWO_TOKENS);
                 Ok(Answer::text(tokens.to_string()))
             }

@@ -13,7 +13,7 @@ use crate::{artifacts::Artifacts, content::Content, page::show};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Read {
+struct ReadArgs {
     id: String,
     head: Option<u64>,
     tail: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidToolError> {
         "required": ["id"],
         "additionalProperties": false,
     }))
-    .blocking(move |args: Read, cx: ToolContext| {
+    .blocking(move |args: ReadArgs, cx: ToolContext| {
         let turn = artifacts.of_call(&cx);
         let artifact = find(&turn, &args.id)?;
         let content = artifact.content();
@@ -86,7 +86,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidToolError> {
 }
 
 /// The requested bytes.
-fn range(args: &Read, content: &Content) -> Result<Range<u64>, ToolError> {
+fn range(args: &ReadArgs, content: &Content) -> Result<Range<u64>, ToolError> {
     for (name, part) in [("lines", &args.lines), ("bytes", &args.bytes)] {
         if let Some(Part { from, to: Some(to) }) = part
             && from > to

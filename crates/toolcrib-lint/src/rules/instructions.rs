@@ -57,13 +57,13 @@ const PRECEDENCE: [Pattern; 4] = [
     ),
 ];
 
-type Compiled = Vec<(&'static str, Regex)>;
+type CompiledPatterns = Vec<(&'static str, Regex)>;
 
 /// The bytes of a word in any script, roughly. The patterns are those of bytes: to compile classes of
 /// Unicode takes several times the memory. Each begins and ends with ASCII.
 const WORD: &str = r"[a-z0-9_'\x80-\xff]+";
 
-fn compiled(patterns: &[Pattern]) -> Compiled {
+fn compiled(patterns: &[Pattern]) -> CompiledPatterns {
     let compile = |(what, pattern): &Pattern| {
         let pattern = pattern.replace("{word}", WORD);
         Some((*what, RegexBuilder::new(&pattern).unicode(false).build().ok()?))
@@ -72,7 +72,7 @@ fn compiled(patterns: &[Pattern]) -> Compiled {
 }
 
 pub(super) fn to_model(catalog: &LintCatalog<'_>, findings: &mut Findings) {
-    static COMPILED: LazyLock<Compiled> = LazyLock::new(|| compiled(&TO_MODEL));
+    static COMPILED: LazyLock<CompiledPatterns> = LazyLock::new(|| compiled(&TO_MODEL));
     let help = "do not offer the tool before you know the author and purpose of this text; a description says what \
                 a tool does";
     search(catalog, &COMPILED, &mut |subject, path, message| {
@@ -81,7 +81,7 @@ pub(super) fn to_model(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 }
 
 pub(super) fn precedence(catalog: &LintCatalog<'_>, findings: &mut Findings) {
-    static COMPILED: LazyLock<Compiled> = LazyLock::new(|| compiled(&PRECEDENCE));
+    static COMPILED: LazyLock<CompiledPatterns> = LazyLock::new(|| compiled(&PRECEDENCE));
     let help = "say when the tool fits and leave the choice to the model; for a tool of another author, \
                 find out its purpose";
     search(catalog, &COMPILED, &mut |subject, path, message| {
@@ -91,7 +91,7 @@ pub(super) fn precedence(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 
 /// The meaning of the first pattern of an attack in a text, and the matching part.
 pub(super) fn manipulates(text: &str) -> Option<(&'static str, String)> {
-    static COMPILED: LazyLock<Compiled> =
+    static COMPILED: LazyLock<CompiledPatterns> =
         LazyLock::new(|| compiled(&[TO_MODEL.as_slice(), &PRECEDENCE].concat()));
     let text = folded(text);
     let found = |(what, pattern): &(&'static str, Regex)| Some((*what, said(pattern, &text)?));
@@ -105,7 +105,7 @@ fn said(pattern: &Regex, text: &str) -> Option<String> {
 
 fn search(
     catalog: &LintCatalog<'_>,
-    patterns: &Compiled,
+    patterns: &CompiledPatterns,
     found: &mut dyn FnMut(&Subject<'_>, String, String),
 ) {
     for tool in catalog.tools() {

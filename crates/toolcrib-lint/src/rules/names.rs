@@ -49,7 +49,7 @@ pub(super) fn invalid(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 }
 
 pub(super) fn confusable(catalog: &LintCatalog<'_>, findings: &mut Findings) {
-    let mut known = Known::default();
+    let mut known = NameIndex::default();
     let reported = case_twins(catalog, findings);
     for tool in catalog.tools() {
         if reported.contains(&tool.position()) {
@@ -104,7 +104,7 @@ fn folded_name(name: &str) -> String {
 /// The earlier names, by their kinds of similarity. Each is found by a key, so that a large catalog
 /// is not compared with itself.
 #[derive(Default)]
-struct Known<'c, 'a> {
+struct NameIndex<'c, 'a> {
     /// By their letters and digits only.
     by_letters: HashMap<String, &'c Subject<'a>>,
     /// By their words without plurals.
@@ -116,7 +116,7 @@ struct Known<'c, 'a> {
     by_edit: HashMap<String, Vec<(&'c Subject<'a>, String)>>,
 }
 
-impl<'c, 'a> Known<'c, 'a> {
+impl<'c, 'a> NameIndex<'c, 'a> {
     fn alike(&self, tool: &Subject<'_>, words: &[String]) -> Option<(&'c Subject<'a>, String)> {
         // Another rule reports duplicate names.
         let other = |found: Option<&&'c Subject<'a>>| {

@@ -50,7 +50,7 @@ impl Csv {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArgs {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,7 +148,7 @@ impl ArtifactKind for Csv {
     fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         match asked.query {
             "columns" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 let mut items = Items::new(asked.page, u64::MAX);
                 for (number, name) in self.table(asked)?.columns.iter().enumerate() {
                     items.push(&format!("{number}: {name}"));
@@ -156,7 +156,7 @@ impl ArtifactKind for Csv {
                 Ok(items.answer("columns"))
             }
             "row_count" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 let rows = Table::rows(asked, self.delimiter)?;
                 Ok(Answer::text(rows.count.to_string()))
             }

@@ -62,7 +62,7 @@ impl Rows {
 
 /// A table iterator.
 pub(super) struct Table<'a> {
-    reader: Reader<RowBounded<'a>>,
+    reader: Reader<RowLimitedStream<'a>>,
     delimiter: u8,
     pub(super) columns: Vec<String>,
     pub(super) row: ByteRecord,
@@ -137,22 +137,22 @@ fn reader<'a>(
     delimiter: u8,
     offset: u64,
     has_headers: bool,
-) -> Reader<RowBounded<'a>> {
+) -> Reader<RowLimitedStream<'a>> {
     let stream = asked.content.stream(offset..asked.content.bytes());
     ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
         .has_headers(has_headers)
-        .from_reader(RowBounded { stream, left: LONGEST_ROW })
+        .from_reader(RowLimitedStream { stream, left: LONGEST_ROW })
 }
 
 /// A stream with bounded rows, so that no row exceeds memory.
-struct RowBounded<'a> {
+struct RowLimitedStream<'a> {
     stream: ContentStream<'a>,
     left: usize,
 }
 
-impl Read for RowBounded<'_> {
+impl Read for RowLimitedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Err(io::Error::other(format!(

@@ -41,9 +41,9 @@ impl Budget {
 
 /// Deserializes a value within a budget. Of duplicate keys the last counts, as everywhere in
 /// `serde_json`.
-pub(super) struct Bounded<'b>(pub(super) &'b Budget);
+pub(super) struct BoundedSeed<'b>(pub(super) &'b Budget);
 
-impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -51,7 +51,7 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Bounded<'_> {
+impl<'de> Visitor<'de> for BoundedSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         self.0.take(0)?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Bounded(self.0))? {
+        while let Some(item) = seq.next_element_seed(BoundedSeed(self.0))? {
             items.push(item);
         }
         Ok(items.into())
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         let mut entries = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             self.0.take(key.len())?;
-            entries.insert(key, map.next_value_seed(Bounded(self.0))?);
+            entries.insert(key, map.next_value_seed(BoundedSeed(self.0))?);
         }
         Ok(entries.into())
     }

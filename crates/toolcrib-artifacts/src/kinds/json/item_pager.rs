@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Processes the items of one answer.
-pub(super) struct Each<F> {
+pub(super) struct ItemPager<F> {
     items: Items,
     limit: u64,
     page: Page,
@@ -20,7 +20,7 @@ pub(super) struct Each<F> {
     past: bool,
 }
 
-impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
+impl<F: Fn(u64, &Value) -> Option<String>> ItemPager<F> {
     pub(super) fn new(asked: &QueryRequest<'_>, limit: Option<u64>, show: F) -> Self {
         let limit = limit.unwrap_or(ITEMS);
         Self {
@@ -42,7 +42,7 @@ impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
     }
 }
 
-impl<F: Fn(u64, &Value) -> Option<String>> EachItem for Each<F> {
+impl<F: Fn(u64, &Value) -> Option<String>> EachItem for ItemPager<F> {
     fn restart(&mut self) {
         self.items = Items::new(self.page, self.limit);
         self.past = false;

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Value;
 
 use super::{
-    bounded::{Bounded, Budget},
+    bounded::{BoundedSeed, Budget},
     walk::Sink,
 };
 
@@ -90,7 +90,7 @@ impl<'de, E: EachItem> Visitor<'de> for ItemsVisitor<'_, '_, E> {
             }
             if sink.each.wants(at) {
                 let budget = Budget::new(ITEM.0, ITEM.1);
-                match seq.next_element_seed(Bounded(&budget)) {
+                match seq.next_element_seed(BoundedSeed(&budget)) {
                     Ok(Some(item)) => sink.each.item(at, &item),
                     Ok(None) => break,
                     Err(error) => {

@@ -28,7 +28,7 @@ macro_rules! scalars {
 }
 
 mod bounded;
-mod each;
+mod item_pager;
 mod items;
 mod path;
 mod records;
@@ -40,11 +40,11 @@ use toolcrib_core::ToolError;
 
 use self::{
     bounded::Budget,
-    each::Each,
+    item_pager::ItemPager,
     items::{EachItem, ItemsSink, KeysSink},
     path::{LONGEST_PATH, Path},
     records::{CancellableStream, InvalidLines, add, broken, each_record},
-    walk::{Descend, ShapeSink, Sink, ValueSink, place, steps},
+    walk::{PathSeed, ShapeSink, Sink, ValueSink, place, steps},
 };
 use super::{
     ArtifactKind, ContentHead, Query, QueryRequest, arguments,
@@ -83,7 +83,7 @@ impl Json {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct At {
+struct PointerArgs {
     #[serde(default)]
     at: String,
 }
@@ -215,11 +215,11 @@ impl ArtifactKind for Json {
     fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         match asked.query {
             "type" => {
-                let At { at } = arguments(asked)?;
+                let PointerArgs { at } = arguments(asked)?;
                 self.shape(asked, &at).map(|(shape, _)| Answer::text(shape))
             }
             "length" => {
-                let At { at } = arguments(asked)?;
+                let PointerArgs { at } = arguments(asked)?;
                 match self.shape(asked, &at)? {
                     (_, Some(length)) => Ok(Answer::text(length.to_string())),
                     (shape, None) => {
@@ -232,13 +232,13 @@ impl ArtifactKind for Json {
             "slice" => {
                 let Slice { at, start, end } = arguments(asked)?;
                 let end = end.unwrap_or(u64::MAX);
-                let mut each = Each::new(asked, None, |_, item| Some(item.to_string()));
+                let mut each = ItemPager::new(asked, None, |_, item| Some(item.to_string()));
                 each.range = start..end.max(start);
                 self.items(asked, &at, each)
             }
             "pluck" => {
                 let Pluck { at, fields, limit } = arguments(asked)?;
-                let each = Each::new(asked, limit, |_, item| {
+                let each = ItemPager::new(asked, limit, |_, item| {
                     let found = fields.iter().map(|name| {
                         (name.clone(), field(item, name).cloned().unwrap_or(Value::Null))
                     });
@@ -249,7 +249,7 @@ impl ArtifactKind for Json {
             "filter" => {
                 let Filter { at, field: name, op, value, limit } = arguments(asked)?;
                 let value = op.operand("value", value)?;
-                let each = Each::new(asked, limit, |number, item| {
+                let each = ItemPager::new(asked, limit, |number, item| {
                     let found = field(item, &name);
                     op.matches(found, &value).then(|| format!("{number}: {item}"))
                 });
@@ -286,7 +286,7 @@ impl Json {
     }
 
     fn keys(self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
-        let At { at } = arguments(asked)?;
+        let PointerArgs { at } = arguments(asked)?;
         let steps = steps(&at)?;
         let mut sink = KeysSink::default();
         let mut broken_lines = InvalidLines::default();
@@ -321,10 +321,10 @@ impl Json {
     }
 
     fn get(self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
-        let At { at } = arguments(asked)?;
+        let PointerArgs { at } = arguments(asked)?;
         let steps = steps(&at)?;
         if self.lines && steps.is_empty() {
-            let each = Each::new(asked, None, |_, item| Some(item.to_string()));
+            let each = ItemPager::new(asked, None, |_, item| Some(item.to_string()));
             return self.items(asked, &at, each);
         }
         let value = self.value(asked, &steps, items::ITEM)?;
@@ -344,7 +344,7 @@ impl Json {
         self,
         asked: &QueryRequest<'_>,
         at: &str,
-        mut each: Each<F>,
+        mut each: ItemPager<F>,
     ) -> Result<Answer, ToolError>
     where
         F: Fn(u64, &Value) -> Option<String>,
@@ -462,7 +462,7 @@ impl Json {
             each_record(asked, |line, record| {
                 if number == wanted {
                     let mut deserializer = Deserializer::from_slice(record);
-                    let descend = Descend { steps: rest, sink: &mut *sink };
+                    let descend = PathSeed { steps: rest, sink: &mut *sink };
                     found = descend
                         .deserialize(&mut deserializer)
                         .and_then(|found| deserializer.end().map(|()| found))
@@ -474,7 +474,7 @@ impl Json {
             found
         } else {
             let mut deserializer = Deserializer::from_reader(CancellableStream::new(asked)?);
-            let found = Descend { steps, sink }
+            let found = PathSeed { steps, sink }
                 .deserialize(&mut deserializer)
                 .and_then(|found| deserializer.end().map(|()| found));
             asked.check_cancelled()?;

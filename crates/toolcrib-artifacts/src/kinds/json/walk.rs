@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Value;
 use toolcrib_core::ToolError;
 
-use super::bounded::{Bounded, Budget};
+use super::bounded::{BoundedSeed, Budget};
 
 /// The maximum number of segments of a pointer.
 const MOST_STEPS: usize = 64;
@@ -46,12 +46,12 @@ pub(super) trait Sink {
 }
 
 /// Descends some segments. Returns whether a value exists there.
-pub(super) struct Descend<'s, S> {
+pub(super) struct PathSeed<'s, S> {
     pub(super) steps: &'s [String],
     pub(super) sink: &'s mut S,
 }
 
-impl<'de, S: Sink> DeserializeSeed<'de> for Descend<'_, S> {
+impl<'de, S: Sink> DeserializeSeed<'de> for PathSeed<'_, S> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -83,7 +83,7 @@ impl<'de, S: Sink> Visitor<'de> for Step<'_, S> {
         let mut found = false;
         loop {
             let more = if wanted == Some(at) {
-                let descend = Descend { steps: self.rest, sink: &mut *self.sink };
+                let descend = PathSeed { steps: self.rest, sink: &mut *self.sink };
                 let went = seq.next_element_seed(descend)?;
                 found = went == Some(true);
                 went.is_some()
@@ -102,7 +102,8 @@ impl<'de, S: Sink> Visitor<'de> for Step<'_, S> {
         while let Some(key) = map.next_key::<String>()? {
             if key == self.step {
                 self.sink.restart();
-                found = map.next_value_seed(Descend { steps: self.rest, sink: &mut *self.sink })?;
+                found =
+                    map.next_value_seed(PathSeed { steps: self.rest, sink: &mut *self.sink })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -212,7 +213,7 @@ impl Sink for ValueSink<'_> {
     }
 
     fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
-        self.value = Some(Bounded(self.budget).deserialize(deserializer)?);
+        self.value = Some(BoundedSeed(self.budget).deserialize(deserializer)?);
         Ok(())
     }
 }

@@ -28,7 +28,7 @@ pub struct Markdown;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArgs {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,7 +129,7 @@ impl ArtifactKind for Markdown {
         let mut items = Items::new(asked.page, u64::MAX);
         let mut answer = match asked.query {
             "frontmatter" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 let Some(lines) = outline.frontmatter.clone() else {
                     return Ok(Answer::text("(no frontmatter)"));
                 };
@@ -174,7 +174,7 @@ impl ArtifactKind for Markdown {
                 items.answer("code blocks")
             }
             "links" | "images" => {
-                let Nothing {} = arguments(asked)?;
+                let NoArgs {} = arguments(asked)?;
                 self.links(asked, outline, asked.query == "images", &mut items)?;
                 items.answer(asked.query)
             }
