@@ -96,7 +96,7 @@ impl Body<'_> {
         let krate = &self.options.krate;
         let never = self.never();
         let at = self.at().located_at(ty.span());
-        quote_spanned!(at=> #krate::__private::Taken::<#ty>::of().value(#never))
+        quote_spanned!(at=> #krate::__private::ArgumentType::<#ty>::of().value(#never))
     }
 
     /// An uninhabited type, from which any value can be made.
@@ -185,7 +185,7 @@ impl Body<'_> {
         quote_spanned! {at=>
             {
                 use #krate::__private::answers::*;
-                (&&&&&&&Returned::of(&returned)).answer(returned)
+                (&&&&&&&ReturnType::of(&returned)).answer(returned)
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Several conversions apply to many types, and trait selection cannot rank them. Method lookup
 //! can: it tries a receiver as written, then with one reference less, and so on. Each conversion is
-//! therefore a trait for [`Returned`] with a certain number of references, the preferred one with
-//! the most, and `(&&&&&&&Returned::of(&value)).answer(value)` selects the preferred one that
+//! therefore a trait for [`ReturnType`] with a certain number of references, the preferred one with
+//! the most, and `(&&&&&&&ReturnType::of(&value)).answer(value)` selects the preferred one that
 //! applies.
 
 use std::{error::Error, marker::PhantomData};
@@ -15,9 +15,9 @@ type Outcome = Result<ToolOutput, ToolError>;
 type AnyError = Box<dyn Error + Send + Sync>;
 
 /// The type of a return value.
-pub struct Returned<T>(PhantomData<fn() -> T>);
+pub struct ReturnType<T>(PhantomData<fn() -> T>);
 
-impl<T> Returned<T> {
+impl<T> ReturnType<T> {
     pub fn of(_: &T) -> Self {
         Self(PhantomData)
     }
@@ -28,7 +28,7 @@ pub trait Output<T> {
     fn answer(&self, value: T) -> Outcome;
 }
 
-impl<T: IntoToolOutput> Output<T> for &&&&&&Returned<T> {
+impl<T: IntoToolOutput> Output<T> for &&&&&&ReturnType<T> {
     fn answer(&self, value: T) -> Outcome {
         value.into_tool_output()
     }
@@ -39,7 +39,7 @@ pub trait DataOrError<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome;
 }
 
-impl<T: Serialize, E: Into<ToolError>> DataOrError<T, E> for &&&&&Returned<Result<T, E>> {
+impl<T: Serialize, E: Into<ToolError>> DataOrError<T, E> for &&&&&ReturnType<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome {
         value.map(Json).into_tool_output()
     }
@@ -53,7 +53,7 @@ pub trait OutputOrAnyError<T, E> {
         E: ToolFailure;
 }
 
-impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&Returned<Result<T, E>> {
+impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&ReturnType<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
         E: ToolFailure,
@@ -69,7 +69,7 @@ pub trait DataOrAnyError<T, E> {
         E: ToolFailure;
 }
 
-impl<T: Serialize, E> DataOrAnyError<T, E> for &&&Returned<Result<T, E>> {
+impl<T: Serialize, E> DataOrAnyError<T, E> for &&&ReturnType<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
         E: ToolFailure,
@@ -87,7 +87,7 @@ pub trait OtherResult<T, E> {
         E: ToolFailure;
 }
 
-impl<T, E> OtherResult<T, E> for &&Returned<Result<T, E>> {
+impl<T, E> OtherResult<T, E> for &&ReturnType<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
         T: ToolAnswer,
@@ -102,7 +102,7 @@ pub trait Data<T> {
     fn answer(&self, value: T) -> Outcome;
 }
 
-impl<T: Serialize> Data<T> for &Returned<T> {
+impl<T: Serialize> Data<T> for &ReturnType<T> {
     fn answer(&self, value: T) -> Outcome {
         Json(value).into_tool_output()
     }
@@ -115,7 +115,7 @@ pub trait OtherValue<T> {
         T: ToolAnswer;
 }
 
-impl<T> OtherValue<T> for Returned<T> {
+impl<T> OtherValue<T> for ReturnType<T> {
     fn answer(&self, value: T) -> Outcome
     where
         T: ToolAnswer,

@@ -1,9 +1,9 @@
 //! Argument types of tools.
 //!
 //! serde and schemars have many trait bounds, and the compiler would report each missing one.
-//! Method lookup detects an invalid type instead: it skips [`Taken::value`] if its bounds are not
-//! met and finds [`NotTaken::value`]. Only that fails to compile, and its type satisfies all other
-//! bounds.
+//! Method lookup detects an invalid type instead: it skips [`ArgumentType::value`] if its bounds are
+//! not met and finds [`InvalidArgument::value`]. Only that fails to compile, and its type satisfies
+//! all other bounds.
 
 use std::{borrow::Cow, convert::Infallible, marker::PhantomData, ops::Deref};
 
@@ -12,33 +12,33 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 use toolcrib_core::{IntoToolOutput, Tool, ToolBuilder, ToolContext};
 
 /// The type of one argument, or of all.
-pub struct Taken<T>(NotTaken<T>);
+pub struct ArgumentType<T>(InvalidArgument<T>);
 
-impl<T> Taken<T> {
+impl<T> ArgumentType<T> {
     pub fn of() -> Self {
-        Self(NotTaken(PhantomData))
+        Self(InvalidArgument(PhantomData))
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema> Taken<T> {
+impl<T: DeserializeOwned + JsonSchema> ArgumentType<T> {
     /// Never called; only its type matters.
     pub fn value(&self, never: Infallible) -> T {
         match never {}
     }
 }
 
-impl<T> Deref for Taken<T> {
-    type Target = NotTaken<T>;
+impl<T> Deref for ArgumentType<T> {
+    type Target = InvalidArgument<T>;
 
-    fn deref(&self) -> &NotTaken<T> {
+    fn deref(&self) -> &InvalidArgument<T> {
         &self.0
     }
 }
 
 /// An invalid argument type.
-pub struct NotTaken<T>(PhantomData<fn(T)>);
+pub struct InvalidArgument<T>(PhantomData<fn(T)>);
 
-impl<T> NotTaken<T> {
+impl<T> InvalidArgument<T> {
     /// Never compiled.
     pub fn value(&self, never: Infallible) -> NoArgument<T>
     where

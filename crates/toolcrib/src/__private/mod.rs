@@ -10,7 +10,7 @@ pub use serde;
 
 pub(crate) use self::schema::schema;
 pub use self::{
-    argument::{Arguments, Give, Taken, any},
+    argument::{ArgumentType, Arguments, Give, any},
     state::keep,
 };
 
@@ -18,6 +18,6 @@ pub use self::{
 pub mod answers {
     pub use super::answer::{
         Data, DataOrAnyError, DataOrError, OtherResult, OtherValue, Output, OutputOrAnyError,
-        Returned,
+        ReturnType,
     };
 }

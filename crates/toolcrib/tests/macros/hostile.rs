@@ -24,10 +24,10 @@ struct Arc;
 struct Tool;
 struct ToolOutput;
 struct InvalidToolError;
-struct Returned;
+struct ReturnType;
 struct Output;
 struct Data;
-struct Kept;
+struct ClonedState;
 struct __Arguments;
 struct Json;
 trait Clone {}
