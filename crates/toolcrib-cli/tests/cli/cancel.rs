@@ -144,7 +144,7 @@ fn endings() -> Vec<&'static str> {
 #[test]
 fn an_interrupt_at_any_moment_ends_in_order() {
     let project = slow();
-    let (moments, endings) = (if in_full() { 200 } else { 40 }, endings());
+    let (moments, endings) = (if in_full() { 200 } else { 24 }, endings());
     assert_eq!(project.toolcrib(&["call", "read_slowly"]).code, Some(0));
     let began = std::time::Instant::now();
     assert_eq!(project.toolcrib(&["run", "go"]).code, Some(0));

@@ -281,7 +281,7 @@ fn reloads_drop_no_call() {
     let session = http.begin(OTHER);
     let (stop, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
     let failed = parking_lot::Mutex::new(Vec::new());
-    let lasts = Duration::from_secs(if in_full() { 60 } else { 5 });
+    let lasts = Duration::from_secs(if in_full() { 60 } else { 2 });
     let reloads = || sample(&http.get("/metrics").1, r#"toolcrib_reloads_total{outcome="ok"}"#);
     thread::scope(|scope| {
         for caller in 0..64_u32 {

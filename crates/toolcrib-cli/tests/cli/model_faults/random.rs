@@ -173,7 +173,7 @@ async fn check(turns: &[Turn]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if in_full() { 80 } else { 20 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if in_full() { 80 } else { 12 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_conversation_goes_on_with_every_vendor(turns in vec(turn(), 1..4)) {
