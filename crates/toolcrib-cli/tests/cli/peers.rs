@@ -170,7 +170,7 @@ fn steps() -> Vec<Value> {
         json!({"do": "call", "name": "mcp__all__toggle-simulated-logging", "arguments": {}}),
         json!({"do": "call", "name": SUM, "arguments": {"a": "one"}}),
         json!({"do": "call", "name": WEATHER, "arguments": {"location": "Chicago"}}),
-        json!({"do": "call", "name": LONG, "arguments": {"duration": 0.4, "steps": 4}}),
+        json!({"do": "call", "name": LONG, "arguments": {"duration": 0.8, "steps": 4}}),
         json!({"do": "cancel", "name": LONG, "arguments": {"duration": 30, "steps": 300}}),
         json!({"do": "call", "name": ECHO, "arguments": {"message": "still there"}}),
     ]
@@ -192,12 +192,12 @@ fn check(seen: &[Value], more: &[&str]) {
     // As JavaScript and as Python write numbers.
     let counts: Vec<f64> =
         long["progress"].as_array().unwrap().iter().map(|of| of[0].as_f64().unwrap()).collect();
-    // The TypeScript SDK looks at a notification after the answer that came in the same read, and
-    // then knows of no call that it belongs to: the last may be lost there, and only there.
-    assert!(
-        counts.len() >= 3 && [1.0, 2.0, 3.0, 4.0].starts_with(&counts),
-        "as the server counts: {counts:?}"
-    );
+    // On a busy machine the gateway sends only the newest of two counts. The TypeScript SDK looks at a
+    // notification after the answer that came in the same read, and then knows of no call that it
+    // belongs to.
+    let is_growing = counts.is_sorted_by(|before, after| before < after);
+    let is_of_server = counts.iter().all(|count| [1.0, 2.0, 3.0, 4.0].contains(count));
+    assert!(counts.len() >= 2 && is_growing && is_of_server, "as the server counts: {counts:?}");
     assert_eq!(cancelled, &json!({"cancelled": true}));
     assert!(after["text"].as_str().unwrap().contains("Echo: still there"), "{after}");
 }
