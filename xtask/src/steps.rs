@@ -191,15 +191,12 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
     })
 }
 
-/// Runs all tests of CI, and beside them the examples and the MCP suite, which mostly wait.
+/// Runs all tests of CI, and beside the first of them the examples and the MCP suite, which mostly wait.
 fn test_all(workspace: &Workspace) -> Result<(), Problem> {
-    thread::scope(|scope| {
-        let others = scope.spawn(|| {
-            small_examples::check(workspace)?;
-            example::check(workspace)?;
-            conformance::check_sample(workspace)
-        });
-        tests::run_all(workspace).and(joined(others))
+    tests::run_all(workspace, || {
+        small_examples::check(workspace)?;
+        example::check(workspace)?;
+        conformance::check_sample(workspace)
     })
 }
 

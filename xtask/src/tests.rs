@@ -37,8 +37,11 @@ const HELP: &str = "run one test alone with `cargo test -p CRATE NAME`; if a sna
 /// All targets except benches.
 pub(crate) const COMPILED: [&str; 3] = ["test", "--workspace", "--no-run"];
 
-/// Runs all tests of CI.
-pub(crate) fn run_all(workspace: &Workspace) -> Result<(), Problem> {
+/// Runs all tests of CI, and `others` in the place of a program.
+pub(crate) fn run_all(
+    workspace: &Workspace,
+    others: impl FnOnce() -> Result<(), Problem> + Send,
+) -> Result<(), Problem> {
     let mut waiting = programs(workspace)?;
     let mut examples = workspace.compile(["test", "--workspace", "--doc"]);
     api::with_pages(&mut examples, workspace)?;
@@ -70,9 +73,10 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), Problem> {
     };
     thread::scope(|scope| {
         let worker = &worker;
-        let workers = (0..PROGRAMS).map(|number| scope.spawn(move || worker(number)));
+        let first = scope.spawn(move || others().and(worker(0)));
+        let workers = (1..PROGRAMS).map(|number| scope.spawn(move || worker(number)));
         let workers: Vec<_> = workers.collect();
-        workers.into_iter().try_for_each(joined)
+        workers.into_iter().chain([first]).try_for_each(joined)
     })?;
     let failed = locked(&failed).join(", ");
     match failed.is_empty() {
