@@ -79,7 +79,7 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
             .program(interpreter(&pip))
             .args(["-m", "pip", "--python"])
             .arg(folder.join("venv"))
-            .args(["install", "--quiet", "--no-deps", "--no-compile"])
+            .args(["install", "--quiet", "--no-deps"])
             .args(["--only-binary", ":all:", "--require-hashes", "--requirement", list])
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
         "the packages come from the Python package index: is it reachable? If this machine \
