@@ -58,8 +58,8 @@ pub(crate) fn works(workspace: &Workspace, folder: &Path) -> bool {
 
 /// Creates `venv` in the folder again, with exactly the packages of the list.
 pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Result<(), Problem> {
-    const VENV_HELP: &str = "install Python's module venv (Debian and Ubuntu: `apt-get install python3-venv`), \
-                             and make the target folder writable";
+    const HELP: &str = "install Python's module venv (Debian and Ubuntu: `apt-get install python3-venv`), \
+                        and make the target folder writable";
     output(
         workspace.program("python3").args(["-c", FITS]),
         "tests against third-party programs need Python 3.11 or newer as `python3`, with its \
@@ -68,12 +68,9 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
     // One pip installs into all environments: adding it to each takes five seconds of processor time.
     let pip = workspace.target().join("pip");
     if !works(workspace, &pip) {
-        let mut create = workspace.program("python3");
-        run(create.args(["-m", "venv", "--clear"]).arg(pip.join("venv")), VENV_HELP)?;
+        run(&mut venv(workspace, &pip), HELP)?;
     }
-    let mut create = workspace.program("python3");
-    create.args(["-m", "venv", "--clear", "--without-pip"]).arg(folder.join("venv"));
-    run(&mut create, VENV_HELP)?;
+    run(venv(workspace, folder).arg("--without-pip"), HELP)?;
     run(
         workspace
             .program(interpreter(&pip))
@@ -87,18 +84,22 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
     )
 }
 
+/// The command that creates `venv` in a folder.
+fn venv(workspace: &Workspace, folder: &Path) -> Command {
+    let mut command = workspace.program("python3");
+    command.args(["-m", "venv", "--clear"]).arg(folder.join("venv"));
+    command
+}
+
 /// Lets a command find a Python interpreter without any packages as `python3`. The tests start hundreds of
 /// interpreters: that of a version manager is a script, and installed packages can add imports to each start.
 pub(crate) fn with_bare_python(workspace: &Workspace, command: &mut Command) {
-    let venv = workspace.target().join("python");
-    let bin = venv.join("bin");
-    let mut create = workspace.program("python3");
-    create.args(["-m", "venv", "--clear", "--without-pip"]).arg(&venv);
-    let works = || output(workspace.program(bin.join("python3")).args(["-c", ""]), "").is_ok();
+    let folder = workspace.target().join("python");
+    let exists = works(workspace, &folder)
+        || output(venv(workspace, &folder).arg("--without-pip"), "").is_ok();
     let path = env::var_os("PATH").unwrap_or_default();
-    if (works() || output(&mut create, "").is_ok())
-        && let Ok(path) = env::join_paths([bin.clone()].into_iter().chain(env::split_paths(&path)))
-    {
+    let folders = [folder.join("venv").join("bin")].into_iter().chain(env::split_paths(&path));
+    if exists && let Ok(path) = env::join_paths(folders) {
         command.env("PATH", path);
     }
 }

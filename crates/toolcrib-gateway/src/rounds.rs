@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::DropGuard;
-use toolcrib_core::{CancellationToken, Digest};
+use toolcrib_core::{CancellationToken, Digest, SessionOwner};
 use uuid::Uuid;
 
 use super::{
@@ -41,9 +41,6 @@ const MOST_WAITING: usize = 256;
 /// The methods that may need input.
 const METHODS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// A tenant and a principal.
-type Owner = (Option<Arc<str>>, Option<Arc<str>>);
-
 /// The calls that wait for their clients, by their states.
 #[derive(Default)]
 pub(super) struct WaitingCalls(Mutex<HashMap<Arc<str>, Call>>);
@@ -53,7 +50,7 @@ pub(super) struct Round {
     /// The state of the earlier round, and what it must be valid for.
     continues: Option<(Value, Digest)>,
     responses: Map<String, Value>,
-    owner: Owner,
+    owner: SessionOwner,
     /// The receiver of the call's messages during this round.
     request: OpenRequest,
 }
@@ -82,7 +79,8 @@ impl Round {
         };
         let bound = || bound(&request.method, &request.params, access);
         let continues = state.map(|state| (state, bound()));
-        let owner = (access.tenant.clone(), access.principal.clone());
+        let owner =
+            SessionOwner { tenant: access.tenant.clone(), principal: access.principal.clone() };
         Ok(Some(Self { continues, responses, owner, request: open.clone() }))
     }
 
@@ -107,7 +105,7 @@ pub(super) fn bound(method: &str, params: &Map<String, Value>, access: &Access) 
 /// A call that needs input.
 pub(super) struct Call {
     bound: Digest,
-    owner: Owner,
+    owner: SessionOwner,
     /// When it began to wait.
     since: Instant,
     outcome: oneshot::Receiver<Outcome>,
@@ -295,8 +293,8 @@ impl WaitingCalls {
 
 /// Takes the oldest call of the principal that has most of them, to make room for another principal
 /// with fewer.
-fn take_for(calls: &mut HashMap<Arc<str>, Call>, owner: &Owner) -> Option<Call> {
-    let mut counts = HashMap::<&Owner, usize>::new();
+fn take_for(calls: &mut HashMap<Arc<str>, Call>, owner: &SessionOwner) -> Option<Call> {
+    let mut counts = HashMap::<&SessionOwner, usize>::new();
     for call in calls.values() {
         *counts.entry(&call.owner).or_default() += 1;
     }

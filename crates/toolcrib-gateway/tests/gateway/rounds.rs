@@ -1,4 +1,4 @@
-//! Calls that need input of a client without a session: what comes meanwhile, and who may wait.
+//! Calls that need input of a client without a session: their messages, and the limit of waiting calls.
 
 use serde_json::{Value, json};
 use toolcrib_gateway::{Access, Fence, HttpAccess};

@@ -206,7 +206,7 @@ impl RemoteDefinition for RemoteTool {
     }
 
     fn definition(&self) -> Value {
-        // What is marked is a part of the schema.
+        // The marked arguments are part of the schema.
         let Self {
             name: _,
             title,
