@@ -92,6 +92,14 @@ impl Workspace {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = self.program(PathBuf::from(cargo));
         command.args(args);
+        // Variables of `cargo run`, which started this program. Some build scripts depend on them: a cargo
+        // that a person starts would run those again, and compile what depends on them.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&name);
+            }
+        }
         command
     }
 
