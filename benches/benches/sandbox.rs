@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_benches::{Cell, Outcome, Table, median, micros, print, quantile};
 use toolcrib_capabilities::{
     http::{EgressProxy, HttpClient},
-    process::{Ended, ProcessSpec, Processes, SandboxTier, sandbox_support},
+    process::{ProcessEnd, ProcessSpec, Processes, SandboxTier, sandbox_support},
 };
 
 /// Number of starts in each sandbox, in turns: the machine's load is the same for all.
@@ -47,7 +47,7 @@ fn starts(runtime: &Runtime) -> Outcome<Table> {
             let run = processes.run(spec.clone(), &never, |_, _| {});
             let ended = runtime.block_on(run)?.ended;
             times.push(micros(began.elapsed()));
-            if ended != Ended::Code(0) {
+            if ended != ProcessEnd::Code(0) {
                 return Err(format!("the program ended with {ended}").into());
             }
         }

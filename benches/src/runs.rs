@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, RunOptions, Settings, Stopped, TurnLimits};
+use toolcrib_agent::{Agent, EndReason, RunOptions, Settings, TurnLimits};
 use toolcrib_core::Model;
 
 use crate::{
@@ -108,7 +108,7 @@ impl Run {
             runtime.block_on(async { agent.run("Read the ledgers.", RunOptions::default()).await });
         let total = micros(cpu_time() - began);
         let succeeded = outcome.tool_calls.iter().filter(|result| result.is_ok()).count();
-        if outcome.stopped != Stopped::Answered || succeeded != ITERATIONS {
+        if outcome.stopped != EndReason::Answered || succeeded != ITERATIONS {
             return Err(format!("{}, {succeeded} calls succeeded", outcome.stopped).into());
         }
         Ok(Self { iterations: times.each(), total, peak_rss: peak_rss() })

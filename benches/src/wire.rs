@@ -153,7 +153,7 @@ mod tests {
             messages: Arc::new(vec![Message::user("hello"), said]),
             menu: Arc::new(Menu::new(vec![tool(7).unwrap()]).unwrap()),
             tool_choice: ToolChoice::Auto,
-            first_sent: None,
+            sent_parts: None,
         };
         let mut written = Vec::new();
         render(&request, &mut written).unwrap();

@@ -28,8 +28,8 @@ const PROGRAMS: usize = 2;
 /// Tests of one program at a time: twice the processors of a small machine, because most of them wait.
 const THREADS: &str = "4";
 
-/// Random cases of a property that sets no number: a quarter of the default, which `full` uses.
-const CASES: &str = "64";
+/// Random cases of a property that sets no number: an eighth of the default, which `full` uses.
+const CASES: &str = "32";
 
 const HELP: &str = "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new one is \
      correct, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`";

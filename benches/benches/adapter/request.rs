@@ -67,7 +67,7 @@ fn conversation(tool_count: usize) -> Outcome<ModelRequest> {
         messages: Arc::new(messages),
         menu: Arc::new(Menu::new(tools(tool_count)?)?),
         tool_choice: ToolChoice::Auto,
-        first_sent: None,
+        sent_parts: None,
     })
 }
 

@@ -11,7 +11,7 @@ use std::{env, hint::black_box, sync::Arc};
 use allocation_counter::AllocationInfo;
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, RunOptions, Settings, Stopped, TurnLimits};
+use toolcrib_agent::{Agent, EndReason, RunOptions, Settings, TurnLimits};
 use toolcrib_benches::{
     Caller, Cell, ITERATIONS, Menu, Outcome, Table, call, engine, print, runtime, tools,
     vendor::{self, Server, Wire, answers},
@@ -333,7 +333,7 @@ fn run(times: u64, menu: Menu, model: Arc<dyn Model>, runtime: Runtime) -> Outco
     Ok(Box::new(move || {
         let run = async { agent.run("Read the ledgers.", RunOptions::default()).await };
         match runtime.block_on(run).stopped {
-            Stopped::Answered => Ok(()),
+            EndReason::Answered => Ok(()),
             stopped => Err(format!("it ended otherwise: {stopped}").into()),
         }
     }))

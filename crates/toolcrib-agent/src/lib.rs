@@ -41,7 +41,7 @@ pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
     options::{Allowance, Budget, RunOptions, Settings, TurnLimits},
-    outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
+    outcome::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome},
     run::Run,
     session::Session,
     structured::{AnswerSchema, AnswerSchemaError, StructuredOutcome},

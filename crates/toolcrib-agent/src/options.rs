@@ -29,7 +29,7 @@ pub struct Settings {
 ///
 /// Each model request is counted after its end, and the budgets are compared before each: the
 /// request that exceeds one is the last, of each run that has one in flight. Then the run ends with
-/// [`Stopped::LimitReached`](crate::Stopped::LimitReached), as at a [limit](TurnLimits) of cost. A
+/// [`EndReason::LimitReached`](crate::EndReason::LimitReached), as at a [limit](TurnLimits) of cost. A
 /// request that broke off before the vendor reported its usage counts with an estimate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Budget {
@@ -69,7 +69,7 @@ impl Allowance {
 /// At a limit of calls or denials, the calls beyond it are not made, and the model answers with the
 /// results that it has, without further calls. At a limit of tokens or cost no further call and no
 /// further request is made, and the answer says so. Either way the run ends with
-/// [`Stopped::LimitReached`](crate::Stopped::LimitReached), after the event
+/// [`EndReason::LimitReached`](crate::EndReason::LimitReached), after the event
 /// `agent.limit_reached`.
 ///
 /// Neighbor: [`Limits`](toolcrib_engine::Limits) are those of one batch of calls.

@@ -13,7 +13,7 @@ use toolcrib_engine::{RetryExhausted, TurnError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Stopped {
+pub enum EndReason {
     /// The model answered.
     Answered,
     /// The iteration limit was reached; the answer is the wrap-up's.
@@ -32,7 +32,7 @@ pub enum Stopped {
     Failed,
 }
 
-impl Stopped {
+impl EndReason {
     /// The reason as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Stopped {
     }
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -55,38 +55,38 @@ impl fmt::Display for Stopped {
 
 /// How a run ended, as its outcome says.
 pub(crate) struct RunEnd {
-    pub(crate) stopped: Stopped,
+    pub(crate) stopped: EndReason,
     pub(crate) answer: Option<Arc<str>>,
     pub(crate) error: Option<RunError>,
 }
 
 impl RunEnd {
-    pub(crate) fn answered(stopped: Stopped, answer: Arc<str>) -> Self {
+    pub(crate) fn answered(stopped: EndReason, answer: Arc<str>) -> Self {
         Self { stopped, answer: Some(answer), error: None }
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self { stopped: Stopped::Cancelled, answer: None, error: None }
+        Self { stopped: EndReason::Cancelled, answer: None, error: None }
     }
 
     pub(crate) fn awaiting_approval() -> Self {
-        Self { stopped: Stopped::AwaitingApproval, answer: None, error: None }
+        Self { stopped: EndReason::AwaitingApproval, answer: None, error: None }
     }
 
     /// An end without another request; the loop adds the answer.
     pub(crate) fn over_limit() -> Self {
-        Self { stopped: Stopped::LimitReached, answer: None, error: None }
+        Self { stopped: EndReason::LimitReached, answer: None, error: None }
     }
 
     pub(crate) fn timed_out(allowed: Duration) -> Self {
         let message = format!("the run did not end within {allowed:?} and was stopped");
-        Self { stopped: Stopped::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
+        Self { stopped: EndReason::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
     }
 }
 
 impl From<RunError> for RunEnd {
     fn from(error: RunError) -> Self {
-        Self { stopped: Stopped::Failed, answer: None, error: Some(error) }
+        Self { stopped: EndReason::Failed, answer: None, error: Some(error) }
     }
 }
 
@@ -97,7 +97,7 @@ pub struct RunOutcome {
     /// The run's id.
     pub turn_id: Arc<str>,
     /// The reason why it ended.
-    pub stopped: Stopped,
+    pub stopped: EndReason,
     /// The answer; set if the model answered or wrapped up, and at a limit.
     pub answer: Option<Arc<str>>,
     /// The error; set if the run failed, timed out or reached a limit.

@@ -8,7 +8,7 @@ use toolcrib_core::{__internal::CompiledSchema, Attachments};
 use crate::{
     agent::Agent,
     options::RunOptions,
-    outcome::{RunError, RunOutcome, Stopped},
+    outcome::{EndReason, RunError, RunOutcome},
 };
 
 /// The schema of an answer, and the number of times that the model may try.
@@ -143,11 +143,11 @@ impl Agent {
                 Err(problem) => problem,
             };
             // At a limit of the run there is no further attempt.
-            if attempt >= schema.attempts || outcome.stopped != Stopped::Answered {
+            if attempt >= schema.attempts || outcome.stopped != EndReason::Answered {
                 let error =
                     format!("no answer of {attempt} was valid for the schema; the last: {problem}");
                 outcome.error = Some(RunError::new(RunError::ANSWER_INVALID, error));
-                (outcome.stopped, outcome.answer) = (Stopped::Failed, None);
+                (outcome.stopped, outcome.answer) = (EndReason::Failed, None);
                 return StructuredOutcome { outcome, value: None };
             }
             message = format!(

@@ -5,8 +5,8 @@ use std::{fmt, future::ready, sync::Arc};
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification, Clarified,
-    ParkedCall, SessionOwner, StoredApproval, StoredArguments,
+    Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification,
+    ClarificationOutcome, ParkedCall, SessionOwner, StoredApproval, StoredArguments,
 };
 
 use crate::{
@@ -309,10 +309,10 @@ impl Approver for ParkingApprover {
     }
 
     /// A question does not wait in a store: it needs a person.
-    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
         match &self.person {
             Some(person) => person.clarify(question),
-            None => Box::pin(ready(Clarified::NoPerson("there is no terminal".into()))),
+            None => Box::pin(ready(ClarificationOutcome::NoPerson("there is no terminal".into()))),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::Bounded, ArtifactStore, ArtifactStoreError, CancellationToken, Digest, Identity,
+    __internal::LruCache, ArtifactStore, ArtifactStoreError, CancellationToken, Digest, Identity,
     ToolError,
 };
 
@@ -52,8 +52,8 @@ struct Shared {
     store: Arc<dyn ArtifactStore>,
     kinds: Kinds,
     limits: ArtifactLimits,
-    turns: Mutex<Bounded<TurnKey, Arc<Turn>>>,
-    indexes: Mutex<Bounded<(Digest, Arc<str>), Index>>,
+    turns: Mutex<LruCache<TurnKey, Arc<Turn>>>,
+    indexes: Mutex<LruCache<(Digest, Arc<str>), Index>>,
 }
 
 /// Owner and turn id.
@@ -76,8 +76,8 @@ impl Artifacts {
             store,
             kinds: Kinds::new(kinds),
             limits,
-            turns: Mutex::new(Bounded::new(TURNS)),
-            indexes: Mutex::new(Bounded::new(INDEXES)),
+            turns: Mutex::new(LruCache::new(TURNS)),
+            indexes: Mutex::new(LruCache::new(INDEXES)),
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use toolcrib_agent::Stopped;
+use toolcrib_agent::EndReason;
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<Stopped> for Exit {
-    fn from(stopped: Stopped) -> Self {
+impl From<EndReason> for Exit {
+    fn from(stopped: EndReason) -> Self {
         match stopped {
-            Stopped::Answered | Stopped::MaxIterations => FINE,
-            Stopped::Cancelled => CANCELLED,
-            Stopped::AwaitingApproval => WAITING,
+            EndReason::Answered | EndReason::MaxIterations => FINE,
+            EndReason::Cancelled => CANCELLED,
+            EndReason::AwaitingApproval => WAITING,
             // Failed, timed out, or an unknown outcome.
             _ => FAILED,
         }

@@ -31,7 +31,7 @@ impl Clarification {
 /// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Clarified {
+pub enum ClarificationOutcome {
     /// The person's answer.
     Answered(Arc<str>),
     /// The person does not answer it.
@@ -44,7 +44,7 @@ pub enum Clarified {
 /// [`ToolContext::clarifier`](crate::ToolContext::clarifier).
 pub trait Clarifier: Send + Sync + 'static {
     /// Asks, and waits. Dropping the future ends the question.
-    fn clarify(&self, question: Clarification) -> BoxFuture<'static, Clarified>;
+    fn clarify(&self, question: Clarification) -> BoxFuture<'static, ClarificationOutcome>;
 }
 
 impl fmt::Debug for dyn Clarifier {

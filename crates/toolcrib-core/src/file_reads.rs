@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{bounded::Bounded, digest::Digest};
+use crate::{digest::Digest, lru_cache::LruCache};
 
 /// The limit of remembered files of one conversation. The least recently used one is evicted; a
 /// write over it is then refused until it is read again. An engine that remembers a
@@ -37,11 +37,11 @@ pub struct FileRead {
 /// file that changed since, or was never read, is refused with
 /// [`StaleWrite`](crate::ErrorCode::StaleWrite). The handles of the files capability do both.
 #[derive(Debug)]
-pub struct FileReads(Mutex<Bounded<PathBuf, FileRead>>);
+pub struct FileReads(Mutex<LruCache<PathBuf, FileRead>>);
 
 impl Default for FileReads {
     fn default() -> Self {
-        Self(Mutex::new(Bounded::new(MOST_FILES)))
+        Self(Mutex::new(LruCache::new(MOST_FILES)))
     }
 }
 

@@ -19,7 +19,6 @@ mod artifact;
 mod attachment;
 mod availability;
 mod block;
-mod bounded;
 mod capabilities;
 mod catalog;
 mod chance;
@@ -35,7 +34,6 @@ mod event;
 mod extract;
 mod fence;
 mod file_reads;
-mod first_sent;
 mod fitted_name;
 mod hidden;
 mod identity;
@@ -44,6 +42,7 @@ mod json;
 mod kv;
 mod lanes;
 mod listing_info;
+mod lru_cache;
 mod mcp_names;
 mod menu;
 mod message;
@@ -65,6 +64,7 @@ mod sanitize;
 #[cfg(feature = "schema")]
 mod schema;
 mod secrets;
+mod sent_parts;
 mod session;
 mod shortened;
 mod signals;
@@ -97,7 +97,7 @@ pub use self::{
     block::{BlockFields, ContentBlock},
     capabilities::Capabilities,
     catalog::{Catalog, Reason, WithheldByProvider},
-    clarification::{Clarification, Clarified, Clarifier},
+    clarification::{Clarification, ClarificationOutcome, Clarifier},
     client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
     context::{Audience, Progress, ProgressCount, ProgressSink, ToolContext, ToolContextParts},
     context_list::ListContext,
@@ -112,14 +112,13 @@ pub use self::{
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, unfence},
     file_reads::{FileRead, FileReads},
-    first_sent::{FirstSent, SentPart},
     identity::Identity,
     kv::{Kv, KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},
     menu::Menu,
     message::{Arguments, CALL_TOOL, Message, SEARCH_TOOLS, ToolCall, Usage, VendorContent},
-    middleware::{CallDecision, Middleware, Passed, TurnContext, call_middleware},
+    middleware::{CallDecision, HookResult, Middleware, TurnContext, call_middleware},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
         StopReason, ToolChoice,
@@ -135,8 +134,8 @@ pub use self::{
     ports::{CapabilityGranter, Journal, PendingCall, Reducer, ReducerContext},
     provider::{
         CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
-        GateDecision, IdentityScope, IntoCatalog, IntoGateDecision, IntoPrepared, KeyField,
-        Listing, PerIdentity, Prepared, ToolHub, ToolProvider, ToolRewrite, Ttl, cached, concat,
+        GateDecision, IdentityScope, IntoCatalog, IntoGateDecision, IntoPreparation, KeyField,
+        Listing, PerIdentity, Preparation, ToolHub, ToolProvider, ToolRewrite, Ttl, cached, concat,
         discovery, discovery_fn, from_async_fn, from_fn, gated_tools, per_identity, prefixed,
         prepared, skill_scoped_tools, static_tools, with_timeout,
     },
@@ -153,6 +152,7 @@ pub use self::{
     result::{CallPlan, ToolResult},
     sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
+    sent_parts::{SentPart, SentParts},
     session::{
         CallIntent, CallOutcome, FoundMessage, MAX_SESSION_NAME, NewSession, SessionInfo,
         SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
@@ -162,7 +162,7 @@ pub use self::{
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     turn_info::{MemoryScope, TurnInfo},
-    usage::{Price, PricedModel, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore},
+    usage::{BudgetUse, Price, PricedModel, StoredUsage, UsageEntry, UsageSource, UsageStore},
     violations::StoreViolations,
     wide_integers::changes_integers,
     withheld_tool::{WithheldBy, WithheldTool},
@@ -183,7 +183,6 @@ pub mod __internal {
     };
     pub use crate::{
         artifact::ArtifactLog,
-        bounded::Bounded,
         catalog::CatalogBuilder,
         chance::random_share,
         counted::counted,
@@ -195,6 +194,7 @@ pub mod __internal {
         json::{
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
         },
+        lru_cache::LruCache,
         mcp_names::{is_mcp_name, is_mcp_toolset},
         panic_text::panic_text,
         policy::BoundPolicy,

@@ -55,7 +55,7 @@ impl AsRef<TurnSignals> for TurnContext<'_> {
 
 /// The result of a [`Middleware`]'s hook around turns and iterations: continue, or an error that
 /// ends the turn.
-pub type Passed = Result<(), Box<dyn Error + Send + Sync>>;
+pub type HookResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Code around turns, iterations and calls, for decisions that rules cannot express. Each hook is
 /// optional. One value serves many turns concurrently.
@@ -87,22 +87,22 @@ pub trait Middleware: Send + Sync + 'static {
     }
 
     /// Runs before the first iteration of a turn.
-    fn before_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async { Ok(()) })
     }
 
     /// Runs after the last iteration of a turn, however it ended.
-    fn after_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async { Ok(()) })
     }
 
     /// Runs before the tools of an iteration are listed.
-    fn before_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async { Ok(()) })
     }
 
     /// Runs after the executor's part of an iteration, including the last one.
-    fn after_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async { Ok(()) })
     }
 }

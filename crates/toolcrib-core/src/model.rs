@@ -6,10 +6,10 @@ use futures_util::stream::Stream;
 use serde::Serialize;
 
 use crate::{
-    first_sent::FirstSent,
     menu::Menu,
     message::{Message, ToolCall, Usage, VendorContent},
     name::ToolName,
+    sent_parts::SentParts,
     usage::Price,
 };
 
@@ -26,7 +26,7 @@ pub struct ModelRequest {
     pub tool_choice: ToolChoice,
     /// The parts of earlier requests of the session, which are sent again as they were; `None`
     /// without a session.
-    pub first_sent: Option<Arc<FirstSent>>,
+    pub sent_parts: Option<Arc<SentParts>>,
 }
 
 /// Whether a model may or must call tools. The agent loop verifies it: not every server enforces

@@ -209,7 +209,7 @@ impl StoredUsage {
 /// Tokens and money as budgets count them: those that vendors reported, and those assumed for
 /// requests that broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spent {
+pub struct BudgetUse {
     /// Input and output tokens.
     pub tokens: u64,
     /// US dollars.
@@ -218,7 +218,7 @@ pub struct Spent {
     pub unknown_costs: u64,
 }
 
-impl Spent {
+impl BudgetUse {
     /// The sum with an entry.
     #[must_use]
     pub fn with(mut self, entry: &UsageEntry) -> Self {
@@ -255,7 +255,7 @@ pub trait UsageStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// A failure of the store.
-    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError>;
+    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<BudgetUse, SessionStoreError>;
 }
 
 impl fmt::Debug for dyn UsageStore {

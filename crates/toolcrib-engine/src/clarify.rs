@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{
-    Approver, BoxFuture, CancellationToken, Clarification, Clarified, Clarifier, TurnEvents,
-    harmless,
+    Approver, BoxFuture, CancellationToken, Clarification, ClarificationOutcome, Clarifier,
+    TurnEvents, harmless,
 };
 
 use crate::{
@@ -36,7 +36,7 @@ struct Answer {
 }
 
 impl Clarifier for CallClarifier {
-    fn clarify(&self, question: Clarification) -> BoxFuture<'static, Clarified> {
+    fn clarify(&self, question: Clarification) -> BoxFuture<'static, ClarificationOutcome> {
         let asker = self.clone();
         Box::pin(async move {
             let _waiting = asker.wait.begin();
@@ -49,16 +49,16 @@ impl Clarifier for CallClarifier {
 }
 
 impl CallClarifier {
-    async fn ask(&self, question: &Clarification) -> Clarified {
+    async fn ask(&self, question: &Clarification) -> ClarificationOutcome {
         let cannot = match &self.approver {
             Some(approver) => match approver.clarify(question).await {
-                Clarified::NoPerson(reason) => reason,
+                ClarificationOutcome::NoPerson(reason) => reason,
                 clarified => return clarified,
             },
             None => "no approver is configured".into(),
         };
         if self.questions.is_none() {
-            return Clarified::NoPerson(cannot);
+            return ClarificationOutcome::NoPerson(cannot);
         }
         let asking = QuestionContext {
             questions: self.questions.as_ref(),
@@ -81,9 +81,9 @@ impl CallClarifier {
                 "additionalProperties": false,
             }));
         match asking.ask(asked).await.map(serde_json::from_value::<Answer>) {
-            Ok(Ok(Answer { answer: Some(answer) })) => Clarified::Answered(answer),
-            Ok(_) | Err(NotAnsweredError::Rejected { .. }) => Clarified::Declined,
-            Err(error) => Clarified::NoPerson(error.to_string().into()),
+            Ok(Ok(Answer { answer: Some(answer) })) => ClarificationOutcome::Answered(answer),
+            Ok(_) | Err(NotAnsweredError::Rejected { .. }) => ClarificationOutcome::Declined,
+            Err(error) => ClarificationOutcome::NoPerson(error.to_string().into()),
         }
     }
 }

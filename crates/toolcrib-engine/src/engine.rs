@@ -9,7 +9,7 @@ use toolcrib_core::{
 
 use crate::{
     builder::{BuildError, EngineBuilder},
-    deferral::Revealed,
+    deferral::RevealedTools,
     parts::{EngineParts, Limits},
     personality::{DEFAULT_PERSONALITY, Personality},
     plugin::Plugin,
@@ -87,8 +87,8 @@ impl Engine {
     /// The deferred tools that a conversation has found, for the turn that
     /// [continues](TurnOptions::revealed) it: with the same messages, the same tools in the same
     /// order. An agent's runs do this themselves.
-    pub fn revealed_in(&self, messages: &[Message]) -> Revealed {
-        Revealed::of(messages, self.0.visibility.deferral.limit())
+    pub fn revealed_in(&self, messages: &[Message]) -> RevealedTools {
+        RevealedTools::of(messages, self.0.visibility.deferral.limit())
     }
 
     /// Whether [`turn`](Self::turn) would begin a turn with these options, without beginning one:

@@ -41,8 +41,8 @@ mod validators;
 pub use self::{
     builder::{BuildError, EngineBuilder},
     child::{ChildAgents, ParentTurn},
-    compose::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld},
-    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, Revealed, SEARCH_TOOLS},
+    compose::{Cause, CauseStage, Explanation, FactChange, SmallestChange, Withheld},
+    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, RevealedTools, SEARCH_TOOLS},
     engine::Engine,
     halt::HaltedByRule,
     parts::Limits,
@@ -63,8 +63,8 @@ pub use self::{
     },
     sources::{Notice, OnFailure},
     turn::{
-        Beginning, Executed, Executor, ExecutorError, Iteration, IterationContext, Listed,
-        MiddlewareError, Turn, TurnEnd, TurnError, TurnOptions,
+        Executor, ExecutorError, ExecutorResult, Iteration, IterationContext, IterationListing,
+        MiddlewareError, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions,
     },
 };
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_core::{__internal::Bounded, CancellationToken, FileReads, Identity, Tool};
+use toolcrib_core::{__internal::LruCache, CancellationToken, FileReads, Identity, Tool};
 
 /// The limit of remembered conversations; the least recently used one is evicted. Its next write
 /// over an existing file is refused until the file is read again, and its jobs end.
@@ -11,7 +11,7 @@ const MOST_CONVERSATIONS: usize = 1_024;
 
 /// The state of conversations, by the identity that calls are made for.
 #[derive(Debug)]
-pub(crate) struct SessionState(Mutex<Bounded<Arc<Identity>, ConversationState>>);
+pub(crate) struct SessionState(Mutex<LruCache<Arc<Identity>, ConversationState>>);
 
 #[derive(Debug, Default)]
 struct ConversationState {
@@ -34,7 +34,7 @@ pub(crate) struct CallState {
 
 impl Default for SessionState {
     fn default() -> Self {
-        Self(Mutex::new(Bounded::new(MOST_CONVERSATIONS)))
+        Self(Mutex::new(LruCache::new(MOST_CONVERSATIONS)))
     }
 }
 

@@ -39,9 +39,9 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A configuration that was replaced; see [`Gateway::replace`].
 #[must_use = "its engine is in use until its requests have ended"]
-pub struct Replaced(Arc<Shared>);
+pub struct ReplacedConfig(Arc<Shared>);
 
-impl Replaced {
+impl ReplacedConfig {
     /// Waits until all requests have ended that were begun with it, or the limit; returns whether
     /// they have.
     pub async fn ended(&self, within: Duration) -> bool {
@@ -110,7 +110,7 @@ fn shared(
 impl Gateway {
     /// Replaces the configuration while it serves: new requests use the engine of this builder, and
     /// over HTTP this access. Those in progress end with the previous engine, which must stay usable
-    /// until [`Replaced::ended`]. Sessions continue: with their active skills, as far as they exist
+    /// until [`ReplacedConfig::ended`]. Sessions continue: with their active skills, as far as they exist
     /// and are permitted. A session whose token is absent now, or has another identity, ends. Clients
     /// whose menu has changed are notified. Hosts and origins stay as they are.
     ///
@@ -122,7 +122,7 @@ impl Gateway {
         &self,
         builder: GatewayBuilder,
         access: Option<&HttpAccess>,
-    ) -> Result<Replaced, GatewayError> {
+    ) -> Result<ReplacedConfig, GatewayError> {
         let current = &self.0;
         let next = (&current.metrics, &current.waiting, &current.links);
         let next = Arc::new(shared(builder, &current.replaced, next));
@@ -139,7 +139,7 @@ impl Gateway {
         }
         current.replaced.send_modify(|times| *times += 1);
         current.metrics.reloaded(true);
-        Ok(Replaced(before))
+        Ok(ReplacedConfig(before))
     }
 
     /// Counts a configuration that could not be used, for `/metrics`.

@@ -78,7 +78,7 @@ pub use self::servers::judged_offer;
 pub use self::{
     access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},
-    generation::Replaced,
+    generation::ReplacedConfig,
     limits::CallLimits,
     oauth::{ResourceServer, TokenAlgorithm},
     readiness::Readiness,

@@ -119,9 +119,9 @@ impl<'a> Subject<'a> {
 
     /// Visits all texts of the tool: name, title, description, and every key and text of both
     /// schemas. Schemas that nest too deep to be traversed are skipped.
-    pub fn each_text(&self, mut visit: impl FnMut(&Place<'_>, &'a str)) {
+    pub fn each_text(&self, mut visit: impl FnMut(&TextPosition<'_>, &'a str)) {
         let tool = self.tool;
-        let mut of = |part, text| visit(&Place { part, inside: &[] }, text);
+        let mut of = |part, text| visit(&TextPosition { part, inside: &[] }, text);
         of("name", &*tool.name);
         if let Some(title) = &tool.title {
             of("title", title);
@@ -139,19 +139,19 @@ impl<'a> Subject<'a> {
 /// The position of a text in a tool. Displayed as `description`,
 /// `input_schema/properties/order_id`.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'p> {
+pub struct TextPosition<'p> {
     part: &'static str,
     inside: &'p [Step<'p>],
 }
 
-impl Place<'_> {
+impl TextPosition<'_> {
     /// The part of the tool: `name`, `title`, `description`, `input_schema`, `output_schema`.
     pub fn part(&self) -> &'static str {
         self.part
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for TextPosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.part)?;
         self.inside.iter().try_for_each(|step| match step {
@@ -173,10 +173,10 @@ fn walk<'a>(
     part: &'static str,
     value: &'a Value,
     way: &mut Vec<Step<'a>>,
-    visit: &mut impl FnMut(&Place<'_>, &'a str),
+    visit: &mut impl FnMut(&TextPosition<'_>, &'a str),
 ) {
     match value {
-        Value::String(text) => visit(&Place { part, inside: way }, text),
+        Value::String(text) => visit(&TextPosition { part, inside: way }, text),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 way.push(Step::Item(at));
@@ -186,7 +186,7 @@ fn walk<'a>(
         }
         Value::Object(map) => {
             for (key, item) in map {
-                visit(&Place { part, inside: way }, key);
+                visit(&TextPosition { part, inside: way }, key);
                 way.push(Step::Key(key));
                 walk(part, item, way, visit);
                 way.pop();

@@ -45,7 +45,7 @@ impl fmt::Display for Format {
 /// A parsed catalog.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Parsed {
+pub struct ParsedCatalog {
     /// The tools, in order.
     pub tools: Vec<LintTool>,
     /// Their format.
@@ -72,9 +72,10 @@ pub struct FormatError {
 ///
 /// # Errors
 /// [`FormatError`] with the actual and the expected value.
-pub fn parse(catalog: &Value) -> Result<Parsed, FormatError> {
+pub fn parse(catalog: &Value) -> Result<ParsedCatalog, FormatError> {
     let (entries, has_more) = entries(catalog)?;
-    let mut parsed = Parsed { tools: Vec::new(), format: Format::Plain, skipped: 0, has_more };
+    let mut parsed =
+        ParsedCatalog { tools: Vec::new(), format: Format::Plain, skipped: 0, has_more };
     let mut formats = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let place = format!("entry {}", at + 1);

@@ -29,8 +29,8 @@ mod text;
 mod tool;
 
 pub use self::{
-    catalog::{LintCatalog, Place, Subject, estimated_tokens},
-    formats::{Format, FormatError, Parsed, parse},
+    catalog::{LintCatalog, Subject, TextPosition, estimated_tokens},
+    formats::{Format, FormatError, ParsedCatalog, parse},
     linter::{DEFAULT_MAX_TOKENS, Linter, UnknownRuleError, lint},
     parameters::Parameter,
     report::{Finding, Findings, Report, Severity, ToolSize, Totals},

@@ -3,7 +3,9 @@
 use std::{error::Error, fmt, sync::Arc};
 
 use serde_json::{Value, json};
-use toolcrib_core::{BoxFuture, CallDecision, Glob, Middleware, Passed, PendingCall, TurnContext};
+use toolcrib_core::{
+    BoxFuture, CallDecision, Glob, HookResult, Middleware, PendingCall, TurnContext,
+};
 use toolcrib_tools::command::{HookProgram, HookVerdict};
 
 use crate::config::HookPlace;
@@ -50,7 +52,7 @@ impl Hook {
 
 impl Hook {
     /// Has the program decide on a turn or an iteration, if it is called at that place.
-    fn pass<'a>(&'a self, place: HookPlace, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn pass<'a>(&'a self, place: HookPlace, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move {
             if self.place != place {
                 return Ok(());
@@ -95,19 +97,19 @@ impl Middleware for Hook {
         })
     }
 
-    fn before_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.pass(HookPlace::BeforeTurn, cx)
     }
 
-    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.pass(HookPlace::AfterTurn, cx)
     }
 
-    fn before_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.pass(HookPlace::BeforeIteration, cx)
     }
 
-    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.pass(HookPlace::AfterIteration, cx)
     }
 }

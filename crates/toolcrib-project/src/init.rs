@@ -12,10 +12,10 @@ use toolcrib_capabilities::process::find_program;
 mod from;
 mod servers;
 
-pub use self::from::{Begun, init_from, init_from_url};
+pub use self::from::{InitReport, init_from, init_from_url};
 use crate::{
     PROJECT_FILE, PROJECT_FILE_SCHEMA,
-    trust::{Foreign, TrustStore, check_owner},
+    trust::{ForeignFile, TrustStore, check_owner},
 };
 
 /// The files of the new project, by relative path.
@@ -54,7 +54,7 @@ pub enum InitError {
     #[error("{foreign}; choose a folder of your own")]
     Foreign {
         /// The owner.
-        foreign: Foreign,
+        foreign: ForeignFile,
     },
     /// A project cannot begin from this file; nothing was written.
     #[error("{} {problem}", path.display())]

@@ -60,7 +60,7 @@ pub use self::{
     approvals::ProjectApprovals,
     error::LoadError,
     find::{NoProjectError, find},
-    init::{Begun, InitError, init, init_from, init_from_url, init_with_browser},
+    init::{InitError, InitReport, init, init_from, init_from_url, init_with_browser},
     lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
@@ -69,7 +69,8 @@ pub use self::{
     sessions::Sessions,
     skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{
-        Action, Consent, Foreign, Power, Review, Standing, TrustError, TrustStore, Trusted, Verdict,
+        Action, Consent, ForeignFile, Power, Review, TrustError, TrustRecord, TrustState,
+        TrustStore, Verdict,
     },
     vault::{Vault, VaultError},
 };

@@ -47,7 +47,7 @@ pub struct Hit {
 
 /// The place of a tool in the list for a need, for people.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct Ranking {
     /// From 1; `None` if it has nothing in common with the need.
     pub rank: Option<usize>,
     /// The words of the need that the tool's texts contain, in lower case.
@@ -102,7 +102,7 @@ impl Index {
     }
 
     /// The place of a tool in the whole list for a need. `None` if it is not indexed.
-    pub fn standing(&self, need: &str, tool: &Tool) -> Option<Standing> {
+    pub fn ranking(&self, need: &str, tool: &Tool) -> Option<Ranking> {
         let number = self.slot_of(tool)?;
         let own = self.slots.get(number)?.as_ref()?;
         let terms = terms_of(need);
@@ -122,7 +122,7 @@ impl Index {
                 }
             }
         }
-        Some(Standing { rank, matched, missing })
+        Some(Ranking { rank, matched, missing })
     }
 
     /// All tools with a score, in no order.

@@ -41,7 +41,7 @@ mod words;
 
 pub use self::{
     fields::{Field, first_sentence},
-    index::{Hit, Index, Standing},
+    index::{Hit, Index, Ranking},
     need::LONGEST_NEED,
     weights::Weights,
     words::without_words_of,

@@ -49,7 +49,7 @@ mod tool;
 pub use self::{
     clock::{in_time, paused},
     contract::{
-        Checked, Clause, ProviderCheck, ToolCheck, Violation, Violations, assert_reducer,
+        CheckReport, Clause, ProviderCheck, ToolCheck, Violation, Violations, assert_reducer,
         check_provider, check_tool,
     },
     faulty::{Fault, FaultyProvider, faulty},

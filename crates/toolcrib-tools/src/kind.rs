@@ -9,7 +9,7 @@ use toolcrib_config::Located;
 pub trait DeclaredKind {
     /// Everything outside the process that a call can reach. Without a default: trust in a project
     /// depends on it, so each kind has to answer.
-    fn reaches(&self) -> Vec<Reach<'_>>;
+    fn external_access(&self) -> Vec<ExternalAccess<'_>>;
 
     /// The texts that may refer to secrets, each with its field as a JSON pointer into the table.
     fn secret_texts(&self) -> Vec<(String, &str)>;
@@ -22,7 +22,7 @@ pub trait DeclaredKind {
 
 /// One thing outside the process.
 #[derive(Debug, Clone)]
-pub enum Reach<'a> {
+pub enum ExternalAccess<'a> {
     /// A declared database; the only one where no name is given.
     Database(Option<&'a Located<Arc<str>>>),
     /// Declared folders; the only one where no name is given.

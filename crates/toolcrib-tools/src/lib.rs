@@ -99,6 +99,6 @@ pub mod web;
 pub use self::findings::{FieldError, ToolErrors};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},
-    kind::{DeclaredKind, Reach},
+    kind::{DeclaredKind, ExternalAccess},
     source::Source,
 };

@@ -22,4 +22,4 @@
 #[doc(inline)]
 pub use toolcrib_core::{WithheldBy, WithheldTool};
 #[doc(inline)]
-pub use toolcrib_engine::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld};
+pub use toolcrib_engine::{Cause, CauseStage, Explanation, FactChange, SmallestChange, Withheld};

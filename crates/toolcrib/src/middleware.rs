@@ -18,7 +18,7 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    CallDecision, Middleware, Passed, PendingCall, Reducer, TurnContext, call_middleware,
+    CallDecision, HookResult, Middleware, PendingCall, Reducer, TurnContext, call_middleware,
 };
 #[cfg(feature = "engine")]
 #[doc(inline)]

@@ -38,6 +38,7 @@ pub use toolcrib_core::{
 #[cfg(feature = "engine")]
 #[doc(inline)]
 pub use toolcrib_engine::{
-    Beginning, Executed, Executor, ExecutorError, HaltedByRule, Iteration, IterationContext,
-    Listed, Turn, TurnEnd, TurnError, TurnOptions, TurnOutcome, TurnRunner,
+    Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration, IterationContext,
+    IterationListing, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions, TurnOutcome,
+    TurnRunner,
 };

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use toolcrib::{
     ErrorCode,
-    agent::{RunOptions, Stopped},
+    agent::{EndReason, RunOptions},
     testing::{
         EventRecorder, TestModel, assert_replayable, call, check_tool, gullible, hallucinating,
         looping, model, paused, stalled,
@@ -58,12 +58,12 @@ fn a_model_that_makes_things_up_leaves_a_history_that_can_be_replayed() {
 fn a_model_that_repeats_itself_or_never_answers_is_stopped() {
     let looping = agent(looping("find_order", json!({ "order": 1 })));
     let outcome = paused(looping.run("Where is order 1?", RunOptions::default()));
-    assert_eq!((outcome.stopped, outcome.tool_calls.len()), (Stopped::MaxIterations, 5));
+    assert_eq!((outcome.stopped, outcome.tool_calls.len()), (EndReason::MaxIterations, 5));
 
     // Ten minutes, on a clock that does not wait.
     let options = RunOptions::default().turn_timeout(Duration::from_secs(600));
     let outcome = paused(agent(stalled()).run("Where is it?", options));
-    assert_eq!(outcome.stopped, Stopped::Timeout);
+    assert_eq!(outcome.stopped, EndReason::Timeout);
 }
 
 #[test]

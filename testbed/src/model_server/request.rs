@@ -93,7 +93,7 @@ pub(super) fn read(body: &[u8]) -> Result<(String, ModelRequest), String> {
         messages: Arc::new(messages),
         menu: Arc::new(menu),
         tool_choice: tool_choice(asked.tool_choice.as_ref())?,
-        first_sent: None,
+        sent_parts: None,
     };
     Ok((asked.model, request))
 }

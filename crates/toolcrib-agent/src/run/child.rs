@@ -12,7 +12,7 @@ use toolcrib_engine::{ChildAgents, ParentTurn, TurnOptions};
 use super::{AgentParts, Run, Tally};
 use crate::{
     options::{RunOptions, TurnLimits},
-    outcome::{RunOutcome, Stopped},
+    outcome::{EndReason, RunOutcome},
 };
 
 /// Appended to the system text of a child.
@@ -158,8 +158,8 @@ fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolErr
     };
     let Some(answer) = &outcome.answer else {
         let (code, message) = match outcome.stopped {
-            Stopped::Cancelled => (ErrorCode::Cancelled, "the agent was stopped"),
-            Stopped::Timeout => (
+            EndReason::Cancelled => (ErrorCode::Cancelled, "the agent was stopped"),
+            EndReason::Timeout => (
                 ErrorCode::Timeout,
                 "the agent did not end in time, and was stopped; give it a smaller task",
             ),
@@ -168,10 +168,10 @@ fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolErr
         return Err(ToolError::new(code, message).caused_by(cause()));
     };
     let text = match outcome.stopped {
-        Stopped::MaxIterations => {
+        EndReason::MaxIterations => {
             format!("(The agent was stopped at its limit of iterations. It says:)\n{answer}")
         }
-        Stopped::LimitReached => {
+        EndReason::LimitReached => {
             format!("(The agent was stopped at a limit. It says:)\n{answer}")
         }
         _ => answer.to_string(),

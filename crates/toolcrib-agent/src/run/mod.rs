@@ -42,7 +42,7 @@ use self::{
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
-    outcome::{RunEnd, RunError, RunOutcome, Stopped},
+    outcome::{EndReason, RunEnd, RunError, RunOutcome},
     session::{InterruptedCall, InterruptedTurn, Session},
 };
 
@@ -234,9 +234,9 @@ async fn run(
     let system = system_text(turn.skills(), system, child.is_some(), &skills);
 
     let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
-    let first_sent = recording.as_ref().map(|recording| Arc::clone(recording.first_sent()));
+    let sent_parts = recording.as_ref().map(|recording| Arc::clone(recording.sent_parts()));
     let whose = conversation.as_deref();
-    let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, first_sent);
+    let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, sent_parts);
     let report = Report::new(&turn, began, spending);
     let recovery = turn.recovery().cloned();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
@@ -259,8 +259,8 @@ async fn run(
         let responses = interrupted.responses;
         let is_last = responses > iterations_left;
         answered = interrupted.answer.clone().map(|answer| match is_last {
-            true => RunEnd::answered(Stopped::MaxIterations, answer),
-            false => RunEnd::answered(Stopped::Answered, answer),
+            true => RunEnd::answered(EndReason::MaxIterations, answer),
+            false => RunEnd::answered(EndReason::Answered, answer),
         });
         // An iteration whose calls have no results yet goes on.
         let iterations = responses - u32::from(!interrupted.calls.is_empty()).min(responses);
@@ -292,7 +292,7 @@ async fn run(
             }
         }
     };
-    if time_is_up && end.stopped == Stopped::Cancelled {
+    if time_is_up && end.stopped == EndReason::Cancelled {
         end = RunEnd::timed_out(allowed);
     }
     if let Some(session) = opened.filter(|_| running.turn.is_tainted()) {
@@ -334,7 +334,7 @@ pub(crate) fn no_model(personality: &Personality) -> String {
 fn never_began(error: RunError, messages: Vec<Message>, began: Instant) -> RunOutcome {
     RunOutcome {
         turn_id: Arc::default(),
-        stopped: Stopped::Failed,
+        stopped: EndReason::Failed,
         answer: None,
         error: Some(error),
         iterations: 0,
@@ -364,7 +364,7 @@ impl RunState<'_> {
             (_, Some(end)) => end,
             // Acked by a middleware.
             (TurnEnd::Acked, None) => {
-                RunEnd::answered(Stopped::Answered, self.model_loop.transcript.last_text())
+                RunEnd::answered(EndReason::Answered, self.model_loop.transcript.last_text())
             }
             (TurnEnd::Nacked(error), None) => {
                 RunError::new(RunError::TURN_FAILED, error.to_string()).into()
@@ -381,7 +381,7 @@ impl RunState<'_> {
         transcript.report.add_children();
         transcript.report.iterations = self.turn.iterations();
         if let Err(error) = transcript.report.spending.finish().await {
-            end.stopped = Stopped::Failed;
+            end.stopped = EndReason::Failed;
             end.error.get_or_insert(error);
         }
         let Some(recording) = transcript.recording.take() else { return };
@@ -390,7 +390,7 @@ impl RunState<'_> {
         let written =
             recording.end(&transcript.messages, end, report.usage, &last, report.began.elapsed());
         if let Err(error) = written.await {
-            end.stopped = Stopped::Failed;
+            end.stopped = EndReason::Failed;
             end.error.get_or_insert(error);
         }
     }

@@ -3,14 +3,14 @@
 use std::{mem, sync::Arc};
 
 use toolcrib_core::{EventKind, Menu, ToolCall, ToolChoice, ToolResult};
-use toolcrib_engine::{Executed, Executor, IterationContext, Turn};
+use toolcrib_engine::{Executor, ExecutorResult, IterationContext, Turn};
 
 use super::{
     guard::{Guard, ReachedLimit},
     transcript::Transcript,
 };
 use crate::{
-    outcome::{MenuSummary, RunEnd, RunError, Stopped},
+    outcome::{EndReason, MenuSummary, RunEnd, RunError},
     session::InterruptedCall,
 };
 
@@ -24,14 +24,14 @@ pub(super) struct ModelLoop<'a> {
     /// The calls of an interrupted turn whose results the history lacks, until the first iteration.
     interrupted: Vec<InterruptedCall>,
     /// The reason of an end with an answer.
-    answered: Stopped,
+    answered: EndReason,
     guard: Guard,
     /// The end of the run, if the loop itself ended it.
     pub(super) end: Option<RunEnd>,
 }
 
 impl Executor for ModelLoop<'_> {
-    async fn execute(&mut self, mut cx: IterationContext) -> Executed {
+    async fn execute(&mut self, mut cx: IterationContext) -> ExecutorResult {
         match self.step(&mut cx).await {
             Ok(None) => {}
             Ok(Some(answer)) => {
@@ -45,11 +45,11 @@ impl Executor for ModelLoop<'_> {
             }
             Err(end) => {
                 let end = self.over(end);
-                if end.stopped == Stopped::LimitReached {
+                if end.stopped == EndReason::LimitReached {
                     cx.ack()?;
                 } else if let Some(error) = &end.error {
                     cx.nack(error.clone())?;
-                } else if end.stopped == Stopped::AwaitingApproval {
+                } else if end.stopped == EndReason::AwaitingApproval {
                     cx.ack()?;
                 }
                 self.end = Some(end);
@@ -65,7 +65,7 @@ impl Executor for ModelLoop<'_> {
                 if !calls.is_empty() {
                     self.transcript.keep(turn.refuse(calls).await);
                 }
-                RunEnd::answered(Stopped::MaxIterations, answer)
+                RunEnd::answered(EndReason::MaxIterations, answer)
             }
             Err(end) => self.over(end),
         });
@@ -82,7 +82,7 @@ impl<'a> ModelLoop<'a> {
             menu: Arc::default(),
             menus: Vec::new(),
             interrupted: Vec::new(),
-            answered: Stopped::Answered,
+            answered: EndReason::Answered,
             end: None,
         }
     }
@@ -95,7 +95,7 @@ impl<'a> ModelLoop<'a> {
     /// The turn was interrupted after its last iteration: the next one is the wrap-up.
     pub(super) fn wraps_up(&mut self) {
         self.tool_choices = vec![ToolChoice::None].into_iter();
-        self.answered = Stopped::MaxIterations;
+        self.answered = EndReason::MaxIterations;
     }
 
     /// One iteration: list tools, call the model, run its calls. Returns the answer, if there is
@@ -171,7 +171,7 @@ impl<'a> ModelLoop<'a> {
             return Ok(None);
         }
         self.tell_limit(&reached);
-        self.answered = Stopped::LimitReached;
+        self.answered = EndReason::LimitReached;
         if let Some(answer) = self.guard.answer(&self.transcript.last_text()) {
             self.transcript.answer(&answer);
             return Ok(Some(answer));
@@ -199,7 +199,7 @@ impl<'a> ModelLoop<'a> {
     /// Gives the answer if a limit or budget forbade a request.
     fn over(&mut self, mut end: RunEnd) -> RunEnd {
         let Some(reached) = self.transcript.report.over.take() else { return end };
-        if end.stopped != Stopped::LimitReached {
+        if end.stopped != EndReason::LimitReached {
             return end;
         }
         self.tell_limit(&reached);

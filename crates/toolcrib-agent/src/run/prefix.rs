@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    __internal::Bounded, ContentBlock, Digest, EventKind, FirstSent, Identity, Menu, Message,
-    SentPart, ToolChoice, ToolName,
+    __internal::LruCache, ContentBlock, Digest, EventKind, Identity, Menu, Message, SentPart,
+    SentParts, ToolChoice, ToolName,
 };
 
 use super::report::Report;
@@ -18,7 +18,7 @@ const MAX_CONVERSATIONS: usize = 32;
 /// The prefix of the last request of each named conversation, so that changes between two runs are
 /// detected like those between two iterations. Keyed by tenant and principal too, so that no
 /// identity learns of another's tools.
-pub(crate) struct Conversations(Mutex<Bounded<Arc<Identity>, SentRequest>>);
+pub(crate) struct Conversations(Mutex<LruCache<Arc<Identity>, SentRequest>>);
 
 /// A request, reduced to the parts that vendors cache.
 struct SentRequest {
@@ -31,7 +31,7 @@ struct SentRequest {
 
 impl Default for Conversations {
     fn default() -> Self {
-        Self(Mutex::new(Bounded::new(MAX_CONVERSATIONS)))
+        Self(Mutex::new(LruCache::new(MAX_CONVERSATIONS)))
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Prefix {
     sent: usize,
     /// The last request of the session, if another process sent it.
     stored: Option<StoredPrefix>,
-    first_sent: Option<Arc<FirstSent>>,
+    sent_parts: Option<Arc<SentParts>>,
     /// The changes since the last run of the conversation, until the first request reports them.
     since_last_run: Change,
 }
@@ -62,7 +62,7 @@ impl Prefix {
         whose: Option<&Identity>,
         system: &Arc<str>,
         messages: &[Message],
-        first_sent: Option<Arc<FirstSent>>,
+        sent_parts: Option<Arc<SentParts>>,
     ) -> Self {
         let before = whose.and_then(|whose| conversations.0.lock().remove(whose));
         let since_last_run = before.as_ref().map(|before| Change {
@@ -74,11 +74,11 @@ impl Prefix {
                 .find(|(at, known)| messages.get(*at).is_none_or(|now| digest(now) != **known))
                 .map(|(at, _)| at),
         });
-        let stored = first_sent.as_ref().filter(|_| before.is_none());
+        let stored = sent_parts.as_ref().filter(|_| before.is_none());
         Self {
             system: Arc::clone(system),
             stored: stored.and_then(|sent| StoredPrefix::of(sent)),
-            first_sent,
+            sent_parts,
             last: before.map(|before| (before.menu, before.tool_choice)),
             sent: 0,
             since_last_run: since_last_run.unwrap_or_default(),
@@ -131,7 +131,7 @@ impl Prefix {
 
     /// Stores the tools and the system text with the session.
     fn store(&self, menu: &Menu) {
-        let Some(sent) = &self.first_sent else { return };
+        let Some(sent) = &self.sent_parts else { return };
         let prefix = StoredPrefix {
             system: Digest::of(&*self.system),
             menu: menu.fingerprint(),
@@ -212,7 +212,7 @@ impl StoredPrefix {
         Digest::of("the prefix of the last request")
     }
 
-    fn of(sent: &FirstSent) -> Option<Self> {
+    fn of(sent: &SentParts) -> Option<Self> {
         serde_json::from_str(&sent.get(&Self::key())?).ok()
     }
 

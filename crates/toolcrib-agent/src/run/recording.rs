@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, EventKind, FirstSent, Journal, Message, PendingCall,
+    CallIntent, CallOutcome, ErrorCode, EventKind, Journal, Message, PendingCall, SentParts,
     SessionOwner, SessionRecord, SkillId, ToolResult, Usage,
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
@@ -27,7 +27,7 @@ pub(super) struct Recording {
     session: Session,
     /// Locked until the run ends.
     history: OwnedMutexGuard<History>,
-    first_sent: Arc<FirstSent>,
+    sent_parts: Arc<SentParts>,
     calls: Arc<CallRecorder>,
     redactor: Redactor,
     /// The usage in the store.
@@ -96,9 +96,9 @@ impl Recording {
     ) -> Result<(Self, Vec<Message>), RunError> {
         let messages: Vec<_> =
             known.iter().map(|message| without_new_secrets(message, &redactor)).collect();
-        let first_sent = session.first_sent().await.map_err(|error| failed(error.to_string()))?;
+        let sent_parts = session.sent_parts().await.map_err(|error| failed(error.to_string()))?;
         // A secret that is known now is not sent again.
-        first_sent.retain(|json| matches!(redactor.text(json), Cow::Borrowed(_)));
+        sent_parts.retain(|json| matches!(redactor.text(json), Cow::Borrowed(_)));
         let calls = Arc::new(CallRecorder {
             session: session.clone(),
             redactor: redactor.clone(),
@@ -112,7 +112,7 @@ impl Recording {
         let recording = Self {
             session,
             history,
-            first_sent,
+            sent_parts,
             calls,
             redactor,
             used,
@@ -164,8 +164,8 @@ impl Recording {
     }
 
     /// The parts of requests, as they were first sent.
-    pub(super) fn first_sent(&self) -> &Arc<FirstSent> {
-        &self.first_sent
+    pub(super) fn sent_parts(&self) -> &Arc<SentParts> {
+        &self.sent_parts
     }
 
     /// The ids of calls whose messages are left out of requests.
@@ -248,7 +248,7 @@ impl Recording {
         // Events cause no write, and neither do the parts of a request: they are written with its
         // response.
         records.extend(self.calls.trace.take());
-        records.extend(self.first_sent.take_new().into_iter().map(SessionRecord::Sent));
+        records.extend(self.sent_parts.take_new().into_iter().map(SessionRecord::Sent));
         records.extend(last);
         self.session.write(records).await.map_err(|error| {
             self.calls.fail(&error);

@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
-    Menu, ModelErrorClass, Price, SessionOwner, SessionStoreError, Spent, ToolResult, Usage,
+    BudgetUse, Menu, ModelErrorClass, Price, SessionOwner, SessionStoreError, ToolResult, Usage,
     UsageEntry, UsageSource, UsageStore,
 };
 
@@ -244,7 +244,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Allowance {
-    fn reached(&self, name: &str, whose: &str, spent: &Spent) -> Option<ReachedLimit> {
+    fn reached(&self, name: &str, whose: &str, spent: &BudgetUse) -> Option<ReachedLimit> {
         let again = "a new day begins at 00:00 UTC";
         let reached = |key: &str, what: String| Some(ReachedLimit::of_budget(name, key, &what));
         let tokens = spent.tokens;

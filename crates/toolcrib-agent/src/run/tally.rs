@@ -3,7 +3,7 @@
 use std::{mem, sync::Arc};
 
 use parking_lot::Mutex;
-use toolcrib_core::{Spent, Usage, UsageEntry};
+use toolcrib_core::{BudgetUse, Usage, UsageEntry};
 
 use crate::options::TurnLimits;
 
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
 
 #[derive(Debug)]
 struct Totals {
-    spent: Spent,
+    spent: BudgetUse,
     calls: u32,
     /// The usage of children that the run has not yet added to its own.
     of_children: Usage,
@@ -26,7 +26,7 @@ struct Totals {
 
 impl Tally {
     pub(super) fn new(limits: TurnLimits, parent: Option<Arc<Self>>) -> Arc<Self> {
-        let (spent, of_children) = (Spent::default(), Usage::NOTHING);
+        let (spent, of_children) = (BudgetUse::default(), Usage::NOTHING);
         let counted = Mutex::new(Totals { spent, calls: 0, of_children });
         Arc::new(Self { limits, parent, counted })
     }
@@ -40,7 +40,7 @@ impl Tally {
         std::iter::successors(Some(self), |tally| tally.parent.as_deref())
     }
 
-    pub(super) fn spent(&self) -> Spent {
+    pub(super) fn spent(&self) -> BudgetUse {
         self.counted.lock().spent
     }
 

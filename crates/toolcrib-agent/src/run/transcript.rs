@@ -196,7 +196,7 @@ impl<'a> Transcript<'a> {
             messages: Arc::clone(&self.messages),
             menu: Arc::clone(menu),
             tool_choice,
-            first_sent: self.recording.as_ref().map(|recording| Arc::clone(recording.first_sent())),
+            sent_parts: self.recording.as_ref().map(|recording| Arc::clone(recording.sent_parts())),
         };
         let (agent, models, report) = (self.agent, self.models, &mut self.report);
         Ok(match &self.recovery {

@@ -13,7 +13,7 @@ use tokio::{
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    FirstSent, Message, NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore,
+    Message, NewSession, SentParts, SessionInfo, SessionOwner, SessionRecord, SessionStore,
     SessionStoreError, StoredSession,
 };
 
@@ -60,7 +60,7 @@ struct Shared {
     /// As it was when it was opened.
     info: SessionInfo,
     /// Read once: no other process writes to the session.
-    first_sent: OnceCell<Arc<FirstSent>>,
+    sent_parts: OnceCell<Arc<SentParts>>,
     /// The ids of calls whose messages are left out of requests: no other call may have them.
     left_out: Arc<parking_lot::Mutex<Vec<Arc<str>>>>,
     /// Whether a message of it, also one that is left out, has content of an unknown author.
@@ -114,9 +114,9 @@ impl Session {
         lease: KeptLease,
         history: History,
     ) -> Self {
-        let (first_sent, left_out) = (OnceCell::new(), Arc::default());
+        let (sent_parts, left_out) = (OnceCell::new(), Arc::default());
         let (tainted, history) = (Arc::default(), Arc::new(Mutex::new(history)));
-        Self(Arc::new(Shared { store, lease, info, first_sent, left_out, tainted, history }))
+        Self(Arc::new(Shared { store, lease, info, sent_parts, left_out, tainted, history }))
     }
 
     /// The id.
@@ -210,13 +210,13 @@ impl Session {
     }
 
     /// The parts of earlier requests, as they were sent.
-    pub(crate) async fn first_sent(&self) -> Result<Arc<FirstSent>, SessionStoreError> {
+    pub(crate) async fn sent_parts(&self) -> Result<Arc<SentParts>, SessionStoreError> {
         let read = || async {
             let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
             let sent = with(&self.0.store, move |store| store.sent(&owner, &id)).await?;
-            Ok(Arc::new(FirstSent::new(sent)))
+            Ok(Arc::new(SentParts::new(sent)))
         };
-        self.0.first_sent.get_or_try_init(read).await.map(Arc::clone)
+        self.0.sent_parts.get_or_try_init(read).await.map(Arc::clone)
     }
 
     /// Whether a message of it, also one that is left out, has content of an unknown author. Known

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, RunOutcome, Session, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome, Session};
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_core::{
     Message, Policy, Rule, Secret, SecretError, SessionStore as _, ToolContext, secrets_fn,
@@ -56,7 +56,7 @@ impl Waiting {
             options.turn.approver(Arc::new(this.approvals().approver(Some(this.session.clone()))));
         let run = agent(&model).run("Pay", options);
         run.on("approval.*", seen.listener()).unwrap();
-        assert_eq!(run.await.stopped, Stopped::AwaitingApproval);
+        assert_eq!(run.await.stopped, EndReason::AwaitingApproval);
         session.close().await.unwrap();
         this
     }
@@ -104,12 +104,12 @@ async fn each_request_and_decision_is_an_event() {
     let late = waiting.approvals().expire_after(Duration::ZERO);
     late.approve(&waiting.open()).unwrap();
     let outcome = waiting.resume(&done, &seen).await;
-    assert_eq!(outcome.stopped, Stopped::AwaitingApproval, "{:?}", outcome.error);
+    assert_eq!(outcome.stopped, EndReason::AwaitingApproval, "{:?}", outcome.error);
     assert_eq!(decisions(&seen), ["waiting", "expired"]);
 
     waiting.approvals().approve(&waiting.open()).unwrap();
     let outcome = waiting.resume(&done, &seen).await;
-    assert_eq!(outcome.stopped, Stopped::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
     assert_eq!(decisions(&seen), ["waiting", "expired", "granted"]);
     seen.assert_count("approval.requested", 3);
 }
@@ -122,7 +122,7 @@ async fn the_reason_of_a_denial_reaches_the_model_also_if_the_call_contained_a_s
         let waiting = Waiting::on(args, &seen).await;
         waiting.approvals().deny(&waiting.open(), Some("the invoice is wrong".into())).unwrap();
         let outcome = waiting.resume(&done, &seen).await;
-        assert_eq!(outcome.stopped, Stopped::Answered, "{:?}", outcome.error);
+        assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
         assert_replayable(&outcome.messages);
         let text = outcome.messages.iter().find_map(|message| match message {
             Message::Tool { text, .. } => Some(text.to_string()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions};
 use toolcrib_core::{
     ErrorCode, Message, ModelErrorClass, ModelResponse, StopReason, ToolCall, ToolChoice,
     ToolContext, VendorContent,
@@ -17,7 +17,7 @@ fn only(name: &str) -> ToolChoice {
     ToolChoice::Tool(toolcrib_core::ToolName::new(name).unwrap())
 }
 
-async fn forced(model: toolcrib_testing::TestModel, choices: &[ToolChoice]) -> (Stopped, String) {
+async fn forced(model: toolcrib_testing::TestModel, choices: &[ToolChoice]) -> (EndReason, String) {
     let agent = agent(&model).tool(tool("t")).tool(tool("u")).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default().tool_choices(choices)).await;
     assert_replayable(&outcome.messages);
@@ -32,7 +32,7 @@ async fn each_iteration_may_have_a_choice_of_its_own_and_later_ones_are_free() {
         .then(calls([call("d", "t", json!({}))]))
         .always(says("Done."));
     let (stopped, _) = forced(model.clone(), &[ToolChoice::Required, only("u")]).await;
-    assert_eq!(stopped, Stopped::Answered);
+    assert_eq!(stopped, EndReason::Answered);
     let choices: Vec<_> = model.requests().iter().map(|asked| asked.tool_choice.clone()).collect();
     let free = ToolChoice::Auto;
     assert_eq!(choices, [ToolChoice::Required, only("u"), free.clone(), free]);
@@ -69,7 +69,7 @@ async fn a_model_that_does_not_keep_to_the_choice_is_noticed() {
     ];
     for (choice, answer, expected) in cases {
         let (stopped, message) = forced(model().always(answer), &[choice]).await;
-        assert_eq!(stopped, Stopped::Failed);
+        assert_eq!(stopped, EndReason::Failed);
         assert_eq!(message, format!("model `test:model`: {expected}"));
     }
 }
@@ -270,7 +270,7 @@ async fn what_is_called_although_it_may_not_be_is_refused_and_what_was_said_is_t
     let outcome = agent.run("Go", options).await;
     assert_eq!(
         (outcome.stopped, outcome.answer.as_deref()),
-        (Stopped::Answered, Some("One moment."))
+        (EndReason::Answered, Some("One moment."))
     );
     assert_eq!(outcome.tool_calls[0].code, Some(ErrorCode::NotAvailable));
     assert!(!ran.load(std::sync::atomic::Ordering::Relaxed));

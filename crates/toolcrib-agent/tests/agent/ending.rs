@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, RunOutcome, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome};
 use toolcrib_core::{
     CancellationToken, ErrorCode, ListContext, Message, ModelErrorClass, Tool, ToolContext,
     ToolResult, gated_tools, static_tools,
@@ -49,7 +49,7 @@ async fn cancelled_at(
     let outcome = in_time(run).await;
     assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
-    assert_eq!(outcome.stopped, Stopped::Cancelled, "{:?}", log.names());
+    assert_eq!(outcome.stopped, EndReason::Cancelled, "{:?}", log.names());
     assert!(outcome.answer.is_none() && outcome.error.is_none());
     assert_eq!(outcome.clone().into_answer().unwrap_err().code, "cancelled");
     (outcome, log)
@@ -78,9 +78,9 @@ async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock()
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     run.on("model.text", move |_| cancel.cancel()).unwrap();
-    assert_eq!(run.await.stopped, Stopped::Cancelled);
+    assert_eq!(run.await.stopped, EndReason::Cancelled);
     let options = RunOptions::default().turn_timeout(Duration::from_nanos(1));
-    assert_eq!(agent.run("Go", options).await.stopped, Stopped::Timeout);
+    assert_eq!(agent.run("Go", options).await.stopped, EndReason::Timeout);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model
 async fn cancelled_at_any_event_the_run_ends_as_cancelled_with_a_history_that_can_be_replayed() {
     let plain = || calling(vec![tool("t")], "t");
     let (whole, log) = run(&plain(), RunOptions::default()).await;
-    assert_eq!(whole.stopped, Stopped::Answered);
+    assert_eq!(whole.stopped, EndReason::Answered);
     // All but the last iteration's end and the turn's: then the answer is complete.
     let until_answered = log.events().len() - 3;
     for nth in 1..=until_answered {
@@ -128,7 +128,7 @@ async fn a_token_that_fired_before_ends_the_run_before_anything_is_asked() {
     let model = model().always(says("hi"));
     let agent = agent(&model).tool(tool("t")).build().unwrap();
     let (outcome, log) = run(&agent, TurnOptions::default().cancellation(cancel)).await;
-    assert_eq!(outcome.stopped, Stopped::Cancelled);
+    assert_eq!(outcome.stopped, EndReason::Cancelled);
     assert!(model.requests().is_empty());
     assert!(log.json_of("tools.discovery_started").is_empty());
 }
@@ -140,7 +140,7 @@ async fn the_end_of_one_run_does_not_cancel_what_shares_its_token() {
     let agent = agent(&model).build().unwrap();
     for _ in 0..2 {
         let (outcome, _) = run(&agent, TurnOptions::default().cancellation(cancel.clone())).await;
-        assert_eq!(outcome.stopped, Stopped::Answered);
+        assert_eq!(outcome.stopped, EndReason::Answered);
     }
     assert!(!cancel.is_cancelled());
 }
@@ -154,7 +154,7 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
     for agent in [in_tool, in_model, in_discovery] {
         let options = RunOptions::default().turn_timeout(Duration::from_secs(5));
         let (outcome, log) = run(&agent, options).await;
-        assert_eq!(outcome.stopped, Stopped::Timeout);
+        assert_eq!(outcome.stopped, EndReason::Timeout);
         let error = outcome.error.unwrap();
         assert_eq!(error.code, "timeout");
         assert_eq!(error.message, "the run did not end within 5s and was stopped");
@@ -172,7 +172,7 @@ async fn the_agents_own_time_holds_where_a_run_says_nothing() {
     assert!(outcome.error.unwrap().message.contains("3s"));
     let quick = model().always(says("hi"));
     let agent = crate::support::agent(&quick).turn_timeout(Duration::MAX).build().unwrap();
-    assert_eq!(run(&agent, RunOptions::default()).await.0.stopped, Stopped::Answered);
+    assert_eq!(run(&agent, RunOptions::default()).await.0.stopped, EndReason::Answered);
 }
 
 fn failing(how: &'static str) -> TestModel {
@@ -196,7 +196,7 @@ async fn a_model_that_fails_fails_the_run_and_keeps_what_was_done() {
     ] {
         let agent = agent(&failing(how)).tool(tool("t")).build().unwrap();
         let (outcome, log) = run(&agent, RunOptions::default()).await;
-        assert_eq!(outcome.stopped, Stopped::Failed, "{how}");
+        assert_eq!(outcome.stopped, EndReason::Failed, "{how}");
         let error = outcome.error.clone().unwrap();
         assert_eq!((error.code, &*error.message), ("model_failed", message));
         assert_eq!(error.component.as_deref(), Some("test:model"));
@@ -219,7 +219,7 @@ async fn a_discovery_that_fails_fails_the_run_and_names_the_provider() {
         .build()
         .unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
-    assert_eq!(outcome.stopped, Stopped::Failed);
+    assert_eq!(outcome.stopped, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "discovery_failed");
     assert_eq!(error.component.as_deref(), Some("gated(g) > faulty > static"));
@@ -250,7 +250,7 @@ async fn an_unknown_skill_fails_the_run_before_it_begins() {
     let run = agent.run("Go", RunOptions::from(options).history(vec![Message::user("before")]));
     let mut events = run.events();
     let outcome = run.await;
-    assert_eq!(outcome.stopped, Stopped::Failed);
+    assert_eq!(outcome.stopped, EndReason::Failed);
     assert_eq!(outcome.error.unwrap().code, "unknown_skill");
     assert_eq!(*outcome.messages, [Message::user("before"), Message::user("Go")]);
     assert!(model.requests().is_empty());

@@ -1,7 +1,7 @@
 //! Notices to a model about failed sources, and their position in the conversation.
 
 use serde_json::json;
-use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions};
 use toolcrib_core::{Message, static_tools};
 use toolcrib_engine::OnFailure;
 use toolcrib_testing::{
@@ -47,7 +47,7 @@ async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {
     let model = model().then(step("a")).then(step("b")).then(step("c")).always(says("Done."));
     let agent = with(&model, [Fault::None, down(), down(), Fault::None], OnFailure::Omit);
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, Stopped::Answered);
+    assert_eq!(outcome.stopped, EndReason::Answered);
     let step = ["assistant", "result", "result"];
     let story = [&["Go"][..], &step, &[OMITTED], &step, &step, &[WELL], &["assistant"]].concat();
     assert_eq!(shape(&outcome.messages), story);

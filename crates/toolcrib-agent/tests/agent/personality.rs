@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_agent::{AgentError, RunOptions, Stopped};
+use toolcrib_agent::{AgentError, EndReason, RunOptions};
 use toolcrib_core::Model;
 use toolcrib_engine::{Personality, TurnOptions};
 use toolcrib_testing::{EventRecorder, model};
@@ -56,7 +56,7 @@ async fn an_unknown_personality_fails_the_run_before_anything_is_asked() {
     let test_model = model().then(says("never"));
     let agent = agent(&test_model).build().unwrap();
     let outcome = agent.run("Hello", acting_as("nobody")).await;
-    assert_eq!(outcome.stopped, Stopped::Failed);
+    assert_eq!(outcome.stopped, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "unknown_personality");
     let said = "unknown personality `nobody`; there are: `default`";

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunError, RunOptions, RunOutcome, Session, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunError, RunOptions, RunOutcome, Session};
 use toolcrib_core::{
     CallOutcome, ErrorCode, Message, SessionRecord, SessionStore, SessionStoreError, StoredSession,
     ToolContext, TurnState,
@@ -81,7 +81,7 @@ async fn killed_at(store: &SqliteStore, world: &World, write: usize) -> (Arc<str
     let outcome = world.agent().run("Go", in_session(&session)).await;
     let id = Arc::clone(session.id());
     session.close().await.unwrap();
-    (id, outcome.stopped == Stopped::Failed)
+    (id, outcome.stopped == EndReason::Failed)
 }
 
 async fn resumed(store: &SqliteStore, world: &World, id: &str) -> RunOutcome {
@@ -118,7 +118,7 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
             continue;
         }
         let outcome = resumed(&store, &world, &id).await;
-        assert_eq!(outcome.stopped, Stopped::Answered, "write {write}: {:?}", outcome.error);
+        assert_eq!(outcome.stopped, EndReason::Answered, "write {write}: {:?}", outcome.error);
         assert_replayable(&outcome.messages);
         for tool in ["pay", "last"] {
             assert!(world.of(tool).len() <= 1, "write {write}: {tool} was repeated");
@@ -159,7 +159,7 @@ async fn a_harmless_call_is_repeated_once_and_no_more() {
     world.agent().resume(in_session(&session)).await;
     session.close().await.unwrap();
     let outcome = resumed(&store, &world, &id).await;
-    assert_eq!(outcome.stopped, Stopped::Answered);
+    assert_eq!(outcome.stopped, EndReason::Answered);
     assert_eq!((world.of("pay").len(), world.of("put").len()), (1, 2));
     let attempts: Vec<_> =
         stored(&store, &id).calls.iter().map(|call| (call.attempts, call.cut_off)).collect();
@@ -187,7 +187,7 @@ async fn a_message_ends_the_interrupted_turn_and_keeps_its_results() {
         })
         .collect();
     assert!(texts.starts_with(&["pay ok", "put ok", "look ok"]), "{texts:?}");
-    assert_eq!(world.agent().resume(in_session(&session)).await.stopped, Stopped::Failed);
+    assert_eq!(world.agent().resume(in_session(&session)).await.stopped, EndReason::Failed);
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolcrib_agent::{RunOptions, Stopped};
+use toolcrib_agent::{EndReason, RunOptions};
 use toolcrib_core::{
-    Arguments, BoxFuture, ErrorCode, Lifetime, Middleware, Passed, ToolCall, ToolContext,
+    Arguments, BoxFuture, ErrorCode, HookResult, Lifetime, Middleware, ToolCall, ToolContext,
     TurnContext,
 };
 use toolcrib_testing::{EventRecorder, assert_replayable, in_time, model};
@@ -17,15 +17,15 @@ struct After<F>(F);
 
 impl<F> Middleware for After<F>
 where
-    F: Fn(&'static str, TurnContext<'_>) -> Passed + Send + Sync + 'static,
+    F: Fn(&'static str, TurnContext<'_>) -> HookResult + Send + Sync + 'static,
 {
     fn name(&self) -> &str {
         "after"
     }
-    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.0)("iteration", cx) })
     }
-    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.0)("turn", cx) })
     }
 }
@@ -76,7 +76,7 @@ async fn what_a_middleware_puts_into_the_registry_is_offered_in_the_next_iterati
 
 #[tokio::test]
 async fn a_middleware_may_end_the_run_in_place_of_the_model() {
-    for (nacks, stopped) in [(false, Stopped::Answered), (true, Stopped::Failed)] {
+    for (nacks, stopped) in [(false, EndReason::Answered), (true, EndReason::Failed)] {
         let enough = After(move |place, cx: TurnContext<'_>| {
             if place == "iteration" && cx.iteration == 2 {
                 if nacks { cx.signals.nack("two are enough")? } else { cx.signals.ack()? }
@@ -112,7 +112,7 @@ async fn a_middleware_that_fails_fails_the_run_and_is_named() {
     let model = model().always(says("Hello."));
     let agent = agent(&model).engine(|engine| engine.middleware(fails)).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, Stopped::Failed);
+    assert_eq!(outcome.stopped, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "middleware_failed");
     assert_eq!(error.component.as_deref(), Some("middleware `after`"));
@@ -139,7 +139,7 @@ async fn the_end_of_a_turn_stands_behind_its_wrap_up() {
         .engine(|engine| engine.middleware(notes))
         .build()
         .unwrap();
-    assert_eq!(agent.run("Go", RunOptions::default()).await.stopped, Stopped::MaxIterations);
+    assert_eq!(agent.run("Go", RunOptions::default()).await.stopped, EndReason::MaxIterations);
     let seen = seen.lock().unwrap();
     assert_eq!(*seen, [("model", 0), ("iteration", 1), ("model", 0), ("turn", 1)]);
 }

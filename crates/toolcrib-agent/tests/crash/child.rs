@@ -16,7 +16,7 @@ use std::{
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, Session, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions, Session};
 use toolcrib_approvals::{ApprovalError, ApprovalKeys, Approvals};
 use toolcrib_core::{
     Digest, FoundMessage, NewSession, Policy, Rule, SentPart, SessionInfo, SessionLease,
@@ -134,8 +134,8 @@ async fn work(orders: &Orders) -> Result<bool, String> {
         Some(TurnState::Ended { .. }) => return Ok(true),
     };
     match outcome.stopped {
-        Stopped::Answered => Ok(true),
-        Stopped::AwaitingApproval => Ok(false),
+        EndReason::Answered => Ok(true),
+        EndReason::AwaitingApproval => Ok(false),
         _ => Err(format!("{:?}", outcome.error)),
     }
 }

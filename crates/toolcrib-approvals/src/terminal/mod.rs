@@ -9,7 +9,7 @@ use std::{any::Any, collections::HashSet, fmt, io, io::IsTerminal as _, sync::Ar
 use parking_lot::Mutex;
 use tokio::sync;
 use toolcrib_core::{
-    Approval, ApprovalRequest, Approver, BoxFuture, Clarification, Clarified, Digest,
+    Approval, ApprovalRequest, Approver, BoxFuture, Clarification, ClarificationOutcome, Digest,
 };
 
 pub use self::fields::shown_arguments;
@@ -161,27 +161,29 @@ impl Approver for TerminalApprover {
 
     /// Prints the question and reads one line: an answer, or the number of a suggested one. An empty
     /// line declines.
-    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
         Box::pin(async move {
             let Some(mut prompts) = self.prompts().await else {
-                return Clarified::NoPerson(NO_TERMINAL.into());
+                return ClarificationOutcome::NoPerson(NO_TERMINAL.into());
             };
             match prompts.line(prompt::question(question)).await {
                 Ok(line) => answer(question, line.unwrap_or_default().trim()),
-                Err(error) => Clarified::NoPerson(format!("the terminal failed: {error}").into()),
+                Err(error) => {
+                    ClarificationOutcome::NoPerson(format!("the terminal failed: {error}").into())
+                }
             }
         })
     }
 }
 
 /// The answer that a line means.
-fn answer(question: &Clarification, line: &str) -> Clarified {
+fn answer(question: &Clarification, line: &str) -> ClarificationOutcome {
     if line.is_empty() {
-        return Clarified::Declined;
+        return ClarificationOutcome::Declined;
     }
     let position = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let option = position.and_then(|position| question.options.get(position));
-    Clarified::Answered(option.map_or_else(|| line.into(), Arc::clone))
+    ClarificationOutcome::Answered(option.map_or_else(|| line.into(), Arc::clone))
 }
 
 /// The decision that follows from an answer.
@@ -212,10 +214,10 @@ mod tests {
     fn a_line_is_an_answer_a_number_or_nothing() {
         let question = Clarification::new("Which?").options(["red", "blue"]);
         let answered = |line| answer(&question, line);
-        assert_eq!(answered("2"), Clarified::Answered("blue".into()));
-        assert_eq!(answered("3"), Clarified::Answered("3".into()));
-        assert_eq!(answered("0"), Clarified::Answered("0".into()));
-        assert_eq!(answered("green"), Clarified::Answered("green".into()));
-        assert_eq!(answered(""), Clarified::Declined);
+        assert_eq!(answered("2"), ClarificationOutcome::Answered("blue".into()));
+        assert_eq!(answered("3"), ClarificationOutcome::Answered("3".into()));
+        assert_eq!(answered("0"), ClarificationOutcome::Answered("0".into()));
+        assert_eq!(answered("green"), ClarificationOutcome::Answered("green".into()));
+        assert_eq!(answered(""), ClarificationOutcome::Declined);
     }
 }

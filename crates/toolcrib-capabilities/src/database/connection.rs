@@ -60,7 +60,7 @@ const DESCRIBE_TRIES: u32 = 1000;
 
 /// The end of a transaction whose function has not failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settle<T> {
+pub enum TransactionEnd<T> {
     /// Keeps its changes.
     Commit(T),
     /// Rolls its changes back; the value is still returned.
@@ -123,7 +123,7 @@ impl GuardedConnection {
         &mut self,
         access: Access,
         cancel: &CancellationToken,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<TransactionEnd<T>>,
     ) -> rusqlite::Result<T> {
         *self.guard.lock() = Guard::body(access);
         watch(&mut self.connection, access, cancel)?;
@@ -131,13 +131,13 @@ impl GuardedConnection {
         // From here on the outcome is final, whatever is cancelled meanwhile.
         self.connection.progress_handler(0, None::<fn() -> bool>)?;
         let outcome = match outcome {
-            Ok(Settle::Commit(_)) if cancel.is_cancelled() => Err(interrupted()),
-            Ok(Settle::Commit(value)) => self
+            Ok(TransactionEnd::Commit(_)) if cancel.is_cancelled() => Err(interrupted()),
+            Ok(TransactionEnd::Commit(value)) => self
                 .as_host(|connection| {
                     patiently(|| cancel.is_cancelled(), || connection.execute_batch("COMMIT"))
                 })
                 .map(|()| value),
-            Ok(Settle::RollBack(value)) => Ok(value),
+            Ok(TransactionEnd::RollBack(value)) => Ok(value),
             Err(error) => Err(error),
         };
         if !self.connection.is_autocommit() {

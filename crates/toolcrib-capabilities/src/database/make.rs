@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DatabaseSpec,
-    connection::{GuardedConnection, Settle},
+    connection::{GuardedConnection, TransactionEnd},
     error::{DatabaseError, short_message},
     files::{OF_SQLITE, beside, exists, failed, no_follow, refuses_writing, tighten},
     guard::Access,
@@ -212,7 +212,7 @@ fn first_read(
     beside: SideFiles,
 ) -> rusqlite::Result<GuardedConnection> {
     let mut connection = open(&spec.file, Access::Read, beside)?;
-    connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(())))?;
+    connection.transaction(Access::Read, cancel, |_| Ok(TransactionEnd::RollBack(())))?;
     Ok(connection)
 }
 

@@ -52,7 +52,7 @@ use self::{
 };
 pub use self::{
     connection::MAX_VALUE_BYTES,
-    connection::{Settle, StatementDescription},
+    connection::{StatementDescription, TransactionEnd},
     error::{DatabaseError, StatementError},
     files::SIDE_FILES,
 };

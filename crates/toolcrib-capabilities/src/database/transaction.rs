@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DatabaseHandle, Shared, State,
-    connection::{Settle, StatementDescription, limit},
+    connection::{StatementDescription, TransactionEnd, limit},
     error::{DatabaseError, StatementError},
     guard::Access,
 };
@@ -25,7 +25,7 @@ impl DatabaseHandle {
     /// back; once committed, the value is returned even if cancellation came meanwhile.
     ///
     /// ```
-    /// # use toolcrib_capabilities::database::{DatabaseError, DatabaseHandle, Settle};
+    /// # use toolcrib_capabilities::database::{DatabaseError, DatabaseHandle, TransactionEnd};
     /// # use tokio_util::sync::CancellationToken;
     /// async fn orders(
     ///     desk: &DatabaseHandle,
@@ -34,7 +34,7 @@ impl DatabaseHandle {
     ///     desk.transaction(cancel, |connection| {
     ///         let count =
     ///             connection.query_row("SELECT count(*) FROM orders", [], |row| row.get(0))?;
-    ///         Ok(Settle::Commit(count))
+    ///         Ok(TransactionEnd::Commit(count))
     ///     })
     ///     .await
     /// }
@@ -55,7 +55,7 @@ impl DatabaseHandle {
     ) -> Result<T, DatabaseError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> rusqlite::Result<Settle<T>> + Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<TransactionEnd<T>> + Send + 'static,
     {
         let cancel = cancel.child_token();
         let _dropped = cancel.clone().drop_guard();
@@ -87,7 +87,7 @@ impl Shared {
         &self,
         access: Access,
         cancel: &CancellationToken,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<TransactionEnd<T>>,
     ) -> Result<T, DatabaseError> {
         let State::Open { pools, .. } = &self.state else {
             return Err(DatabaseError::InspectOnly { name: Arc::clone(&self.name) });

@@ -65,9 +65,9 @@ pub use self::{
     granted::FileFolders,
     list::{Entry, EntryKind, Listing},
     read::{FileContent, FileLines, FilePart},
-    search::{Found, Match, Search},
+    search::{FileMatches, Match, Search},
     storage::{Storage, StorageArea},
-    write::{Edited, Written},
+    write::{EditResult, WriteResult},
 };
 use self::{
     floor::{Access, Floor},

@@ -99,7 +99,7 @@ pub struct Match {
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Found {
+pub struct FileMatches {
     /// The matching lines, in the order of paths.
     pub matches: Vec<Match>,
     /// The number of text files that were searched.
@@ -193,7 +193,7 @@ impl FilesHandle {
     ///
     /// # Errors
     /// A [`ToolError`] with a [`FileError`] as its cause.
-    pub async fn search(&self, cx: &ToolContext, search: Search) -> Result<Found, ToolError> {
+    pub async fn search(&self, cx: &ToolContext, search: Search) -> Result<FileMatches, ToolError> {
         let path = RelativePath::parse(&search.path).map_err(FileError::into_tool_error)?;
         let matcher = search.matcher().map_err(FileError::into_tool_error)?;
         let glob = search.glob.as_deref().map(glob).transpose();
@@ -342,7 +342,7 @@ impl<'a> Work<'a> {
     }
 
     /// The first matches, in the order of paths.
-    fn found(self, is_whole: bool) -> Found {
+    fn found(self, is_whole: bool) -> FileMatches {
         let mut all = self.lines.into_inner();
         all.sort_unstable_by_key(|(number, _)| *number);
         let mut matches = Vec::new();
@@ -358,7 +358,7 @@ impl<'a> Work<'a> {
             }
             matches.push(line);
         }
-        Found { matches, files: self.files.into_inner(), is_cut }
+        FileMatches { matches, files: self.files.into_inner(), is_cut }
     }
 }
 

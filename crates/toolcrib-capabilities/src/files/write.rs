@@ -26,7 +26,7 @@ use super::{
 /// A result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct WriteResult {
     /// The number of bytes of the file.
     pub bytes: u64,
     /// Whether the file is new.
@@ -36,7 +36,7 @@ pub struct Written {
 /// A result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Edited {
+pub struct EditResult {
     /// The number of bytes of the file.
     pub bytes: u64,
     /// The line of the first change, from 1.
@@ -70,7 +70,7 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         content: impl Into<Vec<u8>>,
-    ) -> Result<Written, ToolError> {
+    ) -> Result<WriteResult, ToolError> {
         let change = Change::Write(content.into());
         Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
@@ -86,7 +86,7 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         text: String,
-    ) -> Result<Written, ToolError> {
+    ) -> Result<WriteResult, ToolError> {
         Ok(self.change(cx, path, Purpose::Create, Change::WriteOfModel(text)).await?.0)
     }
 
@@ -99,7 +99,7 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         content: impl Into<Vec<u8>>,
-    ) -> Result<Written, ToolError> {
+    ) -> Result<WriteResult, ToolError> {
         let change = Change::Create(content.into());
         Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
@@ -114,11 +114,11 @@ impl FilesHandle {
         cx: &ToolContext,
         path: &str,
         replacements: impl Into<Vec<Replacement>>,
-    ) -> Result<Edited, ToolError> {
+    ) -> Result<EditResult, ToolError> {
         let change = Change::Edit(replacements.into());
         let (written, edit) = self.change(cx, path, Purpose::Replace, change).await?;
         let Edit { line, count, diff } = edit;
-        Ok(Edited { bytes: written.bytes, line, count, diff })
+        Ok(EditResult { bytes: written.bytes, line, count, diff })
     }
 
     async fn change(
@@ -127,7 +127,7 @@ impl FilesHandle {
         path: &str,
         purpose: Purpose,
         change: Change,
-    ) -> Result<(Written, Edit), ToolError> {
+    ) -> Result<(WriteResult, Edit), ToolError> {
         self.check_writable().map_err(FileError::into_tool_error)?;
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, cx, _| {
@@ -141,7 +141,7 @@ impl FilesHandle {
             let (content, edit) = change.apply(cx, old.as_ref(), &located, limit)?;
             let found = located.found.as_ref().filter(|_| old.is_some());
             let modified = put(&located, found, &content)?;
-            let written = Written { bytes: content.len() as u64, created: old.is_none() };
+            let written = WriteResult { bytes: content.len() as u64, created: old.is_none() };
             if let Some(reads) = cx.reads() {
                 let digest = Digest::of(&content);
                 let content = FileContent { bytes: content, digest, modified };

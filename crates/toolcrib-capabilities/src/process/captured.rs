@@ -5,14 +5,14 @@ pub const TAIL_BYTES: usize = 4096;
 
 /// One output of a program: its head up to a cap and, of the rest, the last [`TAIL_BYTES`] bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     head: Vec<u8>,
     tail: Tail,
     total: u64,
     cap: usize,
 }
 
-impl Captured {
+impl CapturedOutput {
     pub(super) fn new(cap: usize) -> Self {
         Self { head: Vec::new(), tail: Tail::new(TAIL_BYTES), total: 0, cap }
     }
@@ -58,8 +58,8 @@ impl Captured {
 mod tests {
     use super::*;
 
-    fn captured(cap: usize, chunks: &[&[u8]]) -> Captured {
-        let mut captured = Captured::new(cap);
+    fn captured(cap: usize, chunks: &[&[u8]]) -> CapturedOutput {
+        let mut captured = CapturedOutput::new(cap);
         for chunk in chunks {
             captured.push(chunk);
         }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn of_what_does_not_fit_head_and_tail_are_kept() {
-        let mut cut = Captured::new(4);
+        let mut cut = CapturedOutput::new(4);
         assert_eq!(cut.push(b"abc"), b"abc");
         assert_eq!(cut.push(b"def"), b"d");
         assert_eq!((cut.head(), cut.total(), cut.is_truncated()), (&b"abcd"[..], 6, true));

@@ -4,7 +4,7 @@ use super::{sandbox::SandboxTier, support::UnsupportedError};
 
 /// Why a program was not run, or could not be awaited.
 ///
-/// A program that ran and failed is not an error; see [`Ended`](super::Ended).
+/// A program that ran and failed is not an error; see [`ProcessEnd`](super::ProcessEnd).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcessError {

@@ -6,7 +6,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Ended, ProcessError, TERM_GRACE, tree::Tree};
+use super::{ProcessEnd, ProcessError, TERM_GRACE, tree::Tree};
 
 /// A started program, and all its child processes. Dropping it kills them at once.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Life {
 
     /// Waits until the program and all its child processes have ended. Can be dropped and called
     /// again, after the end too.
-    pub(super) async fn wait(&mut self) -> Result<Ended, ProcessError> {
+    pub(super) async fn wait(&mut self) -> Result<ProcessEnd, ProcessError> {
         match self.child.wait().await {
             Ok(status) => {
                 self.tree.ended();
@@ -48,7 +48,7 @@ impl Life {
     pub(super) async fn wait_until(
         &mut self,
         is_over: impl Future<Output = ()>,
-    ) -> Result<(Ended, bool), ProcessError> {
+    ) -> Result<(ProcessEnd, bool), ProcessError> {
         tokio::select! {
             biased;
             () = is_over => {}

@@ -57,7 +57,7 @@
 mod captured;
 #[cfg(not(portable))]
 mod child;
-mod ended;
+mod end;
 mod error;
 mod find;
 mod life;
@@ -90,8 +90,8 @@ use tokio_util::sync::CancellationToken;
 pub use tokio::process::{ChildStdin, ChildStdout};
 
 pub use self::{
-    captured::{Captured, TAIL_BYTES},
-    ended::Ended,
+    captured::{CapturedOutput, TAIL_BYTES},
+    end::ProcessEnd,
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
     limits::ProcessLimits,
@@ -111,16 +111,16 @@ use self::{portable as namespaces, portable as signals, portable as start, porta
 /// The result of a program that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finished {
+pub struct ProcessOutput {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ProcessEnd,
     /// Whether it was sent SIGTERM, by cancellation, before it ended. It may still have ended by
     /// itself.
     pub cut_off: bool,
     /// Its stdout.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// Its stderr.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// From its start to the end of all its child processes.
     pub duration: Duration,
 }
@@ -164,13 +164,13 @@ impl Processes {
     ///
     /// # Errors
     /// [`ProcessError`] if it could not be started. A failed program is not an error here: see
-    /// [`Finished::ended`].
+    /// [`ProcessOutput::ended`].
     pub async fn run(
         &self,
         spec: impl Into<RunSpec>,
         cancellation: &CancellationToken,
         on_output: impl FnMut(Output, &[u8]) + Send,
-    ) -> Result<Finished, ProcessError> {
+    ) -> Result<ProcessOutput, ProcessError> {
         let RunSpec { process, stdin, max_output_bytes, whole_stdout } = spec.into();
         if cancellation.is_cancelled() {
             return Err(ProcessError::Cancelled { program: process.program });

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Captured, Finished, Output, ProcessError,
+    CapturedOutput, Output, ProcessError, ProcessOutput,
     life::{Life, StartedProcess},
 };
 
@@ -61,7 +61,7 @@ impl RunningProcess {
         self,
         cancellation: &CancellationToken,
         mut on_output: impl FnMut(Output, &[u8]),
-    ) -> Result<Finished, ProcessError> {
+    ) -> Result<ProcessOutput, ProcessError> {
         let Self { mut life, mut stdin, mut stdout, mut stderr, began } = self;
         let mut end = pin!(life.wait_until(cancellation.cancelled()));
         let (ended, cut_off) = loop {
@@ -92,7 +92,7 @@ impl RunningProcess {
                 () = &mut drained => break,
             }
         }
-        Ok(Finished {
+        Ok(ProcessOutput {
             ended,
             cut_off,
             stdout: stdout.captured,
@@ -124,7 +124,7 @@ async fn feed(writer: &mut Option<Writer>) {
 struct Reader<P> {
     pipe: Option<P>,
     piece: Vec<u8>,
-    captured: Captured,
+    captured: CapturedOutput,
     whole: Option<Sender<Vec<u8>>>,
     /// The slot for the next chunk.
     place: Option<OwnedPermit<Vec<u8>>>,
@@ -132,7 +132,7 @@ struct Reader<P> {
 
 impl<P: AsyncRead + Unpin> Reader<P> {
     fn new(pipe: Option<P>, cap: usize, whole: Option<Sender<Vec<u8>>>) -> Self {
-        Self { pipe, piece: vec![0; PIECE], captured: Captured::new(cap), whole, place: None }
+        Self { pipe, piece: vec![0; PIECE], captured: CapturedOutput::new(cap), whole, place: None }
     }
 
     fn is_open(&self) -> bool {

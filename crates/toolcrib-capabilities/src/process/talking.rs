@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{
-    Ended, ProcessError,
+    ProcessEnd, ProcessError,
     life::{Life, StartedProcess},
     stderr::Stderr,
 };
@@ -63,7 +63,7 @@ impl Process {
     ///
     /// # Errors
     /// [`ProcessError::Lost`] if it cannot be awaited.
-    pub async fn wait(&mut self) -> Result<Ended, ProcessError> {
+    pub async fn wait(&mut self) -> Result<ProcessEnd, ProcessError> {
         let ended = self.life.wait().await?;
         self.stderr.end().await;
         Ok(ended)
@@ -79,7 +79,7 @@ impl Process {
     ///
     /// # Errors
     /// [`ProcessError::Lost`] if it cannot be awaited.
-    pub async fn close(&mut self, grace: Duration) -> Result<Ended, ProcessError> {
+    pub async fn close(&mut self, grace: Duration) -> Result<ProcessEnd, ProcessError> {
         self.stdin = None;
         let (ended, _) = self.life.wait_until(sleep(grace)).await?;
         self.stderr.end().await;

@@ -14,7 +14,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::database::{
-    Database, DatabaseError, DatabaseHandle, FileSpec, Settle, StatementError,
+    Database, DatabaseError, DatabaseHandle, FileSpec, StatementError, TransactionEnd,
     rusqlite::{self, Connection},
 };
 
@@ -276,7 +276,7 @@ mod attacks {
             let mut statement = connection.prepare(sql)?;
             let mut rows = statement.raw_query();
             while rows.next()?.is_some() {}
-            Ok(Settle::RollBack(()))
+            Ok(TransactionEnd::RollBack(()))
         };
         handle.transaction(&CancellationToken::new(), work).await
     }
@@ -309,7 +309,7 @@ mod attacks {
             let cancel = CancellationToken::new();
             let begun = std::time::Instant::now();
             let work = move |connection: &Connection| {
-                connection.query_row(sql, [], |_| Ok(())).map(Settle::RollBack)
+                connection.query_row(sql, [], |_| Ok(())).map(TransactionEnd::RollBack)
             };
             let handle = database.exploring();
             let ran = handle.transaction(&cancel, work);

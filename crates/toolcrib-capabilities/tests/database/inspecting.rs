@@ -1,7 +1,7 @@
 //! Inspecting writes nothing and runs nothing.
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_capabilities::database::{DatabaseError, Settle};
+use toolcrib_capabilities::database::{DatabaseError, TransactionEnd};
 
 use crate::support::{Folder, run};
 
@@ -44,7 +44,7 @@ async fn nothing_runs_on_an_inspected_database() {
     let database = folder.inspect().unwrap();
     for handle in [database.read_only(), database.writable()] {
         let error = handle
-            .transaction(&CancellationToken::new(), |_| Ok(Settle::Commit(())))
+            .transaction(&CancellationToken::new(), |_| Ok(TransactionEnd::Commit(())))
             .await
             .unwrap_err();
         assert!(matches!(error, DatabaseError::InspectOnly { .. }), "{error}");

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_capabilities::database::{Database, DatabaseError, DatabaseSpec, Settle};
+use toolcrib_capabilities::database::{Database, DatabaseError, DatabaseSpec, TransactionEnd};
 
 use crate::support::{ENDLESS, Folder, REFUND_ONCE, SEED, mark, refunds, run, spec};
 
@@ -246,7 +246,7 @@ async fn a_kill_in_mid_transaction_leaves_the_state_before_it() {
         .transaction(&CancellationToken::new(), |c| {
             let orders =
                 c.query_row("SELECT group_concat(order_id) FROM refunds", [], |row| row.get(0))?;
-            Ok(Settle::Commit(orders))
+            Ok(TransactionEnd::Commit(orders))
         })
         .await
         .unwrap();

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_capabilities::database::{Database, DatabaseError, Settle, rusqlite};
+use toolcrib_capabilities::database::{Database, DatabaseError, TransactionEnd, rusqlite};
 
 use crate::support::{ENDLESS, Folder, REFUND_ONCE, refunds, run};
 
@@ -28,7 +28,7 @@ async fn only_what_is_committed_stays() {
     let writable = database.writable();
     let cancel = CancellationToken::new();
     let rolled_back = writable
-        .transaction(&cancel, |c| c.execute(INSERT, []).map(Settle::RollBack))
+        .transaction(&cancel, |c| c.execute(INSERT, []).map(TransactionEnd::RollBack))
         .await
         .unwrap();
     assert_eq!((rolled_back, refunds(&database).await), (1, 0));
@@ -89,7 +89,7 @@ async fn an_endless_statement_ends_with_its_cancellation_and_the_pool_serves_on(
     for handle in [database.read_only(), database.writable()] {
         for _ in 0..6 {
             let cancel = CancellationToken::new();
-            let running = handle.transaction(&cancel, |c| endless(c).map(Settle::Commit));
+            let running = handle.transaction(&cancel, |c| endless(c).map(TransactionEnd::Commit));
             let stop = async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 cancel.cancel();
@@ -128,11 +128,12 @@ async fn what_is_cancelled_before_the_commit_is_not_committed() {
         .transaction(&cancel, move |c| {
             let changed = c.execute(INSERT, [])?;
             canceller.cancel();
-            Ok(Settle::Commit(changed))
+            Ok(TransactionEnd::Commit(changed))
         })
         .await;
     assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
-    let outcome = database.writable().transaction(&cancel, |_| Ok(Settle::Commit(()))).await;
+    let outcome =
+        database.writable().transaction(&cancel, |_| Ok(TransactionEnd::Commit(()))).await;
     assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
     assert_eq!(refunds(&database).await, 0);
 }
@@ -158,7 +159,7 @@ async fn waiting_for_another_writer_is_cancelled() {
     begun.await.unwrap();
     let cancel = CancellationToken::new();
     let writable = second.writable();
-    let waiting = writable.transaction(&cancel, |_| Ok(Settle::Commit(())));
+    let waiting = writable.transaction(&cancel, |_| Ok(TransactionEnd::Commit(())));
     let stop = async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         cancel.cancel();

@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::database::{
-    Database, DatabaseError, DatabaseHandle, DatabaseSpec, Seed, Settle,
+    Database, DatabaseError, DatabaseHandle, DatabaseSpec, Seed, TransactionEnd,
     rusqlite::{self, Connection},
 };
 
@@ -91,7 +91,9 @@ pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
 ) -> Result<T, DatabaseError> {
     handle
-        .transaction(&CancellationToken::new(), |connection| work(connection).map(Settle::Commit))
+        .transaction(&CancellationToken::new(), |connection| {
+            work(connection).map(TransactionEnd::Commit)
+        })
         .await
 }
 

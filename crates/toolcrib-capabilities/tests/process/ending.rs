@@ -3,7 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_capabilities::process::{Ended, Processes, support};
+use toolcrib_capabilities::process::{ProcessEnd, Processes, support};
 
 use crate::support::{DAEMON, Lock, in_time, run, run_until, sh, text};
 
@@ -16,16 +16,16 @@ fn this_machine_can_hold_on_to_what_programs_start() {
 async fn exit_codes_and_signals_come_back_as_they_were() {
     for code in [0, 1, 2, 126, 127, 128, 137, 255] {
         let finished = run(sh("exit \"$1\"", &[&code.to_string()])).await.unwrap();
-        assert_eq!(finished.ended, Ended::Code(code));
+        assert_eq!(finished.ended, ProcessEnd::Code(code));
         assert!(!finished.cut_off);
     }
     for (name, number) in [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("ABRT", 6), ("HUP", 1)] {
         let finished = run(sh("kill -s \"$1\" $$", &[name])).await.unwrap();
-        assert_eq!(finished.ended, Ended::Signal(number));
+        assert_eq!(finished.ended, ProcessEnd::Signal(number));
         assert_eq!(finished.ended.to_string(), format!("SIG{name}"));
     }
-    assert_eq!(Ended::Signal(40).to_string(), "signal 40");
-    assert_eq!(Ended::Code(3).to_string(), "exit code 3");
+    assert_eq!(ProcessEnd::Signal(40).to_string(), "signal 40");
+    assert_eq!(ProcessEnd::Code(3).to_string(), "exit code 3");
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn daemons_end_with_the_program_that_started_them() {
     let lock = Lock::new();
     let finished = run(lock.held_by(&format!("{DAEMON}; echo started"))).await.unwrap();
     assert!(!lock.is_held(), "the daemon is there still");
-    assert_eq!((finished.ended, text(&finished.stdout)), (Ended::Code(0), "started\n"));
+    assert_eq!((finished.ended, text(&finished.stdout)), (ProcessEnd::Code(0), "started\n"));
 }
 
 #[tokio::test]
@@ -55,21 +55,21 @@ async fn one_that_is_cancelled_is_asked_first_and_then_ended() {
         (finished.ended, finished)
     })
     .await;
-    assert_eq!((ended, finished.cut_off), (Ended::Code(7), true));
+    assert_eq!((ended, finished.cut_off), (ProcessEnd::Code(7), true));
     assert_eq!(text(&finished.stdout), "ready\nbye\n");
     assert!(!polite.is_held());
 
     let deaf = Lock::new();
     let script = format!("trap '' TERM; {DAEMON}; echo ready; while :; do sleep 1000; done");
     let finished = cancelled_when_ready(&deaf, &script).await;
-    assert_eq!((finished.ended, finished.cut_off), (Ended::Signal(9), true));
+    assert_eq!((finished.ended, finished.cut_off), (ProcessEnd::Signal(9), true));
     assert_eq!(text(&finished.stdout), "ready\n", "what came before is kept");
     assert!(!deaf.is_held());
 
     // Stopped ones hear nothing until they are killed.
     let stopped = Lock::new();
     let finished = cancelled_when_ready(&stopped, STOPPED).await;
-    assert_eq!(finished.ended, Ended::Signal(9));
+    assert_eq!(finished.ended, ProcessEnd::Signal(9));
     assert!(!stopped.is_held());
 }
 
@@ -80,7 +80,7 @@ const STOPPED: &str = "(until grep -q 'State:.T' /proc/$$/status; do :; done; ec
 async fn cancelled_when_ready(
     lock: &Lock,
     script: &str,
-) -> toolcrib_capabilities::process::Finished {
+) -> toolcrib_capabilities::process::ProcessOutput {
     let cancellation = CancellationToken::new();
     let ready = cancellation.clone();
     let processes = Processes::any();
@@ -130,10 +130,10 @@ async fn a_program_cannot_end_those_who_watch_it() {
     let script = "trap '' TERM HUP INT; \
                   kill -s KILL 1 2>/dev/null; kill -s TERM 0; kill -s INT -1; echo alive";
     let finished = run(lock.held_by(&format!("{DAEMON}; {script}"))).await.unwrap();
-    assert_eq!((finished.ended, text(&finished.stdout)), (Ended::Code(0), "alive\n"));
+    assert_eq!((finished.ended, text(&finished.stdout)), (ProcessEnd::Code(0), "alive\n"));
     assert!(!lock.is_held());
     let finished = run(lock.held_by(&format!("{DAEMON}; kill -s KILL 0; kill -s KILL -1"))).await;
-    assert_eq!(finished.unwrap().ended, Ended::Signal(9));
+    assert_eq!(finished.unwrap().ended, ProcessEnd::Signal(9));
     assert!(!lock.is_held());
 }
 

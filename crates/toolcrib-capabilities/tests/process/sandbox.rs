@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 use toolcrib_capabilities::process::{
-    Ended, ProcessError, ProcessSpec, SandboxTier, sandbox_support, self_test,
+    ProcessEnd, ProcessError, ProcessSpec, SandboxTier, sandbox_support, self_test,
 };
 
 use crate::{
@@ -52,7 +52,7 @@ impl Home {
     }
 
     /// The stdout of a script, and how it ended.
-    pub(crate) async fn output(&self, tier: SandboxTier, script: &str) -> (Ended, String) {
+    pub(crate) async fn output(&self, tier: SandboxTier, script: &str) -> (ProcessEnd, String) {
         let finished = run(self.sh(tier, script)).await.unwrap();
         (finished.ended, format!("{}{}", text(&finished.stdout), text(&finished.stderr)))
     }
@@ -96,7 +96,7 @@ async fn a_confined_program_reads_its_folder_and_writes_declared_ones() {
                       cat \"$TMPDIR/t\" && cat /etc/passwd >/dev/null && cat /proc/self/comm && \
                       echo x >/dev/null && ls -d /usr && ls out && (echo pipe | cat)";
         let (ended, output) = home.output(tier, script).await;
-        assert_eq!(ended, Ended::Code(0), "{tier}: {output}");
+        assert_eq!(ended, ProcessEnd::Code(0), "{tier}: {output}");
         assert_eq!(output, "shownnew\nt\ncat\n/usr\nfile\npipe\n", "{tier}");
         assert_eq!(fs::read_to_string(home.project.join("out/file")).unwrap(), "new\n");
     }

@@ -1,7 +1,7 @@
 //! Inputs and outputs.
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_capabilities::process::{Ended, Output, Processes, RunSpec, TAIL_BYTES};
+use toolcrib_capabilities::process::{Output, ProcessEnd, Processes, RunSpec, TAIL_BYTES};
 
 use crate::support::{HANGS, run, sh, text};
 
@@ -13,7 +13,7 @@ async fn what_is_written_while_it_reads_arrives_whole() {
     spec.stdin = Some(input.clone());
     spec.max_output_bytes = 16 * 1024 * 1024;
     let finished = run(spec).await.unwrap();
-    assert_eq!(finished.ended, Ended::Code(0));
+    assert_eq!(finished.ended, ProcessEnd::Code(0));
     assert!(finished.stdout.head() == input && finished.stderr.head() == input);
 }
 
@@ -25,19 +25,19 @@ async fn a_program_need_not_read_what_it_is_given() {
     {
         let mut spec = RunSpec::from(sh(script, &[]));
         spec.stdin = Some(large.clone());
-        assert_eq!(run(spec).await.unwrap().ended, Ended::Code(code));
+        assert_eq!(run(spec).await.unwrap().ended, ProcessEnd::Code(code));
     }
     // Without input it does not wait.
     assert_eq!(run(sh("cat", &[])).await.unwrap().stdout.total(), 0);
     let mut spec = RunSpec::from(sh("cat", &[]));
     spec.stdin = Some(Vec::new());
-    assert_eq!(run(spec).await.unwrap().ended, Ended::Code(0));
+    assert_eq!(run(spec).await.unwrap().ended, ProcessEnd::Code(0));
 }
 
 #[tokio::test]
 async fn one_that_closes_its_outputs_is_waited_for() {
     let finished = run(sh("echo out; exec >&- 2>&-; sleep 0.2; exit 6", &[])).await.unwrap();
-    assert_eq!((finished.ended, text(&finished.stdout)), (Ended::Code(6), "out\n"));
+    assert_eq!((finished.ended, text(&finished.stdout)), (ProcessEnd::Code(6), "out\n"));
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn of_a_gigabyte_the_beginning_is_kept_and_the_end_is_told() {
     spec.max_output_bytes = 1000;
     let finished = run(spec).await.unwrap();
     println!("1 GiB in {:?}", finished.duration);
-    assert_eq!(finished.ended, Ended::Code(8));
+    assert_eq!(finished.ended, ProcessEnd::Code(8));
     assert_eq!(finished.stdout.head(), [0; 1000]);
     assert_eq!(finished.stdout.total(), 1_073_741_824 + 8);
     assert!(finished.stdout.is_truncated());

@@ -10,7 +10,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::process::{
-    Ended, Finished, ProcessError, ProcessSpec, Processes, RunSpec,
+    ProcessEnd, ProcessError, ProcessOutput, ProcessSpec, Processes, RunSpec,
 };
 
 /// Long enough for any machine; only what hangs takes so long.
@@ -27,14 +27,14 @@ pub(crate) fn sh(script: &str, args: &[&str]) -> ProcessSpec {
     spec
 }
 
-pub(crate) async fn run(spec: impl Into<RunSpec>) -> Result<Finished, ProcessError> {
+pub(crate) async fn run(spec: impl Into<RunSpec>) -> Result<ProcessOutput, ProcessError> {
     run_until(spec, &CancellationToken::new()).await
 }
 
 pub(crate) async fn run_until(
     spec: impl Into<RunSpec>,
     cancellation: &CancellationToken,
-) -> Result<Finished, ProcessError> {
+) -> Result<ProcessOutput, ProcessError> {
     let processes = Processes::any();
     let run = processes.run(spec, cancellation, |_, _| {});
     tokio::time::timeout(HANGS, run).await.expect("it hangs")
@@ -42,17 +42,17 @@ pub(crate) async fn run_until(
 
 /// Repeats it for as long as the program is killed before it could act: on a busy machine its time
 /// may be over before it gets any.
-pub(crate) async fn in_time<T>(once: impl AsyncFn() -> (Ended, T)) -> (Ended, T) {
+pub(crate) async fn in_time<T>(once: impl AsyncFn() -> (ProcessEnd, T)) -> (ProcessEnd, T) {
     let began = Instant::now();
     loop {
         let (ended, more) = once().await;
-        if ended != Ended::Signal(9) || began.elapsed() > HANGS {
+        if ended != ProcessEnd::Signal(9) || began.elapsed() > HANGS {
             return (ended, more);
         }
     }
 }
 
-pub(crate) fn text(captured: &toolcrib_capabilities::process::Captured) -> &str {
+pub(crate) fn text(captured: &toolcrib_capabilities::process::CapturedOutput) -> &str {
     assert!(!captured.is_truncated());
     std::str::from_utf8(captured.head()).unwrap()
 }

@@ -7,7 +7,7 @@ use tokio::{
     time::timeout,
 };
 use toolcrib_capabilities::process::{
-    ChildStdin, ChildStdout, Ended, Process, ProcessError, ProcessSpec, Processes,
+    ChildStdin, ChildStdout, Process, ProcessEnd, ProcessError, ProcessSpec, Processes,
     STDERR_TAIL_BYTES,
 };
 
@@ -20,11 +20,11 @@ pub(crate) async fn start(spec: ProcessSpec) -> Process {
     Processes::any().start(spec).await.unwrap()
 }
 
-pub(crate) async fn wait(process: &mut Process) -> Ended {
+pub(crate) async fn wait(process: &mut Process) -> ProcessEnd {
     timeout(HANGS, process.wait()).await.expect("it hangs").unwrap()
 }
 
-pub(crate) async fn close(process: &mut Process, grace: Duration) -> Ended {
+pub(crate) async fn close(process: &mut Process, grace: Duration) -> ProcessEnd {
     timeout(HANGS, process.close(grace)).await.expect("it hangs").unwrap()
 }
 
@@ -59,7 +59,7 @@ async fn each_word_is_answered_before_the_next() {
     stdin.write_all(b"four\n").await.unwrap();
     assert_eq!(next(&mut lines).await.as_deref(), Some("heard four"));
     drop(stdin);
-    assert_eq!(wait(&mut process).await, Ended::Code(3));
+    assert_eq!(wait(&mut process).await, ProcessEnd::Code(3));
     // Output from before the end can still be read.
     assert_eq!(next(&mut lines).await.as_deref(), Some("over"));
     assert_eq!(next(&mut lines).await, None);
@@ -83,15 +83,15 @@ async fn large_volumes_go_both_ways_at_once() {
     };
     timeout(HANGS, talk).await.expect("it hangs");
     assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
-    assert_eq!(wait(&mut process).await, Ended::Code(0));
+    assert_eq!(wait(&mut process).await, ProcessEnd::Code(0));
 }
 
 #[tokio::test]
 async fn one_that_ends_by_itself_tells_how() {
     for (script, ended) in [
-        ("exit 0", Ended::Code(0)),
-        ("echo why >&2; exit 9", Ended::Code(9)),
-        ("kill -s SEGV $$", Ended::Signal(11)),
+        ("exit 0", ProcessEnd::Code(0)),
+        ("echo why >&2; exit 9", ProcessEnd::Code(9)),
+        ("kill -s SEGV $$", ProcessEnd::Signal(11)),
     ] {
         let mut process = start(sh(script, &[])).await;
         assert_eq!(wait(&mut process).await, ended);
@@ -102,7 +102,11 @@ async fn one_that_ends_by_itself_tells_how() {
     assert!(timeout(Duration::from_millis(20), process.wait()).await.is_err());
     let mut stdin = process.take_stdin().unwrap();
     stdin.write_all(b"go\n").await.unwrap();
-    assert_eq!(wait(&mut process).await, Ended::Code(4), "a wait that was dropped loses nothing");
+    assert_eq!(
+        wait(&mut process).await,
+        ProcessEnd::Code(4),
+        "a wait that was dropped loses nothing"
+    );
     let error = stdin.write_all(b"more\n").await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
 }
@@ -113,7 +117,7 @@ async fn nothing_is_left_of_one_that_ends_by_itself() {
     let mut process = start(lock.held_by(&format!("{DAEMON}; sleep 1000 & echo ready"))).await;
     let mut lines = BufReader::new(process.take_stdout().unwrap()).lines();
     assert_eq!(next(&mut lines).await.as_deref(), Some("ready"));
-    assert_eq!(wait(&mut process).await, Ended::Code(0));
+    assert_eq!(wait(&mut process).await, ProcessEnd::Code(0));
     assert!(!lock.is_held());
     assert_eq!(next(&mut lines).await, None, "nobody is left to write");
 }
@@ -127,7 +131,7 @@ async fn one_that_heeds_the_end_of_its_input_has_its_time() {
     )))
     .await;
     assert_eq!(hear(&mut process).await, "ready");
-    assert_eq!(close(&mut process, NEVER).await, Ended::Code(5));
+    assert_eq!(close(&mut process, NEVER).await, ProcessEnd::Code(5));
     assert_eq!(process.stderr_tail(), b"bye\n");
     assert!(!lock.is_held());
 }
@@ -142,7 +146,7 @@ async fn one_that_does_not_is_asked_and_then_killed() {
         (close(&mut process, Duration::from_millis(20)).await, process)
     })
     .await;
-    assert_eq!(ended, Ended::Code(7));
+    assert_eq!(ended, ProcessEnd::Code(7));
     // After the shell's message about the awaited process.
     assert!(process.stderr_tail().ends_with(b"asked\n"));
     assert!(!polite.is_held());
@@ -151,16 +155,16 @@ async fn one_that_does_not_is_asked_and_then_killed() {
     let script = format!("trap '' TERM HUP; {DAEMON}; echo ready; while :; do sleep 1000; done");
     let mut process = start(deaf.held_by(&script)).await;
     assert_eq!(hear(&mut process).await, "ready");
-    assert_eq!(close(&mut process, Duration::ZERO).await, Ended::Signal(9));
+    assert_eq!(close(&mut process, Duration::ZERO).await, ProcessEnd::Signal(9));
     assert!(!deaf.is_held());
-    assert_eq!(close(&mut process, NEVER).await, Ended::Signal(9), "once more is no harm");
+    assert_eq!(close(&mut process, NEVER).await, ProcessEnd::Signal(9), "once more is no harm");
 
     // One that waits for more of a stdin that another process has open.
     let mut process = start(sh("echo ready; exec cat", &[])).await;
     let held = process.take_stdin();
     assert_eq!(hear(&mut process).await, "ready");
     let ended = close(&mut process, Duration::from_millis(20)).await;
-    assert!(matches!(ended, Ended::Signal(15 | 9)), "{ended}");
+    assert!(matches!(ended, ProcessEnd::Signal(15 | 9)), "{ended}");
     drop(held);
 }
 
@@ -171,7 +175,7 @@ async fn a_close_that_is_dropped_can_be_begun_again() {
     assert_eq!(hear(&mut process).await, "ready");
     assert!(timeout(Duration::from_millis(20), process.close(NEVER)).await.is_err());
     assert!(lock.is_held());
-    assert_eq!(close(&mut process, Duration::ZERO).await, Ended::Signal(9));
+    assert_eq!(close(&mut process, Duration::ZERO).await, ProcessEnd::Signal(9));
     assert!(!lock.is_held());
 }
 
@@ -193,7 +197,7 @@ async fn of_what_it_complains_of_the_end_is_kept() {
     let mut process = start(sh(script, &[])).await;
     // It gets there only if the earlier output is read.
     assert_eq!(hear(&mut process).await, "heard");
-    assert_eq!(close(&mut process, NEVER).await, Ended::Code(0));
+    assert_eq!(close(&mut process, NEVER).await, ProcessEnd::Code(0));
     let tail = process.stderr_tail();
     assert_eq!(tail.len(), STDERR_TAIL_BYTES);
     assert!(tail.starts_with(b"\0") && tail.ends_with(b"\0the end\n"));
@@ -205,7 +209,7 @@ async fn it_has_the_environment_and_the_folder_that_it_is_given() {
         let mut process = start(spec).await;
         let mut said = String::new();
         process.take_stdout().unwrap().read_to_string(&mut said).await.unwrap();
-        assert_eq!(wait(&mut process).await, Ended::Code(0));
+        assert_eq!(wait(&mut process).await, ProcessEnd::Code(0));
         said
     };
     let mut spec = ProcessSpec::new("/usr/bin/env", "/");

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_agent::Stopped;
+use toolcrib_agent::EndReason;
 use toolcrib_core::{Attachments, CancellationToken, Usage};
 use toolcrib_engine::Iteration;
 use toolcrib_project::Project;
@@ -183,8 +183,8 @@ impl<'a> Chat<'a> {
         self.usage += outcome.usage;
         self.turns += 1;
         match outcome.stopped {
-            Stopped::Cancelled => output::chat_note("cancelled; the chat goes on"),
-            Stopped::AwaitingApproval => {
+            EndReason::Cancelled => output::chat_note("cancelled; the chat goes on"),
+            EndReason::AwaitingApproval => {
                 output::chat_note(
                     "a call waits for approval: /approvals; the next message withdraws it",
                 );

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_project::{Consent, Review, Standing, TrustStore, Verdict};
+use toolcrib_project::{Consent, Review, TrustState, TrustStore, Verdict};
 
 use super::Purpose;
 use crate::output::{self, powers, shell_word};
@@ -25,18 +25,18 @@ pub(super) struct UserConsent {
 
 impl Consent for UserConsent {
     fn review(&self, review: &Review) -> Verdict {
-        let standing = self.store.standing(review, self.found);
-        let (reason, command) = match &standing {
-            Standing::Trusted => return Verdict::Use,
-            Standing::Foreign(foreign) => {
+        let state = self.store.state(review, self.found);
+        let (reason, command) = match &state {
+            TrustState::Trusted => return Verdict::Use,
+            TrustState::Foreign(foreign) => {
                 let reason = format!("{foreign}, who could make it do anything with your rights");
                 (reason, format!("toolcrib trust --owner {}", shell_word(foreign.path())))
             }
-            standing => {
+            state => {
                 let folder = review.folder.as_deref().or(self.import.as_deref());
                 let folder = folder.unwrap_or(Path::new("."));
-                let reason = match standing {
-                    Standing::Changed => "has changed since you trusted it",
+                let reason = match state {
+                    TrustState::Changed => "has changed since you trusted it",
                     _ => {
                         "was found in this folder or above it, not named, and you have not \
                         trusted it"
@@ -55,7 +55,7 @@ impl Consent for UserConsent {
             return self.look_only(review, &reason, &command);
         }
         let shown = format!("{reason}{}", powers(&review.powers));
-        let is_foreign = matches!(standing, Standing::Foreign(_));
+        let is_foreign = matches!(state, TrustState::Foreign(_));
         if is_foreign || !can_ask() {
             let help = format!("after you have reviewed its files: {command}");
             return Verdict::Refuse(format!("{shown}\n{help}"));

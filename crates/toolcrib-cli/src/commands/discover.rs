@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolcrib_core::CancellationToken;
-use toolcrib_mcp::server::{FileServer, Reach, read_servers};
+use toolcrib_mcp::server::{FileServer, ServerTarget, read_servers};
 
 use super::{Problem, blocking, install::here};
 use crate::{
@@ -64,9 +64,9 @@ fn servers(file: &Path, text: &str, here: &Path) -> (Vec<ConfiguredServer>, Opti
 }
 
 fn server(server: &FileServer) -> ConfiguredServer {
-    let kind = match server.transport.as_ref().map(|transport| transport.reach()) {
-        Some(Reach::Program { .. }) => Some("program"),
-        Some(Reach::Endpoint { .. }) => Some("http"),
+    let kind = match server.transport.as_ref().map(|transport| transport.target()) {
+        Some(ServerTarget::Program { .. }) => Some("program"),
+        Some(ServerTarget::Endpoint { .. }) => Some("http"),
         _ => None,
     };
     let problem = server.problems.errors().next().map(|error| error.message.clone());

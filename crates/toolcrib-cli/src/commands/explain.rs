@@ -1,7 +1,7 @@
 //! `toolcrib explain`: why a tool is offered or withheld, or a prompt or the resources of a server.
 
 use toolcrib_core::{CancellationToken, Glob, Identity, ToolName};
-use toolcrib_engine::{Iteration, Why, Withheld};
+use toolcrib_engine::{Explanation, Iteration, Withheld};
 use toolcrib_gateway::judged_offer;
 use toolcrib_project::Project;
 
@@ -46,7 +46,7 @@ async fn of_server(
     identity: &Identity,
     iteration: &Iteration,
     name: &str,
-) -> Option<Why> {
+) -> Option<Explanation> {
     for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
         if let Some(offer) = judged_offer(&client.on_behalf_of(identity), name).await {
             return Some(iteration.why_apart(&offer));
@@ -56,7 +56,7 @@ async fn of_server(
 }
 
 /// For an unknown name: why the source is unavailable that may have the tool.
-pub(super) fn why(iteration: &Iteration, tool: &str) -> Option<Why> {
+pub(super) fn why(iteration: &Iteration, tool: &str) -> Option<Explanation> {
     iteration.why(tool).or_else(|| iteration.why(withheld_name(iteration.withheld(), tool)?))
 }
 

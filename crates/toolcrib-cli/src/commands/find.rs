@@ -32,7 +32,7 @@ fn show(global: &GlobalArgs, args: &FindArgs, iteration: &Iteration) -> Result<E
     let index = Index::new(tools);
     let hits = index.search(&args.need, FOUND_PER_NEED);
     let found = hits.iter().enumerate().map(|(place, hit)| {
-        let matched = index.standing(&args.need, &hit.tool).map(|standing| standing.matched);
+        let matched = index.ranking(&args.need, &hit.tool).map(|ranking| ranking.matched);
         FoundTool { rank: place + 1, tool: hit.tool.clone(), matched: matched.unwrap_or_default() }
     });
     let expected = match &args.expect {
@@ -66,12 +66,12 @@ fn expected(
         let why = why(iteration, name).ok_or_else(|| unknown(iteration, name))?;
         return Ok(ExpectedTool::Withheld { why });
     };
-    Ok(match index.standing(need, tool) {
-        Some(standing) => ExpectedTool::Ranked {
-            rank: standing.rank,
-            is_found: standing.rank.is_some_and(|rank| rank <= FOUND_PER_NEED),
-            matched: standing.matched,
-            missing: standing.missing,
+    Ok(match index.ranking(need, tool) {
+        Some(ranking) => ExpectedTool::Ranked {
+            rank: ranking.rank,
+            is_found: ranking.rank.is_some_and(|rank| rank <= FOUND_PER_NEED),
+            matched: ranking.matched,
+            missing: ranking.missing,
         },
         None => ExpectedTool::Defined,
     })

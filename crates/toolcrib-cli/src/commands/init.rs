@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
-use toolcrib_project::{Begun, InitError, TrustStore};
+use toolcrib_project::{InitError, InitReport, TrustStore};
 
 use super::{Problem, trust::review};
 use crate::{
@@ -47,9 +47,9 @@ pub(super) async fn init(
             Some(InitKind::Browser) => toolcrib_project::init_with_browser(&args.dir),
             None => toolcrib_project::init(&args.dir),
         }
-        .map(Begun::from),
+        .map(InitReport::from),
     };
-    let Begun { files: written, notices, .. } = begun.map_err(|error| match error {
+    let InitReport { files: written, notices, .. } = begun.map_err(|error| match error {
         InitError::AlreadyThere { .. }
         | InitError::Unusable { .. }
         | InitError::NotAFolder { .. }

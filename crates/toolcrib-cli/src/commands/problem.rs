@@ -4,7 +4,7 @@ use std::env;
 
 use agent_client_protocol::ErrorCode;
 use clap::CommandFactory as _;
-use toolcrib_agent::{RunError, Stopped};
+use toolcrib_agent::{EndReason, RunError};
 use toolcrib_approvals::ApprovalError;
 use toolcrib_config::suggest;
 use toolcrib_core::{ApprovalStoreError, SessionStoreError, UnknownEventError};
@@ -99,7 +99,7 @@ impl Problem {
             Form::Json => output::json(&json),
             Form::RunJson => {
                 let stopped =
-                    if self.is_cancelled() { Stopped::Cancelled } else { Stopped::Failed };
+                    if self.is_cancelled() { EndReason::Cancelled } else { EndReason::Failed };
                 output::json(&RunJson::never_began(stopped, json));
             }
             Form::Text if self.diagnostics.is_empty() => output::complain(&self.error.message),

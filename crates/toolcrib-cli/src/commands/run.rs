@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::io::ioctl_fionread;
-use toolcrib_agent::{Agent, AnswerSchema, RunOptions, Stopped};
+use toolcrib_agent::{Agent, AnswerSchema, EndReason, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
@@ -215,7 +215,7 @@ async fn follow(
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
     let waiting = match (&session_id, outcome.stopped) {
-        (Some(session), Stopped::AwaitingApproval) => approver::waiting(project, session).await?,
+        (Some(session), EndReason::AwaitingApproval) => approver::waiting(project, session).await?,
         _ => Vec::new(),
     };
     if global.json {
@@ -224,7 +224,7 @@ async fn follow(
     } else {
         match &value {
             Some(value) => output::json(value),
-            None if outcome.stopped == Stopped::AwaitingApproval => {}
+            None if outcome.stopped == EndReason::AwaitingApproval => {}
             None => output::answer(&outcome, narrator.as_deref()),
         }
         if tells {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{
-    Consent, LoadError, LoadOptions, PROJECT_FILE, Project, Review, Standing, TrustError,
+    Consent, LoadError, LoadOptions, PROJECT_FILE, Project, Review, TrustError, TrustState,
     TrustStore, Verdict, find,
 };
 
@@ -74,7 +74,7 @@ fn add(
     let mut done = TrustJson::new(path, accepted);
     if path.join(PROJECT_FILE).symlink_metadata().is_ok() {
         let review = review(path, cancellation)?;
-        if let Standing::Foreign(foreign) = store.standing(&review, true) {
+        if let TrustState::Foreign(foreign) = store.state(&review, true) {
             return Err(Problem::usage(format!(
                 "{foreign}; to accept that user: toolcrib trust --owner {}",
                 shell_word(foreign.path())

@@ -116,7 +116,7 @@ pub(super) async fn budget(
         let store = sessions.open_existing()?;
         let spent = |owner: Option<&SessionOwner>| match &store {
             Some(store) => store.spent_today(owner),
-            None => Ok(toolcrib_core::Spent::default()),
+            None => Ok(toolcrib_core::BudgetUse::default()),
         };
         let of_owner = owner.principal.as_deref().unwrap_or("runs without a principal");
         let all = [

@@ -1,11 +1,11 @@
 //! Why tools are offered or withheld.
 
-use toolcrib_engine::{Cause, Why};
+use toolcrib_engine::{Cause, Explanation};
 
 use super::{DIM, GOOD, STRONG, WARN, safe, say};
 
 /// One tool: its decisions in order, and the smallest change that would reverse the outcome.
-pub(crate) fn why(why: &Why) {
+pub(crate) fn why(why: &Explanation) {
     let tool = safe(&why.tool);
     match why.withheld_by() {
         Some(cause) => {
@@ -21,12 +21,12 @@ pub(crate) fn why(why: &Why) {
 }
 
 /// The decisions for an offered tool, on one line of its entry in the menu.
-pub(super) fn in_short(why: &Why) {
+pub(super) fn in_short(why: &Explanation) {
     say!("    {DIM}{}{DIM:#}", safe(&passed(why)));
 }
 
 /// A withheld tool's entry in the menu.
-pub(super) fn in_menu(why: &Why) {
+pub(super) fn in_menu(why: &Explanation) {
     let name = safe(&why.tool);
     if let Some(cause) = why.withheld_by() {
         let text = safe(&cause.text);
@@ -39,7 +39,7 @@ pub(super) fn in_menu(why: &Why) {
     say!("    {}", safe(&why.change.text));
 }
 
-fn passed(why: &Why) -> String {
+fn passed(why: &Explanation) -> String {
     let passed = why.chain.iter().filter(|cause| cause.passed);
     let texts: Vec<_> = passed.map(|cause| cause.text.as_str()).collect();
     texts.join("; ")

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::Tool;
-use toolcrib_engine::{FOUND_PER_NEED, Why};
+use toolcrib_engine::{Explanation, FOUND_PER_NEED};
 
 use super::{DIM, GOOD, STRONG, WARN, count, explain, one_line, safe, say};
 
@@ -42,7 +42,7 @@ pub(crate) enum ExpectedTool {
     /// The model reads its definition in each request.
     Defined,
     /// It is not offered, and so never found.
-    Withheld { why: Why },
+    Withheld { why: Explanation },
 }
 
 impl ExpectedTool {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::approvals::approval_json;
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
+use toolcrib_agent::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
     __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition,
     ToolName, ToolResult, Usage, WithheldTool,
 };
-use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, Personality, Why};
+use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 
 /// A run, including one that never began.
@@ -21,7 +21,7 @@ pub(crate) struct RunJson<'a> {
     /// The answer as data; absent without `--schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<&'a Value>,
-    stopped: Stopped,
+    stopped: EndReason,
     error: Option<&'a RunError>,
     errors: Vec<&'a Diagnostic>,
     turn_id: Option<&'a str>,
@@ -75,7 +75,7 @@ impl<'a> RunJson<'a> {
     }
 
     /// A run that never began.
-    pub(crate) fn never_began(stopped: Stopped, problem: ProblemJson<'a>) -> Self {
+    pub(crate) fn never_began(stopped: EndReason, problem: ProblemJson<'a>) -> Self {
         Self {
             answer: None,
             value: None,
@@ -240,7 +240,7 @@ pub(crate) struct MenuJson<'a> {
     withheld: Vec<WithheldTool>,
     /// One list of decisions for each known tool, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Vec<Why>>,
+    why: Option<Vec<Explanation>>,
     notices: &'a [Notice],
     /// Probable mistakes in the project's files and in imported ones.
     warnings: Vec<&'a Diagnostic>,
@@ -255,7 +255,7 @@ impl<'a> MenuJson<'a> {
             offered: menu.tools().iter().map(|tool| offered(tool.definition())).collect(),
             deferred: menu.deferred().iter().map(|tool| tool.name()).collect(),
             withheld: iteration.withheld().tools().collect(),
-            why: why.then(|| iteration.whys().collect()),
+            why: why.then(|| iteration.explanations().collect()),
             notices: iteration.notices(),
             warnings: project.warnings().warnings().collect(),
             fingerprint: menu.fingerprint(),

@@ -1,6 +1,6 @@
 //! Findings of `lint`.
 
-use toolcrib_lint::{Finding, Parsed, Report, Severity, ToolSize};
+use toolcrib_lint::{Finding, ParsedCatalog, Report, Severity, ToolSize};
 
 use super::{
     KnownSource, note, say,
@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The detected format, if it is not obvious.
-pub(crate) fn parsed(parsed: &Parsed) {
+pub(crate) fn parsed(parsed: &ParsedCatalog) {
     note!("{DIM}read {} ({}){DIM:#}", count(parsed.tools.len(), "tool"), parsed.format);
     if parsed.skipped > 0 {
         let skipped = count(parsed.skipped, "tool");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use toolcrib_mcp::oauth::Granted;
+use toolcrib_mcp::oauth::Login;
 
 use super::{
     note, say,
@@ -21,7 +21,7 @@ pub(crate) fn login_address(address: &str, is_open: bool) {
 }
 
 /// Prints the result of a login.
-pub(crate) fn logged_in(server: &str, granted: &Granted) {
+pub(crate) fn logged_in(server: &str, granted: &Login) {
     say!("{GOOD}✓{GOOD:#} logged in to {STRONG}{}{STRONG:#}", safe(server));
     details(granted);
 }
@@ -44,7 +44,7 @@ pub(crate) fn logged_out(server: &str, had: bool, error: Option<&str>, json: boo
 }
 
 /// Prints all logins.
-pub(crate) fn logins(logins: &[(&str, Option<Granted>)]) {
+pub(crate) fn logins(logins: &[(&str, Option<Login>)]) {
     if logins.is_empty() {
         say!("there are no MCP servers at a URL that may use a login");
     }
@@ -59,7 +59,7 @@ pub(crate) fn logins(logins: &[(&str, Option<Granted>)]) {
     }
 }
 
-fn details(granted: &Granted) {
+fn details(granted: &Login) {
     say!("  by {}", safe(&granted.issuer));
     match granted.scopes.as_slice() {
         [] => say!("  scopes: not stated"),
@@ -108,7 +108,7 @@ pub(crate) struct LoginJson<'a> {
 }
 
 impl<'a> LoginJson<'a> {
-    pub(crate) fn new(server: &'a str, login: Option<&'a Granted>) -> Self {
+    pub(crate) fn new(server: &'a str, login: Option<&'a Login>) -> Self {
         Self {
             server,
             logged_in: login.is_some(),
@@ -128,7 +128,7 @@ pub(crate) struct LoginsJson<'a> {
 }
 
 impl<'a> LoginsJson<'a> {
-    pub(crate) fn new(logins: &'a [(&'a str, Option<Granted>)]) -> Self {
+    pub(crate) fn new(logins: &'a [(&'a str, Option<Login>)]) -> Self {
         let logins = logins.iter().map(|(server, login)| LoginJson::new(server, login.as_ref()));
         Self { logins: logins.collect() }
     }

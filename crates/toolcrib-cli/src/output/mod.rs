@@ -227,7 +227,7 @@ pub(crate) fn menu(iteration: &Iteration, why: bool, verbose: bool) {
         text::servers_away(away)
     );
     if why {
-        withheld.whys().for_each(|why| explain::in_menu(&why));
+        withheld.explanations().for_each(|why| explain::in_menu(&why));
     } else if !withheld.is_empty() {
         let names: Vec<_> = withheld.names().map(safe).collect();
         say!("  {DIM}{}{DIM:#}", names.join(", "));

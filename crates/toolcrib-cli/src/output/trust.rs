@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
-use toolcrib_project::{Power, Trusted};
+use toolcrib_project::{Power, TrustRecord};
 
 use super::{
     json as print_json, note, say,
@@ -74,11 +74,11 @@ pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
 }
 
 /// Lists trusted projects and owners.
-pub(crate) fn all_trusted(all: &[Trusted], json: bool) {
+pub(crate) fn all_trusted(all: &[TrustRecord], json: bool) {
     if json {
         return print_json(&json!({ "trusted": all }));
     }
-    for Trusted { path, digest, owner, .. } in all {
+    for TrustRecord { path, digest, owner, .. } in all {
         let owner = owner.map(|uid| format!("  {DIM}files of uid {uid}{DIM:#}"));
         let project = digest.map(|digest| format!("  {DIM}project {digest}{DIM:#}"));
         say!("{}{}{}", shown(path), project.unwrap_or_default(), owner.unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use toolcrib_agent::Allowance;
-use toolcrib_core::{Spent, Usage, UsageEntry, UsageSource};
+use toolcrib_core::{BudgetUse, Usage, UsageEntry, UsageSource};
 
 use super::{
     note, say,
@@ -107,7 +107,7 @@ pub(crate) struct BudgetLine {
 }
 
 impl BudgetLine {
-    pub(crate) fn new(of: String, allowance: &Allowance, spent: &Spent) -> Self {
+    pub(crate) fn new(of: String, allowance: &Allowance, spent: &BudgetUse) -> Self {
         Self {
             of,
             tokens: spent.tokens,

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_agent::{Agent, AgentBuilder, RunOptions, RunOutcome, Stopped};
+use toolcrib_agent::{Agent, AgentBuilder, EndReason, RunOptions, RunOutcome};
 use toolcrib_core::{
     CancellationToken, ContentBlock, ErrorCode, EventKind, Message, Secret, ToolChoice, ToolName,
     ToolOutput,
@@ -144,7 +144,7 @@ async fn a_failure_within_an_answer_leaves_what_was_said_before() {
                 let replies = vec![stream(vendor, &frames), breaking];
                 let (_server, agent) = over(vendor, replies).await;
                 let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
-                assert_eq!(ran.outcome.stopped, Stopped::Failed, "{vendor} at {place}");
+                assert_eq!(ran.outcome.stopped, EndReason::Failed, "{vendor} at {place}");
                 // The question, the calls, their results.
                 assert_eq!(ran.outcome.messages.len(), 4, "{vendor} at {place}");
                 ran.check(&[]);
@@ -176,7 +176,7 @@ async fn a_cancellation_within_the_arguments_of_a_call_ends_the_request_and_keep
         cancellation.cancel();
         let outcome = in_time(running).await.unwrap();
         in_time(server.wait_until_left(1)).await;
-        assert_eq!(outcome.stopped, Stopped::Cancelled, "{vendor}");
+        assert_eq!(outcome.stopped, EndReason::Cancelled, "{vendor}");
         assert_eq!(outcome.messages.len(), 4, "{vendor}");
         assert_replayable(&outcome.messages);
         targets.accept(&outcome.messages).await;
@@ -191,8 +191,8 @@ async fn a_stalled_answer_fails_the_run_and_a_stalled_run_ends_in_time() {
         let begun = frames.len() - wire::end(vendor, &looking_up()).len();
         let stalled = wire::reply(vendor).piece(frames[..begun - 1].concat()).hold();
         for (idle, allowed, stopped) in [
-            (Duration::from_millis(80), HANGS, Stopped::Failed),
-            (HANGS, Duration::from_millis(300), Stopped::Timeout),
+            (Duration::from_millis(80), HANGS, EndReason::Failed),
+            (HANGS, Duration::from_millis(300), EndReason::Timeout),
         ] {
             let replies = [stream(vendor, &frames), stalled.clone()];
             let server = CannedServer::start(replies).await.unwrap();
@@ -222,14 +222,14 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
         };
         let rounds = (0..3).map(|round| stream(vendor, &wire::frames(vendor, &calling(round))));
         let ends = [
-            (stream(vendor, &wire::frames(vendor, &calling(3))), Stopped::MaxIterations),
+            (stream(vendor, &wire::frames(vendor, &calling(3))), EndReason::MaxIterations),
             (
                 stream(vendor, &wire::frames(vendor, &Said::text(&["Done."]))),
-                Stopped::MaxIterations,
+                EndReason::MaxIterations,
             ),
-            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), Stopped::MaxIterations),
-            (stream(vendor, &wire::frames(vendor, &calling(3))[..2]), Stopped::Failed),
-            (Reply::new(529).body("{}"), Stopped::Failed),
+            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::MaxIterations),
+            (stream(vendor, &wire::frames(vendor, &calling(3))[..2]), EndReason::Failed),
+            (Reply::new(529).body("{}"), EndReason::Failed),
         ];
         for (end, stopped) in ends {
             let replies = rounds.clone().chain([end]).collect();
@@ -252,7 +252,7 @@ async fn a_model_that_ignores_what_it_must_call_leaves_nothing() {
             let (_server, agent) = over(vendor, vec![reply]).await;
             let options = RunOptions::default().tool_choices([choice]);
             let ran = run(&agent, "Where is it?", options, None).await;
-            assert_eq!(ran.outcome.stopped, Stopped::Failed, "{vendor}");
+            assert_eq!(ran.outcome.stopped, EndReason::Failed, "{vendor}");
             assert_eq!(ran.outcome.messages.len(), 1, "{vendor}");
             ran.check(&[]);
             targets.accept(&ran.outcome.messages).await;
@@ -275,7 +275,7 @@ async fn many_calls_and_long_words_of_one_answer_go_back() {
         let end = stream(vendor, &wire::frames(vendor, &Said::text(&["Done."])));
         let (_server, agent) = over(vendor, vec![stream(vendor, &frames), end]).await;
         let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
-        assert_eq!(ran.outcome.stopped, Stopped::Answered, "{vendor}: {:?}", ran.outcome.error);
+        assert_eq!(ran.outcome.stopped, EndReason::Answered, "{vendor}: {:?}", ran.outcome.error);
         assert_eq!(ran.outcome.tool_calls.len(), 101, "{vendor}");
         ran.check(&[]);
         targets.accept(&ran.outcome.messages).await;

@@ -114,8 +114,8 @@ fn menu_and_explain_say_what_withholds_it() {
     let of_plugin = offered.iter().filter(|tool| tool["plugin"] == "notes").count();
     assert_eq!((offered[0]["plugin"].clone(), of_plugin), (Value::Null, offered.len() - 2));
     let source = |tool: &str| {
-        let whys = menu["why"].as_array().unwrap();
-        whys.iter().find(|why| why["tool"] == tool).unwrap()["chain"][0]["text"].clone()
+        let explanations = menu["why"].as_array().unwrap();
+        explanations.iter().find(|why| why["tool"] == tool).unwrap()["chain"][0]["text"].clone()
     };
     assert_eq!(source("list_notes"), "comes from plugins/notes/plugin.toml:5 (plugin `notes`)");
     assert_eq!(source("mcp__small__echo"), "comes from mcp:small (plugin `notes`)");

@@ -15,7 +15,7 @@ pub use self::{
     },
 };
 use crate::{
-    clarification::{Clarification, Clarified},
+    clarification::{Clarification, ClarificationOutcome},
     policy::Rule,
     ports::PendingCall,
 };
@@ -96,9 +96,9 @@ pub trait Approver: Send + Sync + 'static {
     }
 
     /// Asks the person who decides a question of a model. Default: no person can be asked.
-    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
         let _ = question;
-        Box::pin(ready(Clarified::NoPerson("the approver asks no questions".into())))
+        Box::pin(ready(ClarificationOutcome::NoPerson("the approver asks no questions".into())))
     }
 }
 

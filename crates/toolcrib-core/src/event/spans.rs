@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tracing::{Span, field::Empty, info_span};
 
 use super::{Event, EventKind, Events, Subscription};
-use crate::{bounded::Bounded, message::Usage};
+use crate::{lru_cache::LruCache, message::Usage};
 
 /// Turns with open spans. Beyond it the spans of the least recently used turn are closed: a turn whose
 /// future was dropped has no last event.
@@ -76,7 +76,7 @@ impl Events {
     }
 
     fn write(&self, link: Option<Box<dyn SpanLink>>) -> Subscription {
-        let open = Mutex::new(Bounded::new(MAX_TURNS));
+        let open = Mutex::new(LruCache::new(MAX_TURNS));
         let writer = Arc::new(SpanWriter { open, link });
         self.set_spans(&writer);
         self.listen("*".into(), move |event| {
@@ -88,7 +88,7 @@ impl Events {
 
 /// The spans of a hub.
 pub(super) struct SpanWriter {
-    open: Mutex<Bounded<Arc<str>, Spans>>,
+    open: Mutex<LruCache<Arc<str>, Spans>>,
     link: Option<Box<dyn SpanLink>>,
 }
 
@@ -161,7 +161,7 @@ impl RequestSpan {
     }
 }
 
-struct OpenSpans<'a>(&'a mut Bounded<Arc<str>, Spans>);
+struct OpenSpans<'a>(&'a mut LruCache<Arc<str>, Spans>);
 
 impl OpenSpans<'_> {
     /// Opens or closes a span; returns what is to be dropped.

@@ -54,7 +54,7 @@ pub use self::{
     of_plugin::of_plugin,
     per_identity::{IdentityScope, PerIdentity, per_identity},
     prefixed::prefixed,
-    prepared::{IntoPrepared, Prepared, ToolRewrite, prepared},
+    prepared::{IntoPreparation, Preparation, ToolRewrite, prepared},
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
     with_timeout::with_timeout,

@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{DiscoveryError, Listing, ToolProvider};
-use crate::{bounded::Bounded, context_list::ListContext, identity::Identity};
+use crate::{context_list::ListContext, identity::Identity, lru_cache::LruCache};
 
 /// The key of [`per_identity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ where
         make: Box::new(move |identity| {
             make(identity).map_err(|error| DiscoveryError::from_boxed(error.into()))
         }),
-        made: Mutex::new(Bounded::new(most)),
+        made: Mutex::new(LruCache::new(most)),
         made_gated: AtomicBool::new(false),
     })
 }
@@ -71,7 +71,7 @@ where
 pub struct PerIdentity {
     whose: IdentityScope,
     make: Box<ProviderFactory>,
-    made: Mutex<Bounded<Key, Provider>>,
+    made: Mutex<LruCache<Key, Provider>>,
     /// Whether one of all that were made is gated, also when it is gone.
     made_gated: AtomicBool,
 }

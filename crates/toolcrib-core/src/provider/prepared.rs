@@ -21,7 +21,7 @@ use crate::{
 
 /// The decision of [`prepared`] on one tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Prepared {
+pub enum Preparation {
     /// The tool is offered unchanged.
     Keep,
     /// The tool is offered with other texts; its body, limits and origin stay.
@@ -75,23 +75,23 @@ impl ToolRewrite {
     }
 }
 
-/// Return types of a preparing function: a [`Prepared`], or a `Result` of one.
-pub trait IntoPrepared {
+/// Return types of a preparing function: a [`Preparation`], or a `Result` of one.
+pub trait IntoPreparation {
     /// The decision.
     ///
     /// # Errors
     /// The function's own failure, as text; it ends the iteration.
-    fn into_prepared(self) -> Result<Prepared, String>;
+    fn into_prepared(self) -> Result<Preparation, String>;
 }
 
-impl IntoPrepared for Prepared {
-    fn into_prepared(self) -> Result<Prepared, String> {
+impl IntoPreparation for Preparation {
+    fn into_prepared(self) -> Result<Preparation, String> {
         Ok(self)
     }
 }
 
-impl<E: Display> IntoPrepared for Result<Prepared, E> {
-    fn into_prepared(self) -> Result<Prepared, String> {
+impl<E: Display> IntoPreparation for Result<Preparation, E> {
+    fn into_prepared(self) -> Result<Preparation, String> {
         self.map_err(|error| error.to_string())
     }
 }
@@ -109,12 +109,12 @@ impl<E: Display> IntoPrepared for Result<Prepared, E> {
 /// renames all tools.
 ///
 /// ```
-/// use toolcrib_core::{ListContext, Prepared, Tool, ToolRewrite, prepared, static_tools};
+/// use toolcrib_core::{ListContext, Preparation, Tool, ToolRewrite, prepared, static_tools};
 ///
 /// let provider = prepared("plain", static_tools([]), |tool: &Tool, cx: &ListContext| {
 ///     match &cx.identity().tenant {
-///         None => Prepared::Drop("needs a tenant".into()),
-///         Some(tenant) => Prepared::Rewrite(
+///         None => Preparation::Drop("needs a tenant".into()),
+///         Some(tenant) => Preparation::Rewrite(
 ///             ToolRewrite::new().description(format!("{} For {tenant} only.", tool.description())),
 ///         ),
 ///     }
@@ -128,7 +128,7 @@ pub fn prepared<F, P>(
 ) -> Arc<dyn ToolProvider>
 where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
-    P: IntoPrepared,
+    P: IntoPreparation,
 {
     let (made, last) = (Mutex::default(), LastCatalog::default());
     Arc::new(PreparedProvider { name: name.into(), inner, prepare, made, last })
@@ -146,7 +146,7 @@ struct PreparedProvider<F> {
 impl<F, P> ToolProvider for PreparedProvider<F>
 where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
-    P: IntoPrepared,
+    P: IntoPreparation,
 {
     fn id(&self) -> &str {
         "prepared"
@@ -180,7 +180,7 @@ where
 impl<F, P> PreparedProvider<F>
 where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
-    P: IntoPrepared,
+    P: IntoPreparation,
 {
     fn prepare_all(&self, cx: &ListContext, catalog: &Catalog) -> Result<Catalog, DiscoveryError> {
         let mut prepared = self.last.builder();
@@ -213,9 +213,9 @@ where
         let said = catch_unwind(AssertUnwindSafe(|| (self.prepare)(tool, cx).into_prepared()))
             .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
         let rewrite = match said? {
-            Prepared::Keep => return Ok(Ok(tool.clone())),
-            Prepared::Drop(reason) => return Ok(Err(reason)),
-            Prepared::Rewrite(rewrite) => rewrite,
+            Preparation::Keep => return Ok(Ok(tool.clone())),
+            Preparation::Drop(reason) => return Ok(Err(reason)),
+            Preparation::Rewrite(rewrite) => rewrite,
         };
         let mut made = self.made.lock();
         if let Some((before, same)) = made.get(tool)

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{SessionInfo, SessionOwner};
 use crate::{
-    first_sent::SentPart,
     message::{Message, Usage},
     name::SkillId,
     output::ErrorCode,
+    sent_parts::SentPart,
 };
 
 /// A record of the session's last turn. A turn begins, has messages and calls, and ends.

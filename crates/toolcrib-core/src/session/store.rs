@@ -8,7 +8,7 @@ use super::{
     FoundMessage, SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent,
     TurnState,
 };
-use crate::{first_sent::SentPart, identity::Identity};
+use crate::{identity::Identity, sent_parts::SentPart};
 
 /// The maximum length of a session's name, in characters.
 pub const MAX_SESSION_NAME: usize = 64;

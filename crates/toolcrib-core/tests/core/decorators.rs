@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::json;
 use toolcrib_core::{
-    Catalog, DiscoveryErrorClass, Identity, IdentityScope, ListContext, Listing, Prepared, Reason,
-    Tool, ToolContextParts, ToolProvider, ToolRewrite, from_async_fn, from_fn, gated_tools,
+    Catalog, DiscoveryErrorClass, Identity, IdentityScope, ListContext, Listing, Preparation,
+    Reason, Tool, ToolContextParts, ToolProvider, ToolRewrite, from_async_fn, from_fn, gated_tools,
     per_identity, prefixed, prepared, static_tools, with_timeout,
 };
 
@@ -67,11 +67,11 @@ async fn prepared_tools_are_rewritten_or_dropped_by_the_context() {
     let provider =
         prepared("p", static_tools(tools(["a", "b", "c"])), |tool: &Tool, cx: &ListContext| {
             match tool.name().as_str() {
-                "a" => Prepared::Keep,
-                "b" => Prepared::Drop("not today".into()),
+                "a" => Preparation::Keep,
+                "b" => Preparation::Drop("not today".into()),
                 _ => {
                     let tenant = cx.identity().tenant.as_deref().unwrap_or("nobody");
-                    Prepared::Rewrite(
+                    Preparation::Rewrite(
                     ToolRewrite::new().name("d").description(format!("For {tenant}.")).input_schema(
                         json!({ "type": "object", "properties": { "x": { "type": "integer" } } }),
                     ),
@@ -96,27 +96,27 @@ async fn prepared_tools_are_rewritten_or_dropped_by_the_context() {
 
 #[tokio::test]
 async fn what_prepares_can_neither_take_a_name_that_is_taken_nor_fail_unheard() {
-    type Prepare = fn(&Tool, &ListContext) -> Result<Prepared, String>;
-    let rename = |name: &str| Ok(Prepared::Rewrite(ToolRewrite::new().name(name)));
+    type Prepare = fn(&Tool, &ListContext) -> Result<Preparation, String>;
+    let rename = |name: &str| Ok(Preparation::Rewrite(ToolRewrite::new().name(name)));
     let cases: [(Prepare, &str); 6] = [
         (
-            |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().name("c"))),
+            |_, _| Ok(Preparation::Rewrite(ToolRewrite::new().name("c"))),
             "preparer `p` failed on tool `c`: another tool of the listing has that name",
         ),
         (
             |tool, _| match tool.name().as_str() {
-                "b" => Ok(Prepared::Rewrite(ToolRewrite::new().name("a"))),
-                _ => Ok(Prepared::Keep),
+                "b" => Ok(Preparation::Rewrite(ToolRewrite::new().name("a"))),
+                _ => Ok(Preparation::Keep),
             },
             "preparer `p` failed on tool `a`: another tool of the listing has that name",
         ),
         (
-            |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().name("a b"))),
+            |_, _| Ok(Preparation::Rewrite(ToolRewrite::new().name("a b"))),
             "preparer `p` failed on tool `a`: `a b` is not a tool name: it contains ' '; use 1 \
              to 64 of the characters a-z, A-Z, 0-9, `_` and `-`",
         ),
         (
-            |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().description(" "))),
+            |_, _| Ok(Preparation::Rewrite(ToolRewrite::new().description(" "))),
             "preparer `p` failed on tool `a`: tool `a` has no description; say when to use it",
         ),
         (|_, _| Err("no directory".into()), "preparer `p` failed on tool `a`: no directory"),
@@ -271,7 +271,7 @@ async fn gates_commute() {
 async fn now_stays_now_through_every_decorator() {
     let stack = |inner: Arc<dyn ToolProvider>| {
         let inner = prefixed("p_", inner).unwrap();
-        let inner = prepared("k", inner, |_: &Tool, _: &_| Prepared::Keep);
+        let inner = prepared("k", inner, |_: &Tool, _: &_| Preparation::Keep);
         let made = Mutex::new(Some(with_timeout(inner, Duration::from_secs(1))));
         per_identity(IdentityScope::Tenant, 1, move |_| made.lock().unwrap().take().ok_or("once"))
     };

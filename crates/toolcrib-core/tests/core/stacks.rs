@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
     __internal::of_plugin, CacheOptions, Catalog, DiscoveryError, DiscoveryErrorClass,
-    IdentityScope, ListContext, Listing, Prepared, Tool, ToolProvider, Ttl, cached, concat,
+    IdentityScope, ListContext, Listing, Preparation, Tool, ToolProvider, Ttl, cached, concat,
     from_fn, gated_tools, per_identity, prefixed, prepared, skill_scoped_tools, static_tools,
     with_timeout,
 };
@@ -46,8 +46,8 @@ fn offer_all(_: &Tool, _: &ListContext) -> bool {
     true
 }
 
-fn keep_all(_: &Tool, _: &ListContext) -> Prepared {
-    Prepared::Keep
+fn keep_all(_: &Tool, _: &ListContext) -> Preparation {
+    Preparation::Keep
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_core::__internal::Bounded;
+use toolcrib_core::__internal::LruCache;
 
 use super::{Composition, Situation};
 
@@ -10,11 +10,11 @@ const MOST: usize = 64;
 
 /// An engine's latest results of composing, one for each [`Situation`]. A turn with an unchanged
 /// list reuses them. If each request is a separate turn, most do.
-pub(crate) struct CompositionCache(Mutex<Bounded<Situation, Arc<Composition>>>);
+pub(crate) struct CompositionCache(Mutex<LruCache<Situation, Arc<Composition>>>);
 
 impl Default for CompositionCache {
     fn default() -> Self {
-        Self(Mutex::new(Bounded::new(MOST)))
+        Self(Mutex::new(LruCache::new(MOST)))
     }
 }
 

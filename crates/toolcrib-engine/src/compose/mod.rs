@@ -23,7 +23,7 @@ pub(crate) use self::composition_cache::CompositionCache;
 use self::withheld::HiddenTool;
 pub use self::{
     fact::FactChange,
-    why::{Cause, CauseStage, SmallestChange, Why},
+    why::{Cause, CauseStage, Explanation, SmallestChange},
     withheld::Withheld,
 };
 use crate::{

@@ -18,7 +18,7 @@ use crate::policy::Facts;
 /// Why a known tool is offered or withheld.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Why {
+pub struct Explanation {
     /// The tool; for an omitted source, the pattern of its tools' names, such as `mcp__git__*`.
     pub tool: Arc<str>,
     /// The tool's origin; for a source, its path.
@@ -109,7 +109,7 @@ pub struct SmallestChange {
     pub text: String,
 }
 
-impl Why {
+impl Explanation {
     /// The cause that withholds the tool; `None` for an offered tool.
     pub fn withheld_by(&self) -> Option<&Cause> {
         self.chain.iter().find(|cause| !cause.passed)
@@ -118,7 +118,7 @@ impl Why {
 
 impl Withheld {
     /// Explains an offered tool.
-    pub(crate) fn why_offered(&self, tool: &Tool) -> Why {
+    pub(crate) fn why_offered(&self, tool: &Tool) -> Explanation {
         let (visibility, facts) = (self.visibility(), self.facts());
         let rival = self.hidden().iter().find_map(|hidden| match hidden {
             HiddenTool::Collision { tool: other, .. } if other.name() == tool.name() => Some(other),
@@ -135,7 +135,7 @@ impl Withheld {
         };
         let mut chain = chain(visibility, tool, facts);
         chain.push(Cause { stage: CauseStage::Collision, passed: true, text });
-        self.redacted(Why {
+        self.redacted(Explanation {
             tool: tool.name().as_str().into(),
             origin: Arc::clone(tool.shared_origin()),
             offered: true,
@@ -145,12 +145,12 @@ impl Withheld {
     }
 
     /// Explains a tool that personality, policy or skills withhold.
-    pub(crate) fn why_ruled(&self, tool: &Tool) -> Why {
+    pub(crate) fn why_ruled(&self, tool: &Tool) -> Explanation {
         self.why_hidden(&HiddenTool::Rules(tool.clone()))
     }
 
     /// Explains a withheld tool.
-    pub(super) fn why_hidden(&self, hidden: &HiddenTool) -> Why {
+    pub(super) fn why_hidden(&self, hidden: &HiddenTool) -> Explanation {
         let mut causes = Vec::new();
         let withheld_by = hidden.withheld_by();
         let stage = withheld_by.as_ref().map(|(by, _)| CauseStage::from(*by));
@@ -162,7 +162,7 @@ impl Withheld {
             passed: false,
             text,
         }));
-        self.redacted(Why {
+        self.redacted(Explanation {
             tool: hidden.name().into(),
             origin: hidden.origin(),
             offered: false,
@@ -171,7 +171,7 @@ impl Withheld {
         })
     }
 
-    fn redacted(&self, mut why: Why) -> Why {
+    fn redacted(&self, mut why: Explanation) -> Explanation {
         let redactor = &self.visibility().redactor;
         let texts = why.chain.iter_mut().map(|cause| &mut cause.text);
         for text in texts.chain([&mut why.change.text]) {

@@ -6,7 +6,7 @@ use super::{
     Situation, Visibility,
     change::Goal,
     explain,
-    why::{CauseStage, Why},
+    why::{CauseStage, Explanation},
 };
 use crate::{policy::Facts, sources::Notice};
 
@@ -172,7 +172,7 @@ impl Withheld {
         self.hidden.iter().map(HiddenTool::name)
     }
 
-    /// The withheld tools with reasons: the short form of [`whys`](Self::whys).
+    /// The withheld tools with reasons: the short form of [`explanations`](Self::explanations).
     pub fn tools(&self) -> impl ExactSizeIterator<Item = WithheldTool> + '_ {
         self.hidden.iter().map(|hidden| self.short(hidden, true))
     }
@@ -200,12 +200,12 @@ impl Withheld {
 
     /// Why each is withheld, with the smallest change that would offer it, in the order of
     /// discovery.
-    pub fn whys(&self) -> impl ExactSizeIterator<Item = Why> + '_ {
+    pub fn explanations(&self) -> impl ExactSizeIterator<Item = Explanation> + '_ {
         self.hidden.iter().map(|hidden| self.why_hidden(hidden))
     }
 
-    /// Like [`whys`](Self::whys), for one name; `None` if the name is not withheld.
-    pub fn why(&self, name: &str) -> Option<Why> {
+    /// Like [`explanations`](Self::explanations), for one name; `None` if the name is not withheld.
+    pub fn why(&self, name: &str) -> Option<Explanation> {
         self.named(name).map(|hidden| self.why_hidden(hidden))
     }
 

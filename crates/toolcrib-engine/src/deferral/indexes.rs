@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_core::{__internal::Bounded, Digest, Menu};
+use toolcrib_core::{__internal::LruCache, Digest, Menu};
 use toolcrib_search::Index;
 
 /// How many are kept: one for each different set of deferred tools in use. An index of 10,000 tools
@@ -15,14 +15,14 @@ const MOST: usize = 8;
 pub(crate) struct Indexes(Mutex<IndexCache>);
 
 struct IndexCache {
-    indexes: Bounded<Digest, Arc<Index>>,
+    indexes: LruCache<Digest, Arc<Index>>,
     /// The last one that was built: the next one is often a change of it.
     last: Option<Arc<Index>>,
 }
 
 impl Default for Indexes {
     fn default() -> Self {
-        Self(Mutex::new(IndexCache { indexes: Bounded::new(MOST), last: None }))
+        Self(Mutex::new(IndexCache { indexes: LruCache::new(MOST), last: None }))
     }
 }
 

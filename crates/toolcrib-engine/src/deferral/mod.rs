@@ -15,7 +15,7 @@ pub(crate) use self::{
     indexes::Indexes,
     search_tools::{Search, search_tools},
 };
-pub use self::{revealed::Revealed, search_tools::FOUND_PER_NEED};
+pub use self::{revealed::RevealedTools, search_tools::FOUND_PER_NEED};
 use crate::json::closed;
 pub use toolcrib_core::{CALL_TOOL, SEARCH_TOOLS};
 

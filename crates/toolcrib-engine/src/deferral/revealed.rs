@@ -8,7 +8,7 @@ use super::CALL_TOOL;
 /// The state follows from the results alone: from the results of a running turn, or from the
 /// messages of a stored conversation, with the same outcome.
 #[derive(Debug, Clone, Default)]
-pub struct Revealed {
+pub struct RevealedTools {
     /// Each with the time of its last use.
     tools: Vec<(ToolName, u64)>,
     clock: u64,
@@ -23,7 +23,7 @@ pub(crate) struct RevealDiff {
     pub(crate) evicted: Vec<ToolName>,
 }
 
-impl Revealed {
+impl RevealedTools {
     /// The tools that a conversation has revealed, with at most `limit` at a time.
     pub(crate) fn of(messages: &[Message], limit: usize) -> Self {
         let mut revealed = Self::default();

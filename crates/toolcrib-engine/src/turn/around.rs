@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::time::sleep;
-use toolcrib_core::{__internal::panic_text, Middleware, Passed, TurnContext};
+use toolcrib_core::{__internal::panic_text, HookResult, Middleware, TurnContext};
 
 use super::state::TurnState;
 use crate::user_future::UserFuture;
@@ -31,7 +31,7 @@ pub(super) struct HookPair {
 
 struct Hook {
     name: &'static str,
-    ask: for<'a> fn(&'a dyn Middleware, TurnContext<'a>) -> BoxFuture<'a, Passed>,
+    ask: for<'a> fn(&'a dyn Middleware, TurnContext<'a>) -> BoxFuture<'a, HookResult>,
 }
 
 pub(super) const TURN: HookPair = HookPair {

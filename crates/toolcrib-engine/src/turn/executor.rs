@@ -3,7 +3,7 @@ use std::error::Error;
 use super::{IterationContext, Turn};
 
 /// An executor's result of an iteration. An error is a [nack](IterationContext::nack).
-pub type Executed = Result<(), ExecutorError>;
+pub type ExecutorResult = Result<(), ExecutorError>;
 
 /// Any error, or a text: converts from both with `?` and `into`.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ExecutorError {
 /// [`execute`](crate::Iteration::execute).
 pub trait Executor: Send {
     /// Runs one iteration.
-    fn execute(&mut self, cx: IterationContext) -> impl Future<Output = Executed> + Send;
+    fn execute(&mut self, cx: IterationContext) -> impl Future<Output = ExecutorResult> + Send;
 
     /// Called when the iteration limit is reached without a signal. Default: does nothing.
     fn wrap_up(&mut self, _turn: &mut Turn) -> impl Future<Output = ()> + Send {
@@ -35,9 +35,9 @@ pub trait Executor: Send {
 impl<F, Fut> Executor for F
 where
     F: FnMut(IterationContext) -> Fut + Send,
-    Fut: Future<Output = Executed> + Send,
+    Fut: Future<Output = ExecutorResult> + Send,
 {
-    fn execute(&mut self, cx: IterationContext) -> impl Future<Output = Executed> + Send {
+    fn execute(&mut self, cx: IterationContext) -> impl Future<Output = ExecutorResult> + Send {
         self(cx)
     }
 }

@@ -11,7 +11,7 @@ use toolcrib_core::{
 
 use super::state::TurnState;
 use crate::{
-    compose::{Composition, Situation, Why, Withheld, compose},
+    compose::{Composition, Explanation, Situation, Withheld, compose},
     halt::HaltedByRule,
     parts::EngineParts,
     pipe::{Batch, RuledClient},
@@ -107,7 +107,7 @@ impl Iteration {
     /// has.
     ///
     /// For people: a model that requests a withheld tool must not learn that it exists.
-    pub fn why(&self, tool: &str) -> Option<Why> {
+    pub fn why(&self, tool: &str) -> Option<Explanation> {
         match self.menu().get(tool) {
             Some(tool) => Some(self.withheld().why_offered(tool)),
             None => self.withheld().why(tool),
@@ -117,11 +117,11 @@ impl Iteration {
     /// [`why`](Self::why) for every known tool: first the offered ones, in the order of the menu,
     /// then the withheld ones. Each has exactly one chain. Computed lazily; with many tools and
     /// rules it takes time.
-    pub fn whys(&self) -> impl Iterator<Item = Why> + '_ {
+    pub fn explanations(&self) -> impl Iterator<Item = Explanation> + '_ {
         let menu = self.menu();
         let offered = menu.stable().iter().chain(menu.deferred());
         let offered = offered.map(|tool| self.withheld().why_offered(tool));
-        offered.chain(self.withheld().whys())
+        offered.chain(self.withheld().explanations())
     }
 
     /// The call at which a rule ended the [turn](super::Turn::halted), if any: end the loop, and
@@ -252,7 +252,7 @@ impl Iteration {
 
     /// [`why`](Self::why) for a tool that is on no menu: whether it is [admitted](Self::admits), and the
     /// reasons.
-    pub fn why_apart(&self, tool: &Tool) -> Why {
+    pub fn why_apart(&self, tool: &Tool) -> Explanation {
         match self.admits(tool, None) {
             true => self.withheld().why_offered(tool),
             false => self.withheld().why_ruled(tool),

@@ -37,7 +37,7 @@ pub use self::{
     context::IterationContext,
     drive::TurnEnd,
     error::TurnError,
-    executor::{Executed, Executor, ExecutorError},
+    executor::{Executor, ExecutorError, ExecutorResult},
     iteration::Iteration,
     options::TurnOptions,
 };
@@ -79,7 +79,7 @@ pub struct Turn {
 
 /// An iteration whose providers are being listed, from [`Turn::begin_for`]. Dropping it ends the
 /// listings.
-pub struct Beginning {
+pub struct PendingIteration {
     turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
@@ -87,21 +87,21 @@ pub struct Beginning {
     pending: Pending,
 }
 
-impl Beginning {
+impl PendingIteration {
     /// The number of the iteration in the turn, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
 
     /// Waits for the providers.
-    pub async fn listed(self) -> Listed {
+    pub async fn listed(self) -> IterationListing {
         let Self { turn, number, skills, registry, pending } = self;
-        Listed { turn, number, skills, registry, discovered: pending.answered().await }
+        IterationListing { turn, number, skills, registry, discovered: pending.answered().await }
     }
 }
 
 /// The listings of an iteration's providers, for [`Turn::offer`].
-pub struct Listed {
+pub struct IterationListing {
     turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
@@ -318,7 +318,7 @@ impl Turn {
     ///
     /// # Errors
     /// Those of [`iteration`](Self::iteration).
-    pub async fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, TurnError> {
+    pub async fn begin_for(&mut self, tool: Option<&str>) -> Result<PendingIteration, TurnError> {
         if self.state.signals.signal().is_some() {
             return Err(TurnError::Over);
         }
@@ -339,7 +339,7 @@ impl Turn {
     }
 
     /// Lists the providers of the iteration that has begun.
-    async fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, TurnError> {
+    async fn ask(&mut self, tool: Option<&str>) -> Result<PendingIteration, TurnError> {
         self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(TurnError::Cancelled);
@@ -369,7 +369,7 @@ impl Turn {
         let last = last.unwrap_or_default();
         let pending = ask(sources, events, redactor, &cx, recovery, needs, last);
         let turn = Arc::clone(&self.state);
-        Ok(Beginning { turn, number: self.iteration, skills, registry, pending })
+        Ok(PendingIteration { turn, number: self.iteration, skills, registry, pending })
     }
 
     /// Composes the menu of an iteration that has begun, from its providers' listings.
@@ -377,8 +377,8 @@ impl Turn {
     /// # Errors
     /// Those of [`iteration`](Self::iteration), and [`TurnError::Over`] for an iteration of
     /// another turn.
-    pub async fn offer(&mut self, listed: Listed) -> Result<Iteration, TurnError> {
-        let Listed { turn, number, skills, registry, discovered } = listed;
+    pub async fn offer(&mut self, listed: IterationListing) -> Result<Iteration, TurnError> {
+        let IterationListing { turn, number, skills, registry, discovered } = listed;
         if !Arc::ptr_eq(&turn, &self.state) {
             return Err(TurnError::Over);
         }

@@ -8,7 +8,7 @@ use toolcrib_core::{
 
 use crate::{
     child::{ChildAgents, ParentTurn},
-    deferral::{Reveal, Revealed},
+    deferral::{Reveal, RevealedTools},
     questions::Questions,
 };
 
@@ -71,7 +71,7 @@ pub struct TurnOptions {
     pub idempotency_scope: Option<Arc<str>>,
     /// The deferred tools that the conversation has found; see
     /// [`Engine::revealed_in`](crate::Engine::revealed_in). Default: none.
-    pub revealed: Revealed,
+    pub revealed: RevealedTools,
     /// Whether the conversation has read content of unknown authors, as
     /// [`Message::is_untrusted`](toolcrib_core::Message::is_untrusted) tells of its messages. Each
     /// untrusted result sets it for the rest of the turn. Rules may depend on it. Default: no.
@@ -209,7 +209,7 @@ impl TurnOptions {
 
     /// Sets the deferred tools that the conversation has found.
     #[must_use]
-    pub fn revealed(mut self, revealed: Revealed) -> Self {
+    pub fn revealed(mut self, revealed: RevealedTools) -> Self {
         self.revealed = revealed;
         self
     }

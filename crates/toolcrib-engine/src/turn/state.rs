@@ -18,7 +18,7 @@ use toolcrib_core::{
 use crate::{
     child::ChildAgents,
     compose::{Composition, Situation},
-    deferral::{Reveal, Revealed},
+    deferral::{Reveal, RevealedTools},
     halt::HaltSignal,
     parts::EngineParts,
     personality::Personality,
@@ -75,14 +75,14 @@ pub(super) struct TurnState {
 /// The found tools of a turn.
 #[derive(Default)]
 pub(super) struct RevealedMenu {
-    pub(super) tools: Revealed,
+    pub(super) tools: RevealedTools,
     /// A menu with the found tools: the composed menu that it was made of, the version of the list,
     /// and itself.
     last: Option<(Arc<Menu>, u64, Arc<Menu>)>,
 }
 
 impl RevealedMenu {
-    pub(super) fn new(tools: Revealed) -> Self {
+    pub(super) fn new(tools: RevealedTools) -> Self {
         Self { tools, last: None }
     }
 }

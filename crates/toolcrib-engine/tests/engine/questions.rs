@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use toolcrib_core::{Approval, CancellationToken, Effect, ErrorCode, ToolResult, call_approver};
 use toolcrib_engine::{
-    AnswerError, Engine, Executed, IterationContext, NotAnsweredError, OpenQuestion, Question,
-    Questions, Redactor, TurnOptions, TurnRunner,
+    AnswerError, Engine, ExecutorResult, IterationContext, NotAnsweredError, OpenQuestion,
+    Question, Questions, Redactor, TurnOptions, TurnRunner,
 };
 
 use crate::support::{Log, call, engine, in_time, policy, rule_on, says, tool};
@@ -183,7 +183,7 @@ async fn what_cannot_be_asked_is_an_error_of_who_asks() {
                 // Dropped, it is closed.
                 drop(first);
             }
-            let done: Executed = Ok(cx.ack()?);
+            let done: ExecutorResult = Ok(cx.ack()?);
             done
         }
     };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 use toolcrib_core::{
     __internal::of_plugin, CacheOptions, CancellationToken, Catalog, DiscoveryError,
-    DiscoveryErrorClass, Effect, ErrorCode, IdentityScope, ListContext, Listing, Prepared, Tool,
+    DiscoveryErrorClass, Effect, ErrorCode, IdentityScope, ListContext, Listing, Preparation, Tool,
     ToolProvider, Ttl, WithheldBy, cached, concat, gated_tools, per_identity, prefixed, prepared,
     with_timeout,
 };
@@ -338,7 +338,7 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
     let forever = CacheOptions::new([], Ttl::forever());
     for gated in [
         early(git()),
-        prepared("p", git(), |_: &Tool, _: &ListContext| Prepared::Keep),
+        prepared("p", git(), |_: &Tool, _: &ListContext| Preparation::Keep),
         of_plugin("p", early(git())),
         with_timeout(early(git()), Duration::from_secs(1)),
         prefixed("p_", early(git())).unwrap(),

@@ -8,12 +8,12 @@ use std::sync::{
 
 use serde_json::json;
 use toolcrib_core::{
-    BoxFuture, CancellationToken, DiscoveryError, ErrorCode, Lifetime, Listing, Middleware, Passed,
-    Policy, Rule, Tool, ToolRegistry, TurnContext, args_digest,
+    BoxFuture, CancellationToken, DiscoveryError, ErrorCode, HookResult, Lifetime, Listing,
+    Middleware, Policy, Rule, Tool, ToolRegistry, TurnContext, args_digest,
 };
 use toolcrib_engine::{
-    Engine, EngineBuilder, Executed, IterationContext, Limits, TurnEnd, TurnError, TurnOptions,
-    TurnOutcome, TurnRunner,
+    Engine, EngineBuilder, ExecutorResult, IterationContext, Limits, TurnEnd, TurnError,
+    TurnOptions, TurnOutcome, TurnRunner,
 };
 
 use crate::support::{Log, builder, call, engine, in_time, menu, provider, says, tool};
@@ -26,14 +26,14 @@ fn names(tools: &[Tool]) -> Vec<String> {
     tools.iter().map(|tool| tool.name().to_string()).collect()
 }
 
-async fn acks(cx: IterationContext) -> Executed {
+async fn acks(cx: IterationContext) -> ExecutorResult {
     Ok(cx.ack()?)
 }
 
 async fn run<F, Fut>(engine: EngineBuilder, executor: F) -> (TurnOutcome, Log)
 where
     F: FnMut(IterationContext) -> Fut + Send,
-    Fut: Future<Output = Executed> + Send,
+    Fut: Future<Output = ExecutorResult> + Send,
 {
     let engine = engine.build().unwrap();
     let log = Log::of(engine.events());
@@ -56,7 +56,7 @@ where
 }
 
 /// The configured behavior at a hook.
-type AtPlace = Arc<dyn Fn(&'static str, TurnContext<'_>) -> Passed + Send + Sync>;
+type AtPlace = Arc<dyn Fn(&'static str, TurnContext<'_>) -> HookResult + Send + Sync>;
 
 struct Placed {
     name: &'static str,
@@ -67,16 +67,16 @@ impl Middleware for Placed {
     fn name(&self) -> &str {
         self.name
     }
-    fn before_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.does)("before_turn", cx) })
     }
-    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_turn<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.does)("after_turn", cx) })
     }
-    fn before_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.does)("before_iteration", cx) })
     }
-    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_iteration<'a>(&'a self, cx: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         Box::pin(async move { (self.does)("after_iteration", cx) })
     }
 }
@@ -87,7 +87,7 @@ type Seen = Arc<Mutex<Vec<String>>>;
 fn placed(
     name: &'static str,
     seen: &Seen,
-    does: impl Fn(&'static str, TurnContext<'_>) -> Passed + Send + Sync + 'static,
+    does: impl Fn(&'static str, TurnContext<'_>) -> HookResult + Send + Sync + 'static,
 ) -> Placed {
     let seen = Arc::clone(seen);
     let does: AtPlace = Arc::new(move |place, cx: TurnContext<'_>| {
@@ -428,7 +428,7 @@ async fn neither_signal_means_another_iteration_up_to_the_cap() {
 }
 
 /// The way out of the second iteration; in both, a tool for an iteration is offered.
-type WayOut = fn(IterationContext) -> BoxFuture<'static, Executed>;
+type WayOut = fn(IterationContext) -> BoxFuture<'static, ExecutorResult>;
 
 fn ways_out() -> Vec<(&'static str, WayOut)> {
     vec![
@@ -592,7 +592,7 @@ struct Hangs {
 }
 
 impl Hangs {
-    fn at<'a>(&'a self, place: &str) -> BoxFuture<'a, Passed> {
+    fn at<'a>(&'a self, place: &str) -> BoxFuture<'a, HookResult> {
         if place != self.at {
             return Box::pin(async { Ok(()) });
         }
@@ -605,16 +605,16 @@ impl Middleware for Hangs {
     fn name(&self) -> &str {
         "hangs"
     }
-    fn before_turn<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_turn<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.at("before_turn")
     }
-    fn after_turn<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_turn<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.at("after_turn")
     }
-    fn before_iteration<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn before_iteration<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.at("before_iteration")
     }
-    fn after_iteration<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, Passed> {
+    fn after_iteration<'a>(&'a self, _: TurnContext<'a>) -> BoxFuture<'a, HookResult> {
         self.at("after_iteration")
     }
 }
@@ -665,7 +665,7 @@ async fn a_runner_that_is_dropped_half_way_cancels_its_turn_and_says_so() {
     let runner = TurnRunner::new(engine);
     let mut running = Box::pin(runner.run(TurnOptions::default(), move |cx: IterationContext| {
         *seen.lock().unwrap() = Some(cx.cancellation().clone());
-        std::future::pending::<Executed>()
+        std::future::pending::<ExecutorResult>()
     }));
     assert!(futures_util::FutureExt::now_or_never(&mut running).is_none());
     drop(running);

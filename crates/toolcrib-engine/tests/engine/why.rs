@@ -6,7 +6,7 @@ use toolcrib_core::{
     WithheldBy, WithheldTool, gated_tools, skill_scoped_tools, static_tools,
 };
 use toolcrib_engine::{
-    CauseStage, Engine, FactChange, Iteration, Personality, ToolsMode, TurnOptions, Why,
+    CauseStage, Engine, Explanation, FactChange, Iteration, Personality, ToolsMode, TurnOptions,
 };
 
 use crate::support::{Log, builder, engine, policy, rule_on, says, skill_id, skills, tool, why};
@@ -198,7 +198,7 @@ async fn events_say_what_withholds_a_tool_once() {
 }
 
 /// The chain, a link per line, and the change.
-fn told(why: &Why) -> String {
+fn told(why: &Explanation) -> String {
     let mut lines = vec![format!("{} offered: {}", why.tool, why.offered)];
     for cause in &why.chain {
         let mark = if cause.passed { "+" } else { "-" };
@@ -254,7 +254,7 @@ fn shop() -> Engine {
 fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     let shop = shop();
     let iteration = iteration(&shop, TurnOptions::default().personality("clerk").principal("bob"));
-    let chains: Vec<_> = iteration.whys().map(|why| told(&why)).collect();
+    let chains: Vec<_> = iteration.explanations().map(|why| told(&why)).collect();
     insta::assert_snapshot!(chains.join("\n\n"), @r#"
     look offered: true
     + source      comes from code
@@ -405,7 +405,7 @@ fn a_tool_that_gave_way_is_offered_by_what_withholds_the_other() {
         .build()
         .unwrap();
     let one = iteration(&engine, TurnOptions::default());
-    let hidden = one.withheld().whys().next().unwrap();
+    let hidden = one.withheld().explanations().next().unwrap();
     assert_eq!(hidden.change.facts, [FactChange::Tenant("acme".into())]);
     assert_eq!(hidden.chain.len(), 5);
     let turned = iteration(&engine, TurnOptions::default().tenant("acme"));
@@ -428,11 +428,11 @@ fn a_rule_says_what_it_does_with_an_offered_tool() {
         .build()
         .unwrap();
     let iteration = iteration(&engine, TurnOptions::default());
-    let by_policy = |why: Why| {
+    let by_policy = |why: Explanation| {
         let cause = why.chain.into_iter().find(|cause| cause.stage == CauseStage::Policy);
         format!("{}: {}", why.tool, cause.unwrap().text)
     };
-    let said: Vec<_> = iteration.whys().map(by_policy).collect();
+    let said: Vec<_> = iteration.explanations().map(by_policy).collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
     ask: rule 1 offers it and requires approval of each call
     halt: rule 2 offers it and ends the run at a call: Never.

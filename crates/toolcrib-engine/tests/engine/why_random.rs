@@ -10,8 +10,8 @@ use toolcrib_core::{
     ToolName,
 };
 use toolcrib_engine::{
-    Engine, FactChange, OnSkip, Personality, PluginRegistrar, READ_SKILL, Skill, SkillStep, Skills,
-    ToolsMode, TurnError, TurnOptions, Why,
+    Engine, Explanation, FactChange, OnSkip, Personality, PluginRegistrar, READ_SKILL, Skill,
+    SkillStep, Skills, ToolsMode, TurnError, TurnOptions,
 };
 
 use crate::{
@@ -58,14 +58,14 @@ impl Situation {
     }
 
     /// Why each tool is offered or not.
-    fn whys(&self, engine: &Engine) -> Vec<Why> {
+    fn explanations(&self, engine: &Engine) -> Vec<Explanation> {
         let mut turn = engine.turn(self.options()).unwrap();
         for _ in 1..self.iteration {
             turn.iteration().now_or_never().unwrap().unwrap();
         }
         let iteration = turn.iteration().now_or_never().unwrap().unwrap();
-        let whys = TOOLS.map(|name| iteration.why(name).unwrap());
-        whys.into()
+        let explanations = TOOLS.map(|name| iteration.why(name).unwrap());
+        explanations.into()
     }
 
     /// The offered tools; `None` if no turn can have these facts, because the personality does not
@@ -392,7 +392,7 @@ proptest! {
         let everywhere = LazyCell::new(|| {
             Situation::all().iter().filter_map(|other| other.offers(&engine)).collect::<Vec<_>>()
         });
-        for (at, why) in situation.whys(&engine).iter().enumerate() {
+        for (at, why) in situation.explanations(&engine).iter().enumerate() {
             let named = world.names_principals(&why.tool);
             let facts = &why.change.facts;
             let turns = |situation: &Situation| {
@@ -444,7 +444,7 @@ fn nothing_would_offer_a_tool_whose_skill_has_to_follow_another_one() {
     let engine = world.engine();
     let start = |situation: &&Situation| situation.skills == ["s1"];
     let start = Situation::all().iter().find(start).cloned().unwrap();
-    let why = start.whys(&engine).remove(1);
+    let why = start.explanations(&engine).remove(1);
     let again = ["s0", "s1"].map(|id| FactChange::ActivateSkill(skill_id(id)));
     assert_eq!(why.change.facts, again, "{why:?}");
     let after = start.with_all(&why.change.facts, false);

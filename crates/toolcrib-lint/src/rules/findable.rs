@@ -57,7 +57,7 @@ pub(super) fn cannot_be_found(catalog: &LintCatalog<'_>, findings: &mut Findings
         if best.iter().any(|hit| hit.tool.name() == tool.name()) {
             continue;
         }
-        let rank = index.standing(&need, tool).and_then(|standing| standing.rank);
+        let rank = index.ranking(&need, tool).and_then(|ranking| ranking.rank);
         let neighbors: Vec<_> = best.iter().map(|hit| name(hit.tool.name())).collect();
         let message = format!(
             "{} cannot be found by its first sentence without the words of its name: it ranks {}, \

@@ -35,7 +35,7 @@ use crate::{
 /// # Ok::<(), toolcrib_mcp::McpError>(())
 /// ```
 pub fn mcp_client(name: impl Into<Arc<str>>, transport: impl Into<Transport>) -> McpClientBuilder {
-    McpClientBuilder::new(name.into(), Reach::Transport(transport.into()))
+    McpClientBuilder::new(name.into(), ConnectionSource::Transport(transport.into()))
 }
 
 /// Starts the client of a server in this process: each of its connections is a pipe that `open`
@@ -50,12 +50,12 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let name = name.into();
-    let reach = Reach::Connect(connection::pipe(&*name, open));
-    McpClientBuilder::new(name, reach)
+    let source = ConnectionSource::Connect(connection::pipe(&*name, open));
+    McpClientBuilder::new(name, source)
 }
 
 /// Opens the connections of a client.
-pub(crate) enum Reach {
+pub(crate) enum ConnectionSource {
     Transport(Transport),
     #[cfg(feature = "mock")]
     Connect(Arc<connection::Connector>),
@@ -137,7 +137,7 @@ pub enum Handshake {
 #[must_use = "a builder makes nothing until it is built"]
 pub struct McpClientBuilder {
     name: Arc<str>,
-    reach: Reach,
+    source: ConnectionSource,
     settings: Settings,
     listeners: Vec<Listener>,
     access: Option<AccessFn>,
@@ -151,10 +151,10 @@ impl McpClientBuilder {
     /// The server's name of the tool that loads its [skills](Self::skills): `mcp__git__load_skill`.
     pub const LOAD_SKILL: &str = "load_skill";
 
-    pub(crate) fn new(name: Arc<str>, reach: Reach) -> Self {
+    pub(crate) fn new(name: Arc<str>, source: ConnectionSource) -> Self {
         Self {
             name,
-            reach,
+            source,
             settings: Settings {
                 trusted: false,
                 include: None,
@@ -329,13 +329,15 @@ impl McpClientBuilder {
                 problem: problem.to_owned(),
             });
         }
-        let connect = match self.reach {
-            Reach::Transport(Transport::Stdio(stdio)) => {
+        let connect = match self.source {
+            ConnectionSource::Transport(Transport::Stdio(stdio)) => {
                 (connection::stdio(name.as_str(), &stdio)?, None)
             }
-            Reach::Transport(Transport::Http(http)) => connection::http(name.as_str(), &http)?,
+            ConnectionSource::Transport(Transport::Http(http)) => {
+                connection::http(name.as_str(), &http)?
+            }
             #[cfg(feature = "mock")]
-            Reach::Connect(connect) => (connect, None),
+            ConnectionSource::Connect(connect) => (connect, None),
         };
         match self.handshake {
             Handshake::Any => {}

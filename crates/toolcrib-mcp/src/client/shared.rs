@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
-use toolcrib_core::{__internal::Bounded, ClientPort};
+use toolcrib_core::{__internal::LruCache, ClientPort};
 
 use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
 use crate::{
@@ -60,7 +60,7 @@ pub(super) struct Shared {
     /// The clients of each session that its server may ask outside of calls.
     attached: Mutex<HashMap<IdentityScope, Vec<Weak<dyn ClientPort>>>>,
     /// The names of the skills that each conversation has loaded.
-    loaded: Mutex<Bounded<IdentityScope, HashSet<Arc<str>>>>,
+    loaded: Mutex<LruCache<IdentityScope, HashSet<Arc<str>>>>,
 }
 
 impl Shared {
@@ -87,7 +87,7 @@ impl Shared {
             tasks: TaskTracker::new(),
             starts: Semaphore::new(STARTS),
             attached: Mutex::default(),
-            loaded: Mutex::new(Bounded::new(MOST_CONVERSATIONS)),
+            loaded: Mutex::new(LruCache::new(MOST_CONVERSATIONS)),
         }
     }
 

@@ -154,7 +154,7 @@ pub struct Authorization {
 /// A login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Granted {
+pub struct Login {
     /// The authorization server.
     pub issuer: String,
     /// The granted scopes.
@@ -186,7 +186,7 @@ impl Authorization {
         scopes: &[String],
         show: impl FnOnce(&str),
         cancellation: &CancellationToken,
-    ) -> Result<Granted, OAuthError> {
+    ) -> Result<Login, OAuthError> {
         if let Some(invalid) = scopes.iter().find(|scope| !is_scope(scope)) {
             let problem = format!("`{}` is not a scope", plain(invalid));
             return Err(OAuthError::Declaration(problem));
@@ -227,7 +227,7 @@ impl Authorization {
     ///
     /// # Errors
     /// [`OAuthError::Store`].
-    pub fn status(&self) -> Result<Option<Granted>, OAuthError> {
+    pub fn status(&self) -> Result<Option<Login>, OAuthError> {
         let record = self.authority.read(&self.owner)?;
         Ok(record.and_then(|record| {
             let demanded = record.challenge.unwrap_or_default().scopes;
@@ -261,8 +261,8 @@ impl Authorization {
     }
 }
 
-fn granted(tokens: Tokens, demanded: Vec<String>) -> Granted {
-    Granted {
+fn granted(tokens: Tokens, demanded: Vec<String>) -> Login {
+    Login {
         valid_for: tokens.lasts(),
         renewable: tokens.refresh_token.is_some(),
         issuer: tokens.issuer,

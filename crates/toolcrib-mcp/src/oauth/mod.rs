@@ -35,7 +35,7 @@ pub(crate) use self::{
     challenge::Challenge,
 };
 pub use self::{
-    authorization::{Authorization, Granted},
+    authorization::{Authorization, Login},
     error::OAuthError,
     settings::OAuth,
     store::{MemoryTokens, TokenLock, TokenStore},

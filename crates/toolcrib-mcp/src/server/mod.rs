@@ -25,7 +25,7 @@ pub use self::{
     narrow::FileTools,
     stdio::Stdio,
     variables::{
-        Expanded, InvalidVariableError, VariableErrorKind, expand, is_secret_header,
+        ExpandedText, InvalidVariableError, VariableErrorKind, expand, is_secret_header,
         is_secret_variable, secrets_in,
     },
 };
@@ -44,7 +44,7 @@ pub enum Transport {
 /// The program or endpoint of a transport, for a person who decides on it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub enum Reach<'a> {
+pub enum ServerTarget<'a> {
     /// A program is started.
     Program {
         /// The program.
@@ -67,12 +67,12 @@ pub enum Reach<'a> {
 
 impl Transport {
     /// The program or endpoint. Values may be secrets.
-    pub fn reach(&self) -> Reach<'_> {
+    pub fn target(&self) -> ServerTarget<'_> {
         match self {
             Self::Stdio(Stdio { command, args, env, working_dir, .. }) => {
-                Reach::Program { command, args, env, working_dir: working_dir.as_deref() }
+                ServerTarget::Program { command, args, env, working_dir: working_dir.as_deref() }
             }
-            Self::Http(Http { url, headers, .. }) => Reach::Endpoint { url, headers },
+            Self::Http(Http { url, headers, .. }) => ServerTarget::Endpoint { url, headers },
         }
     }
 }

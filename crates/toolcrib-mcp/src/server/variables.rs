@@ -2,7 +2,7 @@
 
 /// A text with its variables expanded.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedText {
     /// The text with values in place of variables.
     pub text: String,
     /// The values of variables with names of secrets (see [`is_secret_variable`]).
@@ -79,8 +79,9 @@ const OF_EDITORS: [&str; 6] = [
 pub fn expand(
     text: &str,
     variables: impl Fn(&str) -> Option<String>,
-) -> Result<Expanded, InvalidVariableError> {
-    let mut expanded = Expanded { text: String::with_capacity(text.len()), secrets: Vec::new() };
+) -> Result<ExpandedText, InvalidVariableError> {
+    let mut expanded =
+        ExpandedText { text: String::with_capacity(text.len()), secrets: Vec::new() };
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         let offset = text.len() - rest.len() + before.len();
@@ -168,7 +169,7 @@ pub fn secrets_in(value: &str) -> Vec<String> {
 }
 
 /// Without the texts: they may contain secrets.
-impl std::fmt::Debug for Expanded {
+impl std::fmt::Debug for ExpandedText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Expanded").finish_non_exhaustive()
     }

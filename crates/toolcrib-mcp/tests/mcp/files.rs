@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolcrib_config::{Diagnostics, Problems};
-use toolcrib_mcp::server::{FileServer, Reach, ServersFile, Transport, read_servers};
+use toolcrib_mcp::server::{FileServer, ServerTarget, ServersFile, Transport, read_servers};
 
 fn read(text: &str) -> ServersFile {
     let variables = |name: &str| match name {
@@ -241,12 +241,12 @@ fn what_is_wrong_is_told_at_its_place_and_all_at_once() {
 /// with headers.
 fn reached(text: &str) -> String {
     let line = |server: &FileServer| {
-        let transport = server.transport.as_ref().map(Transport::reach);
+        let transport = server.transport.as_ref().map(Transport::target);
         let reach = match transport {
-            Some(Reach::Program { command, args, env, .. }) => {
+            Some(ServerTarget::Program { command, args, env, .. }) => {
                 format!("{command} {args:?} {env:?}")
             }
-            Some(Reach::Endpoint { url, headers }) => format!("{url} {headers:?}"),
+            Some(ServerTarget::Endpoint { url, headers }) => format!("{url} {headers:?}"),
             None if server.disabled => "disabled".to_owned(),
             _ => "unusable".to_owned(),
         };

@@ -16,10 +16,10 @@ use toolcrib_core::{
 use super::{
     answer::Answer,
     failure,
-    first_sent::SentForm,
     frames::{Frames, Framing},
     model::VendorModel,
     protocol::{Offer, Reader, RequestInput},
+    sent_parts::SentForm,
 };
 
 /// Maximum size of a response stream: 256 MiB. A safety limit: a response has a few hundred
@@ -104,7 +104,7 @@ async fn open(
         Some(false) => "without blocks",
     };
     let form = [protocol.name(), &model.model, &server, with_blocks];
-    let first = SentForm::new(request.first_sent.as_ref(), &form, &model.written);
+    let first = SentForm::new(request.sent_parts.as_ref(), &form, &model.written);
     let tools = match request.menu.is_empty() {
         true => None,
         false => Some(

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use serde_json::value::RawValue;
-use toolcrib_core::{__internal::Bounded, Digest};
+use toolcrib_core::{__internal::LruCache, Digest};
 
-use super::{first_sent::SentForm, protocol::Offer};
+use super::{protocol::Offer, sent_parts::SentForm};
 
 /// Maximum number of cached menus: those of a few concurrent runs, each before and after a skill.
 const MAX_MENUS: usize = 16;
 
 /// The tool blocks of the most recently sent menus. The key is the menu's model-visible text, so
 /// the same tools are the same bytes from request to request.
-pub(super) struct MenuCache(Mutex<Bounded<Digest, Arc<RawValue>>>);
+pub(super) struct MenuCache(Mutex<LruCache<Digest, Arc<RawValue>>>);
 
 impl Default for MenuCache {
     fn default() -> Self {
-        Self(Mutex::new(Bounded::new(MAX_MENUS)))
+        Self(Mutex::new(LruCache::new(MAX_MENUS)))
     }
 }
 

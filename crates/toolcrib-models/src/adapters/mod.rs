@@ -18,7 +18,6 @@ mod base_url;
 mod environment;
 mod exchange;
 mod failure;
-mod first_sent;
 mod frames;
 mod gemini;
 mod menu_cache;
@@ -28,6 +27,7 @@ mod openai;
 mod part_cache;
 mod protocol;
 mod schema;
+mod sent_parts;
 mod settings;
 mod vendor;
 

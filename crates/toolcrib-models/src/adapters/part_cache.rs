@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use toolcrib_core::Message;
 
-use super::first_sent::Part;
+use super::sent_parts::Part;
 
 /// The limit of the remembered JSON of a model, in bytes. Beyond it, all of it is forgotten: few
 /// conversations are so long.

@@ -8,7 +8,7 @@ use toolcrib_core::{
     SEARCH_TOOLS, Tool,
 };
 
-use super::{answer::Answer, first_sent::SentForm, frames::Framing, settings::Settings};
+use super::{answer::Answer, frames::Framing, sent_parts::SentForm, settings::Settings};
 
 /// The tools of a request, as a protocol declares them.
 #[derive(Clone, Copy)]

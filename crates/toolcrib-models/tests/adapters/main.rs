@@ -15,7 +15,6 @@ mod anthropic;
 mod building;
 mod connections;
 mod faults;
-mod first_sent;
 mod gemini;
 mod harm;
 mod listing;
@@ -23,6 +22,7 @@ mod ollama;
 mod openai;
 mod reveals;
 mod schemas;
+mod sent_parts;
 
 #[path = "../oracle/mod.rs"]
 mod oracle;

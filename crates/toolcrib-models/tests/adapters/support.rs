@@ -223,7 +223,7 @@ pub(crate) fn request(messages: Vec<Message>, tools: Vec<Tool>) -> ModelRequest 
         messages: Arc::new(messages),
         menu: Arc::new(Menu::new(tools).unwrap()),
         tool_choice: ToolChoice::Auto,
-        first_sent: None,
+        sent_parts: None,
     }
 }
 

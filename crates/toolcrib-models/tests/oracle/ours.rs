@@ -97,7 +97,7 @@ impl Ours {
             messages: Arc::new(messages.to_vec()),
             menu: Arc::new(menu(case, messages)),
             tool_choice: choice(&case.json["tool_choice"]),
-            first_sent: None,
+            sent_parts: None,
         };
         let chunks = self
             .runtime

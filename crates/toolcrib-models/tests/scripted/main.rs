@@ -105,7 +105,7 @@ impl Conversation {
                 Menu::new(self.offered.iter().map(|name| tool(name)).collect()).unwrap(),
             ),
             tool_choice: self.tool_choice.clone(),
-            first_sent: None,
+            sent_parts: None,
         }
     }
 }

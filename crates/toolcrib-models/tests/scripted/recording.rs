@@ -69,7 +69,7 @@ fn assert_replays(messages: &[Message], script: &str) {
             messages: Arc::new(messages[..at].to_vec()),
             menu: Arc::clone(&menu),
             tool_choice: ToolChoice::Auto,
-            first_sent: None,
+            sent_parts: None,
         };
         let said = futures_util::FutureExt::now_or_never(respond(&model, request))
             .unwrap()

@@ -30,7 +30,7 @@ const OF_ENDPOINTS: [&str; 1] = ["headers"];
 #[derive(Debug)]
 pub(crate) struct McpSection {
     pub(crate) name: Located<Arc<str>>,
-    pub(crate) reach: Reach,
+    pub(crate) transport: TransportSection,
     /// The callers with their own credentials.
     pub(crate) callers: Vec<CallerSection>,
     pub(crate) settings: McpSettings,
@@ -48,7 +48,7 @@ pub(crate) struct CallerSection {
 
 /// The transport of the server.
 #[derive(Debug)]
-pub(crate) enum Reach {
+pub(crate) enum TransportSection {
     Program(ProgramSection),
     Endpoint(EndpointSection),
     /// Declared by a file.
@@ -151,18 +151,18 @@ impl McpSection {
         let what = format!("`[mcp.{}]`", name.value);
         value.table(&what, |table| {
             let settings = McpSettings::read(table);
-            let reach = Reach::read(table);
-            let callers = CallerSection::read_all(table, &reach);
-            Self { reach, callers, settings, name }
+            let transport = TransportSection::read(table);
+            let callers = CallerSection::read_all(table, &transport);
+            Self { transport, callers, settings, name }
         })
     }
 
     /// The texts that may contain secrets.
     pub(crate) fn secret_texts(&self) -> impl Iterator<Item = &Text> {
-        let pairs = match &self.reach {
-            Reach::Program(program) => program.env.as_slice(),
-            Reach::Endpoint(endpoint) => endpoint.headers.as_slice(),
-            Reach::OfFile | Reach::Broken => &[],
+        let pairs = match &self.transport {
+            TransportSection::Program(program) => program.env.as_slice(),
+            TransportSection::Endpoint(endpoint) => endpoint.headers.as_slice(),
+            TransportSection::OfFile | TransportSection::Broken => &[],
         };
         let of_callers = self.callers.iter().flat_map(|caller| &caller.pairs);
         let of_auth = self.settings.auth.as_ref().and_then(|auth| auth.client_secret.as_ref());
@@ -171,13 +171,13 @@ impl McpSection {
 }
 
 impl CallerSection {
-    fn read_all(table: &Table<'_>, reach: &Reach) -> Vec<Self> {
+    fn read_all(table: &Table<'_>, transport: &TransportSection) -> Vec<Self> {
         let Some(callers) = table.value("caller") else { return Vec::new() };
-        let (key, other): (_, (&[&'static str], _)) = match reach {
-            Reach::Program(_) => ("env", (&OF_ENDPOINTS, "`url`")),
-            Reach::Endpoint(_) => ("headers", (&["env"], "`command`")),
-            Reach::Broken => return Vec::new(),
-            Reach::OfFile => {
+        let (key, other): (_, (&[&'static str], _)) = match transport {
+            TransportSection::Program(_) => ("env", (&OF_ENDPOINTS, "`url`")),
+            TransportSection::Endpoint(_) => ("headers", (&["env"], "`command`")),
+            TransportSection::Broken => return Vec::new(),
+            TransportSection::OfFile => {
                 let help = "declare the server here, with `command` or `url`";
                 callers.refuse("callers of a server of a file cannot differ", help);
                 return Vec::new();
@@ -195,7 +195,7 @@ impl CallerSection {
     }
 }
 
-impl Reach {
+impl TransportSection {
     fn read(table: &Table<'_>) -> Self {
         let (command, url) = (table.value("command"), table.value("url"));
         table.explain("working_dir", "the key is `cwd`, as in `mcpServers` files");

@@ -36,7 +36,10 @@ pub(crate) use self::{
     files::FilesSection,
     hook::{HookPlace, HookSection},
     hub::HubSection,
-    mcp::{CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
+    mcp::{
+        CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection,
+        TransportSection,
+    },
     model::{KeySource, ModelSection},
     personality::{NetworkSection, PersonalitySection},
     plugin::{PluginFile, PluginSection},

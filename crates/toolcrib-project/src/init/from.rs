@@ -25,14 +25,14 @@ const DEFER_ABOVE: usize = 40;
 /// A project that has begun from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Begun {
+pub struct InitReport {
     /// The written files.
     pub files: Vec<PathBuf>,
     /// Facts that its user should know, such as parts of the file that are left out.
     pub notices: Vec<String>,
 }
 
-impl From<Vec<PathBuf>> for Begun {
+impl From<Vec<PathBuf>> for InitReport {
     fn from(files: Vec<PathBuf>) -> Self {
         Self { files, notices: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl From<Vec<PathBuf>> for Begun {
 ///
 /// # Errors
 /// [`InitError`]. An existing file is never overwritten.
-pub fn init_from(dir: &Path, source: &Path) -> Result<Begun, InitError> {
+pub fn init_from(dir: &Path, source: &Path) -> Result<InitReport, InitError> {
     check_dir(dir)?;
     let unusable = |problem: String| InitError::Unusable { path: source.to_owned(), problem };
     let shown = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -59,7 +59,7 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Begun, InitError> {
         let path =
             real.to_str().ok_or_else(|| unusable("has a path that is not UTF-8".to_owned()))?;
         let text = of_database(&identifier(&shown), &shown, path);
-        return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]).map(Begun::from);
+        return write_all(dir, &[(PROJECT_FILE.to_owned(), text)]).map(InitReport::from);
     }
     let text = read_text(source, MAX_DOCUMENT).map_err(|error| unusable(error.to_string()))?;
     // First: a document in JSON has `servers`, as a list.
@@ -85,7 +85,7 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Begun, InitError> {
             comment(&servers.secrets.join(", "))
         ));
     }
-    Ok(Begun { files: write_all(dir, &files)?, notices })
+    Ok(InitReport { files: write_all(dir, &files)?, notices })
 }
 
 /// Writes a project over an OpenAPI document that was fetched from a URL. A relative server of the
@@ -93,7 +93,7 @@ pub fn init_from(dir: &Path, source: &Path) -> Result<Begun, InitError> {
 ///
 /// # Errors
 /// [`InitError`]. An existing file is never overwritten.
-pub fn init_from_url(dir: &Path, url: &Url, text: &str) -> Result<Begun, InitError> {
+pub fn init_from_url(dir: &Path, url: &Url, text: &str) -> Result<InitReport, InitError> {
     check_dir(dir)?;
     let document = OpenApi::parse(text).map_err(|error| InitError::Unusable {
         path: PathBuf::from(url.as_str()),
@@ -109,12 +109,12 @@ fn write_document(
     text: &str,
     document: &OpenApi,
     url: Option<&Url>,
-) -> Result<Begun, InitError> {
+) -> Result<InitReport, InitError> {
     let is_json = text.trim_start().starts_with('{');
     let file = format!("openapi.{}", if is_json { "json" } else { "yaml" });
     let (project, notices) = of_document(&identifier(shown), shown, &file, document, url);
     let files = write_all(dir, &[(PROJECT_FILE.to_owned(), project), (file, text.to_owned())])?;
-    Ok(Begun { files, notices })
+    Ok(InitReport { files, notices })
 }
 
 /// The name of a file as a name in the project.

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use toolcrib_mcp::server::{
-    FileServer, Reach, ServersFile, is_secret_header, is_secret_variable, read_servers,
+    FileServer, ServerTarget, ServersFile, is_secret_header, is_secret_variable, read_servers,
 };
 
 /// Written in place of the `${` of a variable, so that it is not expanded.
@@ -93,8 +93,8 @@ fn entry(server: &FileServer, folder: &Path, secrets: &mut Vec<String>) -> Optio
         secrets.extend(found.map(|(name, _)| format!("{name} of {}", server.name)));
         pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>()
     };
-    let mut entry = match server.transport.as_ref()?.reach() {
-        Reach::Program { command, args, env, working_dir } => {
+    let mut entry = match server.transport.as_ref()?.target() {
+        ServerTarget::Program { command, args, env, working_dir } => {
             let cwd = working_dir.unwrap_or(folder);
             // A path that begins with a variable is not relative to the folder.
             let own = cwd.strip_prefix(folder).ok().and_then(Path::to_str);
@@ -105,7 +105,7 @@ fn entry(server: &FileServer, folder: &Path, secrets: &mut Vec<String>) -> Optio
             let env = learn(env, is_secret_variable);
             json!({ "command": command, "args": args, "env": env, "cwd": cwd })
         }
-        Reach::Endpoint { url, headers } => {
+        ServerTarget::Endpoint { url, headers } => {
             json!({ "type": "http", "url": url, "headers": learn(headers, is_secret_header) })
         }
         _ => return None,

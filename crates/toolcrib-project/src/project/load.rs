@@ -258,8 +258,26 @@ impl Project {
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
-            tools
+            let tools = offered_with_secrets(tools, &secrets);
+            let asks = policy.rules.iter().any(|rule| rule.effect == Effect::Ask)
+                || tools.iter().any(|tool| tool.asks_when_tainted());
+            let (weak, declared) = (names.sandboxes.weak_programs(), folders.paths());
+            let reach = (&*weak, &*declared);
+            let (section, rules) = (&file.approvals, &file.policy);
+            let approvals = ProjectApprovals::new(
+                section,
+                rules,
+                asks,
+                &sessions,
+                root.path(),
+                reach,
+                problems,
+            );
+            (tools, approvals)
         };
+        let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
+        let all_models = model.iter().chain(&fallback_models).chain(of_personalities).collect();
+        check_costs(&file, &parts, all_models, &problems);
         if mode == (Mode::Run { fresh: true }) && databases.has_seeded() {
             // Databases are not replaced for a project that would not load afterward.
             let trial = Problems::new(PROJECT_FILE);
@@ -270,6 +288,8 @@ impl Project {
             }
             if trial.has_errors() {
                 problems.merge(trial.into_diagnostics());
+            }
+            if problems.has_errors() {
                 return Err(LoadError::Diagnostics(problems.into_diagnostics()));
             }
             let files = databases.files();
@@ -281,27 +301,8 @@ impl Project {
         if runs && (databases.has_seeded() || writes_files) {
             state.make().map_err(cannot_make(state.path()))?;
         }
-        let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
-        let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
-        let all_models: Vec<_> = all_models.collect();
-        let of_tasks = Part::tools(&parts).filter_map(|tool| match &tool.kind {
-            Kind::Task(task) => task.cost_at(),
-            _ => None,
-        });
-        let money = file.limits.cost_at.iter().chain(&file.budget.money).chain(of_tasks);
-        refuse_unknown_costs(money, &all_models, &problems);
-        warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
-        let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
-        let approvals = {
-            let declared = folders.paths();
-            let weak = names.sandboxes.weak_programs();
-            let reach = (weak.as_slice(), declared.as_slice());
-            let (section, rules) = (&file.approvals, &file.policy);
-            let asks = policy.rules.iter().any(|rule| rule.effect == Effect::Ask)
-                || tools.iter().any(|tool| tool.asks_when_tainted());
-            ProjectApprovals::new(section, rules, asks, &sessions, root.path(), reach, &problems)
-        };
+        let (tools, approvals) = tools_over(&databases, &problems);
         root.reads().close();
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
@@ -366,6 +367,22 @@ impl Project {
             warnings: problems.into_diagnostics(),
         })
     }
+}
+
+/// Reports limits in money for models without known prices.
+fn check_costs(
+    file: &ProjectFile,
+    parts: &[Part],
+    models: Vec<&Arc<dyn Model>>,
+    problems: &Problems,
+) {
+    let of_tasks = Part::tools(parts).filter_map(|tool| match &tool.kind {
+        Kind::Task(task) => task.cost_at(),
+        _ => None,
+    });
+    let money = file.limits.cost_at.iter().chain(&file.budget.money).chain(of_tasks);
+    refuse_unknown_costs(money, &models, problems);
+    warn_of_unknown_costs(&file.reliability, models, problems);
 }
 
 /// The files that declare the project.

@@ -6,7 +6,7 @@ use toolcrib_capabilities::http::HttpClient;
 use toolcrib_config::{Diagnostic, Problems};
 use toolcrib_core::{CacheOptions, Cached, ToolProvider, Ttl, cached};
 use toolcrib_engine::OnFailure;
-use toolcrib_tools::{DeclaredKind, FieldError, Reach};
+use toolcrib_tools::{DeclaredKind, ExternalAccess, FieldError};
 
 use super::{
     alternatives::Remote,
@@ -118,8 +118,8 @@ impl HubSources<'_> {
         let secrets = self.check_secrets(section);
         let hub = &section.hub;
         let mut allowed = Vec::new();
-        for reach in hub.reaches() {
-            if let Reach::Host { allow_addresses, .. } = reach {
+        for reach in hub.external_access() {
+            if let ExternalAccess::Host { allow_addresses, .. } = reach {
                 allowed.extend(allowed_addresses(
                     allow_addresses,
                     self.names.grant.as_deref(),

@@ -7,7 +7,7 @@ use toolcrib_capabilities::http::{HostPattern, may_reach};
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::{Glob, Model, NetworkRules, Tool, ToolContext};
 use toolcrib_engine::Personality;
-use toolcrib_tools::Reach;
+use toolcrib_tools::ExternalAccess;
 
 use super::{
     addresses::host_of,
@@ -241,10 +241,12 @@ pub(crate) fn report_unreachable_hosts(
 ) {
     let hosts: Vec<_> = Part::tools(parts)
         .filter_map(|section| {
-            let reaches = section.kind.declared()?.reaches();
+            let reaches = section.kind.declared()?.external_access();
             let host = reaches.into_iter().find_map(|reach| match reach {
-                Reach::Host { url, .. } => host_of(url),
-                Reach::Database(_) | Reach::Files(_) | Reach::Program { .. } => None,
+                ExternalAccess::Host { url, .. } => host_of(url),
+                ExternalAccess::Database(_)
+                | ExternalAccess::Files(_)
+                | ExternalAccess::Program { .. } => None,
             });
             Some((section.name.as_ref()?, host?))
         })

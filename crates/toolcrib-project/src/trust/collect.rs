@@ -8,12 +8,12 @@ use toolcrib_models::{ModelName, Vendor};
 use toolcrib_tools::{self as tools, DeclaredKind};
 
 use super::{
-    Action, Foreign, Power, ReadFiles, pin::unpinned, programs::note_programs, variables::shown,
+    Action, ForeignFile, Power, ReadFiles, pin::unpinned, programs::note_programs, variables::shown,
 };
 use crate::{
     config::{
         HubSection, Kind, McpSection, McpSettings, ModelSection, OAuthSection, Pair, ProjectFile,
-        Reach, ServeSection, Text, ToolSection,
+        ServeSection, Text, ToolSection, TransportSection,
     },
     resolve::{
         DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, McpFiles, Part, references_in,
@@ -82,8 +82,8 @@ impl Collector<'_> {
         let addresses = addresses(&section.settings.allow_addresses);
         let mut foreign = Vec::new();
         let of_callers = || section.callers.iter().flat_map(|caller| texts_of(&caller.pairs));
-        let (action, texts, pairs): (_, Vec<&Text>, &[Pair]) = match &section.reach {
-            Reach::Program(program) => {
+        let (action, texts, pairs): (_, Vec<&Text>, &[Pair]) = match &section.transport {
+            TransportSection::Program(program) => {
                 let words = || std::iter::once(&program.command).chain(&program.args);
                 let expanded: Option<Vec<_>> = words().map(value).collect();
                 let dir = match &program.cwd {
@@ -100,11 +100,11 @@ impl Collector<'_> {
                 };
                 (action, words().chain(&program.cwd).collect(), &program.env)
             }
-            Reach::Endpoint(endpoint) => {
+            TransportSection::Endpoint(endpoint) => {
                 let action = Action::Dial { url: endpoint.url.value.to_string(), addresses };
                 (action, vec![&endpoint.url], &endpoint.headers)
             }
-            Reach::OfFile | Reach::Broken => return None,
+            TransportSection::OfFile | TransportSection::Broken => return None,
         };
         let texts = texts.into_iter().map(|text| &*text.value);
         let texts = texts.chain(texts_of(pairs).chain(of_callers()).map(|(_, value)| value));
@@ -155,7 +155,7 @@ impl Collector<'_> {
         settings: Option<&McpSettings>,
     ) -> Power {
         let mut foreign = Vec::new();
-        if let server::Reach::Program { command, args, working_dir, .. } = used.reach() {
+        if let server::ServerTarget::Program { command, args, working_dir, .. } = used.target() {
             let words: Vec<_> =
                 std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect();
             let dir = working_dir.unwrap_or(self.project);
@@ -163,8 +163,8 @@ impl Collector<'_> {
         }
         let mut reads = BTreeSet::new();
         let mut read = |text: &str| reads.extend(variables(text));
-        let action = match written.reach() {
-            server::Reach::Program { command, args, env, working_dir } => {
+        let action = match written.target() {
+            server::ServerTarget::Program { command, args, env, working_dir } => {
                 let command: Vec<_> =
                     std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect();
                 command.iter().for_each(|word| read(word));
@@ -179,7 +179,7 @@ impl Collector<'_> {
                     sets: shown(env.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
                 }
             }
-            server::Reach::Endpoint { url, headers } => {
+            server::ServerTarget::Endpoint { url, headers } => {
                 read(url);
                 headers.iter().for_each(|(_, value)| read(value));
                 let nets = settings.map(|settings| addresses(&settings.allow_addresses));
@@ -232,11 +232,11 @@ impl Collector<'_> {
         let secrets = texts.iter().map(|(_, text)| *text);
         let mut reads = self.read_by(secrets);
         let mut powers = Vec::new();
-        for reach in kind.reaches() {
+        for reach in kind.external_access() {
             let (action, foreign) = match reach {
                 // A declared database or folder has its own power.
-                tools::Reach::Database(_) | tools::Reach::Files(_) => continue,
-                tools::Reach::Program { command, working_dir, env, inherit_env } => {
+                tools::ExternalAccess::Database(_) | tools::ExternalAccess::Files(_) => continue,
+                tools::ExternalAccess::Program { command, working_dir, env, inherit_env } => {
                     let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
                     let dir = working_dir
                         .map_or_else(|| root.path().to_owned(), |dir| root.path().join(dir));
@@ -247,7 +247,7 @@ impl Collector<'_> {
                         (unpinned(&command), working_dir.map(str::to_owned));
                     (Action::Start { unpinned, command, working_dir, sets }, foreign)
                 }
-                tools::Reach::Host { url, allow_addresses } => {
+                tools::ExternalAccess::Host { url, allow_addresses } => {
                     let addresses = addresses(allow_addresses);
                     (Action::Dial { url: url.to_owned(), addresses }, Vec::new())
                 }
@@ -290,7 +290,7 @@ impl Collector<'_> {
         })
     }
 
-    fn note(&self, command: &[String], program_dir: &Path, working_dir: &Path) -> Vec<Foreign> {
+    fn note(&self, command: &[String], program_dir: &Path, working_dir: &Path) -> Vec<ForeignFile> {
         note_programs(command, program_dir, working_dir, self.project, self.reads)
     }
 

@@ -23,9 +23,9 @@ use toolcrib_core::Digest;
 
 use self::{collect::powers, owner::FileOwner};
 pub use self::{
-    owner::Foreign,
+    owner::ForeignFile,
     power::{Action, Power},
-    store::{Standing, TrustError, TrustStore, Trusted},
+    store::{TrustError, TrustRecord, TrustState, TrustStore},
 };
 pub(crate) use self::{
     owner::{check_below, check_owner},

@@ -21,7 +21,7 @@ pub(crate) struct FileOwner {
 /// A file or folder that another user controls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Foreign {
+pub enum ForeignFile {
     /// Its owner is neither the user nor the system.
     #[error("{} belongs to another user (uid {uid})", shown(path))]
     Owner {
@@ -42,7 +42,7 @@ fn shown(path: &Path) -> String {
     plain(&path.to_string_lossy())
 }
 
-impl Foreign {
+impl ForeignFile {
     /// The file or folder.
     pub fn path(&self) -> &Path {
         match self {
@@ -64,7 +64,7 @@ impl FileOwner {
     }
 
     /// Whether another user controls it. `accepted` returns the accepted owner of a path.
-    pub(crate) fn foreign(&self, accepted: &impl Fn(&Path) -> Option<u32>) -> Option<Foreign> {
+    pub(crate) fn foreign(&self, accepted: &impl Fn(&Path) -> Option<u32>) -> Option<ForeignFile> {
         const OTHERS_WRITE: u32 = 0o002;
         const STICKY: u32 = 0o1000;
         let path = || self.path.clone();
@@ -76,8 +76,8 @@ impl FileOwner {
         }
         match accepted(&self.path) {
             Some(uid) if is_mine || uid == self.uid => None,
-            _ if is_mine => Some(Foreign::Everybody { path: path() }),
-            _ => Some(Foreign::Owner { path: path(), uid: self.uid }),
+            _ if is_mine => Some(ForeignFile::Everybody { path: path() }),
+            _ => Some(ForeignFile::Owner { path: path(), uid: self.uid }),
         }
     }
 }
@@ -102,11 +102,11 @@ pub(super) fn with_folders(files: Vec<FileOwner>, project: Option<&Path>) -> Vec
 /// such a folder.
 ///
 /// # Errors
-/// [`Foreign`] names the owner.
+/// [`ForeignFile`] names the owner.
 pub(crate) fn check_owner(
     path: &Path,
     accepted: impl Fn(&Path) -> Option<u32>,
-) -> Result<(), Foreign> {
+) -> Result<(), ForeignFile> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = path.ancestors().find_map(|path| FileOwner::at(&path.canonicalize().ok()?).ok());
     match there.and_then(|there| there.foreign(&accepted)) {
@@ -119,8 +119,12 @@ pub(crate) fn check_owner(
 /// them. An owner accepted for the folder is accepted for the file.
 ///
 /// # Errors
-/// [`Foreign`] names the owner.
-pub(crate) fn check_below(folder: &Path, file: &Path, found: &fs::Metadata) -> Result<(), Foreign> {
+/// [`ForeignFile`] names the owner.
+pub(crate) fn check_below(
+    folder: &Path,
+    file: &Path,
+    found: &fs::Metadata,
+) -> Result<(), ForeignFile> {
     let accepted = FileOwner::at(folder).ok().filter(|one| one.foreign(&|_| None).is_some());
     let accepted = accepted.map(|one| one.uid);
     let owned = with_folders(vec![FileOwner::of(file, found)], Some(folder));

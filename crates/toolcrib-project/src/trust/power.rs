@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolcrib_config::{Diagnostic, Spot};
 
-use super::Foreign;
+use super::ForeignFile;
 
 /// An action of a project with its user's authority.
 ///
@@ -23,7 +23,7 @@ pub struct Power {
     pub reads: Vec<String>,
     /// Programs outside the project that it starts and that another user controls, or their
     /// folders.
-    pub foreign: Vec<Foreign>,
+    pub foreign: Vec<ForeignFile>,
 }
 
 /// The action of a [`Power`].

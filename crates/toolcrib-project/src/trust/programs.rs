@@ -10,7 +10,7 @@ use std::{
 
 use toolcrib_capabilities::process::find_program;
 
-use super::{FileOwner, Foreign, ReadFiles};
+use super::{FileOwner, ForeignFile, ReadFiles};
 
 /// Extensions of program files.
 const EXTENSIONS: [&str; 24] = [
@@ -34,7 +34,7 @@ pub(super) fn note_programs(
     working_dir: &Path,
     project: &Path,
     reads: &ReadFiles,
-) -> Vec<Foreign> {
+) -> Vec<ForeignFile> {
     let Some((program, args)) = command.split_first() else { return Vec::new() };
     let mut files: Vec<_> = find_program(program, program_dir).ok().into_iter().collect();
     // `--flag=FILE` counts as its file.
@@ -60,7 +60,7 @@ fn interprets(program: &str) -> bool {
     })
 }
 
-fn note(path: &Path, project: &Path, reads: &ReadFiles) -> Option<Foreign> {
+fn note(path: &Path, project: &Path, reads: &ReadFiles) -> Option<ForeignFile> {
     let real = path.canonicalize().ok()?;
     // A symlink of the project may be changed to lead elsewhere.
     let path = plain(path);
@@ -76,12 +76,12 @@ fn note(path: &Path, project: &Path, reads: &ReadFiles) -> Option<Foreign> {
 }
 
 /// Another user who controls a file outside the project.
-fn foreign(path: &Path) -> Option<Foreign> {
+fn foreign(path: &Path) -> Option<ForeignFile> {
     // In a user namespace, files of root may have another uid.
     let system = Path::new("/usr").metadata().ok().map(|usr| usr.uid());
     let owned = FileOwner::at(path).ok()?;
     let foreign = owned.foreign(&|_| None)?;
-    let is_systems = system == Some(owned.uid) && matches!(foreign, Foreign::Owner { .. });
+    let is_systems = system == Some(owned.uid) && matches!(foreign, ForeignFile::Owner { .. });
     (!is_systems).then_some(foreign)
 }
 

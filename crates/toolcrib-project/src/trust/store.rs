@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Digest;
 
-use super::{Foreign, Review, owner::with_folders};
+use super::{ForeignFile, Review, owner::with_folders};
 use crate::private;
 
 /// A longer record is not valid.
@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// Whether the user trusts a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum TrustState {
     /// It may be used.
     Trusted,
     /// It was never trusted.
@@ -27,13 +27,13 @@ pub enum Standing {
     /// It was trusted, and its files have changed since.
     Changed,
     /// Another user controls one of its files.
-    Foreign(Foreign),
+    Foreign(ForeignFile),
 }
 
 /// A folder or file that the user has trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Trusted {
+pub struct TrustRecord {
     /// The folder or file, resolved.
     pub path: PathBuf,
     /// The digest of the trusted project in it.
@@ -76,20 +76,20 @@ impl TrustStore {
 
     /// Whether a project may be used. If it was `found`, not named, its digest must be the trusted
     /// one.
-    pub fn standing(&self, review: &Review, found: bool) -> Standing {
+    pub fn state(&self, review: &Review, found: bool) -> TrustState {
         let owned = with_folders(review.owned.clone(), review.folder.as_deref());
         let foreign = owned.iter().find_map(|one| one.foreign(&|path| self.accepted_owner(path)));
         if let Some(foreign) = foreign {
-            return Standing::Foreign(foreign);
+            return TrustState::Foreign(foreign);
         }
         if !found || review.powers.is_empty() {
-            return Standing::Trusted;
+            return TrustState::Trusted;
         }
         let record = review.folder.as_deref().and_then(|folder| self.read(folder));
         match record.and_then(|record| record.digest) {
-            None => Standing::Unknown,
-            Some(digest) if digest == review.digest => Standing::Trusted,
-            Some(_) => Standing::Changed,
+            None => TrustState::Unknown,
+            Some(digest) if digest == review.digest => TrustState::Trusted,
+            Some(_) => TrustState::Changed,
         }
     }
 
@@ -106,19 +106,19 @@ impl TrustStore {
         let Some(folder) = &review.folder else { return Ok(()) };
         let owner = self.read(folder).and_then(|record| record.owner);
         let path = folder.clone();
-        self.write(&Trusted { path, digest: Some(review.digest), owner })
+        self.write(&TrustRecord { path, digest: Some(review.digest), owner })
     }
 
     /// Accepts the owner of a folder or file, for it and everything below it.
     ///
     /// # Errors
     /// [`TrustError`], also if the file does not exist.
-    pub fn accept_owner(&self, path: &Path) -> Result<Trusted, TrustError> {
+    pub fn accept_owner(&self, path: &Path) -> Result<TrustRecord, TrustError> {
         let fail = |source| TrustError::Io { path: path.to_owned(), source };
         let path = path.canonicalize().map_err(fail)?;
         let owner = Some(path.metadata().map_err(fail)?.uid());
         let digest = self.read(&path).and_then(|record| record.digest);
-        let record = Trusted { path, digest, owner };
+        let record = TrustRecord { path, digest, owner };
         self.write(&record)?;
         Ok(record)
     }
@@ -138,7 +138,7 @@ impl TrustStore {
     }
 
     /// All trusted paths, by path.
-    pub fn list(&self) -> Vec<Trusted> {
+    pub fn list(&self) -> Vec<TrustRecord> {
         let folder = self.folder.iter().filter(|folder| private::is_private(folder));
         let entries = folder.filter_map(|folder| folder.read_dir().ok());
         let records = entries
@@ -155,13 +155,13 @@ impl TrustStore {
         Some(self.folder.as_ref()?.join(format!("{name}.json")))
     }
 
-    fn read(&self, path: &Path) -> Option<Trusted> {
+    fn read(&self, path: &Path) -> Option<TrustRecord> {
         let folder = self.folder.as_deref()?;
         let safe = private::is_safe(folder);
         believed(&self.record(path)?).filter(|record| safe && record.path == path)
     }
 
-    fn write(&self, record: &Trusted) -> Result<(), TrustError> {
+    fn write(&self, record: &TrustRecord) -> Result<(), TrustError> {
         let (Some(folder), Some(path)) = (&self.folder, self.record(&record.path)) else {
             return Err(TrustError::NoHome);
         };
@@ -173,7 +173,7 @@ impl TrustStore {
 }
 
 /// A record that only the user can have written.
-fn believed(path: &Path) -> Option<Trusted> {
+fn believed(path: &Path) -> Option<TrustRecord> {
     let (file, found) = private::open(path).ok()?;
     if !found.is_file() || !private::is_mine(&found) {
         return None;

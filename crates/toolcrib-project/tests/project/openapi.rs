@@ -7,7 +7,7 @@ use std::{
 };
 
 use toolcrib_project::{
-    Begun, Consent, InitError, LoadOptions, Mode, Power, Project, Review, Verdict, init_from,
+    Consent, InitError, InitReport, LoadOptions, Mode, Power, Project, Review, Verdict, init_from,
 };
 
 use crate::folder::Folder;
@@ -148,7 +148,7 @@ fn a_secret_that_an_operation_can_do_without_is_not_required() {
     }
 }
 
-fn begin(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Result<Begun, InitError>) {
+fn begin(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Result<InitReport, InitError>) {
     let dir = tempfile::TempDir::new().unwrap();
     let source = dir.path().join(name);
     fs::write(&source, bytes).unwrap();

@@ -104,8 +104,8 @@ fn a_name_with_capitals_within_is_also_one_word() {
     let tools = [of_server("new", "gittea"), of_server("open", "gitlab")];
     let index = Index::new(&tools);
     assert_eq!(names(&index, "an issue on GitLab")[0], "mcp__gitlab__open");
-    let standing = index.standing("an issue on GitLab", &tools[1]).unwrap();
-    assert_eq!(standing.matched, ["issue", "gitlab"]);
+    let ranking = index.ranking("an issue on GitLab", &tools[1]).unwrap();
+    assert_eq!(ranking.matched, ["issue", "gitlab"]);
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn a_need_without_anything_in_common_finds_nothing() {
 #[test]
 fn a_standing_names_the_missing_words() {
     let tools = desk();
-    let standing = Index::new(&tools).standing("refund by wire transfer", &tools[1]).unwrap();
-    assert_eq!(standing.rank, Some(1));
-    assert_eq!(standing.matched, ["refund"]);
-    assert_eq!(standing.missing, ["wire", "transfer"]);
+    let ranking = Index::new(&tools).ranking("refund by wire transfer", &tools[1]).unwrap();
+    assert_eq!(ranking.rank, Some(1));
+    assert_eq!(ranking.matched, ["refund"]);
+    assert_eq!(ranking.missing, ["wire", "transfer"]);
     let unknown = tool("other", "Not indexed.");
-    assert_eq!(Index::new(&tools).standing("refund", &unknown), None);
+    assert_eq!(Index::new(&tools).ranking("refund", &unknown), None);
 }
 
 #[test]
@@ -202,7 +202,7 @@ proptest! {
         for (place, (name, _)) in all.iter().enumerate() {
             prop_assert!(tools.iter().any(|tool| *tool.name() == **name));
             let tool = tools.iter().find(|tool| *tool.name() == **name).unwrap();
-            prop_assert_eq!(index.standing(&need, tool).unwrap().rank, Some(place + 1));
+            prop_assert_eq!(index.ranking(&need, tool).unwrap().rank, Some(place + 1));
         }
         let few: Vec<_> = index.search(&need, 3).iter().map(|hit| hit.tool.name().to_string()).collect();
         let first: Vec<_> = all.iter().take(3).map(|(name, _)| name.clone()).collect();

@@ -10,7 +10,7 @@ use toolcrib_core::{
     SecretReference, SessionOwner, SessionStoreError, Settlement, StoredApproval, StoredArguments,
 };
 
-use super::{Failure, SqliteStore, owner_key, unknown, unsigned::UnsignedInt, write::Sync};
+use super::{Failure, SqliteStore, owner_key, unknown, unsigned::UnsignedInt, write::Durability};
 use crate::{
     frozen::{FrozenError, FrozenJson},
     session::{ID_ATTEMPTS, new_id, now_ms},
@@ -188,7 +188,7 @@ fn park(
 
 impl ApprovalStore for SqliteStore {
     fn park(&self, call: &ParkedCall, limit: usize) -> Result<StoredApproval, ApprovalStoreError> {
-        flat(self.writing(Sync::Process, |transaction| park(transaction, call, limit)))
+        flat(self.writing(Durability::Process, |transaction| park(transaction, call, limit)))
     }
 
     fn approval(&self, id: &str) -> Result<StoredApproval, ApprovalStoreError> {
@@ -205,7 +205,7 @@ impl ApprovalStore for SqliteStore {
 
     fn settle(&self, id: &str, settlement: &Settlement) -> Result<(), ApprovalStoreError> {
         // Power: a person does not decide twice.
-        flat(self.writing(Sync::Power, |transaction| {
+        flat(self.writing(Durability::Power, |transaction| {
             let found = match one(transaction, id)? {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
@@ -232,7 +232,7 @@ impl ApprovalStore for SqliteStore {
     }
 
     fn close(&self, id: &str, how: &str) -> Result<bool, ApprovalStoreError> {
-        flat(self.writing(Sync::Process, |transaction| {
+        flat(self.writing(Durability::Process, |transaction| {
             let close = "UPDATE approvals SET closed = ?2, closed_ms = ?3, arguments = NULL
                 WHERE id = ?1 AND closed IS NULL";
             if transaction.execute(close, params![id, how, UnsignedInt(now_ms())])? == 1 {
@@ -243,7 +243,7 @@ impl ApprovalStore for SqliteStore {
     }
 
     fn add_grant(&self, grant: &ApprovalGrant) -> Result<(), ApprovalStoreError> {
-        Ok(self.writing(Sync::Power, |transaction| {
+        Ok(self.writing(Durability::Power, |transaction| {
             transaction.execute(
                 "INSERT INTO grants (id, owner, tool, origin, scope, created_ms, until_ms, seal)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -282,14 +282,15 @@ impl ApprovalStore for SqliteStore {
 
     fn remove_grant(&self, id: &str) -> Result<bool, ApprovalStoreError> {
         let remove = "DELETE FROM grants WHERE id = ?1";
-        Ok(self.writing(Sync::Power, |transaction| Ok(transaction.execute(remove, [id])? > 0))?)
+        Ok(self
+            .writing(Durability::Power, |transaction| Ok(transaction.execute(remove, [id])? > 0))?)
     }
 
     fn prune_approvals(&self, before_ms: u64) -> Result<usize, ApprovalStoreError> {
         let calls = "DELETE FROM approvals
             WHERE coalesce(closed_ms, max(coalesce(until_ms, 0), expires_ms)) < ?1";
         let grants = "DELETE FROM grants WHERE until_ms < ?1";
-        Ok(self.writing(Sync::Process, |transaction| {
+        Ok(self.writing(Durability::Process, |transaction| {
             let calls = transaction.execute(calls, [UnsignedInt(before_ms)])?;
             Ok(calls + transaction.execute(grants, [UnsignedInt(before_ms)])?)
         })?)

@@ -8,7 +8,7 @@ use toolcrib_core::{
     __internal::millis, KvArea, KvError, KvLimits, KvStore, KvWrite, SessionStoreError,
 };
 
-use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::UnsignedInt, write::Sync};
+use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::UnsignedInt, write::Durability};
 use crate::session::now_ms;
 
 /// The column of an area, and its session, if it has one.
@@ -111,10 +111,11 @@ impl KvStore for SqliteStore {
 
     fn put(&self, area: &KvArea, change: KvWrite<'_>) -> Result<(), KvError> {
         KvLimits::check(change.key, change.value)?;
-        let written: Result<_, SessionStoreError> = self.writing(Sync::Process, |transaction| {
-            let Some(found) = area_of(self, transaction, area)? else { return Ok(None) };
-            Ok(Some(write(transaction, &found, &change)?))
-        });
+        let written: Result<_, SessionStoreError> =
+            self.writing(Durability::Process, |transaction| {
+                let Some(found) = area_of(self, transaction, area)? else { return Ok(None) };
+                Ok(Some(write(transaction, &found, &change)?))
+            });
         written?.unwrap_or_else(|| self.0.unsaved.lock().write(area, &change))
     }
 }

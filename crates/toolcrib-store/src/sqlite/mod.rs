@@ -33,7 +33,7 @@ use toolcrib_core::{
     StoredRun, StoredSession, TracedEvent,
 };
 
-use self::{unsaved::UnsavedKeys, unsigned::UnsignedInt, write::Sync};
+use self::{unsaved::UnsavedKeys, unsigned::UnsignedInt, write::Durability};
 use crate::{
     frozen::FrozenError,
     session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
@@ -53,15 +53,15 @@ pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    connection: Mutex<SyncedConnection>,
+    connection: Mutex<DurableConnection>,
     /// The keys of conversations that are not sessions; of a store in memory, all but those of sessions.
     unsaved: Mutex<UnsavedKeys>,
 }
 
-/// The connection, with its mode of syncing.
-struct SyncedConnection {
+/// The connection, with the durability of its last write.
+struct DurableConnection {
     connection: Connection,
-    sync: Sync,
+    durability: Durability,
 }
 
 impl SqliteStore {
@@ -85,7 +85,8 @@ impl SqliteStore {
     }
 
     fn of(path: PathBuf, connection: Connection) -> Self {
-        let connection = Mutex::new(SyncedConnection { connection, sync: Sync::Process });
+        let connection =
+            Mutex::new(DurableConnection { connection, durability: Durability::Process });
         let unsaved = Mutex::default();
         Self(Arc::new(Inner { path, connection, unsaved }))
     }
@@ -112,9 +113,9 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, SessionStoreError> {
-        let mut synced = self.0.connection.lock();
+        let mut durable = self.0.connection.lock();
         let transaction = || -> Result<T, Failure> {
-            let transaction = synced.connection.transaction()?;
+            let transaction = durable.connection.transaction()?;
             work(&transaction)
         };
         transaction().map_err(|failure| self.0.error("read", failure))
@@ -123,16 +124,16 @@ impl SqliteStore {
     /// Runs a function in a transaction with the file's write lock, and commits it.
     fn writing<T>(
         &self,
-        sync: Sync,
+        durability: Durability,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
     ) -> Result<T, SessionStoreError> {
-        let mut synced = self.0.connection.lock();
+        let mut durable = self.0.connection.lock();
         let transaction = || -> Result<T, Failure> {
-            let SyncedConnection { connection, sync: current } = &mut *synced;
-            if *current != sync {
+            let DurableConnection { connection, durability: current } = &mut *durable;
+            if *current != durability {
                 // Not possible within a transaction. Without I/O.
-                connection.pragma_update(None, "synchronous", sync.pragma())?;
-                *current = sync;
+                connection.pragma_update(None, "synchronous", durability.pragma())?;
+                *current = durability;
             }
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -241,7 +242,7 @@ fn check_lease(transaction: &Transaction<'_>, lease: &SessionLease) -> Result<()
 impl SessionStore for SqliteStore {
     fn create(&self, new: &NewSession) -> Result<SessionInfo, SessionStoreError> {
         check_name(new)?;
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             let owner = owner_key(&new.owner);
             if let Some(name) = &new.name {
                 let taken = "SELECT 1 FROM sessions WHERE owner = ?1 AND name = ?2";
@@ -318,7 +319,7 @@ impl SessionStore for SqliteStore {
         id: &str,
         time: Duration,
     ) -> Result<SessionLease, SessionStoreError> {
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             check_free(transaction, owner, id)?;
             let token = new_token();
             transaction.execute(
@@ -330,7 +331,7 @@ impl SessionStore for SqliteStore {
     }
 
     fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             check_lease(transaction, lease)?;
             transaction.execute(
                 "UPDATE sessions SET lease_until_ms = ?2 WHERE id = ?1",
@@ -341,7 +342,7 @@ impl SessionStore for SqliteStore {
     }
 
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError> {
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             transaction.execute(
                 "UPDATE sessions SET lease = NULL, lease_until_ms = 0 WHERE id = ?1 AND lease = ?2",
                 params![lease.session, lease.token],
@@ -355,14 +356,14 @@ impl SessionStore for SqliteStore {
         lease: &SessionLease,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        self.writing(Sync::of(records), |transaction| {
+        self.writing(Durability::of(records), |transaction| {
             check_lease(transaction, lease)?;
             write::records(transaction, &lease.session, records)
         })
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             check_free(transaction, owner, id)?;
             transaction.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
             Ok(())
@@ -378,7 +379,7 @@ impl SessionStore for SqliteStore {
             AND id IN (SELECT id FROM
                 (SELECT id, sum(bytes) OVER (ORDER BY used_ms DESC, id DESC) AS total FROM sessions)
                 WHERE total > ?2)";
-        let removed = self.writing(Sync::Process, |transaction| {
+        let removed = self.writing(Durability::Process, |transaction| {
             let now = now_ms();
             let since = |time| UnsignedInt(now.saturating_sub(millis(time)));
             let ages =
@@ -400,9 +401,9 @@ impl SqliteStore {
     /// Returns the space of removed content to the file system, also in the write-ahead log. If
     /// another process reads the file, its next removal does so.
     fn shrink(&self) -> Result<(), SessionStoreError> {
-        let synced = self.0.connection.lock();
+        let durable = self.0.connection.lock();
         let vacuum = "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);";
-        match synced.connection.execute_batch(vacuum) {
+        match durable.connection.execute_batch(vacuum) {
             Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
                 Err(self.0.error("written", error.into()))
             }

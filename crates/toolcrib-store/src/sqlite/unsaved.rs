@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use toolcrib_core::{
-    __internal::{Bounded, millis},
+    __internal::{LruCache, millis},
     KvArea, KvError, KvLimits, KvWrite,
 };
 
@@ -13,7 +13,7 @@ use crate::session::now_ms;
 const MOST_AREAS: usize = 1_024;
 
 /// The keys and values of areas.
-pub(super) struct UnsavedKeys(Bounded<KvArea, BTreeMap<Arc<str>, Entry>>);
+pub(super) struct UnsavedKeys(LruCache<KvArea, BTreeMap<Arc<str>, Entry>>);
 
 struct Entry {
     value: Arc<str>,
@@ -22,7 +22,7 @@ struct Entry {
 
 impl Default for UnsavedKeys {
     fn default() -> Self {
-        Self(Bounded::new(MOST_AREAS))
+        Self(LruCache::new(MOST_AREAS))
     }
 }
 

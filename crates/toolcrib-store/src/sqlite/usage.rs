@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use rusqlite::{Row, Transaction, params};
 use toolcrib_core::{
-    SessionOwner, SessionStoreError, Spent, StoredUsage, UsageEntry, UsageSource, UsageStore,
+    BudgetUse, SessionOwner, SessionStoreError, StoredUsage, UsageEntry, UsageSource, UsageStore,
 };
 
 use super::{
     Failure, SqliteStore, owner_key,
     read::{all, unsigned},
     unsigned::UnsignedInt,
-    write::Sync,
+    write::Durability,
 };
 use crate::session::today;
 
@@ -30,7 +30,7 @@ impl UsageStore for SqliteStore {
     ) -> Result<(), SessionStoreError> {
         let (day, owner, session) =
             (today(), owner_key(owner), session.map_or("", |session| &**session));
-        self.writing(Sync::Process, |transaction| {
+        self.writing(Durability::Process, |transaction| {
             entries.iter().try_for_each(|entry| add(transaction, day, &owner, session, entry))
         })
     }
@@ -43,7 +43,7 @@ impl UsageStore for SqliteStore {
         self.reading(|transaction| all(transaction, usage, params![UnsignedInt(day)], to_usage))
     }
 
-    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<Spent, SessionStoreError> {
+    fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<BudgetUse, SessionStoreError> {
         // A condition on an owner that may be absent would not use the key.
         let whose = if owner.is_some() { "AND owner = ?2" } else { "AND ?2 IS NULL" };
         let spent = format!(
@@ -55,7 +55,7 @@ impl UsageStore for SqliteStore {
         self.reading(|transaction| {
             let today = params![UnsignedInt(today()), owner.map(owner_key)];
             Ok(transaction.prepare_cached(&spent)?.query_row(today, |row| {
-                Ok(Spent {
+                Ok(BudgetUse {
                     tokens: unsigned(row, 0)?,
                     usd: row.get(1)?,
                     unknown_costs: unsigned(row, 2)?,

@@ -13,14 +13,14 @@ use crate::{
 
 /// The failure that a write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
+pub(super) enum Durability {
     /// The death of the process.
     Process,
     /// The loss of power too: one `fsync`.
     Power,
 }
 
-impl Sync {
+impl Durability {
     /// The need of a write. A repeated call may do harm, so its first intent must not be lost.
     pub(super) fn of(records: &[SessionRecord]) -> Self {
         let is_unrepeatable = |record: &SessionRecord| matches!(record, SessionRecord::Intent(intent) if intent.is_unrepeatable());

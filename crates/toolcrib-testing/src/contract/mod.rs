@@ -154,11 +154,11 @@ impl Error for Violations {}
 /// The clauses tested by a successful check. A clause that could not be tested is missing: a
 /// provider with an immediate listing cannot be cancelled while it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckReport {
     tried: BTreeSet<Clause>,
 }
 
-impl Checked {
+impl CheckReport {
     /// Whether a clause was tested.
     pub fn tried(&self, clause: Clause) -> bool {
         self.tried.contains(&clause)
@@ -212,9 +212,9 @@ impl Findings {
         }
     }
 
-    fn end(self) -> Result<Checked, Violations> {
+    fn end(self) -> Result<CheckReport, Violations> {
         if self.list.is_empty() {
-            Ok(Checked { tried: self.tried })
+            Ok(CheckReport { tried: self.tried })
         } else {
             Err(Violations { subject: self.subject, list: self.list })
         }

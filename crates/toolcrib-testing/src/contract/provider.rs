@@ -15,7 +15,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    Checked, Clause, Findings, Violations,
+    CheckReport, Clause, Findings, Violations,
     asking::{Answer, Problem, alive_tasks, ask, fresh},
     shape::Shape,
 };
@@ -100,14 +100,14 @@ impl ProviderCheck {
     ///
     /// # Panics
     /// If the provider violates its contract, with the violations.
-    pub async fn assert(self) -> Checked {
+    pub async fn assert(self) -> CheckReport {
         match self.await {
             Ok(checked) => checked,
             Err(violations) => fail(violations),
         }
     }
 
-    async fn run(mut self) -> Result<Checked, Violations> {
+    async fn run(mut self) -> Result<CheckReport, Violations> {
         if self.contexts.is_empty() {
             let first = ListContext::new(
                 Arc::new(Identity::conversation("check")),
@@ -329,7 +329,7 @@ impl ProviderCheck {
 }
 
 impl IntoFuture for ProviderCheck {
-    type Output = Result<Checked, Violations>;
+    type Output = Result<CheckReport, Violations>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

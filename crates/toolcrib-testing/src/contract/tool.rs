@@ -8,7 +8,7 @@ use toolcrib_core::{Tool, ToolContextParts, ToolError, ToolOutput};
 use toolcrib_engine::Limits;
 
 use super::{
-    Checked, Clause, Findings, Violations,
+    CheckReport, Clause, Findings, Violations,
     body::{Body, BodyOutcome},
     cap::fits,
     generate::{Generator, telling_texts},
@@ -134,14 +134,14 @@ impl ToolCheck {
     ///
     /// # Panics
     /// If the tool violates its contract, with the violations.
-    pub async fn assert(self) -> Checked {
+    pub async fn assert(self) -> CheckReport {
         match self.await {
             Ok(checked) => checked,
             Err(violations) => fail(violations),
         }
     }
 
-    async fn run(mut self) -> Result<Checked, Violations> {
+    async fn run(mut self) -> Result<CheckReport, Violations> {
         let subject = format!("tool `{}`", self.tool().name());
         let mut findings = Findings::new(subject, std::mem::take(&mut self.without));
         if let Some(again) = &self.again {
@@ -282,7 +282,7 @@ impl ToolCheck {
 }
 
 impl IntoFuture for ToolCheck {
-    type Output = Result<Checked, Violations>;
+    type Output = Result<CheckReport, Violations>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

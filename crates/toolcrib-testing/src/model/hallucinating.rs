@@ -27,13 +27,13 @@ use crate::random::Random;
 /// can be repeated. If no tool is offered, an invented name is used as the offered tool.
 ///
 /// ```
-/// use toolcrib_agent::{Agent, RunOptions, Stopped};
+/// use toolcrib_agent::{Agent, RunOptions, EndReason};
 /// use toolcrib_testing::{assert_replayable, hallucinating, paused, tool};
 ///
 /// let refund = tool("refund");
 /// let agent = Agent::builder().model(hallucinating(7)).tool(refund.tool()).build()?;
 /// let outcome = paused(agent.run("Refund order 7.", RunOptions::default()));
-/// assert_eq!(outcome.stopped, Stopped::MaxIterations);
+/// assert_eq!(outcome.stopped, EndReason::MaxIterations);
 /// assert_replayable(&outcome.messages);
 /// # Ok::<(), toolcrib_agent::AgentError>(())
 /// ```

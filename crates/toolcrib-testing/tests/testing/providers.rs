@@ -16,7 +16,9 @@ use toolcrib_core::{
     SkillId, Tool, ToolContext, ToolProvider, ToolRegistry, concat, gated_tools,
     skill_scoped_tools, static_tools,
 };
-use toolcrib_testing::{Checked, Clause, Fault, Violations, check_provider, faulty, paused, tool};
+use toolcrib_testing::{
+    CheckReport, Clause, Fault, Violations, check_provider, faulty, paused, tool,
+};
 
 use crate::support::failure;
 
@@ -51,7 +53,7 @@ fn one(name: &str) -> Catalog {
     [named(name)].into()
 }
 
-fn check(provider: Arc<dyn ToolProvider>) -> Result<Checked, Violations> {
+fn check(provider: Arc<dyn ToolProvider>) -> Result<CheckReport, Violations> {
     paused(check_provider(provider))
 }
 

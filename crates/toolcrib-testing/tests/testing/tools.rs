@@ -16,7 +16,7 @@ use toolcrib_core::{
     ErrorCode, IntoToolOutput, Tool, ToolBuilder, ToolContext, ToolContextParts, ToolError,
     ToolOutput,
 };
-use toolcrib_testing::{Checked, Clause, TestTool, Violations, check_tool, paused, tool};
+use toolcrib_testing::{CheckReport, Clause, TestTool, Violations, check_tool, paused, tool};
 
 use crate::support::failure;
 
@@ -41,7 +41,7 @@ fn by<T: IntoToolOutput>(
     TestTool::of(builder).answers(body).tool()
 }
 
-fn check(tool: &Tool) -> Result<Checked, Violations> {
+fn check(tool: &Tool) -> Result<CheckReport, Violations> {
     paused(check_tool(tool, [sample()]))
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolcrib_core::{
-    Annotations, Capabilities, Clarification, Clarified, ErrorCode, Tool, ToolContext, ToolError,
-    ToolOutput, harmless,
+    Annotations, Capabilities, Clarification, ClarificationOutcome, ErrorCode, Tool, ToolContext,
+    ToolError, ToolOutput, harmless,
 };
 
 #[doc(hidden)]
@@ -94,11 +94,11 @@ async fn call(args: Value, cx: ToolContext, within: Duration) -> Result<ToolOutp
         clarified = asked => clarified,
     };
     match clarified {
-        Ok(Clarified::Answered(answer)) => {
+        Ok(ClarificationOutcome::Answered(answer)) => {
             let answer: String = harmless(&answer).chars().take(MOST_CHARS * 5).collect();
             Ok(ToolOutput::text(format!("The user answers: {answer}")))
         }
-        Ok(Clarified::NoPerson(reason)) => {
+        Ok(ClarificationOutcome::NoPerson(reason)) => {
             let told = "no person can be asked here; go on with what you know, and say what you \
                 assume, or end with the question as your answer";
             Err(ToolError::new(ErrorCode::NotAvailable, told).caused_by(&*reason))

@@ -1,13 +1,13 @@
 //! `[[tool]]` of the kind `clarify`.
 
-use crate::{DeclaredKind, Reach};
+use crate::{DeclaredKind, ExternalAccess};
 
 /// The tool as read from a table. The kind has no own keys.
 #[derive(Debug, Clone, Copy)]
 pub struct DeclaredClarify;
 
 impl DeclaredKind for DeclaredClarify {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         Vec::new()
     }
 

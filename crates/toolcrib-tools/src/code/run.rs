@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolcrib_artifacts::Artifact;
-use toolcrib_capabilities::process::Ended;
+use toolcrib_capabilities::process::ProcessEnd;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
@@ -134,8 +134,8 @@ impl Body {
             return Err(ToolError::new(code, format!("{about}\n{}", ran.shown(&cx))));
         }
         let code = match ran.finished.ended {
-            Ended::Code(code) => code,
-            signal @ Ended::Signal(_) => {
+            ProcessEnd::Code(code) => code,
+            signal @ ProcessEnd::Signal(_) => {
                 let about = format!("{what} was ended by {signal}\n{}", ran.shown(&cx));
                 return Err(ToolError::failed(about));
             }

@@ -5,7 +5,8 @@ use toolcrib_core::Tool;
 
 use super::CodeTool;
 use crate::{
-    Declaration, DeclaredKind, Reach, ToolErrors, command::CommandToolSpec, terminal::DeclaredShell,
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors, command::CommandToolSpec,
+    terminal::DeclaredShell,
 };
 
 /// The keys that only this kind has. It has those of `command`, except for the program, its arguments,
@@ -46,8 +47,8 @@ impl DeclaredCode {
 }
 
 impl DeclaredKind for DeclaredCode {
-    fn reaches(&self) -> Vec<Reach<'_>> {
-        self.shell.reaches("the linter, the compiler or the tests of the code")
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        self.shell.external_access("the linter, the compiler or the tests of the code")
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

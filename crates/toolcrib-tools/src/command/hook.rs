@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
-use toolcrib_capabilities::process::{Captured, Ended, Finished, RunSpec, Sandbox};
+use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput, RunSpec, Sandbox};
 use toolcrib_core::{
     __internal::PlainJson, CancellationToken, ToolContext, ToolContextParts, ToolError,
 };
@@ -103,10 +103,10 @@ impl HookProgram {
     }
 }
 
-fn verdict(finished: &Finished) -> Result<HookVerdict, HookError> {
+fn verdict(finished: &ProcessOutput) -> Result<HookVerdict, HookError> {
     match finished.ended {
-        Ended::Code(0) => answer(&finished.stdout),
-        Ended::Code(DENIED) => Ok(HookVerdict::Deny(reason(&text(finished.stderr.head())))),
+        ProcessEnd::Code(0) => answer(&finished.stdout),
+        ProcessEnd::Code(DENIED) => Ok(HookVerdict::Deny(reason(&text(finished.stderr.head())))),
         ended => {
             let stderr = text(&finished.stderr.last(SHOWN_BYTES));
             Err(HookError(format!(
@@ -116,7 +116,7 @@ fn verdict(finished: &Finished) -> Result<HookVerdict, HookError> {
     }
 }
 
-fn answer(stdout: &Captured) -> Result<HookVerdict, HookError> {
+fn answer(stdout: &CapturedOutput) -> Result<HookVerdict, HookError> {
     if stdout.is_truncated() {
         let (most, total) = (stdout.head().len(), stdout.total());
         return Err(HookError(format!(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolcrib_artifacts::Artifact;
-use toolcrib_capabilities::process::{Captured, Ended, Finished};
+use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput};
 use toolcrib_core::{ToolContext, ToolOutput};
 
 /// The length of the end of an output in an error, in characters.
@@ -10,14 +10,14 @@ const SHOWN_CHARS: usize = 2000;
 
 /// The result of a program that ended as it should.
 pub(super) fn success(
-    finished: &Finished,
+    finished: &ProcessOutput,
     kept: Option<Result<Artifact, String>>,
     cx: &ToolContext,
 ) -> ToolOutput {
-    let Finished { ended, stdout, stderr, .. } = finished;
+    let ProcessOutput { ended, stdout, stderr, .. } = finished;
     let code = match ended {
-        Ended::Code(code) => Some(code),
-        Ended::Signal(_) => None,
+        ProcessEnd::Code(code) => Some(code),
+        ProcessEnd::Signal(_) => None,
     };
     let kept = match kept {
         Some(Ok(artifact)) => {
@@ -48,7 +48,7 @@ pub(super) fn success(
 /// The error of a program that failed. All of its output may help to see why.
 pub(super) fn failure(
     program: &str,
-    finished: &Finished,
+    finished: &ProcessOutput,
     kept: Option<Result<Artifact, String>>,
     cx: &ToolContext,
 ) -> String {
@@ -60,10 +60,10 @@ pub(super) fn failure(
     }
 }
 
-fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
+fn failed(program: &str, finished: &ProcessOutput, cx: &ToolContext) -> String {
     let ended = match finished.ended {
-        Ended::Code(code) => format!("`{program}` failed with exit code {code}"),
-        signal @ Ended::Signal(_) => {
+        ProcessEnd::Code(code) => format!("`{program}` failed with exit code {code}"),
+        signal @ ProcessEnd::Signal(_) => {
             let reason =
                 signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
             format!("`{program}` was ended by {signal}{}", reason.unwrap_or_default())
@@ -78,7 +78,7 @@ fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
 }
 
 /// The error of a program that was cut off.
-pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> String {
+pub(super) fn cut_off(program: &str, finished: &ProcessOutput, cx: &ToolContext) -> String {
     let mut said = format!("`{program}` was stopped before it was done");
     for (output, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
         if let Some(written) = ending(captured, usize::MAX, cx) {
@@ -91,7 +91,7 @@ pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> S
 
 /// An output as a model reads it; a line in brackets says what it does not show, and why that was not
 /// kept where it should have been. It comes first, where no later cut removes it.
-fn readable(captured: &Captured, not_kept: Option<&str>, cx: &ToolContext) -> String {
+fn readable(captured: &CapturedOutput, not_kept: Option<&str>, cx: &ToolContext) -> String {
     let (mut shown, replaced) = text(captured, cx);
     shown.truncate(shown.trim_end_matches(['\n', '\r']).len());
     let mut notes = Vec::new();
@@ -118,7 +118,7 @@ fn readable(captured: &Captured, not_kept: Option<&str>, cx: &ToolContext) -> St
 
 /// The head as text, and whether bytes of it had to be replaced. Where the cut went through a
 /// character or a secret, what is left of it is dropped.
-fn text(captured: &Captured, cx: &ToolContext) -> (String, bool) {
+fn text(captured: &CapturedOutput, cx: &ToolContext) -> (String, bool) {
     let head = captured.head();
     let (text, replaced) = match str::from_utf8(head) {
         Ok(text) => (text.to_owned(), false),
@@ -132,13 +132,13 @@ fn text(captured: &Captured, cx: &ToolContext) -> (String, bool) {
 }
 
 /// How many bytes of an output its head does not have.
-fn beyond(captured: &Captured) -> usize {
+fn beyond(captured: &CapturedOutput) -> usize {
     let head = captured.head().len() as u64;
     usize::try_from(captured.total() - head).unwrap_or(usize::MAX)
 }
 
 /// The last characters of an output, of at most so many bytes; none of a blank one.
-fn ending(captured: &Captured, most: usize, cx: &ToolContext) -> Option<String> {
+fn ending(captured: &CapturedOutput, most: usize, cx: &ToolContext) -> Option<String> {
     let bytes = captured.last(most);
     let text = String::from_utf8_lossy(&bytes);
     let from_its_start = bytes.len() as u64 == captured.total();

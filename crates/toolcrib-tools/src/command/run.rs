@@ -9,7 +9,8 @@ use std::{
 use futures_util::future::join;
 use serde_json::Value;
 use toolcrib_capabilities::process::{
-    Ended, Finished, ProcessError, ProcessLimits, ProcessSpec, Processes, RunSpec, Sandbox,
+    ProcessEnd, ProcessError, ProcessLimits, ProcessOutput, ProcessSpec, Processes, RunSpec,
+    Sandbox,
 };
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
@@ -74,7 +75,7 @@ impl Body {
             None => None,
         };
         match finished.ended {
-            Ended::Code(code) if self.ok_exit_codes.contains(&code) => {
+            ProcessEnd::Code(code) if self.ok_exit_codes.contains(&code) => {
                 Ok(outcome::success(&finished, kept, &cx))
             }
             _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished, kept, &cx))
@@ -154,7 +155,7 @@ impl Body {
     }
 
     /// For the operator.
-    fn circumstances(&self, passed: usize, finished: &Finished) -> String {
+    fn circumstances(&self, passed: usize, finished: &ProcessOutput) -> String {
         format!(
             "{} with {passed} arguments and {}: {} after {:.1?}",
             self.program.display(),

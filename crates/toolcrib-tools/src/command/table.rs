@@ -10,7 +10,7 @@ use toolcrib_config::{Table, Value};
 use toolcrib_core::Tool;
 
 use super::{ArgItem, CommandToolSpec, ProcessLimitsSection, SandboxSection, Stdin};
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors, findings::Field};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors, findings::Field};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &[
@@ -164,10 +164,10 @@ impl DeclaredCommand {
 }
 
 impl DeclaredKind for DeclaredCommand {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let program = Some(&*self.spec.program).filter(|program| !program.is_empty());
         let args = self.spec.args.iter().map(|arg| &*arg.text);
-        vec![Reach::Program {
+        vec![ExternalAccess::Program {
             command: program.into_iter().chain(args).collect(),
             working_dir: self.spec.working_dir.as_deref().and_then(Path::to_str),
             env: &self.spec.env,

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_capabilities::files::{
-    Edited, Entry, EntryKind, FileLines, FilePart, FilesHandle, Listing, Replacement, Search,
+    EditResult, Entry, EntryKind, FileLines, FilePart, FilesHandle, Listing, Replacement, Search,
 };
 use toolcrib_core::{ContentBlock, ToolContext, ToolError, ToolOutput};
 
@@ -134,8 +134,8 @@ fn replacements(args: &Value) -> Result<Vec<Replacement>, ToolError> {
 }
 
 /// A line about the edits, then as many whole lines of the difference as there is room for.
-fn patched(path: &str, edited: &Edited, room: usize) -> String {
-    let Edited { count, line, diff, .. } = edited;
+fn patched(path: &str, edited: &EditResult, room: usize) -> String {
+    let EditResult { count, line, diff, .. } = edited;
     let does =
         if *count == 1 { "1 replacement".to_owned() } else { format!("{count} replacements") };
     let mut text = format!("{path}: {does}, from line {line}\n");

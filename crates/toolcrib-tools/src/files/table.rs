@@ -7,7 +7,7 @@ use toolcrib_config::{Located, Table};
 use toolcrib_core::Tool;
 
 use super::FilesTool;
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &["files"];
@@ -55,8 +55,8 @@ impl DeclaredFiles {
 }
 
 impl DeclaredKind for DeclaredFiles {
-    fn reaches(&self) -> Vec<Reach<'_>> {
-        vec![Reach::Files(&self.files)]
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        vec![ExternalAccess::Files(&self.files)]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

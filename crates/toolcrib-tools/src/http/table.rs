@@ -7,7 +7,7 @@ use toolcrib_config::{Located, Table, Value};
 use toolcrib_core::Tool;
 
 use super::{HttpToolSpec, Method, check::header_field};
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &[
@@ -88,9 +88,9 @@ impl DeclaredHttp {
 }
 
 impl DeclaredKind for DeclaredHttp {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let Self { spec, allow_addresses, .. } = self;
-        vec![Reach::Host { url: &spec.url, allow_addresses }]
+        vec![ExternalAccess::Host { url: &spec.url, allow_addresses }]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

@@ -44,7 +44,7 @@ use std::{fmt, sync::Arc};
 use parking_lot::Mutex;
 
 use toolcrib_core::{
-    __internal::Bounded, BoxFuture, Catalog, CatalogRequest, DiscoveryError, Lanes, Secrets,
+    __internal::LruCache, BoxFuture, Catalog, CatalogRequest, DiscoveryError, Lanes, Secrets,
     ToolHub, ToolProvider, discovery,
 };
 
@@ -69,7 +69,7 @@ struct Inner {
     catalog: HubCatalog,
     definitions: Arc<Definitions>,
     secrets: Option<Arc<dyn Secrets>>,
-    seen: Mutex<Bounded<CatalogKey, Arc<LastCatalog>>>,
+    seen: Mutex<LruCache<CatalogKey, Arc<LastCatalog>>>,
 }
 
 /// The last catalog of one tenant or principal.

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolcrib_capabilities::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 use toolcrib_core::{
-    __internal::Bounded, Annotations, Capabilities, DefinitionCheck, IntoAvailability, ListOrder,
+    __internal::LruCache, Annotations, Capabilities, DefinitionCheck, IntoAvailability, ListOrder,
     Secrets, ToolName,
 };
 
@@ -205,7 +205,7 @@ impl HubSpec {
             },
             definitions: Arc::new(definitions),
             secrets,
-            seen: Mutex::new(Bounded::new(MOST_REMEMBERED)),
+            seen: Mutex::new(LruCache::new(MOST_REMEMBERED)),
         })))
     }
 

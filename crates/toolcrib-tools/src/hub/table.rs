@@ -10,7 +10,7 @@ use toolcrib_core::{
 
 use super::{HttpHub, HubPointers, HubSpec};
 use crate::{
-    DeclaredKind, FieldError, MAX_RESULT_CHARS, Reach, Source,
+    DeclaredKind, ExternalAccess, FieldError, MAX_RESULT_CHARS, Source,
     findings::{Field, Findings},
     http::{
         DeclaredHttp,
@@ -186,10 +186,12 @@ impl HubTable {
 }
 
 impl DeclaredKind for HubTable {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let Self { spec, allow_addresses, call, .. } = self;
-        let calls = call.iter().flat_map(DeclaredKind::reaches);
-        std::iter::once(Reach::Host { url: &spec.url, allow_addresses }).chain(calls).collect()
+        let calls = call.iter().flat_map(DeclaredKind::external_access);
+        std::iter::once(ExternalAccess::Host { url: &spec.url, allow_addresses })
+            .chain(calls)
+            .collect()
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

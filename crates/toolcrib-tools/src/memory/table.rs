@@ -4,7 +4,7 @@ use toolcrib_config::Table;
 use toolcrib_core::Tool;
 
 use super::{Memory, MemoryScope, MemoryTool};
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &["scope"];
@@ -45,7 +45,7 @@ impl DeclaredMemory {
 }
 
 impl DeclaredKind for DeclaredMemory {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         Vec::new()
     }
 

@@ -14,7 +14,7 @@ use super::{
     select::Selector,
 };
 use crate::{
-    Declaration, DeclaredKind, Reach, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
     findings::Findings,
     http::{
         HttpToolSpec, Method,
@@ -355,10 +355,10 @@ impl DeclaredOperation {
 }
 
 impl DeclaredKind for DeclaredOperation {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let allow_addresses = &self.shared.allow_addresses;
         let plan = self.plan.iter();
-        plan.map(|plan| Reach::Host { url: &plan.server, allow_addresses }).collect()
+        plan.map(|plan| ExternalAccess::Host { url: &plan.server, allow_addresses }).collect()
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 use toolcrib_capabilities::database::{
-    postgres::Ran,
+    postgres::StatementResult,
     rusqlite::{self, Row, Statement, types::ValueRef},
 };
 
@@ -57,8 +57,8 @@ impl Rows {
     }
 }
 
-impl From<Ran> for Rows {
-    fn from(ran: Ran) -> Self {
+impl From<StatementResult> for Rows {
+    fn from(ran: StatementResult) -> Self {
         Self { rows: ran.rows, more: ran.more, too_large: ran.too_large }
     }
 }

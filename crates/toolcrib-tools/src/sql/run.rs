@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use toolcrib_capabilities::database::{
-    DatabaseError, Settle,
-    postgres::{DEFAULT_STATEMENT_TIMEOUT, Limits, PostgresHandle, Ran},
+    DatabaseError, TransactionEnd,
+    postgres::{DEFAULT_STATEMENT_TIMEOUT, Limits, PostgresHandle, StatementResult},
     rusqlite::{self, Connection, types::Value as SqlValue},
 };
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
@@ -59,12 +59,12 @@ impl Body {
     ) -> Result<Outcome, DatabaseError> {
         let statements: Vec<_> = self.statements.iter().map(|one| one.sql.as_str()).collect();
         let limits = limits(self.max_rows, self.timeout);
-        let note = |position: usize, ran: &Ran| {
+        let note = |position: usize, ran: &StatementResult| {
             let note = self.statements.get(position)?.on_empty.as_ref()?;
             let is_empty = ran.rows.is_empty() && !ran.more && ran.changed == 0;
             is_empty.then(|| note.clone())
         };
-        let ends = |position, ran: &Ran| note(position, ran).is_some();
+        let ends = |position, ran: &StatementResult| note(position, ran).is_some();
         let all = handle.run(&statements, args, limits, cx.cancellation(), ends).await?;
         let last = all.last().and_then(|ran| note(all.len() - 1, ran));
         if let Some(note) = last {
@@ -79,7 +79,7 @@ impl Body {
         &self,
         connection: &Connection,
         values: &[SqlValue],
-    ) -> rusqlite::Result<Settle<Outcome>> {
+    ) -> rusqlite::Result<TransactionEnd<Outcome>> {
         let before_all = connection.total_changes();
         let mut shown = Rows::default();
         for PreparedStatement { sql, on_empty, bound } in &self.statements {
@@ -93,14 +93,14 @@ impl Body {
                 && rows.is_empty()
                 && connection.total_changes() == before
             {
-                return Ok(Settle::RollBack(Outcome::Empty { note: note.clone() }));
+                return Ok(TransactionEnd::RollBack(Outcome::Empty { note: note.clone() }));
             }
             if statement.column_count() > 0 {
                 shown = rows;
             }
         }
         let changed = connection.total_changes() - before_all;
-        Ok(Settle::Commit(Outcome::Done { rows: shown, changed }))
+        Ok(TransactionEnd::Commit(Outcome::Done { rows: shown, changed }))
     }
 }
 

@@ -6,7 +6,7 @@ use toolcrib_config::{Located, Table, Value};
 use toolcrib_core::Tool;
 
 use super::{DEFAULT_MAX_ROWS, SqlDatabase, SqlStatement, SqlToolSpec};
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] = &["database", "max_rows", "statements"];
@@ -45,8 +45,8 @@ impl DeclaredSql {
 }
 
 impl DeclaredKind for DeclaredSql {
-    fn reaches(&self) -> Vec<Reach<'_>> {
-        vec![Reach::Database(self.database.as_ref())]
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        vec![ExternalAccess::Database(self.database.as_ref())]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use serde_json::Value;
 use toolcrib_capabilities::database::{
-    DatabaseError, DatabaseHandle, Settle, StatementError,
+    DatabaseError, DatabaseHandle, StatementError, TransactionEnd,
     postgres::PostgresHandle,
     rusqlite::{self, Connection, ErrorCode as SqliteCode},
 };
@@ -110,7 +110,7 @@ impl Body {
         };
         let max_rows = self.max_rows();
         let work = move |connection: &Connection| {
-            query(connection, &sql, parameter, max_rows).map(Settle::RollBack)
+            query(connection, &sql, parameter, max_rows).map(TransactionEnd::RollBack)
         };
         let rows = database.transaction(cx.cancellation(), work).await.map_err(explained)?;
         rows.map_err(ToolError::input_invalid)

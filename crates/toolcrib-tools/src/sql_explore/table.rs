@@ -7,7 +7,7 @@ use toolcrib_core::Tool;
 
 use super::ExploreTool;
 use crate::{
-    Declaration, DeclaredKind, Reach, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
     sql::{DEFAULT_MAX_ROWS, MAX_ROWS, SqlDatabase},
 };
 
@@ -46,8 +46,8 @@ impl DeclaredExplore {
 }
 
 impl DeclaredKind for DeclaredExplore {
-    fn reaches(&self) -> Vec<Reach<'_>> {
-        vec![Reach::Database(self.database.as_ref())]
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        vec![ExternalAccess::Database(self.database.as_ref())]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

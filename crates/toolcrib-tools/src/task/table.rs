@@ -6,7 +6,7 @@ use toolcrib_config::{Located, Spot, Table};
 use toolcrib_core::Tool;
 
 use super::TaskSpec;
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// The keys that only this kind has.
 pub const KEYS: &[&str] =
@@ -62,7 +62,7 @@ impl DeclaredTask {
 
 impl DeclaredKind for DeclaredTask {
     /// Only what the tools of the child reach.
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         Vec::new()
     }
 

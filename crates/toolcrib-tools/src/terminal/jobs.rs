@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt as _, sync::watch, time::sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolcrib_capabilities::process::{Ended, Process};
+use toolcrib_capabilities::process::{Process, ProcessEnd};
 use toolcrib_core::{Identity, ToolContext, ToolError};
 
 use super::{JOB, table::shown_time};
@@ -223,7 +223,7 @@ impl Job {
             ended = process.wait() => ended,
         };
         match ended {
-            Ok(Ended::Code(code)) => format!("ended with exit code {code}"),
+            Ok(ProcessEnd::Code(code)) => format!("ended with exit code {code}"),
             Ok(signal) => format!("was ended by {signal}"),
             Err(_) => "was lost".to_owned(),
         }

@@ -6,7 +6,9 @@ use futures_util::future::join;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolcrib_artifacts::{Artifact, CallArtifacts};
-use toolcrib_capabilities::process::{Captured, Ended, Finished, ProcessSpec, RunSpec};
+use toolcrib_capabilities::process::{
+    CapturedOutput, ProcessEnd, ProcessOutput, ProcessSpec, RunSpec,
+};
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
@@ -145,7 +147,7 @@ impl Body {
 
 /// A program that ran to its end, or was stopped.
 pub(crate) struct ProgramRun {
-    pub(crate) finished: Finished,
+    pub(crate) finished: ProcessOutput,
     /// Its whole output, if that is longer than a result and artifacts are kept.
     pub(crate) artifact: Option<Artifact>,
 }
@@ -255,7 +257,7 @@ fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
 }
 
 /// The artifact of an output that does not fit, where artifacts are kept.
-async fn kept(output: &Captured, cx: &ToolContext) -> Option<Artifact> {
+async fn kept(output: &CapturedOutput, cx: &ToolContext) -> Option<Artifact> {
     let text = String::from_utf8_lossy(output.head());
     if text.chars().count() <= room(cx) {
         return None;
@@ -285,14 +287,14 @@ fn result(
         return Err(ToolError::new(code, with_output(about)));
     }
     match ran.finished.ended {
-        Ended::Code(0) => {
+        ProcessEnd::Code(0) => {
             let artifact = ran.artifact.as_ref().map(Artifact::id);
             let data = json!({ "exit_code": 0, "artifact": artifact });
             let text = if output.is_empty() { "done, without output" } else { output };
             Ok(ToolOutput::text(text).structured(data))
         }
-        Ended::Code(code) => Err(ToolError::failed(with_output(format!("exit code {code}")))),
-        signal @ Ended::Signal(_) => {
+        ProcessEnd::Code(code) => Err(ToolError::failed(with_output(format!("exit code {code}")))),
+        signal @ ProcessEnd::Signal(_) => {
             let limit =
                 signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
             let about = format!("the command was ended by {signal}{}", limit.unwrap_or_default());

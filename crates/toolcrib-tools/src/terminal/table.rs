@@ -11,7 +11,7 @@ use toolcrib_core::Tool;
 
 use super::{Jobs, TerminalTool};
 use crate::{
-    Declaration, DeclaredKind, Reach, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
     command::{ArgItem, CommandToolSpec, DeclaredCommand},
 };
 
@@ -98,18 +98,18 @@ impl DeclaredShell {
         CommandToolSpec { args: vec![ArgItem::from("-c")], ..spec }
     }
 
-    /// [`DeclaredKind::reaches`] of a tool that runs such command lines in it.
-    pub(crate) fn reaches(&self, line: &'static str) -> Vec<Reach<'_>> {
-        let mut reaches = self.command.reaches();
-        for reach in &mut reaches {
-            if let Reach::Program { command, inherit_env, .. } = reach {
+    /// [`DeclaredKind::external_access`] of a tool that runs such command lines in it.
+    pub(crate) fn external_access(&self, line: &'static str) -> Vec<ExternalAccess<'_>> {
+        let mut accesses = self.command.external_access();
+        for access in &mut accesses {
+            if let ExternalAccess::Program { command, inherit_env, .. } = access {
                 command.extend(["-c", line]);
                 if !self.inherits {
                     *inherit_env = &[];
                 }
             }
         }
-        reaches
+        accesses
     }
 }
 
@@ -172,11 +172,11 @@ impl DeclaredTerminal {
 impl DeclaredKind for DeclaredTerminal {
     /// The tools over jobs start nothing, so a review of the project shows the shell once for each tool
     /// that does.
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         if !self.tool.runs_commands() {
             return Vec::new();
         }
-        self.shell.reaches("{command}")
+        self.shell.external_access("{command}")
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

@@ -3,7 +3,7 @@
 use toolcrib_core::Tool;
 
 use super::TodoTool;
-use crate::{Declaration, DeclaredKind, Reach, ToolErrors};
+use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 /// A tool of the toolset as read from a table.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl DeclaredTodo {
 }
 
 impl DeclaredKind for DeclaredTodo {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         Vec::new()
     }
 

@@ -8,7 +8,7 @@ use toolcrib_core::Tool;
 
 use super::{DEFAULT_MAX_PAGE_BYTES, FetchLimits, WebTool};
 use crate::{
-    Declaration, DeclaredKind, Reach, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
     http::table::{read_addresses, read_bytes, read_redirects},
 };
 
@@ -91,12 +91,12 @@ fn hosts(table: &Table<'_>) -> Vec<HostPattern> {
 }
 
 impl DeclaredKind for DeclaredWeb {
-    fn reaches(&self) -> Vec<Reach<'_>> {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let url = match &self.tool {
             WebTool::Search { url } => &**url,
             WebTool::Fetch(_) => "URLs that the model writes",
         };
-        vec![Reach::Host { url, allow_addresses: &self.addresses }]
+        vec![ExternalAccess::Host { url, allow_addresses: &self.addresses }]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {

@@ -2,8 +2,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, ApprovalRequest, Approver, BoxFuture, CancellationToken, Clarification, Clarified,
-    ErrorCode, Tool, ToolContext,
+    Approval, ApprovalRequest, Approver, BoxFuture, CancellationToken, Clarification,
+    ClarificationOutcome, ErrorCode, Tool, ToolContext,
 };
 use toolcrib_engine::{Engine, Questions};
 use toolcrib_tools::{Declaration, clarify, memory::MemoryScope};
@@ -11,14 +11,14 @@ use toolcrib_tools::{Declaration, clarify, memory::MemoryScope};
 use crate::support::{Agent, call, options};
 
 /// A person with one answer.
-struct Person(Clarified);
+struct Person(ClarificationOutcome);
 
 impl Approver for Person {
     fn approve<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async { Approval::Refused("not asked for that".into()) })
     }
 
-    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, Clarified> {
+    fn clarify<'a>(&'a self, question: &'a Clarification) -> BoxFuture<'a, ClarificationOutcome> {
         assert_eq!(&*question.question, "Which of [redacted]?");
         assert_eq!(question.options, ["red".into(), "blue".into()]);
         Box::pin(async { self.0.clone() })
@@ -33,10 +33,10 @@ fn question() -> Value {
 async fn the_approver_answers_declines_or_has_nobody() {
     let agent = Agent::new();
     for (clarified, code, text) in [
-        (Clarified::Answered("blue\u{1b}[2J".into()), None, "The user answers: blue"),
-        (Clarified::Declined, Some(ErrorCode::Denied), "the user does not answer"),
+        (ClarificationOutcome::Answered("blue\u{1b}[2J".into()), None, "The user answers: blue"),
+        (ClarificationOutcome::Declined, Some(ErrorCode::Denied), "the user does not answer"),
         (
-            Clarified::NoPerson("no terminal".into()),
+            ClarificationOutcome::NoPerson("no terminal".into()),
             Some(ErrorCode::NotAvailable),
             "no person can be asked",
         ),

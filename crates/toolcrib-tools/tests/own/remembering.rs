@@ -4,7 +4,7 @@ use serde_json::json;
 use toolcrib_core::{
     Approval, CancellationToken, ErrorCode, Policy, Rule, RuleConditions, ToolCall, call_approver,
 };
-use toolcrib_engine::Why;
+use toolcrib_engine::Explanation;
 use toolcrib_tools::memory::MemoryScope;
 
 use crate::support::{Agent, call, calls, options, turn};
@@ -250,7 +250,7 @@ async fn what_all_share_is_written_by_a_tainted_turn_only_with_approval() {
     call(&mut turn, "page", json!({})).await;
     let iteration = turn.iteration().await.unwrap();
     assert!(iteration.menu().get("memory_write").is_none(), "the rule hides it now");
-    let why: Why = iteration.why("memory_write").unwrap();
+    let why: Explanation = iteration.why("memory_write").unwrap();
     let change = serde_json::to_value(&why.change).unwrap().to_string();
     assert!(change.contains(r#"{"fact":"tainted","value":false}"#), "{change}");
 }

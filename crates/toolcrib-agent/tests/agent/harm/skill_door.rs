@@ -1,6 +1,6 @@
 //! A run could begin with a skill that its caller may not activate.
 
-use toolcrib_agent::Stopped;
+use toolcrib_agent::EndReason;
 use toolcrib_core::{Policy, Rule};
 use toolcrib_engine::{READ_SKILL, TurnOptions};
 use toolcrib_testing::model;
@@ -20,7 +20,7 @@ async fn a_run_began_with_a_skill_that_policy_denies_and_the_model_read_its_inst
         ["vault", "vaulx"].map(|id| agent.run("Go", TurnOptions::default().skill(skill_id(id))));
     for run in codes {
         let outcome = run.await;
-        assert_eq!(outcome.stopped, Stopped::Failed);
+        assert_eq!(outcome.stopped, EndReason::Failed);
         assert_eq!(outcome.error.unwrap().code, "unknown_skill");
     }
     assert!(model.requests().is_empty(), "no model saw the instructions");

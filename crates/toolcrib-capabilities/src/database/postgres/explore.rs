@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     PostgresHandle,
     functions::{self, Notices},
-    run::{Limits, Ran, RunError, collect},
+    run::{Limits, RunError, StatementResult, collect},
 };
-use crate::database::{DatabaseError, Settle, StatementError};
+use crate::database::{DatabaseError, StatementError, TransactionEnd};
 
 /// The cursor of the statement.
 const CURSOR: &str = "toolcrib_explored";
@@ -26,7 +26,7 @@ impl PostgresHandle {
         sql: &str,
         limits: Limits,
         cancel: &CancellationToken,
-    ) -> Result<Ran, DatabaseError> {
+    ) -> Result<StatementResult, DatabaseError> {
         let work = async |transaction: &Transaction<'_>, notices: &Notices| {
             functions::check(transaction, notices, sql).await?;
             let declare = format!("DECLARE {CURSOR} NO SCROLL CURSOR WITHOUT HOLD FOR {sql}");
@@ -43,7 +43,7 @@ impl PostgresHandle {
                 }
             }
             let (ran, _) = collect(transaction, &fetch, Vec::new(), 0, limits).await?;
-            Ok(Settle::RollBack(ran))
+            Ok(TransactionEnd::RollBack(ran))
         };
         self.transaction(limits.timeout, cancel, work).await
     }

@@ -23,7 +23,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-pub use self::run::{Limits, Ran};
+pub use self::run::{Limits, StatementResult};
 use self::{
     connect::{Connection, Server},
     describe::BlockingConnection,

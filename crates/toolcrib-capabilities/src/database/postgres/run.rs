@@ -19,7 +19,7 @@ use super::{
     placeholders::NumberedStatement,
     value::{Argument, Cell},
 };
-use crate::database::{DatabaseError, Settle, StatementError, guard::Access};
+use crate::database::{DatabaseError, StatementError, TransactionEnd, guard::Access};
 
 /// The limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Limits {
 /// The result of a statement.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Ran {
+pub struct StatementResult {
     /// Its rows as objects, within the limits.
     pub rows: Vec<Value>,
     /// Whether rows were left out.
@@ -64,8 +64,8 @@ impl PostgresHandle {
         arguments: &Value,
         limits: Limits,
         cancel: &CancellationToken,
-        ends: impl Fn(usize, &Ran) -> bool + Send + Sync,
-    ) -> Result<Vec<Ran>, DatabaseError> {
+        ends: impl Fn(usize, &StatementResult) -> bool + Send + Sync,
+    ) -> Result<Vec<StatementResult>, DatabaseError> {
         let reads = self.is_read_only();
         let work = async |transaction: &Transaction<'_>, _: &Notices| {
             let mut all = Vec::with_capacity(statements.len());
@@ -74,10 +74,10 @@ impl PostgresHandle {
                 let is_end = ends(position, &ran);
                 all.push(ran);
                 if is_end {
-                    return Ok(Settle::RollBack(all));
+                    return Ok(TransactionEnd::RollBack(all));
                 }
             }
-            Ok(Settle::Commit(all))
+            Ok(TransactionEnd::Commit(all))
         };
         self.transaction(limits.timeout, cancel, work).await
     }
@@ -87,7 +87,7 @@ impl PostgresHandle {
         &self,
         timeout: Duration,
         cancel: &CancellationToken,
-        work: impl AsyncFnOnce(&Transaction<'_>, &Notices) -> Result<Settle<T>, RunError>,
+        work: impl AsyncFnOnce(&Transaction<'_>, &Notices) -> Result<TransactionEnd<T>, RunError>,
     ) -> Result<T, DatabaseError> {
         let Self { shared, access } = self;
         let cancelled = || DatabaseError::Cancelled { name: Arc::clone(&shared.name) };
@@ -115,12 +115,12 @@ impl PostgresHandle {
             };
             // From here on the outcome is final, whatever is cancelled meanwhile.
             let value = match settle {
-                Settle::Commit(_) if cancel.is_cancelled() => return Ok(None),
-                Settle::Commit(value) => {
+                TransactionEnd::Commit(_) if cancel.is_cancelled() => return Ok(None),
+                TransactionEnd::Commit(value) => {
                     transaction.commit().await.map_err(RunError::Commit)?;
                     value
                 }
-                Settle::RollBack(value) => {
+                TransactionEnd::RollBack(value) => {
                     transaction.rollback().await?;
                     value
                 }
@@ -264,7 +264,7 @@ async fn statement(
     arguments: &Value,
     limits: Limits,
     reads: bool,
-) -> Result<Ran, RunError> {
+) -> Result<StatementResult, RunError> {
     let NumberedStatement { sql, names, .. } = NumberedStatement::of(sql);
     let statement = transaction.prepare(&sql).await?;
     let null = Value::Null;
@@ -292,7 +292,7 @@ pub(super) async fn collect(
     values: Vec<Argument>,
     most: i32,
     limits: Limits,
-) -> Result<(Ran, u64), RunError> {
+) -> Result<(StatementResult, u64), RunError> {
     for column in statement.columns() {
         if !Cell::accepts(column.type_()) {
             let refused = cast(column.name(), column.type_().name());
@@ -301,7 +301,10 @@ pub(super) async fn collect(
     }
     let portal = transaction.bind_raw(statement, values).await?;
     let mut stream = pin!(transaction.query_portal_raw(&portal, most).await?);
-    let mut ran = Ran { has_columns: !statement.columns().is_empty(), ..Ran::default() };
+    let mut ran = StatementResult {
+        has_columns: !statement.columns().is_empty(),
+        ..StatementResult::default()
+    };
     let mut bytes = 0;
     while let Some(row) = stream.try_next().await? {
         if ran.more {

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
 };
 
-use toolcrib_capabilities::process::{Ended, SandboxTier};
+use toolcrib_capabilities::process::{ProcessEnd, SandboxTier};
 
 use crate::sandbox::{CONFINED, Home, is_possible};
 
@@ -82,7 +82,7 @@ async fn nothing_outside_the_writable_folders_changes() {
             let before = outside(&home);
             let (ended, output) = home.output(tier, script).await;
             assert_eq!(outside(&home), before, "{tier}, {way}: {output}");
-            assert_ne!(ended, Ended::Code(0), "{tier}, {way}: {output}");
+            assert_ne!(ended, ProcessEnd::Code(0), "{tier}, {way}: {output}");
         }
         let home = Home::new();
         let before = outside(&home);

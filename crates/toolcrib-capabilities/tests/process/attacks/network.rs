@@ -16,7 +16,7 @@ use tokio::{
 };
 use toolcrib_capabilities::{
     http::{EgressProxy, HttpClient, Resolve},
-    process::{Ended, ProcessSpec, SandboxTier},
+    process::{ProcessEnd, ProcessSpec, SandboxTier},
 };
 
 use crate::{
@@ -256,5 +256,5 @@ async fn without_hosts_there_is_no_proxy() {
     let home = Home::new();
     let attack = "exec 3<>/dev/tcp/127.0.0.1/3128 || exit 9";
     let finished = run(script(&home, SandboxTier::Full, attack)).await.unwrap();
-    assert_ne!(finished.ended, Ended::Code(0), "{finished:?}");
+    assert_ne!(finished.ended, ProcessEnd::Code(0), "{finished:?}");
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_capabilities::process::{Ended, SandboxTier, process_limit};
+use toolcrib_capabilities::process::{ProcessEnd, SandboxTier, process_limit};
 
 use crate::{
     sandbox::{CONFINED, Home, is_possible},
@@ -57,7 +57,7 @@ async fn daemons_end_with_the_program() {
         let mut spec = home.sh(tier, &format!("{HOLD}{DAEMON}; (setsid sh -c 'sleep 1000 &' &)"));
         spec.args.truncate(3);
         spec.args.push(lock.clone().into());
-        assert_eq!(run(spec).await.unwrap().ended, Ended::Code(0), "{tier}");
+        assert_eq!(run(spec).await.unwrap().ended, ProcessEnd::Code(0), "{tier}");
         assert!(!is_held(&lock), "{tier}: a daemon is left");
     }
 }
@@ -72,7 +72,7 @@ async fn a_fork_bomb_stays_inside_its_limit() {
         let mut spec = home.sh(tier, "i=0; while :; do sleep 1000 & i=$((i+1)); echo $i; done");
         spec.limits.processes = Some(30);
         let finished = run(spec).await.unwrap();
-        assert_eq!(finished.ended, Ended::Code(2), "{tier}: {finished:?}");
+        assert_eq!(finished.ended, ProcessEnd::Code(2), "{tier}: {finished:?}");
         let (_, output) = home.output(tier, "echo $(echo lives)").await;
         assert_eq!(output, "lives\n", "{tier}");
     }
@@ -85,7 +85,7 @@ async fn memory_file_size_and_time_are_limited() {
         let mut spec = home.sh(tier, "x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo $?");
         spec.limits.memory = Some(128 << 20);
         let finished = run(spec).await.unwrap();
-        assert_ne!(finished.ended, Ended::Code(0), "{tier}: {finished:?}");
+        assert_ne!(finished.ended, ProcessEnd::Code(0), "{tier}: {finished:?}");
 
         let (_, output) = home.output(tier, "head -c 400000000 /dev/zero > \"$TMPDIR/big\"").await;
         assert!(output.contains("No space left"), "{tier}, temporary folder: {output}");

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_capabilities::process::{Ended, ProcessSpec, process_limit, support};
+use toolcrib_capabilities::process::{ProcessEnd, ProcessSpec, process_limit, support};
 
 use crate::{
     hosts::succeeds,
@@ -46,7 +46,7 @@ async fn a_fork_bomb_took_all_processes_there_were() {
         let mut spec = sh("i=0; while :; do sleep 1000 & i=$((i+1)); echo $i; done", &[]);
         spec.limits.processes = Some(most);
         let finished = run(spec).await.unwrap();
-        assert_eq!(finished.ended, Ended::Code(2), "{finished:?}");
+        assert_eq!(finished.ended, ProcessEnd::Code(2), "{finished:?}");
         let children = text(&finished.stdout).lines().last().unwrap().parse::<u32>().unwrap();
         assert_eq!(children, most - 1, "it is one itself");
         // The next program has its own limit.
@@ -119,7 +119,7 @@ async fn a_program_computed_for_ever() {
     };
     let (ended, stubborn) = tokio::join!(burn(""), burn("trap '' XCPU;"));
     assert_eq!((ended.to_string(), ended.exceeded()), ("SIGXCPU".into(), Some("CPU time")));
-    assert_eq!(stubborn, Ended::Signal(9));
+    assert_eq!(stubborn, ProcessEnd::Signal(9));
 }
 
 #[tokio::test]

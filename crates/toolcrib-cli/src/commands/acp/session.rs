@@ -6,7 +6,7 @@ use agent_client_protocol::{
     Error,
     v1::schema::{PromptResponse, SessionId, StopReason},
 };
-use toolcrib_agent::{RunOutcome, Stopped};
+use toolcrib_agent::{EndReason, RunOutcome};
 use toolcrib_core::{Approver, Attachments, CancellationToken, is_session_id};
 use toolcrib_project::Project;
 
@@ -169,9 +169,9 @@ impl Session<'_> {
 
 fn stop_reason(outcome: RunOutcome) -> Result<StopReason, Error> {
     Ok(match (outcome.stopped, outcome.error) {
-        (Stopped::Cancelled, _) => StopReason::Cancelled,
-        (Stopped::MaxIterations, _) => StopReason::MaxTurnRequests,
-        (Stopped::Failed | Stopped::Timeout, Some(error)) => {
+        (EndReason::Cancelled, _) => StopReason::Cancelled,
+        (EndReason::MaxIterations, _) => StopReason::MaxTurnRequests,
+        (EndReason::Failed | EndReason::Timeout, Some(error)) => {
             return Err(Problem::from(error).into());
         }
         _ if outcome.stop == Some(toolcrib_core::StopReason::MaxTokens) => StopReason::MaxTokens,

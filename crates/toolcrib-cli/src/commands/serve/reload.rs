@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use toolcrib_core::CancellationToken;
-use toolcrib_gateway::{Gateway, Replaced};
+use toolcrib_gateway::{Gateway, ReplacedConfig};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::Project;
 
@@ -120,7 +120,7 @@ impl<'a> Reload<'a> {
         }
     }
 
-    async fn replace(&self, next: &Project) -> Result<Replaced, Problem> {
+    async fn replace(&self, next: &Project) -> Result<ReplacedConfig, Problem> {
         let ServedProject { engine, gateway, access } =
             configured(self.global, self.args, next, self.logs).await?;
         // A call does not wait for a server that is only being started.
@@ -141,7 +141,7 @@ impl<'a> Reload<'a> {
     }
 
     /// Uses the next project; the previous one is shut down when its requests have ended.
-    fn end(&mut self, replaced: Replaced, next: Project) {
+    fn end(&mut self, replaced: ReplacedConfig, next: Project) {
         let before = self.present.replace(next).unwrap_or_else(|| self.first.clone());
         let ended = self.ended.clone();
         while self.ending.try_join_next().is_some() {}

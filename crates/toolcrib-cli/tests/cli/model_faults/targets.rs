@@ -1,6 +1,6 @@
 //! Requests that go on from a history, held to what each vendor's API takes.
 
-use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_agent::{Agent, EndReason, RunOptions};
 use toolcrib_core::Message;
 use toolcrib_models::Vendor;
 use toolcrib_testbed::CannedServer;
@@ -56,7 +56,7 @@ impl Targets {
                 let accepted = accepted::check(*vendor, model, &sent);
                 assert_eq!(
                     (outcome.stopped, &accepted),
-                    (Stopped::Answered, &Ok(())),
+                    (EndReason::Answered, &Ok(())),
                     "{vendor} {model} {tools}: {:?}\n{history:#?}\n{sent}",
                     outcome.error,
                 );

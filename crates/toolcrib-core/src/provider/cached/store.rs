@@ -6,7 +6,7 @@ use super::{
     super::DiscoveryError,
     options::{CacheOptions, ListingKey},
 };
-use crate::{bounded::Bounded, catalog::Catalog, context_list::ListContext};
+use crate::{catalog::Catalog, context_list::ListContext, lru_cache::LruCache};
 
 /// The last listings of a source, one per key, with the rules for their use: the one mechanism by
 /// which an older listing is served, in [`Cached`](super::Cached) and for a source that an engine
@@ -14,7 +14,7 @@ use crate::{bounded::Bounded, catalog::Catalog, context_list::ListContext};
 #[derive(Debug)]
 pub struct ListingStore {
     options: CacheOptions,
-    entries: Bounded<ListingKey, Entry>,
+    entries: LruCache<ListingKey, Entry>,
 }
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct StoredListing {
 impl ListingStore {
     /// An empty store.
     pub fn new(options: CacheOptions) -> Self {
-        Self { entries: Bounded::new(options.max_entries), options }
+        Self { entries: LruCache::new(options.max_entries), options }
     }
 
     /// The key of a listing in this context.

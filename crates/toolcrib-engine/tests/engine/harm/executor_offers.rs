@@ -7,8 +7,8 @@ use toolcrib_core::{
     ErrorCode, Lifetime, OnCollision, Rule, SkillId, Tool, ToolName, ToolRegistry, static_tools,
 };
 use toolcrib_engine::{
-    Engine, Executed, IterationContext, OnSkip, Personality, Skill, SkillStep, Skills, TurnEnd,
-    TurnOptions, TurnRunner,
+    Engine, ExecutorResult, IterationContext, OnSkip, Personality, Skill, SkillStep, Skills,
+    TurnEnd, TurnOptions, TurnRunner,
 };
 
 use crate::support::{
@@ -25,7 +25,7 @@ async fn run<F>(
     options: TurnOptions,
     executor: impl FnMut(IterationContext) -> F + Send,
 ) where
-    F: Future<Output = Executed> + Send,
+    F: Future<Output = ExecutorResult> + Send,
 {
     let outcome = TurnRunner::new(engine).run(options, executor).await.unwrap();
     assert!(matches!(outcome.end, TurnEnd::Acked), "{:?}", outcome.end);

@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 use toolcrib_mcp::{
     McpClient, mcp_client,
-    oauth::{Granted, MemoryTokens, OAuth, OAuthError, TokenStore as _},
+    oauth::{Login, MemoryTokens, OAuth, OAuthError, TokenStore as _},
     server::Http,
 };
 use toolcrib_testbed::{IdentityProvider, ProtectedServer, browse};
@@ -48,7 +48,7 @@ impl Setting {
 }
 
 /// Logs in with a browser that consents at once.
-async fn login(client: &McpClient, scopes: &[&str]) -> Result<Granted, OAuthError> {
+async fn login(client: &McpClient, scopes: &[&str]) -> Result<Login, OAuthError> {
     let scopes: Vec<String> = scopes.iter().map(|&scope| scope.to_owned()).collect();
     let show = |address: &str| {
         let address = address.to_owned();

@@ -11,7 +11,7 @@ use super::{
     media::{self, Media},
     thinking::{self, PromptPrefix, StoredBlock},
 };
-use crate::adapters::{arguments::ObjectArguments, first_sent::Part, protocol::RequestInput};
+use crate::adapters::{arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";

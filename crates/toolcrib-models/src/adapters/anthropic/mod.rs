@@ -25,9 +25,9 @@ use toolcrib_capabilities::http::{HeaderName, StatusCode};
 
 use self::{answer::AnswerReader, request::Body};
 use super::{
-    first_sent::{Part, SentForm},
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
+    sent_parts::{Part, SentForm},
     settings::Settings,
 };
 

@@ -13,9 +13,9 @@ use toolcrib_core::ToolDefinition;
 
 use super::{Breakpoint, end_cached};
 use crate::adapters::{
-    first_sent::SentForm,
     protocol::Offer,
     schema::{Keywords, flatten, in_words, modern},
+    sent_parts::SentForm,
 };
 
 /// The longest name of an argument.

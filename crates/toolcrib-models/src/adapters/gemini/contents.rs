@@ -9,7 +9,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 use super::{kept, name, series::Series};
 use crate::adapters::{
     arguments::ObjectArguments,
-    first_sent::{Part as First, SentForm},
+    sent_parts::{Part as First, SentForm},
 };
 
 /// Replaces an empty text of the user. Omitting it would let the model speak first, or twice.

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::name;
 use crate::adapters::{
-    first_sent::{Part, SentForm},
     protocol::Offer,
     schema::plain,
+    sent_parts::{Part, SentForm},
 };
 
 #[derive(Serialize)]

@@ -9,9 +9,9 @@ use serde_json::Value;
 use toolcrib_capabilities::http::StatusCode;
 
 use super::{
-    first_sent::SentForm,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
+    sent_parts::SentForm,
 };
 
 /// The vendor name of a message's vendor content.

@@ -10,8 +10,8 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
 use super::VENDOR;
 use crate::adapters::{
     arguments::ObjectArguments,
-    first_sent::Part,
     protocol::RequestInput,
+    sent_parts::Part,
     settings::{ReasoningEffort, Settings},
 };
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 use toolcrib_core::Tool;
 
 use crate::adapters::{
-    first_sent::SentForm,
     protocol::Offer,
     schema::{flatten, in_words, plain},
+    sent_parts::SentForm,
 };
 
 #[derive(Serialize)]

@@ -28,9 +28,9 @@ use toolcrib_capabilities::http::StatusCode;
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
 use super::{
-    first_sent::SentForm,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
+    sent_parts::SentForm,
 };
 
 /// The name under which vendor content is kept.

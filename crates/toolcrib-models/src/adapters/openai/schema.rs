@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use toolcrib_core::{SEARCH_TOOLS, ToolDefinition};
 
 use crate::adapters::{
-    first_sent::SentForm,
     protocol::Offer,
     schema::{Keywords, change_each, flatten, in_words, modern},
+    sent_parts::SentForm,
 };
 
 /// Further keywords that are not allowed at the root, beside combined schemas.

@@ -31,7 +31,7 @@ use super::{
 use crate::{
     config::{
         CallerSection, EndpointSection, McpSection, McpSettings, Pair, ProgramSection,
-        REMOTE_ON_FAILURE, Reach, Text,
+        REMOTE_ON_FAILURE, Text, TransportSection,
     },
     lock::Lock,
     mcp::McpServer,
@@ -128,10 +128,10 @@ impl McpSources<'_> {
     /// A server must be declared by exactly one section or file; a section that declares none must
     /// name a server of a file.
     fn report_sections_of_no_server(&self) {
-        for McpSection { name, reach, .. } in self.sections {
+        for McpSection { name, transport, .. } in self.sections {
             let of_file = self.files.get(&name.value);
-            match (reach, of_file) {
-                (Reach::OfFile, None) => {
+            match (transport, of_file) {
+                (TransportSection::OfFile, None) => {
                     let message = format!("`[mcp.{}]` has no `command` and no `url`", name.value);
                     let others: Vec<_> = self.files.names().collect();
                     let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
@@ -145,7 +145,12 @@ impl McpSources<'_> {
                     };
                     self.refuse(&name.at, message, &help);
                 }
-                (Reach::Program(_) | Reach::Endpoint(_) | Reach::Broken, Some(other)) => {
+                (
+                    TransportSection::Program(_)
+                    | TransportSection::Endpoint(_)
+                    | TransportSection::Broken,
+                    Some(other),
+                ) => {
                     let message = format!(
                         "an MCP server `{}` exists already, at {}",
                         name.value, other.server.at
@@ -162,17 +167,17 @@ impl McpSources<'_> {
     fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
         let mut values = Values::new(self.secrets, self.names, self.problems);
         let mut per_caller = CallerOverrides::default();
-        let (transport, is_secret): (Transport, fn(&str) -> bool) = match &section.reach {
-            Reach::Program(program) => {
+        let (transport, is_secret): (Transport, fn(&str) -> bool) = match &section.transport {
+            TransportSection::Program(program) => {
                 let stdio = self.program(program, &mut per_caller, &mut values)?;
                 (stdio.into(), toolcrib_mcp::server::is_secret_variable)
             }
-            Reach::Endpoint(endpoint) => {
+            TransportSection::Endpoint(endpoint) => {
                 let http = endpoint_of(endpoint, &mut per_caller, &mut values)?;
                 self.check_local(&endpoint.url, &http);
                 (http.into(), toolcrib_mcp::server::is_secret_header)
             }
-            Reach::OfFile | Reach::Broken => return None,
+            TransportSection::OfFile | TransportSection::Broken => return None,
         };
         let Values { mut learned, missing, .. } = values;
         for caller in &section.callers {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_capabilities::process::{self, Sandbox, SandboxTier};
-use toolcrib_tools::{DeclaredKind, Reach, ToolErrors, command::DeclaredCommand};
+use toolcrib_tools::{DeclaredKind, ExternalAccess, ToolErrors, command::DeclaredCommand};
 
 use super::Source;
 use crate::resolve::{process_limit::report_unlimited_processes, sandbox::SandboxedProgram};
@@ -15,8 +15,9 @@ pub(super) fn build<T>(
     source: &Source<'_>,
     finish: impl FnOnce((&Path, PathBuf), Sandbox) -> Result<T, ToolErrors>,
 ) -> Option<T> {
-    let reaches = command.reaches();
-    let [Reach::Program { command: words, working_dir, inherit_env, .. }] = reaches.as_slice()
+    let reaches = command.external_access();
+    let [ExternalAccess::Program { command: words, working_dir, inherit_env, .. }] =
+        reaches.as_slice()
     else {
         return None;
     };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use toolcrib_capabilities::http::{AllowedAddress, HttpClient, IpNet};
 use toolcrib_config::Diagnostic;
 use toolcrib_core::Tool;
-use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors};
+use toolcrib_tools::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
 
 use super::Source;
 use crate::resolve::{addresses::host, grant::allowed_addresses};
@@ -35,8 +35,8 @@ pub(super) fn build(
     build: impl FnOnce(Declaration, &HttpClient) -> Result<Tool, ToolErrors>,
 ) -> Option<Tool> {
     let build = |client: &HttpClient| source.built(build(source.declaration.clone(), client));
-    let reaches = kind.reaches();
-    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else {
+    let reaches = kind.external_access();
+    let [ExternalAccess::Host { url, allow_addresses }] = reaches.as_slice() else {
         // It cannot be built, which is recorded.
         return build(&clients.client(Vec::new()));
     };

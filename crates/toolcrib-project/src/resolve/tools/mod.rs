@@ -13,7 +13,9 @@ use toolcrib_artifacts::{ARTIFACT_TOOLS, Artifacts};
 use toolcrib_config::{Diagnostic, Help, Problems, Spot, suggest};
 use toolcrib_core::{ArtifactPolicy, Tool};
 use toolcrib_engine::SKILL_TOOLS;
-use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, clarify, sql::SqlDatabase};
+use toolcrib_tools::{
+    Declaration, DeclaredKind, ExternalAccess, ToolErrors, clarify, sql::SqlDatabase,
+};
 
 pub(crate) use self::{hook::build_hooks, http::private_addresses, openapi::read_documents};
 use super::{
@@ -229,8 +231,8 @@ impl<'a> Source<'a> {
         kind: &dyn DeclaredKind,
         databases: &'d Databases,
     ) -> Option<&'d SqlDatabase> {
-        let named = kind.reaches().into_iter().find_map(|reach| match reach {
-            Reach::Database(named) => Some(named),
+        let named = kind.external_access().into_iter().find_map(|reach| match reach {
+            ExternalAccess::Database(named) => Some(named),
             _ => None,
         })?;
         databases.of_tool(named, &self.section.at, self.names.grant.as_deref(), self.problems)

@@ -1,7 +1,7 @@
 //! The checked bytes were not the used ones.
 
 use std::{
-    fs,
+    env, fs,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -259,9 +259,14 @@ fn a_seed_without_an_end_ran_until_it_was_interrupted() {
     let endless = "CREATE TABLE a (x);\n\
                    WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
                    SELECT count(*) FROM n;";
-    let folder = Folder::new().file("toolcrib.toml", project).file("seed.sql", endless);
-    let refused = Project::load(folder.path(), &LoadOptions::default()).unwrap_err().to_string();
-    assert!(refused.contains("seed.sql:2") && refused.contains("it takes more than"), "{refused}");
+    // It runs for ten seconds.
+    if env::var_os("TOOLCRIB_FULL").is_some() {
+        let folder = Folder::new().file("toolcrib.toml", project).file("seed.sql", endless);
+        let refused = Project::load(folder.path(), &LoadOptions::default()).unwrap_err();
+        let refused = refused.to_string();
+        let expected = refused.contains("seed.sql:2") && refused.contains("it takes more than");
+        assert!(expected, "{refused}");
+    }
     // One that grows without an end, too.
     for grows in [
         "CREATE TABLE a (x);\nINSERT INTO a SELECT zeroblob(100000000);",

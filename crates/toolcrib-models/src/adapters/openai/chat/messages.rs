@@ -8,7 +8,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::{first_sent::Part as First, protocol::RequestInput},
+        super::{protocol::RequestInput, sent_parts::Part as First},
         own::is_own,
         sent::{arguments, failed, id_of_at_most, name},
     },

@@ -25,8 +25,8 @@ mod request;
 use self::{answer::AnswerReader, request::Body};
 use super::{
     super::{
-        first_sent::SentForm,
         protocol::{Offer, Reader, RequestInput},
+        sent_parts::SentForm,
     },
     Api, schema,
 };

@@ -6,7 +6,7 @@ use toolcrib_core::ToolChoice;
 
 use super::{
     super::{
-        super::{first_sent::Part, protocol::RequestInput},
+        super::{protocol::RequestInput, sent_parts::Part},
         own::must_not_reason_with_tools,
     },
     messages::{RequestMessage, messages},

@@ -8,7 +8,7 @@ use toolcrib_core::{ContentBlock, Message, SEARCH_TOOLS, ToolCall, VendorContent
 
 use super::{
     super::{
-        super::{arguments::ObjectArguments, first_sent::Part, protocol::RequestInput},
+        super::{arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part},
         schema::loadable,
         sent::{arguments, failed, id_of_at_most, name},
     },

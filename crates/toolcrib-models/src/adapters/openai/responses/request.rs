@@ -7,8 +7,8 @@ use toolcrib_core::{Digest, Message, ModelRequest, SEARCH_TOOLS, ToolChoice};
 use super::{
     super::{
         super::{
-            first_sent::Part,
             protocol::{Offer, RequestInput},
+            sent_parts::Part,
         },
         own::never_reasons,
     },

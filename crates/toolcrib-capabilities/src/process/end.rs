@@ -4,14 +4,14 @@ use super::signals;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ended {
+pub enum ProcessEnd {
     /// By itself, with an exit code from 0 to 255.
     Code(i32),
     /// By a signal, of this number.
     Signal(i32),
 }
 
-impl Ended {
+impl ProcessEnd {
     /// The limit of its [`ProcessLimits`](super::ProcessLimits) that ended it, if one did: `CPU
     /// time` or `file size`.
     pub fn exceeded(self) -> Option<&'static str> {
@@ -22,7 +22,7 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -34,7 +34,7 @@ impl fmt::Display for Ended {
     }
 }
 
-impl From<ExitStatus> for Ended {
+impl From<ExitStatus> for ProcessEnd {
     fn from(status: ExitStatus) -> Self {
         match status.code() {
             Some(code) => Self::Code(code),

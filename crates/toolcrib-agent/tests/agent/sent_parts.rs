@@ -31,7 +31,7 @@ impl Model for Spelling {
     }
 
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
-        let first = request.first_sent.as_ref().unwrap();
+        let first = request.sent_parts.as_ref().unwrap();
         let parts = request.messages.iter().filter_map(|message| match message {
             Message::User { text } => {
                 let key = Digest::of(&**text);

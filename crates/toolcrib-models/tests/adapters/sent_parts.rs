@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    ContentBlock, FirstSent, Message, ModelRequest, Secret, SentPart, Tool, ToolCall,
+    ContentBlock, Message, ModelRequest, Secret, SentPart, SentParts, Tool, ToolCall,
 };
 use toolcrib_models::{OpenAiApi, Vendor, VendorModel};
 
@@ -84,8 +84,8 @@ impl Again {
         Self { model: Arc::new(model.base_url(&server.url).build().unwrap()), server }
     }
 
-    async fn body(&self, messages: Vec<Message>, sent: Option<&Arc<FirstSent>>) -> String {
-        let asked = ModelRequest { first_sent: sent.map(Arc::clone), ..request(messages, tools()) };
+    async fn body(&self, messages: Vec<Message>, sent: Option<&Arc<SentParts>>) -> String {
+        let asked = ModelRequest { sent_parts: sent.map(Arc::clone), ..request(messages, tools()) };
         ask(&self.model, asked).await.outcome.unwrap_err();
         self.server.last().body
     }
@@ -111,7 +111,7 @@ async fn what_was_sent_is_sent_again_as_it_was() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
         let server = Again::at(form).await;
         let now = server.body(conversation(), None).await;
-        let sent = Arc::new(FirstSent::default());
+        let sent = Arc::new(SentParts::default());
         assert_eq!(server.body(conversation(), Some(&sent)).await, now, "{name}: the first time");
         let parts = sent.take_new();
         // Six messages and two tools.
@@ -119,7 +119,7 @@ async fn what_was_sent_is_sent_again_as_it_was() {
         assert_eq!(server.body(conversation(), Some(&sent)).await, now, "{name}: the second time");
         assert_eq!(sent.take_new(), [], "{name}");
 
-        let older = Arc::new(FirstSent::new(respelled(&parts)));
+        let older = Arc::new(SentParts::new(respelled(&parts)));
         let again = server.body(conversation(), Some(&older)).await;
         let value = |body: &str| serde_json::from_str::<Value>(body).unwrap();
         assert_eq!(value(&again), value(&now), "{name}");
@@ -137,12 +137,12 @@ async fn what_was_sent_is_sent_again_as_it_was() {
 async fn a_changed_message_a_new_tool_and_a_damaged_part_are_written_now() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
         let server = Again::at(form).await;
-        let sent = Arc::new(FirstSent::default());
+        let sent = Arc::new(SentParts::default());
         let now = server.body(conversation(), Some(&sent)).await;
         let parts = sent.take_new();
 
         // A secret that has become known.
-        let older = Arc::new(FirstSent::new(respelled(&parts)));
+        let older = Arc::new(SentParts::new(respelled(&parts)));
         let mut messages = conversation();
         messages[0] = Message::user("Caf\u{e9} \"[redacted]\"?");
         let body = server.body(messages, Some(&older)).await;
@@ -150,10 +150,10 @@ async fn a_changed_message_a_new_tool_and_a_damaged_part_are_written_now() {
         assert_eq!(older.take_new().len(), 1, "{name}");
 
         let damaged = parts.iter().map(|part| SentPart { key: part.key, json: "[{".into() });
-        let damaged = Arc::new(FirstSent::new(damaged));
+        let damaged = Arc::new(SentParts::new(damaged));
         assert_eq!(server.body(conversation(), Some(&damaged)).await, now, "{name}");
 
-        let forgotten = Arc::new(FirstSent::new(respelled(&parts)));
+        let forgotten = Arc::new(SentParts::new(respelled(&parts)));
         forgotten.retain(|_| false);
         assert_eq!(server.body(conversation(), Some(&forgotten)).await, now, "{name}");
     }
@@ -163,11 +163,11 @@ async fn a_changed_message_a_new_tool_and_a_damaged_part_are_written_now() {
 async fn a_removed_tool_is_not_sent_and_the_others_keep_their_bytes() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
         let server = Again::at(form).await;
-        let sent = Arc::new(FirstSent::default());
+        let sent = Arc::new(SentParts::default());
         server.body(conversation(), Some(&sent)).await;
-        let older = Arc::new(FirstSent::new(respelled(&sent.take_new())));
+        let older = Arc::new(SentParts::new(respelled(&sent.take_new())));
         let mut fewer = request(vec![Message::user("Hi")], tools().split_off(1));
-        fewer.first_sent = Some(Arc::clone(&older));
+        fewer.sent_parts = Some(Arc::clone(&older));
         ask(&server.model, fewer).await.outcome.unwrap_err();
         let body = server.server.last().body;
         assert!(!body.contains("Finds an order."), "{name}: {body}");

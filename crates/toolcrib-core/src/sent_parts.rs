@@ -28,7 +28,7 @@ pub struct SentPart {
 /// A message or tool that has changed, for example because a secret in it became known, has another
 /// key, and is written anew.
 #[derive(Debug)]
-pub struct FirstSent(Mutex<Parts>);
+pub struct SentParts(Mutex<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -43,13 +43,13 @@ fn next_version() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Default for FirstSent {
+impl Default for SentParts {
     fn default() -> Self {
         Self::new([])
     }
 }
 
-impl FirstSent {
+impl SentParts {
     /// The parts of earlier requests.
     pub fn new(parts: impl IntoIterator<Item = SentPart>) -> Self {
         let known = parts.into_iter().map(|part| (part.key, part.json)).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
-use toolcrib_core::{Arguments, ContentBlock, Digest, FirstSent, Message, SentPart};
+use toolcrib_core::{Arguments, ContentBlock, Digest, Message, SentPart, SentParts};
 
 use super::part_cache::PartCache;
 
@@ -31,7 +31,7 @@ impl<T> From<T> for Part<T> {
 
 /// The first sent parts of one form: of a protocol, a model and a server.
 pub(super) struct SentForm {
-    sent: Option<Arc<FirstSent>>,
+    sent: Option<Arc<SentParts>>,
     form: Digest,
     /// The parts that this process has written in this form.
     written: Arc<PartCache>,
@@ -41,7 +41,7 @@ impl SentForm {
     /// The parts of a form. Everything that decides how a message is written, beside the message,
     /// belongs to it.
     pub(super) fn new(
-        sent: Option<&Arc<FirstSent>>,
+        sent: Option<&Arc<SentParts>>,
         form: &[&str],
         written: &Arc<PartCache>,
     ) -> Self {

@@ -9,14 +9,14 @@ use indexmap::IndexMap;
 /// Reading or writing an entry counts as a use. An eviction looks at each entry once. Values that
 /// leave are returned, so that the caller can drop them after it has released its lock.
 #[derive(Debug)]
-pub struct Bounded<K, V> {
+pub struct LruCache<K, V> {
     /// Each with the number of its last use.
     entries: IndexMap<K, (u64, V)>,
     uses: u64,
     cap: usize,
 }
 
-impl<K: Hash + Eq, V> Bounded<K, V> {
+impl<K: Hash + Eq, V> LruCache<K, V> {
     /// An empty cache of at most `cap` entries, at least one.
     pub fn new(cap: usize) -> Self {
         Self { entries: IndexMap::default(), uses: 0, cap: cap.max(1) }
@@ -89,7 +89,7 @@ mod tests {
             cap in 0_usize..6,
             operations in proptest::collection::vec((0_u8..4, 0_u8..9, any::<u16>()), 0..200),
         ) {
-            let mut cache = Bounded::<u8, u16>::new(cap);
+            let mut cache = LruCache::<u8, u16>::new(cap);
             let mut model: Vec<(u8, u16)> = Vec::new();
             for (operation, key, value) in operations {
                 let known = model.iter().position(|(known, _)| *known == key);
