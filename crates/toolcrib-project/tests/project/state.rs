@@ -101,6 +101,26 @@ fn of_several_databases_all_are_made_anew_or_none() {
 }
 
 #[test]
+fn a_project_with_an_error_in_its_approvals_keeps_its_databases() {
+    let rule = "[[policy]]\ntool = \"*\"\neffect = \"ask\"\n";
+    let build = "[[tool]]\nname = \"build\"\ndescription = \"Builds.\"\nkind = \"command\"\n\
+                 command = [\"true\"]\nsandbox = \"tree\"\n";
+    let project = format!("{DATABASE}{TOOL}{rule}{build}");
+    let folder = Folder::with(&project);
+    drop(folder.load_as(RUN).unwrap());
+    let before = folder.listing();
+
+    let strict = format!("{project}[approvals]\nmode = \"strict\"\n");
+    let folder = folder.file("toolcrib.toml", strict);
+    let load = folder.load_as(Mode::Run { fresh: true });
+    let Err(LoadError::Diagnostics(problems)) = load else { panic!("{load:?}") };
+    assert!(problems.to_string().contains("approvals are advisory here"), "{problems}");
+    let changed: Vec<_> =
+        folder.listing().into_iter().filter(|file| !before.contains(file)).collect();
+    assert!(matches!(&*changed, [(path, _)] if path.ends_with("toolcrib.toml")), "{changed:?}");
+}
+
+#[test]
 fn a_damaged_database_is_no_problem_of_the_project_s_files() {
     let folder = desk().file(".toolcrib/desk.db", "this is no database, however long it may be");
     for mode in [Mode::Inspect, RUN] {
