@@ -104,8 +104,8 @@ fn of_several_databases_all_are_made_anew_or_none() {
 fn a_project_with_an_error_in_its_approvals_keeps_its_databases() {
     let rule = "[[policy]]\ntool = \"*\"\neffect = \"ask\"\n";
     let build = "[[tool]]\nname = \"build\"\ndescription = \"Builds.\"\nkind = \"command\"\n\
-                 command = [\"true\"]\nsandbox = \"tree\"\n";
-    let project = format!("{DATABASE}{TOOL}{rule}{build}");
+                 program = \"true\"\nsandbox = \"tree\"\n";
+    let project = format!("policy_default = \"allow\"\n{DATABASE}{TOOL}{rule}{build}");
     let folder = Folder::with(&project);
     drop(folder.load_as(RUN).unwrap());
     let before = folder.listing();
