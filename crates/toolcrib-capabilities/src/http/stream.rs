@@ -64,7 +64,7 @@ struct BodyState {
 enum ResponseConnection {
     /// The complete response has arrived, so there is nothing to cancel.
     Loose(Connection),
-    LruCache(BoundedConnection),
+    Bounded(BoundedConnection),
 }
 
 impl ResponseConnection {
@@ -72,7 +72,7 @@ impl ResponseConnection {
     fn release(self) -> Option<Connection> {
         match self {
             Self::Loose(connection) => Some(connection),
-            Self::LruCache(bounded) => bounded.release(),
+            Self::Bounded(bounded) => bounded.release(),
         }
     }
 }
@@ -100,7 +100,7 @@ impl HttpStream {
         let hold = match body.is_end_stream() {
             true => ResponseConnection::Loose(connection),
             false => {
-                ResponseConnection::LruCache(BoundedConnection::new(connection, bounds.clone()))
+                ResponseConnection::Bounded(BoundedConnection::new(connection, bounds.clone()))
             }
         };
         let stream = Self {
@@ -213,7 +213,7 @@ impl HttpStream {
 
     /// Ready when a limit ends the wait.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<HttpError> {
-        if let Some(BodyState { hold: ResponseConnection::LruCache(bounded), .. }) =
+        if let Some(BodyState { hold: ResponseConnection::Bounded(bounded), .. }) =
             &mut self.reading
             && let Poll::Ready(over) = bounded.poll_over(cx)
         {

@@ -81,17 +81,17 @@ pub trait IntoPreparation {
     ///
     /// # Errors
     /// The function's own failure, as text; it ends the iteration.
-    fn into_prepared(self) -> Result<Preparation, String>;
+    fn into_preparation(self) -> Result<Preparation, String>;
 }
 
 impl IntoPreparation for Preparation {
-    fn into_prepared(self) -> Result<Preparation, String> {
+    fn into_preparation(self) -> Result<Preparation, String> {
         Ok(self)
     }
 }
 
 impl<E: Display> IntoPreparation for Result<Preparation, E> {
-    fn into_prepared(self) -> Result<Preparation, String> {
+    fn into_preparation(self) -> Result<Preparation, String> {
         self.map_err(|error| error.to_string())
     }
 }
@@ -210,7 +210,7 @@ where
 
     /// The tool to offer in place of this one, or the reason to withhold it.
     fn prepare_one(&self, tool: &Tool, cx: &ListContext) -> Result<Result<Tool, Reason>, String> {
-        let said = catch_unwind(AssertUnwindSafe(|| (self.prepare)(tool, cx).into_prepared()))
+        let said = catch_unwind(AssertUnwindSafe(|| (self.prepare)(tool, cx).into_preparation()))
             .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
         let rewrite = match said? {
             Preparation::Keep => return Ok(Ok(tool.clone())),

@@ -251,7 +251,7 @@ impl Project {
             Some(own) => build_hooks(&file.hooks, own, &names, held.reason.as_ref(), &problems),
             None => Vec::new(),
         };
-        let tools_over = |databases: &Databases, problems: &Problems| {
+        let tools_and_approvals = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
             let known = (&names, &secrets);
             let tools = build_tools(&parts, over, artifacts.as_ref(), known, problems);
@@ -282,7 +282,7 @@ impl Project {
             // Databases are not replaced for a project that would not load afterward.
             let trial = Problems::new(PROJECT_FILE);
             let previewed = databases.open(Mode::Preview, &held, &secrets, &options.cancel, &trial);
-            tools_over(&previewed, &trial);
+            tools_and_approvals(&previewed, &trial);
             if options.cancel.is_cancelled() {
                 return Err(LoadError::Cancelled);
             }
@@ -302,7 +302,7 @@ impl Project {
             state.make().map_err(cannot_make(state.path()))?;
         }
         let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
-        let (tools, approvals) = tools_over(&databases, &problems);
+        let (tools, approvals) = tools_and_approvals(&databases, &problems);
         root.reads().close();
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));

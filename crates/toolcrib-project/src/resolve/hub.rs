@@ -118,8 +118,8 @@ impl HubSources<'_> {
         let secrets = self.check_secrets(section);
         let hub = &section.hub;
         let mut allowed = Vec::new();
-        for reach in hub.external_access() {
-            if let ExternalAccess::Host { allow_addresses, .. } = reach {
+        for access in hub.external_access() {
+            if let ExternalAccess::Host { allow_addresses, .. } = access {
                 allowed.extend(allowed_addresses(
                     allow_addresses,
                     self.names.grant.as_deref(),

@@ -241,8 +241,8 @@ pub(crate) fn report_unreachable_hosts(
 ) {
     let hosts: Vec<_> = Part::tools(parts)
         .filter_map(|section| {
-            let reaches = section.kind.declared()?.external_access();
-            let host = reaches.into_iter().find_map(|reach| match reach {
+            let accesses = section.kind.declared()?.external_access();
+            let host = accesses.into_iter().find_map(|access| match access {
                 ExternalAccess::Host { url, .. } => host_of(url),
                 ExternalAccess::Database(_)
                 | ExternalAccess::Files(_)

@@ -232,8 +232,8 @@ impl Collector<'_> {
         let secrets = texts.iter().map(|(_, text)| *text);
         let mut reads = self.read_by(secrets);
         let mut powers = Vec::new();
-        for reach in kind.external_access() {
-            let (action, foreign) = match reach {
+        for access in kind.external_access() {
+            let (action, foreign) = match access {
                 // A declared database or folder has its own power.
                 tools::ExternalAccess::Database(_) | tools::ExternalAccess::Files(_) => continue,
                 tools::ExternalAccess::Program { command, working_dir, env, inherit_env } => {

@@ -15,9 +15,9 @@ pub(super) fn build<T>(
     source: &Source<'_>,
     finish: impl FnOnce((&Path, PathBuf), Sandbox) -> Result<T, ToolErrors>,
 ) -> Option<T> {
-    let reaches = command.external_access();
+    let accesses = command.external_access();
     let [ExternalAccess::Program { command: words, working_dir, inherit_env, .. }] =
-        reaches.as_slice()
+        accesses.as_slice()
     else {
         return None;
     };

@@ -35,8 +35,8 @@ pub(super) fn build(
     build: impl FnOnce(Declaration, &HttpClient) -> Result<Tool, ToolErrors>,
 ) -> Option<Tool> {
     let build = |client: &HttpClient| source.built(build(source.declaration.clone(), client));
-    let reaches = kind.external_access();
-    let [ExternalAccess::Host { url, allow_addresses }] = reaches.as_slice() else {
+    let accesses = kind.external_access();
+    let [ExternalAccess::Host { url, allow_addresses }] = accesses.as_slice() else {
         // It cannot be built, which is recorded.
         return build(&clients.client(Vec::new()));
     };

@@ -231,7 +231,7 @@ impl<'a> Source<'a> {
         kind: &dyn DeclaredKind,
         databases: &'d Databases,
     ) -> Option<&'d SqlDatabase> {
-        let named = kind.external_access().into_iter().find_map(|reach| match reach {
+        let named = kind.external_access().into_iter().find_map(|access| match access {
             ExternalAccess::Database(named) => Some(named),
             _ => None,
         })?;
