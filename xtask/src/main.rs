@@ -28,6 +28,7 @@ mod postgres;
 mod problem;
 mod prose;
 mod search_bench;
+mod shape;
 mod small_examples;
 mod sources;
 mod steps;
@@ -40,7 +41,7 @@ use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
         COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES,
-        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, TEST,
+        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
 };
@@ -57,8 +58,9 @@ Commands:
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
-  lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
+  lint      formatting, file sizes, import circles, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
+  shape     the import circles of each crate, whose sizes `lint` compares with xtask/shape.txt
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
   conformance
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         }
         ["lint"] => LINT,
         ["prose"] => PROSE,
+        ["shape"] => SHAPE,
         ["oracle"] => ORACLE,
         ["peers"] => PEERS,
         ["conformance"] => CONFORMANCE,

@@ -9,7 +9,7 @@ use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
     gateways, harm, links, listed, oracle, package, peers, postgres,
     problem::{Problem, joined},
-    prose, search_bench, small_examples, sources, tests,
+    prose, search_bench, shape, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Step {
 // Fast steps come first, so that a small mistake is found in seconds and not after a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
 const SOURCES: Step = Step { name: "Rust files", check: sources::check };
+const CIRCLES: Step = Step { name: "import circles", check: shape::check };
+const SHOWN_CIRCLES: Step = Step { name: "import circles", check: shape::show };
 const LINKS: Step = Step { name: "links", check: links::check };
 const BOOK_PAGES: Step = Step { name: "pages of the book", check: book::check };
 const BOOK_BUILT: Step = Step { name: "book", check: book::build };
@@ -72,6 +74,7 @@ const SEARCH_WEIGHTS: Step = Step { name: "weights", check: search_bench::choose
 pub(crate) const TEST: &[Step] = &[
     FORMAT,
     SOURCES,
+    CIRCLES,
     LINKS,
     PROSE_CHECK,
     BOOK_PAGES,
@@ -81,9 +84,19 @@ pub(crate) const TEST: &[Step] = &[
     HARM_LISTED,
     PUBLIC_API,
 ];
-pub(crate) const LINT: &[Step] =
-    &[FORMAT, SOURCES, LINKS, PROSE_CHECK, BOOK_PAGES, FRAMEWORKS_PAGE, DEPENDENCIES, CLIPPY];
+pub(crate) const LINT: &[Step] = &[
+    FORMAT,
+    SOURCES,
+    CIRCLES,
+    LINKS,
+    PROSE_CHECK,
+    BOOK_PAGES,
+    FRAMEWORKS_PAGE,
+    DEPENDENCIES,
+    CLIPPY,
+];
 pub(crate) const PROSE: &[Step] = &[PROSE_CHECK];
+pub(crate) const SHAPE: &[Step] = &[SHOWN_CIRCLES];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
 pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MATRIX];
