@@ -16,6 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use toolcrib_skip::skip;
+
 /// The user `nobody`: the server refuses to run as root.
 const NOBODY: u32 = 65_534;
 
@@ -50,27 +52,24 @@ pub struct PostgresServer {
 
 impl PostgresServer {
     /// The server of this process; it is started by the first call. `None` if this machine has no
-    /// PostgreSQL, which is said aloud.
+    /// PostgreSQL: the test is skipped.
     ///
     /// # Panics
     /// If it does not start, and without PostgreSQL where the variable `CI` is set.
     pub fn shared() -> Option<&'static Self> {
         static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
-        SERVER.get_or_init(Self::start).as_ref()
+        let server = SERVER.get_or_init(Self::start).as_ref();
+        if server.is_none() {
+            skip(
+                "PostgreSQL is not installed; install it, such as by `apt-get install postgresql`",
+            );
+        }
+        server
     }
 
-    #[expect(clippy::panic, clippy::print_stderr, reason = "for tests")]
+    #[expect(clippy::panic, reason = "for tests")]
     fn start() -> Option<Self> {
-        let Some(bin) = binaries() else {
-            let missing = "PostgreSQL is not on this machine, so its tests are SKIPPED; install it, \
-                 such as by `apt-get install postgresql`";
-            if env::var_os("CI").is_some() {
-                panic!("{missing}");
-            }
-            eprintln!("{missing}");
-            return None;
-        };
-        match Self::start_with(bin) {
+        match Self::start_with(binaries()?) {
             Ok(server) => Some(server),
             Err(error) => panic!("the PostgreSQL server does not start: {error}"),
         }

@@ -213,11 +213,13 @@ fn test_all(workspace: &Workspace) -> Result<(), Problem> {
     })
 }
 
-/// Runs all tests again, with the long form of those that have one.
+/// Runs all tests again, with the long form of those that have one, and one that has no short form.
 fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
     let mut cargo = workspace.cargo(["test", "--workspace"]);
     cargo.env("TOOLCRIB_FULL", "1");
-    tests::run_in_turn(cargo, workspace)
+    tests::run_in_turn(cargo, workspace)?;
+    let ignored = ["test", "--package", "toolcrib", "--test", "macros", "--", "--ignored"];
+    tests::run_in_turn(workspace.cargo(ignored), workspace)
 }
 
 /// The tests of the program with its feature `otlp`, which CI does not compile.

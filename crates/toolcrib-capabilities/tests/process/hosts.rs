@@ -12,6 +12,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::process::{ProcessEnd, ProcessError, ProcessSpec, Processes, support};
+use toolcrib_skip::skip;
 
 use crate::{
     support::{DAEMON, HANGS, HOLD, Lock, is_held, run, sh, text},
@@ -20,6 +21,7 @@ use crate::{
 
 const ROLE: &str = "TOOLCRIB_TEST_ROLE";
 const LOCK: &str = "TOOLCRIB_TEST_LOCK";
+const NO_OTHER_USER: &str = "only root can become a user without rights";
 
 /// Not a separate test: the hosts of the others.
 #[tokio::test]
@@ -173,6 +175,7 @@ pub(crate) fn succeeds(command: &mut Command) {
     assert!(status.success(), "{status}\n{stdout}\n{stderr}");
     // Where nothing was run, nothing was tested.
     assert!(!stdout.contains(" 0 passed"), "{stdout}");
+    stderr.lines().filter_map(|line| line.strip_prefix("skipped: ")).for_each(skip);
 }
 
 #[tokio::test]
@@ -216,7 +219,7 @@ fn a_host_without_threads_is_told_so() {
 
 #[test]
 fn a_user_without_rights_has_the_same_guarantees() {
-    let Some((_folder, program)) = for_everybody() else { return };
+    let Some((_folder, program)) = for_everybody() else { return skip(NO_OTHER_USER) };
     let mut command = Command::new(program);
     // The tests of guarantees; those of streams and of talking are about volumes.
     command.args(["attacks::", "ending::", "harm::", "sandbox::", "starting::"]);
@@ -230,7 +233,7 @@ fn a_user_without_rights_has_the_same_guarantees() {
 
 #[tokio::test]
 async fn when_the_host_without_rights_is_killed_all_that_it_runs_ends() {
-    let Some((_folder, program)) = for_everybody() else { return };
+    let Some((_folder, program)) = for_everybody() else { return skip(NO_OTHER_USER) };
     let lock = Lock::new();
     open_to_everybody(lock.path.parent().unwrap());
     fs::set_permissions(&lock.path, fs::Permissions::from_mode(0o666)).unwrap();
@@ -255,7 +258,6 @@ async fn when_the_host_without_rights_is_killed_all_that_it_runs_ends() {
 /// and so has no rights that could be lost.
 fn for_everybody() -> Option<(tempfile::TempDir, std::path::PathBuf)> {
     if !Command::new("/bin/true").uid(65534).status().is_ok_and(|status| status.success()) {
-        println!("skipped: this user has no rights, so the other tests say the same");
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use toolcrib_capabilities::process::{
     ProcessEnd, ProcessError, ProcessSpec, SandboxTier, sandbox_support, self_test,
 };
+use toolcrib_skip::skip;
 
 use crate::{
     hosts::succeeds,
@@ -60,16 +61,9 @@ impl Home {
 
 pub(crate) const CONFINED: [SandboxTier; 2] = [SandboxTier::Files, SandboxTier::Full];
 
-/// Whether this machine can run the tests of a tier; if not, the reason is printed.
+/// Whether this machine can run the tests of a tier; if not, they are skipped.
 pub(crate) fn is_possible(tier: SandboxTier) -> bool {
-    match sandbox_support(tier) {
-        Ok(()) => true,
-        Err(missing) if std::env::var_os("CI").is_none() => {
-            println!("not tested here: {missing}");
-            false
-        }
-        Err(missing) => panic!("{missing}"),
-    }
+    sandbox_support(tier).map_err(skip).is_ok()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::process::{
     FindProgramError, ProcessError, ProcessSpec, Processes, find_program, inherited,
 };
+use toolcrib_skip::skip;
 
 use crate::support::{executable, run, sh, text};
 
@@ -47,8 +48,7 @@ async fn it_stands_in_a_session_of_its_own_with_the_standard_files() {
 async fn it_sees_neither_the_host_nor_its_environment() {
     // Containers may forbid that, and then it is said to be best effort.
     if fs::read_to_string("/proc/1/comm").is_err() {
-        println!("skipped: no /proc");
-        return;
+        return skip("/proc/1/comm cannot be read");
     }
     let host = std::process::id().to_string();
     let script = "cat /proc/1/comm; [ -e /proc/$1/environ ] && cat /proc/$1/environ; \

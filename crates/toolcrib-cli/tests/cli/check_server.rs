@@ -1,11 +1,11 @@
 //! `check-server`: servers with and without defects.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::toolcrib;
+use crate::{peers::Peers, support::toolcrib};
 
 /// A server with these tools and instructions, which answers `initialize` only and counts calls.
 const SERVER: &str = r#"
@@ -275,8 +275,7 @@ fn a_server_that_does_not_start_is_a_finding_and_a_missing_program_is_not() {
 /// The servers of the protocol's authors, where `cargo xtask peers` has installed them.
 #[test]
 fn reference_servers_cause_no_false_alarm() {
-    let Some(peers) = std::env::var_os("TOOLCRIB_PEERS") else { return };
-    let peers = Path::new(&peers);
+    let Some(Peers(peers)) = Peers::find() else { return };
     let node = peers.join("node/bin/node");
     for (server, argument) in [
         ("mcp-server-everything", None),
@@ -285,9 +284,6 @@ fn reference_servers_cause_no_false_alarm() {
         ("mcp-server-sequential-thinking", None),
     ] {
         let script = peers.join("node_modules/.bin").join(server);
-        if !script.exists() {
-            continue;
-        }
         let mut command = toolcrib();
         command.args(["check-server", "--json"]).arg(&node).arg(script).args(argument);
         let output = command.output().unwrap();

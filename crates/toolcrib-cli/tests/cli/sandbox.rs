@@ -1,22 +1,29 @@
 //! Sandboxes from the command line: what `doctor` shows, and what programs of a project reach.
 
 use std::{
-    env, fs,
+    fs,
     io::{Read as _, Write as _},
     net::TcpListener,
-    path::Path,
     thread,
 };
 
 use serde_json::Value;
+use toolcrib_skip::skip;
 
-use crate::support::{Outcome, Project, toolcrib};
+use crate::{
+    peers::Peers,
+    support::{Outcome, Project, toolcrib},
+};
 
-/// Whether this machine enforces all tiers, as `doctor` says.
+/// Whether this machine enforces all tiers, as `doctor` says; if not, the tests of them are skipped.
 pub(crate) fn is_possible() -> bool {
     let doctor: Outcome = toolcrib().args(["doctor", "--quiet"]).output().unwrap().into();
     let possible = doctor.code == Some(0);
-    assert!(possible || env::var_os("CI").is_none(), "{}{}", doctor.stdout, doctor.stderr);
+    if !possible {
+        skip(
+            "this machine does not enforce all sandboxes; `toolcrib doctor` names what is missing",
+        );
+    }
     possible
 }
 
@@ -115,8 +122,8 @@ fn the_proxy_follows_the_personality_of_a_call() {
 
 #[test]
 fn a_server_from_npm_works_in_the_strongest_sandbox() {
-    let Some(peers) = env::var_os("TOOLCRIB_PEERS").filter(|_| is_possible()) else { return };
-    let peers = Path::new(&peers).canonicalize().unwrap();
+    let Some(peers) = Peers::find().filter(|_| is_possible()) else { return };
+    let peers = peers.0.canonicalize().unwrap();
     let peers = peers.display();
     let file = format!(
         "[mcp.files]\ncommand = \"{peers}/node/bin/node\"\nargs = [\"{peers}/node_modules/.bin/\

@@ -3,6 +3,7 @@
 use std::fs;
 
 use toolcrib_capabilities::process::{SandboxTier, sandbox_support};
+use toolcrib_skip::skip;
 
 use crate::folder::Folder;
 
@@ -15,11 +16,10 @@ program = "/bin/sh"
 args = ["-c", "true"]
 "#;
 
-/// Whether this machine enforces the tiers; if not, each of these projects has one more problem.
+/// Whether this machine enforces the tiers; if not, each of these projects has one more problem, and its test
+/// is skipped.
 fn is_possible() -> bool {
-    let possible = sandbox_support(SandboxTier::Full).is_ok();
-    assert!(possible || std::env::var_os("CI").is_none(), "this machine has no sandboxes");
-    possible
+    sandbox_support(SandboxTier::Full).map_err(skip).is_ok()
 }
 
 #[test]

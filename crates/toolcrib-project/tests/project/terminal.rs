@@ -6,6 +6,7 @@ use serde_json::json;
 use toolcrib_capabilities::process::{SandboxTier, sandbox_support};
 use toolcrib_core::ToolContextParts;
 use toolcrib_project::Project;
+use toolcrib_skip::skip;
 
 use crate::folder::{Folder, RUN};
 
@@ -16,11 +17,10 @@ working_dir = 'work'
 sandbox_write = ['work']
 ";
 
-/// Whether this machine enforces the default tier; if not, such a project does not load.
+/// Whether this machine enforces the default tier; if not, such a project does not load, and its test is
+/// skipped.
 fn is_possible() -> bool {
-    let possible = sandbox_support(SandboxTier::Files).is_ok();
-    assert!(possible || std::env::var_os("CI").is_none(), "this machine has no sandboxes");
-    possible
+    sandbox_support(SandboxTier::Files).map_err(skip).is_ok()
 }
 
 fn folder(text: &str) -> Folder {

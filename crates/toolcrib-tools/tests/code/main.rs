@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolcrib_core::{ErrorCode, ToolCall, ToolResult};
 use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_skip::skip;
 use toolcrib_tools::{
     Declaration,
     code::CodeTool,
@@ -78,7 +79,7 @@ async fn an_error_of_python_has_its_place() {
 #[tokio::test]
 async fn a_failed_test_of_node_has_its_place() {
     if !has("npm") {
-        return;
+        return skip("npm is not installed");
     }
     let package = r#"{ "name": "x", "scripts": { "test": "node --test" } }"#;
     let test = "const test = require('node:test');\nconst assert = require('node:assert');\n\

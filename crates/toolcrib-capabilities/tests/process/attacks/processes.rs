@@ -6,6 +6,7 @@ use std::{
 };
 
 use toolcrib_capabilities::process::{ProcessEnd, SandboxTier, process_limit};
+use toolcrib_skip::skip;
 
 use crate::{
     sandbox::{CONFINED, Home, is_possible},
@@ -64,8 +65,8 @@ async fn daemons_end_with_the_program() {
 
 #[tokio::test]
 async fn a_fork_bomb_stays_inside_its_limit() {
-    if process_limit().is_err() {
-        return;
+    if let Err(missing) = process_limit() {
+        return skip(missing);
     }
     for tier in CONFINED.into_iter().filter(|tier| is_possible(*tier)) {
         let home = Home::new();

@@ -8,24 +8,17 @@ use std::{
 };
 
 use serde_json::Value;
+use toolcrib_skip::skip;
 
 use super::{FILE, run};
 use crate::support::Project;
 
-/// The browser, or the folder of a package of npm; `None`, with a line that says so, where a test
-/// may be skipped.
+/// The browser, or the folder of a package of npm; if it is missing, the test is skipped.
 fn needed(path: Option<PathBuf>, what: &str, help: &str) -> Option<PathBuf> {
     if path.is_none() {
-        let is_ci = env::var_os("CI").is_some_and(|ci| !ci.is_empty());
-        assert!(!is_ci, "{what} is missing; {help}");
-        skipped(what, help);
+        skip(format_args!("{what} is missing; {help}"));
     }
     path
-}
-
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn skipped(what: &str, help: &str) {
-    eprintln!("skipped: {what} is missing; {help}");
 }
 
 fn browser() -> Option<PathBuf> {

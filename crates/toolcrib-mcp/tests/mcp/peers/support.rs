@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,6 +12,7 @@ use tokio::process::Command;
 use toolcrib_core::{ErrorCode, ToolCall, ToolResult, unfence};
 use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions};
 use toolcrib_mcp::{McpClient, mcp_client, server::Stdio, server::Transport};
+use toolcrib_skip::skip;
 use toolcrib_testing::EventRecorder;
 
 const VARIABLE: &str = "TOOLCRIB_PEERS";
@@ -23,18 +23,10 @@ const MARK: &str = "TOOLCRIB_PEER_MARK";
 pub(crate) struct Peers(PathBuf);
 
 impl Peers {
-    /// Nothing where none is named, which is an error in CI.
+    /// `None` where none is named: the test is skipped.
     pub(crate) fn find() -> Option<Self> {
         let Some(folder) = env::var_os(VARIABLE) else {
-            assert!(
-                env::var_os("CI").is_none_or(|ci| ci.is_empty()),
-                "{VARIABLE} is not set, so no server of others is called; run `cargo xtask peers`"
-            );
-            // Past the test harness, which keeps what tests print to itself.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: no server of others is called; `cargo xtask peers` installs and calls them"
-            );
+            skip("no MCP peers are installed; run `cargo xtask peers`");
             return None;
         };
         let folder = PathBuf::from(folder);

@@ -1,11 +1,11 @@
-//! Files of another user were used. Changing an owner takes root; without it these tests print a
-//! note.
+//! Files of another user were used. Changing an owner takes root; without it these tests are skipped.
 
 use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
     path::Path,
 };
+use toolcrib_skip::skip;
 
 use super::{Found, SERVER};
 use crate::support::{Outcome, toolcrib};
@@ -13,11 +13,10 @@ use crate::support::{Outcome, toolcrib};
 /// A user who is neither the tester nor root.
 const OTHER: u32 = 54_321;
 
-#[expect(clippy::print_stderr, reason = "a test that tries nothing says so")]
 fn is_root() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if !is_root {
-        eprintln!("SKIPPED: files cannot be given away without root");
+        skip("only root can give files away");
     }
     is_root
 }
