@@ -27,6 +27,7 @@ mod peers;
 mod postgres;
 mod problem;
 mod prose;
+mod report;
 mod search_bench;
 mod shape;
 mod small_examples;

@@ -148,11 +148,13 @@ pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {
         if let Err(problem) = outcome {
             eprintln!("\nFAILED at {} after {}", step.name, seconds(took));
             eprintln!("{problem}");
+            workspace.report().print();
             return false;
         }
         eprintln!("-- {}: ok ({})", step.name, seconds(took));
         times.push((step.name, took));
     }
+    workspace.report().print();
     eprintln!();
     for (name, took) in times {
         eprintln!("{name:<14} {:>8}", seconds(took));
@@ -191,15 +193,21 @@ fn clippy(workspace: &Workspace) -> Result<(), Problem> {
 /// checks dependencies. These wait for the network while the compiler uses the processors.
 fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
     thread::scope(|scope| {
-        let installs = scope.spawn(|| {
+        let report = workspace.report();
+        let install = || {
             oracle::install(workspace)?;
             peers::install(workspace)?;
             conformance::install(workspace)?;
             postgres::install(workspace)?;
-            browser::install(workspace)?;
+            browser::install(workspace)
+        };
+        let installs = scope.spawn(move || {
+            report.measured("installing", install)?;
             dependencies(workspace)
         });
-        run_program(&mut workspace.compile(tests::COMPILED), CLIPPY_HELP)?;
+        report.measured("compiling", || {
+            run_program(&mut workspace.compile(tests::COMPILED), CLIPPY_HELP)
+        })?;
         joined(installs)
     })
 }
@@ -207,9 +215,11 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
 /// Runs all tests of CI, and beside the first of them the examples and the MCP suite, which mostly wait.
 fn test_all(workspace: &Workspace) -> Result<(), Problem> {
     tests::run_all(workspace, || {
-        small_examples::check(workspace)?;
-        example::check(workspace)?;
-        conformance::check_sample(workspace)
+        workspace.report().measured("examples, MCP suite", || {
+            small_examples::check(workspace)?;
+            example::check(workspace)?;
+            conformance::check_sample(workspace)
+        })
     })
 }
 

@@ -19,6 +19,7 @@ use crate::{
     packages::{self, unwritable},
     peers,
     problem::{Problem, joined},
+    report,
     workspace::{Workspace, output, run, unreadable},
 };
 
@@ -49,6 +50,7 @@ pub(crate) fn run_all(
     let folder = workspace.target().join("test-output");
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
 
+    let report = workspace.report();
     let (waiting, failed) = (Mutex::new(waiting), Mutex::new(Vec::new()));
     let mut settings = workspace.program("env");
     set(&mut settings, workspace);
@@ -59,8 +61,10 @@ pub(crate) fn run_all(
             let next = locked(&waiting).pop();
             let Some((name, mut command)) = next else { return Ok(()) };
             command.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            let (is_ok, shown) =
-                run_into(&log, &mut command).map_err(|error| unwritable(&log, &error))?;
+            let (is_ok, shown) = report
+                .measured(name.clone(), || run_into(&log, &mut command))
+                .map_err(|error| unwritable(&log, &error))?;
+            report.add_skipped(&shown);
             if !is_ok {
                 locked(&failed).push(name.clone());
             }
@@ -79,10 +83,16 @@ pub(crate) fn run_all(
         workers.into_iter().chain([first]).try_for_each(joined)
     })?;
     let failed = locked(&failed).join(", ");
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(Problem::new(format!("tests failed: {failed}"), HELP)),
+    if !failed.is_empty() {
+        return Err(Problem::new(format!("tests failed: {failed}"), HELP));
     }
+    if report.is_skip_an_error() {
+        return Err(Problem::new(
+            "tests were skipped where `CI` is set; they are listed below",
+            "install what they need, or unset `CI`",
+        ));
+    }
+    Ok(())
 }
 
 /// Runs the tests of a cargo command, one program after the other.
@@ -122,7 +132,8 @@ fn programs(workspace: &Workspace) -> Result<Vec<(String, Command)>, Problem> {
 /// pipe would stay open as long as a program that a test has left.
 fn run_into(log: &Path, command: &mut Command) -> io::Result<(bool, Vec<u8>)> {
     let file = File::create(log)?;
-    let status = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).status()?;
+    let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
+    let status = report::wait(child)?;
     Ok((status.success(), fs::read(log)?))
 }
 

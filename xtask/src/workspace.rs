@@ -8,25 +8,37 @@ use std::{
     process::Command,
 };
 
-use crate::problem::Problem;
+use crate::{
+    problem::Problem,
+    report::{self, Report},
+};
 
 /// The workspace that this program was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
     /// Whether clippy compiles the workspace's crates.
     by_clippy: bool,
+    report: Report,
 }
 
 impl Workspace {
     pub(crate) fn here() -> Self {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self { root: own.parent().unwrap_or(own).to_owned(), by_clippy: false }
+        Self {
+            root: own.parent().unwrap_or(own).to_owned(),
+            by_clippy: false,
+            report: Report::begin(),
+        }
     }
 
     /// The same workspace with clippy in the place of the compiler: it generates code too, and one
     /// compilation gives both tests and lints. `cargo clippy` compiles all dependencies besides.
     pub(crate) fn by_clippy(self) -> Self {
         Self { by_clippy: true, ..self }
+    }
+
+    pub(crate) fn report(&self) -> &Report {
+        &self.report
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -119,7 +131,7 @@ impl Workspace {
 pub(crate) fn run(command: &mut Command, help: &str) -> Result<(), Problem> {
     let line = command_line(command);
     eprintln!("$ {line}");
-    match command.status() {
+    match command.spawn().and_then(report::wait) {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Problem::new(format!("`{line}` failed: {status}"), help)),
         Err(error) => Err(not_started(&line, &error)),

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use toolcrib_capabilities::database::postgres::{PostgresDatabase, PostgresSpec};
 use toolcrib_core::{CancellationToken, ErrorCode, Tool, ToolContext, ToolContextParts, ToolError};
+use toolcrib_skip::skip;
 use toolcrib_testbed::PostgresServer;
 use toolcrib_tools::{
     Declaration,
@@ -399,6 +400,9 @@ mod attacks {
 #[tokio::test]
 async fn over_tcp_the_certificate_of_the_server_is_verified() {
     let Some(shop) = Shop::new() else { return };
+    if shop.server.certificate().is_none() {
+        return skip("openssl is not installed, so the server has no certificate");
+    }
     let connect = |parameters: &str| {
         let url = shop.server.tcp_url("owner", &shop.name, parameters);
         at(&url, false).check(false)
@@ -406,11 +410,10 @@ async fn over_tcp_the_certificate_of_the_server_is_verified() {
     connect("sslmode=disable").unwrap();
     for parameters in ["", "sslmode=prefer", "sslmode=require", "sslmode=verify-full"] {
         let error = connect(parameters).unwrap_err().to_string();
-        let is_refused = match shop.server.certificate() {
-            Some(_) => error.contains("certificate"),
-            None => error.contains("server does not support TLS"),
-        };
-        assert!(is_refused && error.contains("sslmode=disable"), "{parameters}: {error}");
+        assert!(
+            error.contains("certificate") && error.contains("sslmode=disable"),
+            "{parameters}: {error}"
+        );
     }
 }
 
