@@ -48,6 +48,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "it runs itself")]
     fn a_skip_is_seen_although_the_test_passes_and_fails_in_ci() {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "tests::lacks_a_thing", "--test-threads=2"]);
