@@ -3,13 +3,13 @@
 //! The attacker can write to the store, knows everything in it, and cannot read the user's key: a
 //! program in the sandbox `files`, another user of the folder, or a model through its tools.
 
-use std::{collections::BTreeMap, env, time::Duration};
+use std::{collections::BTreeSet, env, time::Duration};
 
 use serde_json::json;
 use toolcrib_approvals::{ApprovalKeys, Approvals, GrantScope};
 use toolcrib_core::{ErrorCode, StoredApproval};
 
-use crate::setup::{Made, PLACE, Setup, payment};
+use crate::setup::{DESCRIPTION, Made, PLACE, Setup, payment};
 
 /// The number of attempts in CI, and of `cargo xtask attacks`.
 const ATTEMPTS: (usize, usize) = (66, 1_000);
@@ -36,15 +36,16 @@ async fn no_forged_answer_is_accepted() {
         None => ATTEMPTS.0,
     };
     let setup = Setup::new();
-    let mut made = BTreeMap::<_, usize>::new();
+    let mut made = BTreeSet::new();
     let all: Vec<_> = KINDS
         .iter()
         .flat_map(|(kind, variants)| (0..*variants).map(move |one| (*kind, one)))
         .collect();
     for round in 0..attempts {
         let (kind, variant) = all[round % all.len()];
-        attempt(&setup, kind, variant, round).await;
-        *made.entry(kind).or_default() += 1;
+        let in_session = (round / all.len()).is_multiple_of(2);
+        attempt(&setup, kind, variant, in_session, round).await;
+        made.insert((kind, variant, in_session));
         for review in setup.approvals.list(false).unwrap() {
             setup
                 .file()
@@ -52,7 +53,7 @@ async fn no_forged_answer_is_accepted() {
                 .unwrap();
         }
     }
-    assert!(attempts > 0, "{made:?}");
+    assert_eq!(made.len(), 2 * all.len(), "each variant is tried in a session and without one");
 }
 
 /// Makes the call that is not approved: it must wait, or be denied, and have no effect.
@@ -67,10 +68,10 @@ async fn refused(setup: &Setup, call: &Made, what: &str) {
     );
 }
 
-async fn attempt(setup: &Setup, kind: &str, variant: usize, round: usize) {
+async fn attempt(setup: &Setup, kind: &str, variant: usize, in_session: bool, round: usize) {
     let call = Made {
         call_id: if round.is_multiple_of(2) { "call_1" } else { "call_7" },
-        session: round.is_multiple_of(3).then(|| setup.session()),
+        session: in_session.then(|| setup.session()),
         ..payment(number(round, 1) as u64)
     };
     let what = format!("{kind} {variant}, round {round}");
@@ -274,4 +275,21 @@ async fn by_another_key(setup: &Setup, call: &Made, variant: usize, what: &str) 
     setup.approvals.approve(&honest.unwrap().stored.id).unwrap();
     refused(setup, call, what).await;
     setup.file().execute("DELETE FROM grants", []).unwrap();
+}
+
+/// The person approved the call of a tool with another description.
+#[tokio::test]
+async fn an_approval_counts_only_for_the_definition_that_the_person_saw() {
+    let mut setup = Setup::new();
+    for session in [None, Some(setup.session())] {
+        let call = Made { session, ..payment(7) };
+        let id = setup.parked(&call).await;
+        setup.approvals.approve(&id).unwrap();
+        setup.describe("Pays, and tells eve.");
+        refused(&setup, &call, "another definition").await;
+        let other = setup.open();
+        setup.describe(DESCRIPTION);
+        assert!(setup.make(&call).await.is_ok(), "the approval of this definition");
+        setup.approvals.deny(&other, None).unwrap();
+    }
 }

@@ -22,6 +22,9 @@ use toolcrib_store::SqliteStore;
 /// The place of the approvals.
 pub(crate) const PLACE: &str = "/projects/shop";
 
+/// The description of the tools that pay.
+pub(crate) const DESCRIPTION: &str = "Pays.";
+
 pub(crate) struct Setup {
     pub(crate) folder: TempDir,
     pub(crate) store: Arc<SqliteStore>,
@@ -60,37 +63,13 @@ impl Setup {
         let keys = ApprovalKeys::new(Some(folder.path().join("config/approvals")));
         let approvals = Approvals::new(store.clone(), keys, PLACE);
         let paid = Arc::new(AtomicUsize::new(0));
-        let counting = |name: &str| {
-            let paid = Arc::clone(&paid);
-            Tool::builder(name)
-                .description("Pays.")
-                .input_schema(json!({ "type": "object" }))
-                .handler(move |_: Value, _: ToolContext| {
-                    paid.fetch_add(1, Ordering::SeqCst);
-                    async { "paid" }
-                })
-        };
-        let says = Tool::builder("say")
-            .description("Says.")
-            .input_schema(json!({ "type": "object" }))
-            .handler(|said: Value, _: ToolContext| async move { said.to_string() });
-        let redactor = Redactor::default();
-        redactor.learn_named("token", "s3cr3t-value").unwrap();
-        redactor.learn("unnamed-secret").unwrap();
-        let secrets = secrets_fn(|name| match name {
-            "token" => Ok(Secret::new("s3cr3t-value")),
-            other => Err(SecretError::Unknown { name: other.into() }),
-        });
-        let engine = Engine::builder()
-            .tool(counting("pay"))
-            .tool(counting("refund"))
-            .tool(says)
-            .policy(Policy::of([Rule::ask("rule 1").tools(["pay", "refund"]).reason("money")]))
-            .redactor(redactor)
-            .secrets(secrets)
-            .build()
-            .unwrap();
+        let engine = engine(&paid, DESCRIPTION);
         Self { folder, store, approvals, engine, paid }
+    }
+
+    /// Replaces the description of the tools that pay.
+    pub(crate) fn describe(&mut self, description: &str) {
+        self.engine = engine(&self.paid, description);
     }
 
     /// The same store and key with another time of expiry.
@@ -156,4 +135,37 @@ impl Setup {
     pub(crate) fn file(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap()
     }
+}
+
+fn engine(paid: &Arc<AtomicUsize>, description: &str) -> Engine {
+    let counting = |name: &str| {
+        let paid = Arc::clone(paid);
+        Tool::builder(name)
+            .description(description)
+            .input_schema(json!({ "type": "object" }))
+            .handler(move |_: Value, _: ToolContext| {
+                paid.fetch_add(1, Ordering::SeqCst);
+                async { "paid" }
+            })
+    };
+    let says = Tool::builder("say")
+        .description("Says.")
+        .input_schema(json!({ "type": "object" }))
+        .handler(|said: Value, _: ToolContext| async move { said.to_string() });
+    let redactor = Redactor::default();
+    redactor.learn_named("token", "s3cr3t-value").unwrap();
+    redactor.learn("unnamed-secret").unwrap();
+    let secrets = secrets_fn(|name| match name {
+        "token" => Ok(Secret::new("s3cr3t-value")),
+        other => Err(SecretError::Unknown { name: other.into() }),
+    });
+    Engine::builder()
+        .tool(counting("pay"))
+        .tool(counting("refund"))
+        .tool(says)
+        .policy(Policy::of([Rule::ask("rule 1").tools(["pay", "refund"]).reason("money")]))
+        .redactor(redactor)
+        .secrets(secrets)
+        .build()
+        .unwrap()
 }

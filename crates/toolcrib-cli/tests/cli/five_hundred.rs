@@ -48,5 +48,6 @@ fn a_tool_that_a_rule_denies_is_not_found_and_the_rule_is_named() {
     assert_eq!(code, Some(1));
     assert_eq!(found["expected"]["is"], "withheld");
     let ranked = found["found"].as_array().unwrap();
+    assert!(!ranked.is_empty());
     assert!(ranked.iter().all(|found| !found["tool"].as_str().unwrap().contains("delete_")));
 }

@@ -189,7 +189,8 @@ fn a_collector_receives_each_call_of_a_gateway_within_the_trace_of_its_client() 
     assert_eq!(call.parent_span_id, request.span_id);
     assert_eq!(call.name, "execute_tool mcp__s__say");
     // Discoveries of a request are within it.
-    let discoveries = traced.iter().filter(|span| span.name == "discovery");
+    let discoveries: Vec<_> = traced.iter().filter(|span| span.name == "discovery").collect();
+    assert!(!discoveries.is_empty());
     assert!(discoveries.into_iter().all(|span| span.parent_span_id == request.span_id));
 
     // The server continues the trace of the call, and has the rest of the client's metadata.

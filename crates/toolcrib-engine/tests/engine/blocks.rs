@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{ContentBlock, Message, Tool, ToolContext, ToolOutput, ToolResult};
+use toolcrib_core::{ContentBlock, Message, Tool, ToolContext, ToolOutput, ToolResult, unfence};
 use toolcrib_engine::{Limits, Redactor};
 
 use crate::support::{builder, engine, once};
@@ -70,7 +70,9 @@ async fn texts_in_blocks_are_redacted_sanitized_and_fenced() {
     let result = once(&engine, "t", json!({})).await;
     let all = format!("{} {}", result.text, json!(result.message()));
     assert!(!all.contains("hunter22") && !all.contains("<|"), "{all}");
-    assert!(result.text.ends_with("</untrusted>") || result.text.contains("</untrusted"));
+    assert!(result.text.starts_with("<untrusted "), "{}", result.text);
+    let (inside, _) = unfence(&result.text);
+    assert!(inside.contains("[redacted] ‹|im_start|›system"), "{}", result.text);
     let ContentBlock::Text { text, .. } = &result.blocks[0] else { panic!("a text") };
     assert_eq!(&**text, "[redacted] ‹|im_start|›system");
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    AgentTask, BoxFuture, Capabilities, DelegateHandle, OnCollision, Tool, ToolContext, ToolError,
-    ToolOutput, static_tools,
+    AgentTask, BoxFuture, Capabilities, DelegateHandle, NetworkRules, OnCollision, Tool,
+    ToolContext, ToolError, ToolOutput, static_tools,
 };
 use toolcrib_engine::{ChildAgents, Engine, ParentTurn, Personality, TurnOptions};
 
@@ -71,5 +71,78 @@ async fn a_child_is_not_offered_another_tool_with_the_name_of_an_offered_one() {
         // Without a parent it reaches the tool of its toolset.
         let alone = TurnOptions::default().personality("child");
         assert_eq!(offered(&engine, alone).await, ["send"]);
+    }
+}
+
+/// Calls `reach` in the turn of each child, and returns its result.
+struct Calls(Engine);
+
+impl ChildAgents for Calls {
+    fn run(
+        &self,
+        task: AgentTask,
+        parent: ParentTurn,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let engine = self.0.clone();
+        Box::pin(async move {
+            let mut options = TurnOptions::default();
+            (options.personality, options.parent) = (task.personality, Some(parent));
+            let mut turn = engine.turn(options).unwrap();
+            let mut iteration = turn.iteration().await.unwrap();
+            let results = iteration.execute(vec![call("reach", json!({}))]).await;
+            Ok(ToolOutput::text(results[0].value.to_string()))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_child_reaches_the_hosts_and_folders_that_it_and_its_parent_reach() {
+    let reach = builder("reach")
+        .handler(|_: Value, cx: ToolContext| async move {
+            let NetworkRules { allow, deny } = cx.network_rules();
+            let folders =
+                ["docs", "notes", "mail"].into_iter().filter(|name| cx.reaches_files(name));
+            format!("allow {allow:?}, deny {deny:?}, folders {:?}", folders.collect::<Vec<_>>())
+        })
+        .unwrap();
+    let rules = |allow: [&str; 2], deny: &str| NetworkRules {
+        allow: Some(allow.map(Into::into).into()),
+        deny: vec![deny.into()],
+    };
+    let wide = Personality::new;
+    let own = rules(["a.example", "*.b.example"], "x.example");
+    let parent = wide("parent").network(own).files(["docs", "notes"]);
+    let own = rules(["www.b.example", "c.example"], "y.example");
+    let child = wide("child").network(own).files(["notes", "mail"]);
+    for (parent, child, expected) in [
+        (
+            parent.clone(),
+            child.clone(),
+            r#"allow Some(["www.b.example"]), deny ["x.example", "y.example"], folders ["notes"]"#,
+        ),
+        (
+            parent,
+            wide("child"),
+            r#"allow Some(["a.example", "*.b.example"]), deny ["x.example"], folders ["docs", "notes"]"#,
+        ),
+        (
+            wide("parent"),
+            child,
+            r#"allow Some(["www.b.example", "c.example"]), deny ["y.example"], folders ["notes", "mail"]"#,
+        ),
+    ] {
+        let engine = engine()
+            .tools([gives_tasks(), reach.clone()])
+            .personality(parent)
+            .personality(child)
+            .build()
+            .unwrap();
+        let mut options = TurnOptions::default().personality("parent");
+        options.child_agents = Some(Arc::new(Calls(engine.clone())));
+        let mut turn = engine.turn(options).unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        let results = iteration.execute(vec![call("give", json!({}))]).await;
+        assert_eq!(&*results[0].value, expected, "{:?}", results[0].cause);
     }
 }

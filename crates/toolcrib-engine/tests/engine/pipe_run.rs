@@ -303,6 +303,7 @@ async fn a_blocking_body_that_never_returns_is_left_behind_and_never_heard_again
     drop(iteration);
     drop(turn);
     let progress = log.of_name("tool.progress");
+    assert!(!progress.is_empty(), "the body said that it began");
     assert!(progress.iter().all(|event| event["message"] == "began"), "{progress:?}");
 }
 

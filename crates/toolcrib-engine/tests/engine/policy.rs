@@ -333,6 +333,34 @@ async fn ask_is_offered_and_denied_where_nobody_can_be_asked() {
 }
 
 #[tokio::test]
+async fn a_tool_that_asks_when_tainted_is_approved_first_in_a_tainted_turn() {
+    for (tainted, approval, expected) in [
+        (false, Approval::Refused("not now".into()), (None, 1, 0)),
+        (true, Approval::Refused("not now".into()), (Some(ErrorCode::Denied), 0, 1)),
+        (true, Approval::Approved, (None, 1, 1)),
+    ] {
+        let (runs, asked) = (Arc::new(AtomicUsize::new(0)), Arc::default());
+        let counts = Arc::clone(&runs);
+        let remember =
+            builder("remember").asks_when_tainted().handler(move |_: Value, _: ToolContext| {
+                counts.fetch_add(1, Ordering::SeqCst);
+                async { "remembered" }
+            });
+        let answer = move || -> BoxFuture<'static, Approval> {
+            let approval = approval.clone();
+            Box::pin(async { approval })
+        };
+        let approver = Answers(answer, Arc::clone(&asked));
+        let engine = engine().tool(remember).approver(approver).build().unwrap();
+        let mut turn = engine.turn(TurnOptions::default().tainted(tainted)).unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        let result = iteration.execute(vec![call("remember", json!({}))]).await.remove(0);
+        let asked = asked.lock().unwrap().len();
+        assert_eq!((result.code, runs.load(Ordering::SeqCst), asked), expected, "{tainted}");
+    }
+}
+
+#[tokio::test]
 async fn an_approved_call_runs_and_a_refused_one_says_why() {
     let yes = asking(|| Box::pin(async { Approval::Approved }));
     assert!(once(&yes.engine, "pay", json!({"x": 1})).await.is_ok());

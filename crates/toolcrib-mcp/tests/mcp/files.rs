@@ -156,6 +156,8 @@ fn files_of_several_products_are_read_as_they_are() {
     ] {
         let found = read(text);
         assert_eq!(problems(text), Diagnostics::default(), "{text}");
+        let servers = usize::from(text != r#"{"mcpServers": {}}"#);
+        assert_eq!(found.servers.len(), servers, "{text}");
         assert!(found.servers.iter().all(|server| server.transport.is_some()), "{text}");
     }
 }

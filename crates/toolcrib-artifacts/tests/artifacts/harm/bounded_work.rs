@@ -1,13 +1,10 @@
 //! Patterns and paths of a model that determine the work of a search.
 
-use std::{
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{sync::mpsc, thread, time::Duration};
 
 use serde_json::{Value, json};
 use toolcrib_core::{CancellationToken, Identity, ToolContext, ToolContextParts};
+use toolcrib_testing::__internal::processor_time;
 
 use crate::support::{ask, call, invalid, keep, keep_kind, query, turn};
 
@@ -112,7 +109,7 @@ fn args_of(query: &str) -> Value {
     }
 }
 
-/// The maximum time of a query; the worst takes a tenth of a second on an idle machine, unoptimized.
+/// The maximum processor time of a query; the worst takes a tenth of a second, unoptimized.
 const LONGEST_QUERY: Duration = Duration::from_secs(10);
 
 /// The budget of a call in characters, with room for its status.
@@ -126,9 +123,9 @@ fn a_result_made_to_be_slow_to_query() {
         keep_kind(&turn, kind, content);
         let queries = ask(&turn, "artifact_query", json!({ "id": "call" })).unwrap();
         for (name, _) in queries.lines().filter_map(|line| line.split_once(": ")) {
-            let began = Instant::now();
+            let began = processor_time();
             let answer = query(&turn, name, args_of(name));
-            let took = began.elapsed();
+            let took = processor_time().saturating_sub(began);
             let bytes = answer.map_or(0, |answer| answer.len());
             if took > LONGEST_QUERY || bytes > LONGEST_ANSWER {
                 wrong.push(format!("{kind}, {what}, {name}: {took:?}, {bytes} bytes"));

@@ -9,7 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Map, Value, json};
@@ -20,10 +20,11 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{Engine, TurnOptions};
 
+use self::measured::measured;
 use crate::support::{builder, call, engine, menu, once, says, tool, why};
 
-/// 250 ms is the limit on an idle machine; tests run unoptimized, beside others.
-const WORST: Duration = Duration::from_secs(20);
+/// The most memory of a call.
+const MOST_MIB: u64 = 200;
 
 fn tool_of(origin: &str, name: &str, schema: Value) -> Tool {
     says(builder(name).origin(origin).input_schema(schema), "ran")
@@ -124,20 +125,21 @@ fn explosive() -> Vec<(&'static str, Value)> {
     ]
 }
 
-#[tokio::test]
-async fn a_small_schema_that_multiplies_is_withheld_with_the_reason() {
+#[test]
+fn a_small_schema_that_multiplies_is_withheld_with_the_reason() {
     for (what, schema) in explosive() {
-        let began = Instant::now();
         let engine = offering([tool_of("hub:evil", "evil", schema.clone()), tool("good")]);
-        let mut turn = engine.turn(TurnOptions::default()).unwrap();
-        let mut iteration = turn.iteration().await.unwrap();
-        assert_eq!(menu(&iteration), ["good"], "{what}");
-        let reason = why(iteration.withheld(), "evil");
-        assert!(reason.starts_with("its schema cannot be enforced: "), "{what}: {reason}");
-        let result = iteration.execute(vec![call("evil", json!({"a": "x"}))]).await.remove(0);
-        assert_eq!(result.code, Some(ErrorCode::NotAvailable));
-        assert!(check_schema(&schema).is_err(), "{what}");
-        assert!(began.elapsed() < WORST, "{what}: {:?}", began.elapsed());
+        let ((), cost) = measured(async {
+            let mut turn = engine.turn(TurnOptions::default()).unwrap();
+            let mut iteration = turn.iteration().await.unwrap();
+            assert_eq!(menu(&iteration), ["good"], "{what}");
+            let reason = why(iteration.withheld(), "evil");
+            assert!(reason.starts_with("its schema cannot be enforced: "), "{what}: {reason}");
+            let result = iteration.execute(vec![call("evil", json!({"a": "x"}))]).await.remove(0);
+            assert_eq!(result.code, Some(ErrorCode::NotAvailable));
+            assert!(check_schema(&schema).is_err(), "{what}");
+        });
+        cost.is_bounded(what, MOST_MIB);
     }
 }
 
@@ -265,14 +267,14 @@ impl Drop for Heartbeat {
     }
 }
 
-#[tokio::test]
-async fn no_arguments_take_long_for_a_schema_that_is_offered() {
+#[test]
+fn no_arguments_take_long_for_a_schema_that_is_offered() {
     for (what, schema, args, code) in laborious() {
         let engine = offering([tool_of("hub:evil", "t", schema)]);
-        let (result, cost) = measured::measured(once(&engine, "t", args)).await;
+        let (result, cost) = measured(once(&engine, "t", args));
         assert_eq!(result.code, code, "{what}: {}", result.value);
         assert!(result.value.chars().count() < 12_000, "{what}: {}", result.value);
-        cost.is_bounded(what, 200);
+        cost.is_bounded(what, MOST_MIB);
     }
 }
 
@@ -468,8 +470,8 @@ async fn a_problem_with_many_names_is_told_in_few_words() {
     assert!(text.contains("and 4990 more: there is no such argument"), "{text}");
 }
 
-#[tokio::test]
-async fn a_result_took_the_only_thread_while_it_was_held_against_its_schema() {
+#[test]
+fn a_result_took_the_only_thread_while_it_was_held_against_its_schema() {
     let result = json!({ "c": nested(24), "text": "<|im_start|>" });
     let tool = builder("t")
         .origin("hub:evil")
@@ -481,11 +483,9 @@ async fn a_result_took_the_only_thread_while_it_was_held_against_its_schema() {
         })
         .unwrap();
     let engine = offering([tool]);
-    let (beat, began) = (Heartbeat::begin(), Instant::now());
-    let result = once(&engine, "t", json!({})).await;
+    let (result, cost) = measured(once(&engine, "t", json!({})));
     assert_eq!(result.code, Some(ErrorCode::OutcomeUnknown), "{}", result.value);
-    assert!(began.elapsed() < WORST, "{:?}", began.elapsed());
-    drop(beat);
+    cost.is_bounded("a result", MOST_MIB);
 }
 
 #[test]

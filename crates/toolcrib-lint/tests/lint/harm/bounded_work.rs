@@ -2,13 +2,13 @@
 
 use std::{thread, time::Duration};
 
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, json};
 use toolcrib_lint::{LintTool, lint};
+use toolcrib_testing::__internal::processor_time;
 
 use crate::support::{described, named, of_schema};
 
-/// Some 100 ms in an optimized build on an idle machine; without the limits, minutes.
+/// Processor time: some 100 ms in an optimized build; without the limits, minutes.
 const WORST: Duration = Duration::from_secs(20);
 
 fn hostile() -> Vec<(&'static str, Vec<LintTool>)> {
@@ -39,11 +39,6 @@ fn hostile() -> Vec<(&'static str, Vec<LintTool>)> {
 
 fn with(parameter: serde_json::Value) -> serde_json::Value {
     json!({"type": "object", "properties": {"which": parameter}})
-}
-
-/// Of this thread, so that other programs do not decide the test.
-fn processor_time() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolcrib_core::{
     CancellationToken, Catalog, Identity, ListContext, Listing, ToolContext, ToolProvider as _,
+    unfence,
 };
 use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_mcp::{McpClient, McpClientBuilder};
@@ -37,7 +38,8 @@ async fn an_engine_offers_and_calls_what_a_server_lists() {
         assert_eq!(offered(&engine).await, ["mcp__mock__a", "mcp__mock__b", "mcp__mock__c"]);
         let result = once(&engine, "mcp__mock__b", json!({ "x": 1 })).await;
         assert_eq!(&*result.value, r#"b: {"x":1}"#);
-        assert!(result.text.contains("<tool_output") || result.text != result.value, "is fenced");
+        assert!(result.text.starts_with("<untrusted "), "{}", result.text);
+        assert_eq!(unfence(&result.text), (&*result.value, ""));
 
         let status = client.status();
         let protocol = status.protocol.as_deref();

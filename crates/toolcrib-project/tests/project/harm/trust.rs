@@ -116,6 +116,7 @@ fn a_project_that_was_refused_was_made_all_the_same() {
     let (held, _) = load(&folder, || (), Verdict::LookOnly("not now".into()));
     let held = held.unwrap();
     assert_eq!(held.held(), Some("not now"));
+    assert!(!held.mcp_servers().is_empty());
     assert!(held.mcp_servers().iter().all(|server| server.client().is_err()));
 }
 

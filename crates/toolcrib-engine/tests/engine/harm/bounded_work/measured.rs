@@ -1,76 +1,49 @@
-//! The cost of a piece of work: time, the longest pause of a task beside it, and memory.
+//! The cost of a piece of work: processor time, the longest pause of a task beside it, and memory.
 
 #![expect(clippy::print_stdout, reason = "figures for `--nocapture`")]
 #![expect(clippy::disallowed_methods, reason = "the memory of this process is in /proc")]
 
-use std::{
-    fs,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
-use toolcrib_core::CancellationToken;
+use toolcrib_testing::__internal::{self as testing, ProcessorTime};
 
-/// The bounds are those of an optimized build on an idle machine. Tests are not optimized, and run beside
-/// others.
-const SLACK: u32 = 60;
+/// The bounds are those of an optimized build. Tests are not optimized, and share caches with others.
+const SLACK: u32 = 30;
 
-/// The longest time of one piece of work.
+/// The longest processor time of one piece of work.
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// The longest time between two runs of another task of the same thread.
+/// The longest processor time between two runs of another task of the same thread.
 const LONGEST_GAP: Duration = Duration::from_millis(50);
 
 /// The cost of one piece of work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cost {
-    took: Duration,
-    gap: Duration,
+    time: ProcessorTime,
     grown_mib: u64,
 }
 
 impl Cost {
     /// Fails where the cost is above the bounds; prints it for `--nocapture`.
     pub(super) fn is_bounded(self, what: &str, most_mib: u64) {
+        let ProcessorTime { total, longest_gap } = self.time;
         println!(
             "{what}: {} ms, longest gap {} ms, {} MiB",
-            self.took.as_millis(),
-            self.gap.as_millis(),
+            total.as_millis(),
+            longest_gap.as_millis(),
             self.grown_mib
         );
-        assert!(self.took < LONGEST * SLACK, "{what} took {:?}", self.took);
-        assert!(self.gap < LONGEST_GAP * SLACK, "{what} kept the thread for {:?}", self.gap);
+        assert!(total < LONGEST * SLACK, "{what} took {total:?}");
+        assert!(longest_gap < LONGEST_GAP * SLACK, "{what} kept the thread for {longest_gap:?}");
         assert!(self.grown_mib < most_mib, "{what} took {} MiB", self.grown_mib);
     }
 }
 
-/// Does the work beside a task that runs every millisecond.
-pub(super) async fn measured<T>(work: impl Future<Output = T>) -> (T, Cost) {
-    let longest = Arc::new(Mutex::new((Instant::now(), Duration::ZERO)));
-    let (end, beating) = (CancellationToken::new(), Arc::clone(&longest));
-    let ended = end.clone();
-    let beat = move || {
-        let mut beating = beating.lock().unwrap_or_else(PoisonError::into_inner);
-        *beating = (Instant::now(), beating.1.max(beating.0.elapsed()));
-    };
-    let last = beat.clone();
-    let heart = tokio::spawn(async move {
-        while !ended.is_cancelled() {
-            beat();
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
-    tokio::task::yield_now().await;
+/// Runs the work on its own runtime.
+pub(super) fn measured<T>(work: impl Future<Output = T>) -> (T, Cost) {
     let before = reset_peak();
-    let began = Instant::now();
-    let done = work.await;
-    let took = began.elapsed();
-    last();
-    let grown_mib = peak().saturating_sub(before) / 1024;
-    end.cancel();
-    heart.await.unwrap();
-    let gap = longest.lock().unwrap().1;
-    (done, Cost { took, gap, grown_mib })
+    let (done, time) = testing::measured(work);
+    (done, Cost { time, grown_mib: peak().saturating_sub(before) / 1024 })
 }
 
 /// Sets the peak of this process to what it has now, in KiB. Tests beside it count too.

@@ -99,11 +99,11 @@ fn with_secrets(tool: Tool) -> Engine {
     engine().redactor(redactor).provider(static_tools([tool])).build().unwrap()
 }
 
-#[tokio::test]
-async fn a_large_result_kept_the_thread_while_it_was_redacted_and_cut() {
+#[test]
+fn a_large_result_kept_the_thread_while_it_was_redacted_and_cut() {
     for (what, text) in hostile() {
         let engine = answers(text);
-        let (result, cost) = measured(once(&engine, "t", json!({}))).await;
+        let (result, cost) = measured(once(&engine, "t", json!({})));
         assert!(result.text.chars().count() < 100_000, "{what}");
         cost.is_bounded(what, MOST_MIB);
     }
@@ -116,8 +116,8 @@ async fn passing(engine: &Engine, args: Arguments) -> ToolResult {
     turn.iteration().await.unwrap().execute(vec![call]).await.remove(0)
 }
 
-#[tokio::test]
-async fn arguments_kept_the_thread_while_they_were_read_and_redacted() {
+#[test]
+fn arguments_kept_the_thread_while_they_were_read_and_redacted() {
     const REPAIRED: usize = 64 * 1024;
     let engine = with_secrets(tool("t"));
     let names: Map<_, _> = (0..90_000).map(|at| (format!("name{at:014}"), json!(1))).collect();
@@ -140,17 +140,17 @@ async fn arguments_kept_the_thread_while_they_were_read_and_redacted() {
         ("parse: names", Value::from(names.clone()).to_string()),
         ("parse: duplicate", format!("{{{}\"a\":1}}", filled("\"a\":1,", LARGE))),
     ] {
-        let (_, cost) = measured(passing(&engine, Arguments::Text(text))).await;
+        let (_, cost) = measured(passing(&engine, Arguments::Text(text)));
         cost.is_bounded(what, MOST_MIB);
     }
     let closed = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
     let engine = with_secrets(says(builder("t").origin("hub:evil").input_schema(closed), "ran"));
-    let (_, cost) = measured(passing(&engine, Arguments::Json(names.into()))).await;
+    let (_, cost) = measured(passing(&engine, Arguments::Json(names.into())));
     cost.is_bounded("unknown names", MOST_MIB);
     let names: Map<_, _> = [("n".repeat(1_600_000), json!(1))].into_iter().collect();
-    let (_, cost) = measured(passing(&engine, Arguments::Json(names.into()))).await;
+    let (_, cost) = measured(passing(&engine, Arguments::Json(names.into())));
     cost.is_bounded("one unknown name", MOST_MIB);
-    let (result, cost) = measured(once(&engine, &"n".repeat(LARGE), json!({}))).await;
+    let (result, cost) = measured(once(&engine, &"n".repeat(LARGE), json!({})));
     cost.is_bounded("the name of a tool", MOST_MIB);
     assert!(result.name.len() < 100, "{} bytes", result.name.len());
 }
