@@ -11,7 +11,7 @@ use tokio::{
 use crate::fail::fail;
 
 /// The timeout of [`in_time`] and [`EventRecorder::wait_for`](crate::EventRecorder::wait_for).
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a future on a new runtime with a paused clock: whenever all tasks wait, the clock jumps to
 /// the next deadline. A tool's 60 seconds pass immediately, and deadlines fire in their real order.
@@ -50,7 +50,7 @@ pub fn paused<T>(future: impl IntoFuture<Output = T>) -> T {
     }
 }
 
-/// Awaits a future, and fails the test if it takes more than 30 seconds of tokio's clock: a guard
+/// Awaits a future, and fails the test if it takes more than two minutes of tokio's clock: a guard
 /// against tests that hang, not a measurement.
 ///
 /// # Panics

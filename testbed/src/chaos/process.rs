@@ -50,7 +50,7 @@ pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
         }
     }
     let began = Instant::now();
-    while log.is_some() && started() < before + 2 && began.elapsed() < Duration::from_secs(10) {
+    while log.is_some() && started() < before + 2 && began.elapsed() < Duration::from_secs(300) {
         thread::sleep(Duration::from_millis(5));
     }
     Ok(())

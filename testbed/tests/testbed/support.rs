@@ -32,5 +32,5 @@ pub(crate) async fn raw(url: &str, request: &str) -> Vec<u8> {
 }
 
 pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it takes too long")
+    tokio::time::timeout(Duration::from_secs(300), future).await.expect("it takes too long")
 }

@@ -1,6 +1,6 @@
 //! Prices, and budgets over all runs that share a store.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_agent::{
@@ -239,11 +239,8 @@ async fn a_request_that_broke_off_counts_for_budgets_and_has_no_cost() {
     let mut options = counted(&store);
     options.turn = TurnOptions::default().cancellation(token.clone());
     let run = agent.run("x".repeat(3_000), options);
-    let cancelling = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        token.cancel();
-    };
-    let (outcome, ()) = tokio::join!(run.into_future(), cancelling);
+    run.on("model.text", move |_| token.cancel()).unwrap();
+    let outcome = run.await;
     assert_eq!((outcome.stopped, outcome.usage.cost_usd), (EndReason::Cancelled, None));
     let spent = store.spent_today(None).unwrap();
     // A third of the bytes, at the price of input.

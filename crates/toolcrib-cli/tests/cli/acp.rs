@@ -112,7 +112,7 @@ fn edit(
                 assert!(start.agent_capabilities.prompt_capabilities.embedded_context);
                 work(agent, seen).await
             });
-        let within = Duration::from_secs(60);
+        let within = Duration::from_secs(300);
         tokio::time::timeout(within, connection).await.expect("the agent answers").unwrap();
         let output = tokio::time::timeout(within, child.wait_with_output()).await;
         let output = output.expect("the agent ends with its input").unwrap();

@@ -222,10 +222,11 @@ fn a_stopped_gateway_lets_calls_end_and_exits_with_0() {
     thread::scope(|scope| {
         let call = scope.spawn(|| nap(&http, TOKEN, "mcp__s__nap", 60_000));
         wait_for(|| sample(&http.get("/metrics").1, "toolcrib_calls_running") == 1);
-        let began = Instant::now();
         http.terminate();
-        let _ = call.join();
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        // The client may lose the connection.
+        if let Ok((_, answer)) = call.join() {
+            assert!(!answer.contains("napped"), "{answer}");
+        }
     });
     assert_eq!(http.ended(), Some(0));
 }
@@ -309,7 +310,7 @@ fn reloads_drop_no_call() {
         let began = Instant::now();
         let mut at = 0;
         while began.elapsed() < lasts || reloads() < 3 {
-            assert!(began.elapsed() < lasts + Duration::from_secs(90), "no reloads happen");
+            assert!(began.elapsed() < lasts + Duration::from_secs(300), "no reloads happen");
             at += 1;
             let before = reloads();
             let more = if at % 2 == 1 { server("gone") } else { String::new() };

@@ -4,7 +4,6 @@ use std::{
     fs,
     iter::repeat,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use opentelemetry_proto::tonic::{
@@ -292,10 +291,8 @@ fn a_collector_that_cannot_be_reached_is_reported_once_and_costs_calls_nothing()
         let http = Http::start(&mut command, &errors);
         let params = json!({ "name": "mcp__s__say", "arguments": { "text": "hello" } });
         let call = || {
-            let began = Instant::now();
             let (status, answer) = http.post(Some(TOKEN), "tools/call", &params, None);
             assert_eq!(status, "200", "{answer}");
-            began.elapsed()
         };
         call();
         let said = || fs::read_to_string(&errors).unwrap();
@@ -305,12 +302,13 @@ fn a_collector_that_cannot_be_reached_is_reported_once_and_costs_calls_nothing()
         } else {
             wait_for(|| !silent.server.recorder().is_empty());
         }
+        let given_up = silent.server.left();
         for _ in 0..20 {
-            assert!(call() < Duration::from_secs(3));
+            call();
         }
-        let began = Instant::now();
+        // An export ends after ten seconds.
+        assert!(silent.server.left() - given_up < 20, "each call waited for an export");
         assert_eq!(http.end(), Some(0));
-        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
         assert!(reports() <= 1, "{}", said());
     }
 }

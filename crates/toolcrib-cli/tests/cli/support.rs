@@ -184,11 +184,11 @@ pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {
 
 /// Waits until a condition is true; fails loudly if it never is.
 pub(crate) fn wait_for(mut holds: impl FnMut() -> bool) {
-    for _ in 0..3000 {
+    for _ in 0..30_000 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("waited for half a minute in vain");
+    panic!("waited for five minutes in vain");
 }

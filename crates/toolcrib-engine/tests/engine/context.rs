@@ -180,7 +180,7 @@ fn sleeper(name: &str, steps: u32) -> Tool {
         .unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_without_progress_is_stopped_and_one_with_progress_goes_on() {
     let limits = Limits { idle_timeout: Some(Duration::from_millis(300)), ..Limits::default() };
     let engine = engine()

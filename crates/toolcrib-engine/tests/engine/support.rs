@@ -180,5 +180,5 @@ impl Log {
 
 /// Fails a test that hangs; the time decides nothing else.
 pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+    tokio::time::timeout(Duration::from_secs(300), future).await.expect("the test hangs")
 }

@@ -310,7 +310,7 @@ async fn progress_passes_with_its_metadata_and_without_a_message_gets_none() {
 async fn read_to(body: &mut Incoming, text: &str) -> String {
     let mut read = String::new();
     while !read.contains(text) {
-        let frame = timeout(Duration::from_secs(9), body.frame()).await.expect("an event");
+        let frame = timeout(Duration::from_secs(300), body.frame()).await.expect("an event");
         read.push_str(str::from_utf8(&frame.unwrap().unwrap().into_data().unwrap()).unwrap());
     }
     read

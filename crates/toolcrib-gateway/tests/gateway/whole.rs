@@ -682,7 +682,7 @@ async fn a_subscription_that_begins_again_counts_as_a_change() {
     let (mut client, _) = Raw::of(&gateway, Era::Sessions, Access::new(), json!({})).await;
     let begun = client.ask("resources/subscribe", json!({ "uri": "test://open" })).await;
     assert_eq!(begun, json!({}));
-    let told = tokio::time::timeout(Duration::from_secs(9), client.read()).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(300), client.read()).await.unwrap();
     let updated = "notifications/resources/updated";
     assert_eq!((&told["method"], &told["params"]["uri"]), (&updated.into(), &"test://open".into()));
 }

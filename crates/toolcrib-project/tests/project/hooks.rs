@@ -1,6 +1,6 @@
 //! Programs that decide on calls.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -133,16 +133,15 @@ fn a_hook_without_a_decision_denies() {
         ("echo '{\"decision\":\"maybe\"}'", "its decision is none of allow"),
         ("echo '{\"ok\":true}'", "unknown key `ok`"),
         ("yes | head -c 200", "at most 100 are read"),
-        ("sleep 60", "it gave no decision within 300ms"),
+        ("sleep 6000", "it gave no decision within 300ms"),
     ] {
-        let folder = folder(script, "timeout = '300ms'\nmax_output_bytes = 100\n");
-        let began = std::time::Instant::now();
+        let timeout = if script.starts_with("sleep") { "300ms" } else { "5m" };
+        let folder = folder(script, &format!("timeout = '{timeout}'\nmax_output_bytes = 100\n"));
         let ran = call(&folder, "say");
         assert_eq!(code(&ran), "denied", "{script}");
         assert!(ran.result.value.contains("could not be checked"), "{}", ran.result.value);
         let reason = ran.denied[0]["reason"].as_str().unwrap();
         assert!(reason.contains(why), "{script}: {reason}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{script}");
     }
 }
 

@@ -1,6 +1,12 @@
 //! Tools of the kind `task`: child agents.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -320,21 +326,23 @@ user = "^Go$"
 step = 1
 calls = [{ tool = "task", args = { prompt = "Wait." } }]
 [[rule]]
-delay_ms = 60000
+delay_ms = 3600000
 text = "Late."
 "#;
     let (_folder, agent) = load("", script);
     let token = CancellationToken::new();
-    let began = std::time::Instant::now();
     let turn = boss().cancellation(token.clone());
-    let ran = block_on(async {
-        let cancelled = async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+    // The first request is the parent's, the second one the child's.
+    let requests = AtomicUsize::new(0);
+    let listening = agent.on("model.start", move |_| {
+        if requests.fetch_add(1, Ordering::SeqCst) == 1 {
             token.cancel();
-        };
-        tokio::join!(run(&agent, turn, "Go"), cancelled).0
+        }
     });
-    assert!(began.elapsed() < Duration::from_secs(10));
+    let running = run(&agent, turn, "Go");
+    let limited = async { tokio::time::timeout(Duration::from_secs(300), running).await };
+    let ran = block_on(limited).expect("it hangs");
+    listening.unwrap().unsubscribe();
     assert_eq!(ran.outcome.stopped, EndReason::Cancelled);
     let ends = ran.of("agent.turn_end");
     assert_eq!(ends.len(), 2, "{ends:?}");

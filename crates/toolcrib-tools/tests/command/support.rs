@@ -65,7 +65,7 @@ pub(crate) async fn call_in(
     cx: ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let called = tool.call(args, cx);
-    tokio::time::timeout(std::time::Duration::from_secs(60), called).await.expect("it hangs")
+    tokio::time::timeout(std::time::Duration::from_secs(300), called).await.expect("it hangs")
 }
 
 pub(crate) fn errors(spec: CommandToolSpec) -> ToolErrors {

@@ -213,12 +213,12 @@ async fn rows_and_bytes_have_limits_and_a_large_value_does_not_fill_the_memory()
 #[tokio::test]
 async fn a_cancelled_statement_ends_in_the_server() {
     let Some(shop) = Shop::new() else { return };
-    let tool = reads(&["SELECT pg_sleep(60)::text AS slept"], json!({}));
+    let tool = reads(&["SELECT pg_sleep(6000)::text AS slept"], json!({}));
     let tool = tool.build(&shop.owner()).unwrap();
-    let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' \
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(6000)%' \
         AND state = 'active' AND pid <> pg_backend_pid()";
     let wait_for = async |count: &str| {
-        for _ in 0..200 {
+        for _ in 0..12_000 {
             if shop.psql(running) == count {
                 return;
             }

@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use tokio::{runtime::Handle, time::sleep};
 
 /// Time limit for something to disappear that no one waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The running programs with a path in their command line.
 pub(crate) fn processes(path: &Path) -> Vec<String> {

@@ -13,7 +13,7 @@ const SLOW: &str = "((a|b|c|[^d]){1,25}){1,25}z";
 
 /// The maximum time of a search after its cancellation: some milliseconds on an idle machine, but
 /// tests run unoptimized and concurrently. A search of a whole megabyte takes half an hour.
-const AFTER_CANCELLATION: Duration = Duration::from_secs(60);
+const AFTER_CANCELLATION: Duration = Duration::from_secs(300);
 
 #[test]
 fn a_search_with_a_slow_pattern_can_be_stopped_in_the_middle_of_a_line() {
@@ -122,7 +122,10 @@ fn a_result_made_to_be_slow_to_query() {
         let turn = turn();
         keep_kind(&turn, kind, content);
         let queries = ask(&turn, "artifact_query", json!({ "id": "call" })).unwrap();
-        for (name, _) in queries.lines().filter_map(|line| line.split_once(": ")) {
+        let names: Vec<_> =
+            queries.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+        assert!(!names.is_empty(), "{queries}");
+        for name in names {
             let began = processor_time();
             let answer = query(&turn, name, args_of(name));
             let took = processor_time().saturating_sub(began);

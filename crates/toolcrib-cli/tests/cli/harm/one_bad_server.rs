@@ -15,13 +15,13 @@ use crate::{
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/stateful_server.py");
 
-/// Far less than a server may take to start, and far more than a good one needs.
-const PROMPT: Duration = Duration::from_secs(15);
+/// Far less than the bad server may take to start, and far more than a good one needs.
+const PROMPT: Duration = Duration::from_secs(300);
 
 /// A project of a good server, and one that hangs, crashes, or is not there.
 fn project(bad: &str) -> Project {
     let file = format!(
-        "[mcp.bad]\n{bad}\n\
+        "[mcp.bad]\nstart_timeout = '1h'\n{bad}\n\
          [mcp.good]\ncommand = 'python3'\nargs = ['{SCRIPT}', 'good']\nenv = {{ LOG = 'log' }}\n"
     );
     Project::of(&[("toolcrib.toml", &file)])
@@ -101,12 +101,11 @@ fn one_call_on_the_command_line_waited_for_all_servers() {
             assert!(!log.contains("bad start"), "nobody needs it, so it is not started: {log}");
         }
     }
-    let alone = import(&json!({ "HANG": "1" }));
-    let began = Instant::now();
+    let alone = import(&json!({ "HANG": "1", "LOG": "log" }));
     let called: Outcome =
         imported(&alone, &["mcp", "call", "good", "recall"]).output().unwrap().into();
     assert_eq!((called.code, &*called.stdout), (Some(0), "memory=\n"), "{}", called.stderr);
-    assert!(began.elapsed() < PROMPT, "{:?}", began.elapsed());
+    assert!(!alone.path().join("log").exists(), "the other server is not started");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn runs(marker: &str) -> bool {
 }
 
 async fn is_gone(marker: &str) -> bool {
-    for _ in 0..600 {
+    for _ in 0..6_000 {
         if !runs(marker) {
             return true;
         }

@@ -6,14 +6,21 @@ use toolcrib_core::ModelErrorClass;
 use toolcrib_models::{Vendor, VendorModel};
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{Said, builder, class, hear, in_time, wire};
+use super::{HANGS, Said, builder, class, hear, in_time, wire};
 
 /// The idle timeout.
 const IDLE: Duration = Duration::from_millis(150);
 
-async fn impatient(vendor: Vendor, reply: Reply) -> (CannedServer, Arc<VendorModel>) {
+/// The idle timeout where an answer must arrive within it.
+const LONG_IDLE: Duration = Duration::from_secs(2);
+
+async fn impatient(
+    vendor: Vendor,
+    idle: Duration,
+    reply: Reply,
+) -> (CannedServer, Arc<VendorModel>) {
     let server = CannedServer::start([reply]).await.unwrap();
-    let model = builder(&server.url(), vendor).idle_timeout(IDLE).build().unwrap();
+    let model = builder(&server.url(), vendor).idle_timeout(idle).build().unwrap();
     (server, Arc::new(model))
 }
 
@@ -33,7 +40,7 @@ async fn a_server_that_falls_silent_is_given_up() {
             wire::reply(vendor).piece(half.to_owned()).hold(),
             wire::reply(vendor).content_length(1_000_000).piece(half.to_owned()).hold(),
         ] {
-            let (server, model) = impatient(vendor, reply).await;
+            let (server, model) = impatient(vendor, IDLE, reply).await;
             let heard = hear(&model).await;
             assert_eq!(class(&heard), ModelErrorClass::Timeout, "{vendor}: {heard:?}");
             assert!("Looking.".starts_with(&heard.text), "{vendor}: {}", heard.text);
@@ -83,7 +90,8 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
     let checks = Vendor::ALL.map(|vendor| async move {
         let said = Said::text(&["Hi", "."]);
         let frames = wire::frames(vendor, &said).concat();
-        let (_server, model) = impatient(vendor, wire::reply(vendor).piece(frames).hold()).await;
+        let (_server, model) =
+            impatient(vendor, HANGS, wire::reply(vendor).piece(frames).hold()).await;
         assert_eq!(hear(&model).await.outcome.unwrap().text, "Hi.", "{vendor}");
     });
     futures_util::future::join_all(checks).await;
@@ -96,7 +104,7 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
             wire::reply(vendor).piece(whole.clone()).hold(),
             wire::reply(vendor).piece(whole).cut(),
         ] {
-            let (_server, model) = impatient(vendor, reply).await;
+            let (_server, model) = impatient(vendor, LONG_IDLE, reply).await;
             let response = hear(&model).await.outcome.unwrap();
             assert_eq!((&*response.text, response.usage.output_tokens), ("Hi.", 3), "{vendor}");
         }
