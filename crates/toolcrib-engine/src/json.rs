@@ -60,7 +60,7 @@ pub(crate) fn text_bytes(data: &Value) -> usize {
 mod tests {
     use std::time::Duration;
 
-    use toolcrib_testing::__internal::processor_time;
+    use toolcrib_clock::processor_time;
 
     use super::*;
 

@@ -42,8 +42,6 @@ mod fail;
 mod faulty;
 mod history;
 mod model;
-#[cfg(unix)]
-mod processor;
 mod random;
 mod recorder;
 mod tool;
@@ -63,10 +61,3 @@ pub use self::{
     recorder::EventRecorder,
     tool::{TestTool, tool},
 };
-
-/// For the tests of Toolcrib's crates. Not part of the interface.
-#[cfg(unix)]
-#[doc(hidden)]
-pub mod __internal {
-    pub use crate::processor::{ProcessorTime, measured, processor_time};
-}

@@ -125,7 +125,7 @@ mod tests {
     use std::time::Duration;
 
     use proptest::prelude::*;
-    use toolcrib_testing::__internal::processor_time;
+    use toolcrib_clock::processor_time;
 
     use super::*;
 

@@ -6,8 +6,6 @@ use serde_json::json;
 use toolcrib_agent::{EndReason, RunOptions};
 use toolcrib_core::{ErrorCode, ToolCall, static_tools};
 use toolcrib_engine::TurnOptions;
-#[cfg(unix)]
-use toolcrib_testing::__internal::{measured, processor_time};
 use toolcrib_testing::{Fault, faulty, in_time, model, paused, stalled, tool};
 
 use crate::support::{agent, engine, failure};
@@ -57,24 +55,4 @@ fn a_test_that_hangs_fails() {
 async fn a_clock_inside_a_runtime_says_what_to_do_instead() {
     let text = failure(|| paused(async {}));
     assert!(text.contains("#[tokio::test(start_paused = true)]"), "{text}");
-}
-
-#[cfg(unix)]
-#[test]
-fn processor_time_counts_work_on_all_threads_and_no_waiting() {
-    const WORK: Duration = Duration::from_millis(100);
-    let work = || {
-        let began = processor_time();
-        while processor_time() < began + WORK {}
-    };
-    let (done, time) = measured(async move { tokio::task::spawn_blocking(work).await });
-    done.unwrap();
-    assert!(time.total >= WORK && time.longest_gap < WORK, "{time:?}");
-    let ((), time) = measured(async move {
-        work();
-        tokio::task::yield_now().await;
-    });
-    assert!(time.total >= WORK && time.longest_gap >= WORK, "{time:?}");
-    let ((), time) = measured(async { std::thread::sleep(3 * WORK) });
-    assert!(time.total < WORK && time.longest_gap < WORK, "{time:?}");
 }

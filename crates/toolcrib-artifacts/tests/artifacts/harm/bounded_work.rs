@@ -3,8 +3,8 @@
 use std::{sync::mpsc, thread, time::Duration};
 
 use serde_json::{Value, json};
+use toolcrib_clock::processor_time;
 use toolcrib_core::{CancellationToken, Identity, ToolContext, ToolContextParts};
-use toolcrib_testing::__internal::processor_time;
 
 use crate::support::{ask, call, invalid, keep, keep_kind, query, turn};
 

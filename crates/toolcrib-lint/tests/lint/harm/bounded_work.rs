@@ -3,8 +3,8 @@
 use std::{thread, time::Duration};
 
 use serde_json::{Map, json};
+use toolcrib_clock::processor_time;
 use toolcrib_lint::{LintTool, lint};
-use toolcrib_testing::__internal::processor_time;
 
 use crate::support::{described, named, of_schema};
 

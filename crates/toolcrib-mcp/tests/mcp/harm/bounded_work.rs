@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use toolcrib_clock::{ProcessorTime, measured};
 use toolcrib_core::Tool;
 use toolcrib_mcp::{McpClient, mcp_client, server::Stdio};
-use toolcrib_testing::__internal::{ProcessorTime, measured};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/fixtures/large.py");
 

@@ -2,8 +2,8 @@
 
 use std::{thread, time::Duration};
 
+use toolcrib_clock::processor_time;
 use toolcrib_project::LoadError;
-use toolcrib_testing::__internal::processor_time;
 
 use crate::folder::{Folder, RUN};
 

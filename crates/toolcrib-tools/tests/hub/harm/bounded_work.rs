@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
-use toolcrib_testing::__internal::measured;
+use toolcrib_clock::measured;
 
 use crate::support::{Server, build, fetch, spec, status};
 

@@ -5,7 +5,7 @@
 
 use std::{fs, time::Duration};
 
-use toolcrib_testing::__internal::{self as testing, ProcessorTime};
+use toolcrib_clock::ProcessorTime;
 
 /// The bounds are those of an optimized build. Tests are not optimized, and share caches with others.
 const SLACK: u32 = 30;
@@ -42,7 +42,7 @@ impl Cost {
 /// Runs the work on its own runtime.
 pub(super) fn measured<T>(work: impl Future<Output = T>) -> (T, Cost) {
     let before = reset_peak();
-    let (done, time) = testing::measured(work);
+    let (done, time) = toolcrib_clock::measured(work);
     (done, Cost { time, grown_mib: peak().saturating_sub(before) / 1024 })
 }
 

@@ -1,12 +1,10 @@
-//! Processor time, for the tests of Toolcrib's crates.
+//! Processor time for tests: unlike elapsed time, it does not depend on other programs.
 
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::{runtime::Builder, time::sleep};
-
-use crate::fail::fail;
 
 /// How often [`measured`] looks whether another task can run.
 const BEAT: Duration = Duration::from_millis(1);
@@ -32,17 +30,15 @@ pub fn processor_time() -> Duration {
 /// # Panics
 /// If called inside another runtime, and if no runtime can be created.
 #[track_caller]
+#[expect(clippy::expect_used, reason = "for tests")]
 pub fn measured<T>(work: impl Future<Output = T>) -> (T, ProcessorTime) {
     let of_pool = Arc::new(Mutex::new(Duration::ZERO));
     let ended = Arc::clone(&of_pool);
     let runtime = Builder::new_current_thread()
         .enable_all()
         .on_thread_stop(move || *ended.lock() += processor_time())
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => fail(format!("no runtime can be created: {error}")),
-    };
+        .build()
+        .expect("a runtime can be created");
     let began = processor_time();
     let (done, longest_gap) = runtime.block_on(beside_a_beat(work));
     let of_thread = processor_time().saturating_sub(began);
@@ -69,5 +65,29 @@ async fn beside_a_beat<T>(work: impl Future<Output = T>) -> (T, Duration) {
             }
             () = sleep(BEAT) => beat(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_counts_work_on_all_threads_and_no_waiting() {
+        const WORK: Duration = Duration::from_millis(100);
+        let work = || {
+            let began = processor_time();
+            while processor_time() < began + WORK {}
+        };
+        let (done, time) = measured(async move { tokio::task::spawn_blocking(work).await });
+        done.unwrap();
+        assert!(time.total >= WORK && time.longest_gap < WORK, "{time:?}");
+        let ((), time) = measured(async move {
+            work();
+            tokio::task::yield_now().await;
+        });
+        assert!(time.total >= WORK && time.longest_gap >= WORK, "{time:?}");
+        let ((), time) = measured(async { std::thread::sleep(3 * WORK) });
+        assert!(time.total < WORK && time.longest_gap < WORK, "{time:?}");
     }
 }
