@@ -88,9 +88,9 @@ pub use self::{
         StoredArguments, call_approver,
     },
     artifact::{
-        ArtifactCall, ArtifactEntry, ArtifactMeta, ArtifactPort, ArtifactReader, ArtifactStore,
-        ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes,
-        StoredResult,
+        ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,
+        ArtifactStore, ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter,
+        StoredBytes, StoredResult,
     },
     attachment::{Attachment, AttachmentError, Attachments},
     availability::IntoAvailability,
@@ -182,7 +182,6 @@ pub mod __internal {
         CompiledSchema, check_schema, check_schema_work, check_uncompiled, must_be_compiled,
     };
     pub use crate::{
-        artifact::ArtifactLog,
         catalog::CatalogBuilder,
         chance::random_share,
         counted::counted,
