@@ -169,6 +169,8 @@ pub use self::{
 };
 /// The result of a port's methods: a boxed future that is `Send`.
 pub use futures_util::future::BoxFuture;
+/// The trait of a [`ModelStream`].
+pub use futures_util::stream::Stream;
 pub use tokio_util::sync::CancellationToken;
 
 /// Helpers that the crates of this workspace share. Not part of the public API: they may change in

@@ -13,7 +13,7 @@
 #[doc(inline)]
 pub use toolcrib_core::{
     Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, ToolChoice, Usage,
+    ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, Stream, ToolChoice, Usage,
     VendorContent,
 };
 #[cfg(feature = "models")]
