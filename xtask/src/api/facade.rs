@@ -9,7 +9,10 @@ use std::{
 use regex_lite::Regex;
 use tinyjson::JsonValue;
 
-use super::rustdoc::{Crate, kind, members, signature};
+use super::{
+    features::{lists, off, together},
+    rustdoc::{Crate, kind, members, signature},
+};
 use crate::{
     example::{field, items, text},
     problem::Problem,
@@ -21,6 +24,8 @@ pub(super) const NAME: &str = "toolcrib";
 
 /// Its features.
 const MANIFEST: &str = "crates/toolcrib/Cargo.toml";
+/// The features of the declared kinds.
+const KINDS: &str = "crates/toolcrib-tools/Cargo.toml";
 /// The crate that it has without any feature.
 const CORE: &str = "toolcrib_core";
 
@@ -34,7 +39,15 @@ pub(super) fn check(
     workspace: &Workspace,
     crates: &BTreeMap<String, Crate>,
 ) -> Result<(), Problem> {
-    let facade = Facade::of(crates, features(&workspace.read(MANIFEST)?));
+    let (manifest, kinds) = (workspace.read(MANIFEST)?, workspace.read(KINDS)?);
+    let off = off(&lists(&manifest), &lists(&kinds));
+    if !off.is_empty() {
+        return Err(Problem::new(
+            format!("{MANIFEST}: no feature turns on the features {} of {KINDS}", off.join(", ")),
+            "add a feature with the name of the kind, and a row to the table in src/lib.rs",
+        ));
+    }
+    let facade = Facade::of(crates, together(&lists(&manifest)));
     let missing = facade.missing(workspace);
     if !missing.is_empty() {
         return Err(Problem::new(
@@ -257,35 +270,14 @@ fn named(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The crates that features of the facade turn on together with a crate, by crate.
-fn features(manifest: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let section = manifest.split("[features]").nth(1).and_then(|rest| rest.split("\n[").next());
-    let lists: BTreeMap<&str, Vec<&str>> = section
-        .into_iter()
-        .flat_map(|section| section.split(']'))
-        .filter_map(|entry| entry.split_once('['))
-        .map(|(name, list)| {
-            let name = name.lines().last().unwrap_or_default();
-            (name.trim_end_matches([' ', '=']), list.split('"').skip(1).step_by(2).collect())
-        })
-        .collect();
-    let crate_of = |word: &str| {
-        let name = word.strip_prefix("dep:").or_else(|| Some(word.split_once('/')?.0))?;
-        (!name.ends_with('?')).then(|| name.replace('-', "_"))
-    };
-    let mut together = BTreeMap::<_, BTreeSet<_>>::new();
-    for (feature, list) in &lists {
-        let mut all = vec![*feature];
-        let mut next = 0;
-        while let Some(feature) = all.get(next) {
-            let more = lists.get(feature).into_iter().flatten();
-            let more: Vec<_> = more.filter(|feature| !all.contains(feature)).copied().collect();
-            all.extend(more);
-            next += 1;
-        }
-        for name in list.iter().filter_map(|word| crate_of(word)) {
-            together.entry(name).or_default().extend(all.iter().filter_map(|word| crate_of(word)));
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_texts_are_those_of_the_workspace() {
+        let text =
+            "`toolcrib::sessions::KvStore`, toolcrib_tools::web, not my_toolcrib::x or toolcrib";
+        assert_eq!(named(text), ["toolcrib::sessions::KvStore", "toolcrib_tools::web"]);
     }
-    together
 }

@@ -1,6 +1,7 @@
 //! The public API as a text file, which the repository keeps, so that a change of it is seen.
 
 mod facade;
+mod features;
 mod rustdoc;
 
 use std::{collections::BTreeSet, env, fs, process::Command};

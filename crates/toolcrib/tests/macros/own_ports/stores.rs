@@ -306,9 +306,8 @@ impl SessionStore for Audited {
         lease: &SessionLease,
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
-        let ended = records.iter().any(|record| matches!(record, SessionRecord::TurnEnded { .. }));
-        if ended {
-            self.1.add("turn ended");
+        if records.iter().any(|record| matches!(record, SessionRecord::TurnBegan { .. })) {
+            self.1.add("turn");
         }
         self.0.write(lease, records)
     }
@@ -389,7 +388,7 @@ async fn a_session_and_a_parked_call_are_in_an_own_store() {
         .principal("ann")
         .approver(Arc::new(approvals.approver(Some(Arc::clone(session.id())))));
     agent.run("Refund it.", options).await;
-    assert_eq!(log.lines(), ["create", "park refund", "turn ended"]);
+    assert_eq!(log.lines(), ["create", "turn", "park refund"]);
     assert_eq!(&*approvals.list(false).unwrap()[0].stored.call.tool, "refund");
     assert_eq!(store.runs(&owner, 10).unwrap().len(), 1);
 }
