@@ -90,7 +90,7 @@ async fn read_note(cx: ToolContext) -> Result<String, ToolError> {
     let notes = cx.handle::<FileFolders>()?.get("notes")?;
     let is_refused = notes.write(&cx, "a.txt", "changed").await.is_err();
     let content = notes.read_text(&cx, "a.txt").await?;
-    Ok(format!("{is_refused} {}", content))
+    Ok(format!("{is_refused} {content}"))
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn files_are_folders_to_read() {
 async fn write_note(cx: ToolContext) -> Result<String, ToolError> {
     let notes = cx.handle::<FileFolders>()?.get("notes")?;
     notes.write(&cx, "b.txt", "another").await?;
-    Ok(notes.read_text(&cx, "b.txt").await?)
+    notes.read_text(&cx, "b.txt").await
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn optional_kv_is_a_store_if_there_is_one() {
 async fn keep(cx: ToolContext) -> Result<String, ToolError> {
     let storage = cx.handle::<Storage>()?;
     storage.files().write(storage.context(), "a.txt", "own").await?;
-    Ok(storage.files().read_text(storage.context(), "a.txt").await?)
+    storage.files().read_text(storage.context(), "a.txt").await
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn storage_is_the_own_area() {
 async fn keep_if_there(cx: ToolContext) -> Result<String, ToolError> {
     let Ok(storage) = cx.handle::<Storage>() else { return Ok("no area".to_owned()) };
     storage.files().write(storage.context(), "b.txt", "own").await?;
-    Ok(storage.files().read_text(storage.context(), "b.txt").await?)
+    storage.files().read_text(storage.context(), "b.txt").await
 }
 
 #[tokio::test]

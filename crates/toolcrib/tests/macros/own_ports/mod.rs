@@ -1,6 +1,8 @@
 //! An own implementation of each port, in a crate that depends on the facade alone, besides a runtime and
 //! JSON values. Each implementation is used by a run.
 
+#![allow(clippy::unnecessary_literal_bound, reason = "as the traits are written")]
+
 mod calls;
 mod remote;
 mod sources;

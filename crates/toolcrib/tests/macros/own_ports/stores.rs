@@ -90,7 +90,7 @@ async fn an_own_store_keeps_values_from_turn_to_turn() {
 struct Shelf(Arc<Mutex<Vec<(Identity, StoredBytes)>>>);
 
 struct Writer {
-    shelf: Shelf,
+    store: Shelf,
     owner: Identity,
     bytes: Vec<u8>,
 }
@@ -119,8 +119,8 @@ impl StoreWriter for Writer {
         note: ArtifactMeta,
         on_conflict: OnConflict,
     ) -> Result<ArtifactEntry, CommitError> {
-        let shelf = self.shelf.clone();
-        let mut stored = shelf.0.lock().unwrap();
+        let store = self.store.clone();
+        let mut stored = store.0.lock().unwrap();
         let is_same = |(owner, stored): &(Identity, StoredBytes)| {
             *owner == self.owner && *stored.entry.id == *id
         };
@@ -143,8 +143,8 @@ impl StoreWriter for Writer {
 
 impl ArtifactStore for Shelf {
     fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
-        let (shelf, owner) = (self.clone(), owner.clone());
-        Ok(Box::new(Writer { shelf, owner, bytes: Vec::new() }))
+        let (store, owner) = (self.clone(), owner.clone());
+        Ok(Box::new(Writer { store, owner, bytes: Vec::new() }))
     }
 
     fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
@@ -202,7 +202,7 @@ impl ArtifactPort for Logged {
 /// A long text.
 #[tool]
 fn read_log() -> String {
-    (1..=40_000).map(|line| format!("line {line}\n")).collect()
+    (1..=40_000).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn own_artifacts_of_an_own_store_are_read_by_tools() {
     let mut turn = engine.turn(options()).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     iteration.execute(vec![ToolCall::new("call_1", "read_log", json!({}))]).await;
-    assert_eq!(log.lines(), ["428894 of read_log"]);
+    assert_eq!(log.lines(), ["428893 of read_log"]);
     let owner = Identity::clone(turn.identity());
     let id = shelf.entries(&owner).unwrap().remove(0).id;
     let mut iteration = turn.iteration().await.unwrap();

@@ -111,7 +111,7 @@ impl UsageStore for Sums {
             match known {
                 Some(known) => known.entry.add(entry),
                 None => {
-                    sums.push(StoredUsage::new(1, owner.clone(), session.cloned(), entry.clone()))
+                    sums.push(StoredUsage::new(1, owner.clone(), session.cloned(), entry.clone()));
                 }
             }
         }
