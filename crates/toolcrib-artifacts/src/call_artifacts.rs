@@ -3,8 +3,8 @@
 use std::{any::Any, sync::Arc};
 
 use toolcrib_core::{
-    __internal::ArtifactLog, ArtifactCall, ArtifactPort, ArtifactStoreError, Identity,
-    InvalidToolError, Redact, StoredResult, Tool,
+    ArtifactCall, ArtifactLog, ArtifactPort, ArtifactStoreError, Identity, InvalidToolError,
+    Redact, StoredResult, Tool,
 };
 
 use crate::{

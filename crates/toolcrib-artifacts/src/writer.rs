@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use toolcrib_core::{__internal::ArtifactLog, ArtifactStoreError, Redact, StoreWriter};
+use toolcrib_core::{ArtifactLog, ArtifactStoreError, Redact, StoreWriter};
 
 use crate::{
     artifact::Artifact,

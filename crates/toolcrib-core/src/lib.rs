@@ -88,9 +88,9 @@ pub use self::{
         StoredArguments, call_approver,
     },
     artifact::{
-        ArtifactCall, ArtifactEntry, ArtifactMeta, ArtifactPort, ArtifactReader, ArtifactStore,
-        ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes,
-        StoredResult,
+        ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,
+        ArtifactStore, ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter,
+        StoredBytes, StoredResult,
     },
     attachment::{Attachment, AttachmentError, Attachments},
     availability::IntoAvailability,
@@ -169,6 +169,8 @@ pub use self::{
 };
 /// The result of a port's methods: a boxed future that is `Send`.
 pub use futures_util::future::BoxFuture;
+/// The trait of a [`ModelStream`].
+pub use futures_util::stream::Stream;
 pub use tokio_util::sync::CancellationToken;
 
 /// Helpers that the crates of this workspace share. Not part of the public API: they may change in
@@ -182,7 +184,6 @@ pub mod __internal {
         CompiledSchema, check_schema, check_schema_work, check_uncompiled, must_be_compiled,
     };
     pub use crate::{
-        artifact::ArtifactLog,
         catalog::CatalogBuilder,
         chance::random_share,
         counted::counted,

@@ -1,6 +1,6 @@
 //! Options of the attribute: `#[tool(read_only, timeout = "30s")]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Punctuated};
 
@@ -27,8 +27,26 @@ const KNOWN: [&str; 17] = [
     "crate",
 ];
 
-/// All keys of `capabilities(…)`.
-const CAPABILITIES: [&str; 5] = ["network", "process", "secrets", "files", "write_files"];
+/// All words of `capabilities(…)`, as in `Capabilities`, each with an example.
+const CAPABILITIES: [(&str, &str); 13] = [
+    ("network", "network = [\"api.example.com\"]"),
+    ("process", "process = [\"git\"]"),
+    ("secrets", "secrets = [\"WEATHER_KEY\"]"),
+    ("files", "files = [\"notes\"]"),
+    ("write_files", "write_files = [\"notes\"]"),
+    ("kv", "kv = [\"session\"]"),
+    ("optional_kv", "optional_kv = [\"session\"]"),
+    ("storage", "storage"),
+    ("optional_storage", "optional_storage"),
+    ("person", "person"),
+    ("agents", "agents"),
+    ("attachments", "attachments"),
+    ("team", "team"),
+];
+
+/// The scopes of keys and values, as in `KvScope`, and their variants.
+const KV_SCOPES: [(&str, &str); 3] =
+    [("tool", "Tool"), ("session", "Session"), ("principal", "Principal")];
 
 /// The options of one tool.
 pub(crate) struct Options {
@@ -154,12 +172,12 @@ impl Options {
                 quote!(.available_if(#check))
             }
             "capabilities" => {
-                let kinds = capabilities(meta)?;
+                let kinds = capabilities(meta, krate)?;
                 quote!(.capabilities(#krate::tool::Capabilities::none() #kinds))
             }
-            kind if CAPABILITIES.contains(&kind) => {
+            word if CAPABILITIES.iter().any(|(capability, _)| *capability == word) => {
                 let message = format!(
-                    "`{kind}` is a capability; write `capabilities({})`",
+                    "`{word}` is a capability; write `capabilities({})`",
                     meta.to_token_stream().to_string().replace("[ ", "[").replace(" ]", "]"),
                 );
                 return Err(syn::Error::new_spanned(meta.path(), message));
@@ -171,14 +189,15 @@ impl Options {
     }
 }
 
-/// `capabilities(network = ["api.example.com"])` as calls of the methods of `Capabilities`.
-fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
+/// `capabilities(network = ["api.example.com"], person)` as calls of the methods of `Capabilities`.
+fn capabilities(meta: &Meta, krate: &Path) -> syn::Result<TokenStream> {
+    let known = CAPABILITIES.map(|(word, _)| word);
     let Meta::List(list) = meta else {
-        return Err(syn::Error::new_spanned(
-            meta,
-            "write `capabilities(network = [\"api.example.com\"])`; besides `network` there are \
-             `process`, `secrets`, `files` and `write_files`",
-        ));
+        let message = format!(
+            "write `capabilities(network = [\"api.example.com\"])`; valid words: {}",
+            quoted(&known)
+        );
+        return Err(syn::Error::new_spanned(meta, message));
     };
     let mut mistakes = Mistakes::default();
     let mut calls = TokenStream::new();
@@ -186,33 +205,56 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
     let metas = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
     for meta in &metas {
         let path = meta.path();
-        let kind = spelled(path);
-        let example = match kind.as_str() {
-            "network" => "network = [\"api.example.com\"]",
-            "process" => "process = [\"git\"]",
-            "secrets" => "secrets = [\"WEATHER_KEY\"]",
-            "files" => "files = [\"notes\"]",
-            "write_files" => "write_files = [\"notes\"]",
-            _ => {
-                mistakes.add(unknown(path, "a capability", &CAPABILITIES));
-                continue;
-            }
+        let word = spelled(path);
+        let Some((_, example)) = CAPABILITIES.iter().find(|(known, _)| *known == word) else {
+            mistakes.add(unknown(path, "a capability", &known));
+            continue;
         };
-        if seen.contains(&kind) {
-            mistakes.at(path, format!("`{kind}` appears twice"));
+        if seen.contains(&word) {
+            mistakes.at(path, format!("`{word}` appears twice"));
         }
-        if let Some(texts) = mistakes.take(values::texts(meta, example)) {
-            calls.extend(quote!(.#path([#(#texts),*])));
+        let arguments = match word.as_str() {
+            "kv" | "optional_kv" => kv_scopes(meta, example, krate),
+            _ if !example.contains('=') => values::flag(meta).map(|()| TokenStream::new()),
+            _ => values::texts(meta, example).map(|texts| quote!([#(#texts),*])),
+        };
+        if let Some(arguments) = mistakes.take(arguments) {
+            calls.extend(quote!(.#path(#arguments)));
         }
-        seen.push(kind);
+        seen.push(word);
     }
     mistakes.finish(calls)
+}
+
+/// `["session", "principal"]` as a list of `KvScope`.
+fn kv_scopes(meta: &Meta, example: &str, krate: &Path) -> syn::Result<TokenStream> {
+    let texts = values::texts(meta, example)?;
+    let scope = |text: &LitStr| {
+        let known = KV_SCOPES.iter().find(|(word, _)| *word == text.value());
+        let Some((_, variant)) = known else {
+            let message = format!(
+                "{:?} is not a scope of keys and values; valid: {}",
+                text.value(),
+                quoted(&KV_SCOPES.map(|(word, _)| word))
+            );
+            return Err(syn::Error::new_spanned(text, message));
+        };
+        let variant = Ident::new(variant, text.span());
+        Ok(quote!(#krate::tool::KvScope::#variant))
+    };
+    let scopes: Vec<_> = texts.iter().map(scope).collect::<syn::Result<_>>()?;
+    Ok(quote!([#(#scopes),*]))
+}
+
+/// Words in a message.
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
 }
 
 /// An error with the list of valid names and a suggestion.
 fn unknown(path: &Path, what: &str, known: &[&str]) -> syn::Error {
     let name = spelled(path);
-    let list: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();
     let near = known
         .iter()
         .map(|word| (word, strsim::jaro_winkler(&name.to_lowercase(), word)))
@@ -220,7 +262,7 @@ fn unknown(path: &Path, what: &str, known: &[&str]) -> syn::Error {
         .max_by(|one, other| one.1.total_cmp(&other.1))
         .map(|(word, _)| format!("did you mean `{word}`? "))
         .unwrap_or_default();
-    let list = list.join(", ");
+    let list = quoted(known);
     syn::Error::new_spanned(path, format!("`{name}` is not {what}; {near}valid: {list}"))
 }
 

@@ -11,7 +11,7 @@
 mod adapters;
 mod script;
 
-pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
+pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 
 #[cfg(feature = "vendors")]
 pub use self::adapters::{

@@ -52,7 +52,7 @@ mod tokens;
 mod trust;
 mod vault;
 
-pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};
+pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 
 #[doc(hidden)]
 pub use self::private::folder_of_user;

@@ -57,7 +57,7 @@
 
 #[cfg(feature = "declared")]
 mod arguments;
-#[cfg(feature = "agent")]
+#[cfg(feature = "clarify")]
 pub mod clarify;
 #[cfg(feature = "command")]
 pub mod code;
@@ -75,7 +75,7 @@ pub mod hub;
 mod kind;
 #[cfg(feature = "declared")]
 mod making;
-#[cfg(feature = "agent")]
+#[cfg(feature = "memory")]
 pub mod memory;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -84,21 +84,23 @@ mod source;
 pub mod sql;
 #[cfg(feature = "sql")]
 pub mod sql_explore;
-#[cfg(feature = "agent")]
+#[cfg(feature = "task")]
 pub mod task;
 #[cfg(feature = "declared")]
 mod template;
 #[cfg(feature = "command")]
 pub mod terminal;
-#[cfg(feature = "agent")]
+#[cfg(feature = "todo")]
 pub mod todo;
 #[cfg(feature = "web")]
 pub mod web;
 
 #[cfg(feature = "declared")]
 pub use self::findings::{FieldError, ToolErrors};
+#[doc(hidden)]
+pub use self::kind::{DeclaredKind, ExternalAccess};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},
-    kind::{DeclaredKind, ExternalAccess},
     source::Source,
 };
+pub use toolcrib_config::Spot;

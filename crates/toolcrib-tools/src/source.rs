@@ -17,6 +17,7 @@ pub struct Source {
 impl Source {
     /// A table in a file. Errors then have the place of their field. Empty texts in it count as
     /// unreadable, and as recorded by the reader.
+    #[doc(hidden)]
     pub fn of(table: &Table<'_>) -> Self {
         Self { places: Some(table.places()), ..Self::default() }
     }
@@ -37,21 +38,25 @@ impl Source {
     }
 
     /// The places in the table; `None` for code.
+    #[doc(hidden)]
     pub fn places(&self) -> Option<&Places> {
         self.places.as_ref()
     }
 
     /// The place of a byte of a text; `None` for code and for the table itself.
+    #[doc(hidden)]
     pub fn character(&self, pointer: &str, offset: usize) -> Option<Spot> {
         self.places()?.character(pointer, offset)
     }
 
     /// The place of a value; `None` for code and for the table itself.
+    #[doc(hidden)]
     pub fn value(&self, pointer: &str) -> Option<&Spot> {
         self.places()?.value(pointer)
     }
 
     /// The place of a key; `None` for code and for the table itself.
+    #[doc(hidden)]
     pub fn key(&self, pointer: &str) -> Option<&Spot> {
         self.places()?.key(pointer)
     }

@@ -14,6 +14,7 @@
 pub use toolcrib_artifacts::*;
 #[doc(inline)]
 pub use toolcrib_core::{
-    ArtifactCall, ArtifactEntry, ArtifactMeta, ArtifactPort, ArtifactReader, ArtifactStore,
-    ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes, StoredResult,
+    ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,
+    ArtifactStore, ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter,
+    StoredBytes, StoredResult,
 };

@@ -17,5 +17,5 @@
 pub use toolcrib_engine::{
     BuildError, CALL_TOOL, DEFAULT_PERSONALITY, Deferral, DuplicatePersonalityError, Engine,
     EngineBuilder, FOUND_PER_NEED, Limits, Personality, Plugin, PluginError, PluginRegistrar,
-    SEARCH_TOOLS,
+    Reveal, RevealedTools, SEARCH_TOOLS,
 };

@@ -19,6 +19,6 @@
 pub use toolcrib_core::SpanLink;
 #[doc(inline)]
 pub use toolcrib_core::{
-    ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, Journal, Subscription,
-    TurnEvents, UnknownEventError,
+    ActivatedBy, Audience, ChannelAdapter, DeactivatedBy, Event, EventKind, EventStream, Events,
+    Journal, ProgressCount, StageBytes, Subscription, TurnEvents, UnknownEventError,
 };

@@ -8,13 +8,13 @@
 //! |---|---|
 //! | `tool` | a tool, its definition, the context and the output of a call |
 //! | `provider`, `registry` | lists of tools: fixed, fetched, cached, gated; edited within a turn |
-//! | `policy`, `middleware` | decisions by rules, by people, in code |
+//! | `policy`, `middleware` | decisions by rules, by people, in code; reducers of results |
 //! | `skills` | instructions with tools |
 //! | `engine`, `turn` | the engine and its limits; turns, iterations, menus, typed answers |
-//! | `event`, `explain` | what happened; why a tool is offered or withheld |
+//! | `event`, `explain` | what happened, also for one audience; why a tool is offered or withheld |
 //! | `reliability` | retries, fallbacks, circuit breakers |
 //! | `secrets`, `untrusted` | secrets and redaction; text that another party wrote |
-//! | `models`, `artifacts`, `sessions`, `policy::approvals` | ports, and with their features implementations |
+//! | `models`, `artifacts`, `sessions`, `policy::approvals` | models, artifacts, everything that outlives the process: ports, and with their features implementations |
 //!
 //! | feature | adds |
 //! |---|---|
@@ -25,16 +25,20 @@
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
 //! | `models` | the scripted model, in `models` |
 //! | `vendors` | models of the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `capabilities::http`, the guarded HTTP client |
-//! | `command`, `files`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `command`, `files`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them; `command` has `tools::terminal` and `tools::code` too, `sql` has `tools::sql_explore` |
+//! | `clarify` | `tools::clarify`: a tool that asks the person of the turn |
+//! | `memory` | `tools::memory`: tools that keep topics in files, and search earlier sessions |
+//! | `task` | `tools::task`: a tool that gives tasks to child agents |
+//! | `todo` | `tools::todo`: tools that keep a list of tasks in the session |
 //! | `hub` | `tools::hub`: tools from a catalog that an HTTP server keeps |
 //! | `openapi` | `tools::openapi`: tools from the operations of an OpenAPI document |
 //! | `web` | `tools::web`: tools that read pages as Markdown, and search the web |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
-//! | `project` | `project`: project folders, `toolcrib.toml` and skills |
+//! | `project` | `project`: project folders, `toolcrib.toml` and skills; with all that a project may declare |
 //! | `approvals` | approval of calls at the terminal and from other processes, in `policy::approvals` |
 //! | `sessions` | `agent`, and stores of conversations that outlive the process, in `sessions` |
-//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server |
+//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server; with `artifacts` and `sessions`, the tests that each store must pass |
 //! | `tracing` | `Events::write_spans`: a span of the crate `tracing` for each turn, iteration, discovery, model call and tool call |
 //! | `full` | all of these |
 
@@ -76,13 +80,7 @@ pub mod untrusted;
 pub use schemars;
 #[cfg(feature = "agent")]
 pub use toolcrib_agent as agent;
-#[cfg(any(
-    feature = "command",
-    feature = "files",
-    feature = "http",
-    feature = "sql",
-    feature = "vendors"
-))]
+#[cfg(feature = "capabilities")]
 pub use toolcrib_capabilities as capabilities;
 #[doc(inline)]
 pub use toolcrib_core::{
@@ -100,7 +98,7 @@ pub use toolcrib_macros::tool;
 pub use toolcrib_project as project;
 #[cfg(feature = "testing")]
 pub use toolcrib_testing as testing;
-#[cfg(any(feature = "command", feature = "files", feature = "http", feature = "sql"))]
+#[cfg(feature = "tools")]
 pub use toolcrib_tools as tools;
 
 /// The examples of `#[tool]`, whose crate cannot depend on this one.

@@ -18,8 +18,9 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    CallDecision, HookResult, Middleware, PendingCall, Reducer, TurnContext, call_middleware,
+    CallDecision, HookResult, Middleware, PendingCall, Reducer, ReducerContext, TurnContext,
+    call_middleware,
 };
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::MiddlewareError;
+pub use toolcrib_engine::{DuplicateReducerError, MiddlewareError, ReducerRegistration, Reducers};

@@ -13,7 +13,8 @@
 #[doc(inline)]
 pub use toolcrib_core::{
     Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ModelStream, StopReason, ToolChoice, Usage, VendorContent,
+    ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, Stream, ToolChoice, Usage,
+    VendorContent,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]

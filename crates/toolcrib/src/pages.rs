@@ -2,6 +2,12 @@
 
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+#[doc = include_str!("../../../docs/attachments.md")]
+struct Attachments;
+#[doc = include_str!("../../../docs/budgets.md")]
+struct Budgets;
+#[doc = include_str!("../../../docs/sandbox.md")]
+struct Sandbox;
 #[doc = include_str!("../../../docs/which-provider.md")]
 struct WhichProvider;
 #[doc = include_str!("../../../docs/executors.md")]

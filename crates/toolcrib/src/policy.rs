@@ -22,10 +22,10 @@ pub mod approvals;
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    AnnotationMatch, Approval, ApprovalRequest, Approver, ArgumentMatch, Effect, Fact, Glob,
-    InvalidArgumentMatchError, InvalidClaimError, IterationRange, NotAGateError, PendingCall,
-    Policy, PolicyDefault, PolicyFacts, PolicyStage, RoleHolders, Roles, Rule, RuleConditions,
-    RuleMatch, ToolMatch, call_approver,
+    AnnotationMatch, Approval, ApprovalRequest, Approver, ArgumentMatch, Clarification,
+    ClarificationOutcome, Effect, Fact, Glob, InvalidArgumentMatchError, InvalidClaimError,
+    IterationRange, NotAGateError, PendingCall, Policy, PolicyDefault, PolicyFacts, PolicyStage,
+    RoleHolders, Roles, Rule, RuleConditions, RuleMatch, ToolMatch, call_approver,
 };
 #[cfg(feature = "engine")]
 #[doc(inline)]

@@ -3,9 +3,11 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    CallIntent, CallOutcome, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionRetention, SessionStore, SessionStoreError, StoredCall, StoredMessage,
-    StoredSession, StoredTurn, TurnState, is_session_id, is_session_name,
+    BudgetUse, CallIntent, CallOutcome, FoundMessage, KvArea, KvError, KvLimits, KvScope, KvStore,
+    KvWrite, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
+    SessionRetention, SessionSearch, SessionStore, SessionStoreError, StoredCall, StoredMessage,
+    StoredRun, StoredSession, StoredTurn, StoredUsage, TracedEvent, TurnState, UsageEntry,
+    UsageSource, UsageStore, is_session_id, is_session_name,
 };
 #[cfg(feature = "sessions")]
 #[doc(inline)]

@@ -15,10 +15,12 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    Annotations, Args, Arguments, ArtifactPolicy, Audience, CallPlan, Capabilities,
-    CapabilityGranter, ContentBlock, Digest, DigestHasher, ErrorCode, IntoAvailability, IntoTool,
-    IntoToolOutput, InvalidDigestError, InvalidToolError, InvalidToolNameError, Json, Lifetime,
-    MAX_TOOL_NAME, NetworkRules, OnCollision, Progress, ProgressSink, State, Tool, ToolBody,
+    AgentTask, Annotations, Args, Arguments, ArtifactPolicy, Attachment, Attachments, Audience,
+    BlockFields, CallPlan, Capabilities, CapabilityGranter, Clarification, ClarificationOutcome,
+    Clarifier, ContentBlock, Delegate, DelegateHandle, Digest, DigestHasher, ErrorCode, FileRead,
+    FileReads, IntoAvailability, IntoTool, IntoToolOutput, InvalidDigestError, InvalidToolError,
+    InvalidToolNameError, Json, Kv, KvError, KvScope, Lifetime, MAX_TOOL_NAME, MemoryScope,
+    NetworkRules, OnCollision, Progress, ProgressCount, ProgressSink, State, Tool, ToolBody,
     ToolBuilder, ToolCall, ToolContext, ToolContextParts, ToolDefinition, ToolError, ToolName,
-    ToolOutput, ToolResult, args_digest, err, ok,
+    ToolOutput, ToolResult, TurnInfo, args_digest, err, ok,
 };

@@ -33,12 +33,14 @@
 pub use crate::typed::{RunTyped, Typed};
 #[doc(inline)]
 pub use toolcrib_core::{
-    AckSubscription, AlreadySignaledError, Identity, Menu, Signal, TurnSignals,
+    AckSubscription, AgentTask, AlreadySignaledError, Attachment, AttachmentError, Attachments,
+    ClientAbilities, ClientHandle, ClientPort, ClientRefusal, Identity, Menu, Signal, TurnInfo,
+    TurnSignals,
 };
 #[cfg(feature = "engine")]
 #[doc(inline)]
 pub use toolcrib_engine::{
-    Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration, IterationContext,
-    IterationListing, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions, TurnOutcome,
-    TurnRunner,
+    ChildAgents, Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration,
+    IterationContext, IterationListing, ParentTurn, PendingIteration, Turn, TurnEnd, TurnError,
+    TurnOptions, TurnOutcome, TurnRunner,
 };

@@ -96,7 +96,8 @@ impl Policy {
     }
 
     /// The rules that match a situation as far as it does not depend on the tool, for evaluating
-    /// many tools.
+    /// many tools. Helper of the engine.
+    #[doc(hidden)]
     pub fn bind_facts<'p, 'f, F: PolicyFacts>(&'p self, facts: &'f F) -> BoundPolicy<'p, 'f, F> {
         let holding = self.rules.iter().filter(|rule| rule.when.matches(facts)).collect();
         BoundPolicy { policy: self, holding, facts }

@@ -6,9 +6,8 @@ use std::{any::Any, borrow::Cow, sync::Arc, time::Duration};
 use tokio::{task::JoinError, time::sleep};
 
 use toolcrib_core::{
-    __internal::{ArtifactLog, panic_text},
-    ArtifactCall, ArtifactEntry, ArtifactPolicy, ArtifactPort, ArtifactStoreError, ContentBlock,
-    EventKind, StoredResult, Tool, ToolOutput,
+    __internal::panic_text, ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactPolicy, ArtifactPort,
+    ArtifactStoreError, ContentBlock, EventKind, StoredResult, Tool, ToolOutput,
 };
 
 use super::{

@@ -8,9 +8,9 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    __internal::{ArtifactLog, fence_chars},
-    Approver, Attachments, CallPlan, CancellationToken, ClientPort, ContentBlock, Digest,
-    ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput, ToolResult, TurnEvents, TurnInfo,
+    __internal::fence_chars, Approver, ArtifactLog, Attachments, CallPlan, CancellationToken,
+    ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput,
+    ToolResult, TurnEvents, TurnInfo,
 };
 
 use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};

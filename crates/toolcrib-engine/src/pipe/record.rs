@@ -8,8 +8,9 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    __internal::{ArtifactLog, millis, shortened},
-    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, Tool, ToolResult, args_digest,
+    __internal::{millis, shortened},
+    Arguments, ArtifactLog, EventKind, PolicyDefault, PolicyStage, RuleMatch, Tool, ToolResult,
+    args_digest,
 };
 
 use super::{

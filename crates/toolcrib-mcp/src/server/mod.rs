@@ -29,6 +29,8 @@ pub use self::{
         is_secret_variable, secrets_in,
     },
 };
+pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
+
 pub(crate) use self::{http::local_addresses, stdio::StderrLog};
 
 /// The transport of a server.

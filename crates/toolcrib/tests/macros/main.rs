@@ -16,10 +16,12 @@
 )]
 
 mod arguments;
+mod capabilities;
 mod definition;
 mod hostile;
 mod methods;
 mod mistakes;
+mod own_ports;
 mod ports;
 mod returns;
 mod running;

@@ -67,6 +67,14 @@ fn how() {}
 #[tool(capabilities(net = ["api.example.com"], process = "git", secrets = [""], secrets = []))]
 fn capabilities() {}
 
+/// Not a word's form.
+#[tool(capabilities(person = true, storage(all), kv = ["turn"], optional_kv, attachment))]
+fn forms() {}
+
+/// Is a flag.
+#[tool(person)]
+fn flag() {}
+
 /// Is a capability.
 #[tool(secrets = ["WEATHER_KEY", "OTHER_KEY"])]
 fn capability() {}

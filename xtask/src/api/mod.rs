@@ -1,9 +1,14 @@
 //! The public API as a text file, which the repository keeps, so that a change of it is seen.
 
+mod facade;
+mod features;
+mod rustdoc;
+
 use std::{collections::BTreeSet, env, fs, process::Command};
 
 use tinyjson::JsonValue;
 
+use self::rustdoc::{Crate, kind, members, signature};
 use crate::{
     example::{field, items, text},
     problem::Problem,
@@ -13,7 +18,7 @@ use crate::{
 /// The snapshot.
 const FILE: &str = "docs/internal/public-api.txt";
 /// Crates that no library user names.
-const INTERNAL: [&str; 2] = ["toolcrib-cli", "toolcrib-config"];
+const INTERNAL: [&str; 1] = ["toolcrib_config"];
 /// The most names in the root of the facade.
 const MAX_ROOT: usize = 40;
 
@@ -87,25 +92,22 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 fn list(workspace: &Workspace) -> Result<String, Problem> {
+    let crates = rustdoc::read(workspace)?;
     let mut all = Vec::new();
-    for name in workspace.crates()? {
+    for (name, krate) in &crates {
         if INTERNAL.contains(&name.as_str()) {
             continue;
         }
-        let name = name.replace('-', "_");
-        let path = workspace.target().join("doc").join(format!("{name}.json"));
-        let json: JsonValue = workspace.read(&path)?.parse().map_err(|error| {
-            Problem::new(format!("{}: {error}", path.display()), "delete the file, and try again")
-        })?;
-        let mut reader = Reader { workspace, json: &json, lines: BTreeSet::new() };
-        if let Some(root) = field(&json, "root").and_then(|root| reader.item(root)) {
-            reader.module(root, &name);
+        let mut reader = Reader { workspace, krate, lines: BTreeSet::new() };
+        if let Some(root) = krate.root() {
+            reader.module(root, name);
         }
-        if name == "toolcrib" {
+        if name == facade::NAME {
             check_root(&reader.lines)?;
         }
         all.extend(reader.lines);
     }
+    facade::check(workspace, &crates)?;
     Ok(all.join("\n") + "\n")
 }
 
@@ -125,20 +127,15 @@ fn check_root(lines: &BTreeSet<String>) -> Result<(), Problem> {
 /// Reads what rustdoc says of one crate: `path  signature`, one line for each public item.
 struct Reader<'a> {
     workspace: &'a Workspace,
-    json: &'a JsonValue,
+    krate: &'a Crate,
     lines: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
-    /// The item of an id, if it is of this crate and shown.
-    fn item(&self, id: &JsonValue) -> Option<&'a JsonValue> {
-        field(field(self.json, "index")?, &id.get::<f64>()?.to_string())
-    }
-
     fn module(&mut self, module: &JsonValue, path: &str) {
         let inner = field(module, "inner").and_then(|inner| field(inner, "module"));
         for item in inner.into_iter().flat_map(|inner| items(inner, "items")) {
-            if let Some(item) = self.item(item) {
+            if let Some(item) = self.krate.item(item) {
                 self.named(item, path);
             }
         }
@@ -155,7 +152,7 @@ impl<'a> Reader<'a> {
 
     fn reexport(&mut self, used: &JsonValue, parent: &str) {
         let is_glob = field(used, "is_glob").and_then(JsonValue::get::<bool>) == Some(&true);
-        let target = field(used, "id").and_then(|id| self.item(id));
+        let target = field(used, "id").and_then(|id| self.krate.item(id));
         let name = text(used, "name").unwrap_or_default();
         match target {
             Some(module) if is_glob => self.module(module, parent),
@@ -175,13 +172,12 @@ impl<'a> Reader<'a> {
             self.lines.insert(format!("{path} mod"));
             return self.module(item, path);
         }
-        self.lines.insert(format!("{path} {}", self.signature(item, kind)));
-        let members = ["variants", "items"].into_iter().flat_map(|of| items(inner, of));
-        let members = members.chain(fields(inner)).filter_map(|id| self.item(id));
+        self.lines.insert(format!("{path} {}", signature(self.workspace, item, kind)));
+        let members = members(inner).filter_map(|id| self.krate.item(id));
         for member in members.collect::<Vec<_>>() {
             self.shown(member, &format!("{path}::{}", text(member, "name").unwrap_or_default()));
         }
-        let found: Vec<_> = items(inner, "impls").filter_map(|id| self.item(id)).collect();
+        let found: Vec<_> = items(inner, "impls").filter_map(|id| self.krate.item(id)).collect();
         let derived: BTreeSet<_> =
             found.into_iter().filter_map(|of| self.implementation(of, path)).collect();
         if !derived.is_empty() {
@@ -199,7 +195,7 @@ impl<'a> Reader<'a> {
         }
         match field(inner, "trait").and_then(|of| text(of, "path")) {
             Some(name) => {
-                let written = self.signature(item, "impl");
+                let written = signature(self.workspace, item, "impl");
                 if !written.starts_with("impl") {
                     return Some(name).filter(|name| *name != "StructuralPartialEq");
                 }
@@ -207,7 +203,7 @@ impl<'a> Reader<'a> {
             }
             None => {
                 let members: Vec<_> =
-                    items(inner, "items").filter_map(|id| self.item(id)).collect();
+                    items(inner, "items").filter_map(|id| self.krate.item(id)).collect();
                 for member in members {
                     let name = text(member, "name").unwrap_or_default();
                     self.shown(member, &format!("{path}::{name}"));
@@ -216,45 +212,4 @@ impl<'a> Reader<'a> {
         }
         None
     }
-
-    /// What is written of an item, up to its body or value.
-    fn signature(&self, item: &JsonValue, kind: &str) -> String {
-        let written = field(item, "span").and_then(|span| {
-            let place = |name| -> Option<(usize, usize)> {
-                let mut numbers = items(span, name).filter_map(JsonValue::get::<f64>);
-                Some((*numbers.next()? as usize, *numbers.next()? as usize))
-            };
-            let source =
-                fs::read_to_string(self.workspace.root().join(text(span, "filename")?)).ok()?;
-            let ((first, begin), (last, end)) = (place("begin")?, place("end")?);
-            let mut lines: Vec<_> = source.lines().take(last).skip(first.checked_sub(1)?).collect();
-            let tail = lines.last_mut()?;
-            *tail = tail.get(..end.checked_sub(1)?)?;
-            lines.join(" ").get(begin.checked_sub(1)?..).map(str::to_owned)
-        });
-        let written = written.unwrap_or_else(|| kind.to_owned());
-        let ends: &[char] = match kind {
-            "function" | "trait" | "impl" | "type_alias" | "assoc_type" => &['{', ';'],
-            "constant" | "assoc_const" => &['=', ';'],
-            "struct_field" => &[],
-            "struct" | "enum" | "union" => &['{', '(', ';'],
-            _ => return kind.to_owned(),
-        };
-        let end = written.find(ends).unwrap_or(written.len());
-        written.get(..end).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// What an item is, and what is said of it as such.
-fn kind(item: &JsonValue) -> Option<(&str, &JsonValue)> {
-    let inner = field(item, "inner")?.get::<std::collections::HashMap<String, JsonValue>>()?;
-    inner.iter().next().map(|(kind, inner)| (kind.as_str(), inner))
-}
-
-/// The ids of the public fields of a struct or of a variant.
-fn fields(inner: &JsonValue) -> impl Iterator<Item = &JsonValue> {
-    let kind = field(inner, "kind");
-    let named = ["plain", "struct"].into_iter().filter_map(move |of| field(kind?, of));
-    let tuple = kind.into_iter().flat_map(|kind| items(kind, "tuple"));
-    named.flat_map(|named| items(named, "fields")).chain(tuple)
 }
