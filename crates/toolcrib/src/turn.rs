@@ -40,5 +40,5 @@ pub use toolcrib_core::{
 pub use toolcrib_engine::{
     Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration, IterationContext,
     IterationListing, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions, TurnOutcome,
-    TurnRunner,
+    TurnRunner, offered_name,
 };
