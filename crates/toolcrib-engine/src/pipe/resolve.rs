@@ -28,7 +28,7 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
     let help = match near.is_empty() {
         true => "call one of the tools that are offered".to_owned(),
         false => {
-            format!("did you mean {}? Only tools that are offered can be called", near.join(" or "))
+            format!("did you mean {}? Call one of the tools that are offered", near.join(" or "))
         }
     };
     let refusal = Failure::refused(
