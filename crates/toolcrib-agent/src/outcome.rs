@@ -18,6 +18,9 @@ pub enum EndReason {
     Answered,
     /// The iteration limit was reached; the answer is the wrap-up's.
     MaxIterations,
+    /// The answer reached the model's output limit: it is only the beginning, and the error says so.
+    /// The wrap-up's answer too.
+    CutOff,
     /// Another [limit](crate::TurnLimits) of the run was reached; the answer says what was done, and
     /// the error which limit it was.
     LimitReached,
@@ -38,6 +41,7 @@ impl EndReason {
         match self {
             Self::Answered => "answered",
             Self::MaxIterations => "max_iterations",
+            Self::CutOff => "cut_off",
             Self::LimitReached => "limit_reached",
             Self::AwaitingApproval => "awaiting_approval",
             Self::Timeout => "timeout",
@@ -63,6 +67,18 @@ pub(crate) struct RunEnd {
 impl RunEnd {
     pub(crate) fn answered(stopped: EndReason, answer: Arc<str>) -> Self {
         Self { stopped, answer: Some(answer), error: None }
+    }
+
+    /// The same end; another one if the model's output limit cut off the answer.
+    pub(crate) fn unless_cut_off(self, stop: Option<StopReason>) -> Self {
+        let is_answer = matches!(self.stopped, EndReason::Answered | EndReason::MaxIterations);
+        if stop != Some(StopReason::MaxTokens) || !is_answer || self.answer.is_none() {
+            return self;
+        }
+        let message = "the answer is cut off: it reached the model's output limit; raise \
+            `max_output_tokens` of the model, or ask for less";
+        let error = Some(RunError::new(RunError::ANSWER_CUT_OFF, message));
+        Self { stopped: EndReason::CutOff, error, ..self }
     }
 
     pub(crate) fn cancelled() -> Self {
@@ -98,9 +114,10 @@ pub struct RunOutcome {
     pub turn_id: Arc<str>,
     /// The reason why it ended.
     pub stopped: EndReason,
-    /// The answer; set if the model answered or wrapped up, and at a limit.
+    /// The answer; set if the model answered or wrapped up, and at a limit. Only the beginning of one
+    /// if the run [stopped](EndReason::CutOff) at the output limit.
     pub answer: Option<Arc<str>>,
-    /// The error; set if the run failed, timed out or reached a limit.
+    /// The error; set if the run failed, timed out or reached a limit, and if the answer is cut off.
     pub error: Option<RunError>,
     /// The number of iterations.
     pub iterations: u32,
@@ -108,7 +125,7 @@ pub struct RunOutcome {
     pub tool_calls: Vec<ToolResult>,
     /// Usage and cost of models and tools.
     pub usage: Usage,
-    /// The model's finish reason, if it answered or wrapped up: an answer may be cut off.
+    /// The model's finish reason, if it answered or wrapped up.
     pub stop: Option<StopReason>,
     /// The menus, one entry per iteration.
     pub menus: Vec<MenuSummary>,
@@ -149,9 +166,10 @@ impl RunOutcome {
     /// The answer, or the error.
     ///
     /// # Errors
-    /// The run's own error; for a cancelled run one that says so.
+    /// The run's own error, also for an answer that is cut off; for a cancelled run one that says so.
     pub fn into_answer(self) -> Result<Arc<str>, RunError> {
         match (self.answer, self.error) {
+            (_, Some(error)) if self.stopped == EndReason::CutOff => Err(error),
             (Some(answer), _) => Ok(answer),
             (None, Some(error)) => Err(error),
             (None, None) => Err(RunError::new(
@@ -230,6 +248,8 @@ pub struct RunError {
 }
 
 impl RunError {
+    /// The answer reached the model's output limit.
+    pub const ANSWER_CUT_OFF: &'static str = "answer_cut_off";
     /// No answer of a run with an [`AnswerSchema`](crate::AnswerSchema) was valid.
     pub const ANSWER_INVALID: &'static str = "answer_invalid";
     /// A limit or budget of money cannot be kept: a model does not report its cost.

@@ -138,12 +138,20 @@ impl Agent {
             let Some(answer) = &outcome.answer else {
                 return StructuredOutcome { outcome, value: None };
             };
-            let problem = match schema.read(answer) {
+            // The beginning of a number is a number: a cut is never a valid answer.
+            let read = match outcome.stopped {
+                EndReason::CutOff => {
+                    Err("it is cut off at the output limit; write less".to_owned())
+                }
+                _ => schema.read(answer),
+            };
+            let problem = match read {
                 Ok(value) => return StructuredOutcome { outcome, value: Some(value) },
                 Err(problem) => problem,
             };
             // At a limit of the run there is no further attempt.
-            if attempt >= schema.attempts || outcome.stopped != EndReason::Answered {
+            let may_repeat = matches!(outcome.stopped, EndReason::Answered | EndReason::CutOff);
+            if attempt >= schema.attempts || !may_repeat {
                 let error =
                     format!("no answer of {attempt} was valid for the schema; the last: {problem}");
                 outcome.error = Some(RunError::new(RunError::ANSWER_INVALID, error));

@@ -13,6 +13,7 @@ pub(crate) const FAILED: Exit = Exit(1);
 pub(crate) const USAGE: Exit = Exit(2);
 pub(crate) const CANCELLED: Exit = Exit(3);
 pub(crate) const WAITING: Exit = Exit(4);
+pub(crate) const CUT_OFF: Exit = Exit(5);
 
 impl Exit {
     pub(crate) fn code(self) -> i32 {
@@ -32,6 +33,7 @@ impl From<EndReason> for Exit {
             EndReason::Answered | EndReason::MaxIterations => FINE,
             EndReason::Cancelled => CANCELLED,
             EndReason::AwaitingApproval => WAITING,
+            EndReason::CutOff => CUT_OFF,
             // Failed, timed out, or an unknown outcome.
             _ => FAILED,
         }

@@ -206,5 +206,6 @@ pub mod __internal {
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
         subschemas::{Subschemas, subschemas},
+        suggest::nearest,
     };
 }

@@ -61,7 +61,8 @@ pub enum ModelChunk {
 /// A model's complete response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelResponse {
-    /// All the text.
+    /// All the text of the answer. Reasoning that was recognized only at the end is not part of it,
+    /// and was streamed as text before.
     pub text: String,
     /// The tool calls.
     pub calls: Vec<ToolCall>,

@@ -9,6 +9,7 @@
 //! ```
 
 mod builder;
+mod called_name;
 mod child;
 mod clarify;
 mod compose;
@@ -40,6 +41,7 @@ mod validators;
 
 pub use self::{
     builder::{BuildError, EngineBuilder},
+    called_name::offered_name,
     child::{ChildAgents, ParentTurn},
     compose::{Cause, CauseStage, Explanation, FactChange, SmallestChange, Withheld},
     deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, RevealedTools, SEARCH_TOOLS},

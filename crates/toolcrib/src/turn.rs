@@ -42,5 +42,5 @@ pub use toolcrib_core::{
 pub use toolcrib_engine::{
     ChildAgents, Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration,
     IterationContext, IterationListing, ParentTurn, PendingIteration, Turn, TurnEnd, TurnError,
-    TurnOptions, TurnOutcome, TurnRunner,
+    TurnOptions, TurnOutcome, TurnRunner, offered_name,
 };

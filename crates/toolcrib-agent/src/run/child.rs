@@ -171,6 +171,9 @@ fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolErr
         EndReason::MaxIterations => {
             format!("(The agent was stopped at its limit of iterations. It says:)\n{answer}")
         }
+        EndReason::CutOff => {
+            format!("(The agent's answer is cut off at its output limit. It says:)\n{answer}")
+        }
         EndReason::LimitReached => {
             format!("(The agent was stopped at a limit. It says:)\n{answer}")
         }

@@ -295,6 +295,7 @@ async fn run(
     if time_is_up && end.stopped == EndReason::Cancelled {
         end = RunEnd::timed_out(allowed);
     }
+    end = end.unless_cut_off(running.model_loop.transcript.stop);
     if let Some(session) = opened.filter(|_| running.turn.is_tainted()) {
         session.taint();
     }

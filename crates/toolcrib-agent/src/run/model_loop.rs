@@ -126,7 +126,10 @@ impl<'a> ModelLoop<'a> {
         if calls.is_empty() {
             return Ok(Some(text));
         }
-        let results = self.execute(cx, calls).await;
+        let results = match self.transcript.is_cut_off() {
+            true => cx.refuse_cut_off(calls).await,
+            false => self.execute(cx, calls).await,
+        };
         self.guard.count(&results);
         self.transcript.keep(results);
         self.unless_over(cx).await

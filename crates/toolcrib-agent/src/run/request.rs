@@ -10,6 +10,8 @@ use toolcrib_core::{
     ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, Usage,
 };
 
+use toolcrib_engine::offered_name;
+
 use super::{
     AgentParts,
     report::Report,
@@ -145,6 +147,7 @@ async fn listen(
 ) -> Result<ModelResponse, ModelError> {
     let choice = request.tool_choice.clone();
     check_choice(&choice, &request.menu)?;
+    let menu = Arc::clone(&request.menu);
     let mut stream = Arc::clone(model).respond(request);
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
@@ -162,7 +165,15 @@ async fn listen(
                 received.shown |= report.text(text.push(&piece));
             }
             ModelChunk::Reasoning(piece) => report.reasoning(reasoning.push(&piece)),
-            ModelChunk::Done(response) => {
+            ModelChunk::Done(mut response) => {
+                for call in &mut response.calls {
+                    // From here on the call has the tool's name, also in the conversation.
+                    if let Some(name) =
+                        offered_name(&menu, &call.name).filter(|n| **n != *call.name)
+                    {
+                        call.name = name.as_str().into();
+                    }
+                }
                 report.reasoning(reasoning.finish());
                 received.shown |= report.text(text.finish());
                 let Err(error) = check_answer(&choice, &response) else { return Ok(response) };

@@ -160,9 +160,9 @@ impl<'a> Transcript<'a> {
                 response => break response?,
             }
         };
-        let is_refused = may_not_call && !response.calls.is_empty();
         let ModelResponse { text, mut calls, vendor, stop, .. } = response;
         self.stop = Some(stop);
+        let is_refused = may_not_call && !calls.is_empty();
         let redactor = self.agent.engine.redactor();
         let text: Arc<str> = redactor.text(&text).into();
         for call in &mut calls {
@@ -175,12 +175,18 @@ impl<'a> Transcript<'a> {
             vendor: vendor.map(|vendor| sanitize::vendor_content(vendor, redactor)),
         };
         Arc::make_mut(&mut self.messages).push(said);
-        // Before its calls are made. Calls that are refused are written with their results, so that
-        // a resumed run does not make them.
-        if !is_refused {
+        // Before its calls are made. Calls that are refused are written with their results, and an
+        // answer that is cut off with the end of its turn, so that a resumed run neither makes the
+        // calls nor takes the answer for a whole one.
+        if !is_refused && !self.is_cut_off() {
             self.record().await?;
         }
         Ok((text, calls))
+    }
+
+    /// Whether the model's output limit cut off the last response.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.stop == Some(StopReason::MaxTokens)
     }
 
     /// A single request of a response, with its retries.

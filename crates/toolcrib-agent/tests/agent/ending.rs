@@ -1,12 +1,18 @@
 //! Every other way out: cancellation, timeouts, failed models and providers.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome};
+use toolcrib_agent::{Agent, EndReason, RunOptions, RunOutcome, TurnLimits};
 use toolcrib_core::{
-    CancellationToken, ErrorCode, ListContext, Message, ModelErrorClass, Tool, ToolContext,
-    ToolResult, gated_tools, static_tools,
+    CancellationToken, ErrorCode, ListContext, Message, ModelErrorClass, StopReason, Tool,
+    ToolContext, ToolResult, gated_tools, static_tools,
 };
 use toolcrib_engine::TurnOptions;
 use toolcrib_testing::{
@@ -274,4 +280,39 @@ async fn a_tool_that_fails_or_panics_does_not_end_the_run() {
     assert_eq!(outcome.answer.as_deref(), Some("It failed."));
     let codes: Vec<_> = outcome.tool_calls.iter().map(|call| call.code).collect();
     assert_eq!(codes, [Some(ErrorCode::ExecutionFailed); 2]);
+}
+
+#[tokio::test]
+async fn an_answer_that_reached_the_output_limit_is_an_end_of_its_own() {
+    let cut = || says("The begin").stops(StopReason::MaxTokens);
+    let loops = || calls([call("a", "quick", json!({}))]);
+    // The answer, and the wrap-up's.
+    for (model, iterations) in [(model().then(cut()), 1), (model().then(loops()).then(cut()), 1)] {
+        let agent = agent(&model).tool(tool("quick")).max_iterations(1).build().unwrap();
+        let (outcome, _) = run(&agent, RunOptions::default()).await;
+        assert_eq!((outcome.stopped, outcome.iterations), (EndReason::CutOff, iterations));
+        assert_eq!(outcome.answer.as_deref(), Some("The begin"));
+        assert_eq!(outcome.messages.last(), Some(&Message::assistant("The begin", [])));
+        assert_eq!(outcome.into_answer().unwrap_err().code, "answer_cut_off");
+    }
+}
+
+#[tokio::test]
+async fn calls_of_an_answer_that_was_cut_off_are_neither_made_nor_denials() {
+    let ran = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&ran);
+    let counting = builder("count").handler(move |_: Value, _: ToolContext| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { "ran" }
+    });
+    let cut = calls([call("a", "count", json!({})), call("b", "count", json!({}))]);
+    let model = model().then(cut.stops(StopReason::MaxTokens)).then(says("done"));
+    let limits = TurnLimits { max_denials: Some(1), ..TurnLimits::default() };
+    let agent = agent(&model).tool(counting.unwrap()).turn_limits(limits).build().unwrap();
+    let (outcome, log) = run(&agent, RunOptions::default()).await;
+    assert_eq!((outcome.stopped, outcome.answer.as_deref()), (EndReason::Answered, Some("done")));
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    let codes: Vec<_> = outcome.tool_calls.iter().map(|result| result.code).collect();
+    assert_eq!(codes, [Some(ErrorCode::InputInvalid); 2]);
+    assert!(log.of_name("policy.denied").is_empty());
 }

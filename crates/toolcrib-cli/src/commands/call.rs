@@ -135,7 +135,9 @@ async fn attempt(
         let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
         // An unavailable server appears as a pattern, which is not callable.
         let withheld = iteration.withheld().names().filter(|name| !name.contains('*'));
-        suggest::nearest(&result.name, menu.chain(withheld)).map(str::to_owned)
+        let meant = suggest::nearest(&result.name, menu.chain(withheld));
+        // The result names near tools that are offered.
+        meant.filter(|name| !result.value.contains(*name)).map(str::to_owned)
     });
     let (situation, is_cancelled) = (args.situation, turn.cancellation().is_cancelled());
     Ok(CallAttempt { why, situation, meant: meant.flatten(), is_cancelled, result })

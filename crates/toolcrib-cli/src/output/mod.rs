@@ -277,7 +277,7 @@ pub(crate) fn read_on(how: &str) {
     note!("  {GOOD}help{GOOD:#}: {}", safe(how));
 }
 
-/// The likely intended name for an unknown one. Not for the model, which has the menu.
+/// The likely intended name for an unknown one, which may be a withheld tool's: not for a model.
 pub(crate) fn meant(name: Option<&str>) {
     if let Some(name) = name {
         note!("  {GOOD}help{GOOD:#}: did you mean `{}`?", safe(name));

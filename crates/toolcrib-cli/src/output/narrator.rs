@@ -102,7 +102,7 @@ impl Narrator {
                 }
                 if *stop == Some(StopReason::MaxTokens) {
                     note!(
-                        "  {WARN}the model reached its output limit: its text is cut off{WARN:#}"
+                        "  {WARN}the model reached its output limit: its answer is cut off{WARN:#}"
                     );
                 }
             }

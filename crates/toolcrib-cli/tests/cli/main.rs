@@ -63,4 +63,5 @@ mod texts;
 mod tools;
 mod trace;
 mod usage;
+mod vendor_answers;
 mod widths;

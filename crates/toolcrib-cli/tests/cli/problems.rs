@@ -127,13 +127,16 @@ fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
 }
 
 #[test]
-fn the_name_that_was_meant_is_for_people_alone() {
+fn a_withheld_name_that_was_meant_is_for_people_alone() {
     let desk = Project::desk();
-    let (code, call) = desk.json(&["call", "list_chages"]);
+    let (code, call) = desk.json(&["call", "close_acount"]);
     assert_eq!((code, &call["code"]), (Some(1), &"not_available".into()));
-    assert!(!call.to_string().contains("list_charges"), "{call}");
-    // A tool that is withheld is meant as well; what is like nothing is left alone.
+    assert!(!call.to_string().contains("close_account"), "{call}");
+    let (_, call) = desk.json(&["call", "list_chages"]);
+    assert!(call["value"].as_str().unwrap().contains("did you mean `list_charges`?"), "{call}");
+    // What is like nothing is left alone, and a name is suggested once.
     let meant = |name: &str| desk.toolcrib(&["call", name]).stderr;
+    assert_eq!(meant("list_chages").matches("did you mean").count(), 1);
     assert!(meant("close_acount").contains("did you mean `close_account`?"));
     assert!(!meant("teleport").contains("did you mean"));
 }

@@ -81,6 +81,11 @@ use crate::{
     secrets::DeclaredSecrets,
 };
 
+/// The result of a call in an answer that reached the output limit, for the model.
+const CUT_OFF: &str = "not made: your answer reached the output limit and was cut off, so none of its \
+    calls was made. Use shorter arguments, for example several calls with a part each, one call per \
+    answer.";
+
 impl Batch<'_> {
     /// Passes the calls of one model message through the pipe.
     pub(crate) async fn execute(&self, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
@@ -105,7 +110,8 @@ impl Batch<'_> {
         }
         let cause = format!("one batch makes {} calls", limits.batch_calls);
         for call in self.directed(too_many).await {
-            results.push(self.refuse(call, "not made: too many calls at once", &cause).await);
+            let message = "not made: too many calls at once";
+            results.push(self.refuse(call, ErrorCode::Denied, message, &cause).await);
         }
         results
     }
@@ -152,14 +158,31 @@ impl Batch<'_> {
         let mut results = Vec::with_capacity(calls.len());
         for (call, message) in calls {
             let call = indirect::direct(self, call).await;
-            results.push(self.refuse(call, &message, "the host refuses it").await);
+            results
+                .push(self.refuse(call, ErrorCode::Denied, &message, "the host refuses it").await);
         }
         results
     }
 
-    async fn refuse(&self, call: RedirectedCall, message: &str, cause: &str) -> ToolResult {
+    /// Refuses the calls of an answer that reached the output limit.
+    pub(crate) async fn refuse_cut_off(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let mut results = Vec::with_capacity(calls.len());
+        for call in self.directed(calls).await {
+            let cause = "the model's answer reached its output limit";
+            results.push(self.refuse(call, ErrorCode::InputInvalid, CUT_OFF, cause).await);
+        }
+        results
+    }
+
+    async fn refuse(
+        &self,
+        call: RedirectedCall,
+        code: ErrorCode,
+        message: &str,
+        cause: &str,
+    ) -> ToolResult {
         let call = record::begin(self, call).await;
-        let refusal = Failure::refused(ErrorCode::Denied, message).caused_by(cause);
+        let refusal = Failure::refused(code, message).caused_by(cause);
         let ended = RawResult { tool: None, outcome: Err(refusal) };
         self.finish(call, ended, usize::MAX, stored_parts::StoredParts::default()).await
     }

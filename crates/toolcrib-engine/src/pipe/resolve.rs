@@ -7,6 +7,7 @@ use super::{
     call::{Batch, Call, Failure},
     record,
 };
+use crate::called_name::near_names;
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
     let is_over = |tool: &Tool| batch.is_acked && tool.ephemeral() == Some(Lifetime::Iteration);
@@ -22,9 +23,17 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
         return Err(Failure::refused(ErrorCode::NotAvailable, message));
     }
     // The model gets the same message for a withheld tool and a nonexistent one.
+    let near: Vec<_> =
+        near_names(batch.menu, &call.name).into_iter().map(|name| format!("`{name}`")).collect();
+    let help = match near.is_empty() {
+        true => "call one of the tools that are offered".to_owned(),
+        false => {
+            format!("did you mean {}? Call one of the tools that are offered", near.join(" or "))
+        }
+    };
     let refusal = Failure::refused(
         ErrorCode::NotAvailable,
-        format!("unknown tool `{}`; call one of the tools that are offered", shortened(&call.name)),
+        format!("unknown tool `{}`; {help}", shortened(&call.name)),
     );
     let Some((rule, reason)) = batch.withheld.denying_rule(&call.name) else {
         return Err(refusal);

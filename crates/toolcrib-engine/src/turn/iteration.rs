@@ -311,6 +311,13 @@ impl Iteration {
         self.batch().deny(calls).await
     }
 
+    /// Refuses the calls of a response that the model's output limit cut off
+    /// ([`StopReason::MaxTokens`](toolcrib_core::StopReason::MaxTokens)): the arguments of each may be
+    /// incomplete, even if they are JSON. The code is `input_invalid`.
+    pub async fn refuse_cut_off(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        self.batch().refuse_cut_off(calls).await
+    }
+
     /// Refuses calls when none may be made: each gets its result, `not_available`, as if no tool
     /// were offered.
     pub async fn refuse(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {

@@ -234,9 +234,9 @@ async fn case_3_what_is_not_among_the_allowed_tools_is_refused_and_its_body_neve
         own_words(&withheld.reason),
         @"personality `p` lists neither it nor `files` in `toolset`"
     );
-    // The model gets the same message for a nonexistent name.
-    let unknown = iteration.execute(vec![call("read_fjle", json!({}))]).await;
-    assert_eq!(unknown[0].text.replace("read_fjle", "read_file"), &*result[0].text);
+    // The model gets the same message for a nonexistent name that is as near to an offered one.
+    let unknown = iteration.execute(vec![call("read_pile", json!({}))]).await;
+    assert_eq!(unknown[0].text.replace("read_pile", "read_file"), &*result[0].text);
 }
 
 #[tokio::test]

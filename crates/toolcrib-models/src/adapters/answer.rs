@@ -1,12 +1,17 @@
 //! Assembles one response from its pieces.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 use toolcrib_core::{
     ModelChunk, ModelError, ModelErrorClass, ModelResponse, StopReason, ToolCall, Usage,
     VendorContent,
+};
+
+use super::{
+    repeats::{PartialCall, repeated_calls},
+    think_tags::{Piece, ThinkTags},
 };
 
 /// More tokens than any response uses. A server's count may be any number; this keeps sums in
@@ -26,6 +31,11 @@ pub(super) struct Answer {
     parts: usize,
     chunks: VecDeque<ModelChunk>,
     complete: bool,
+    /// Finds the reasoning that a model writes into its text.
+    tags: ThinkTags,
+    /// The number of the current frame, and of the one with the stop reason.
+    frame: usize,
+    last_frame: Option<usize>,
     /// The usage so far; set, not added, because vendors repeat the total with each report.
     pub(super) usage: Usage,
     /// The stop reason.
@@ -34,23 +44,43 @@ pub(super) struct Answer {
     pub(super) vendor: Option<VendorContent>,
 }
 
-/// A partial call.
-#[derive(Debug, Default)]
-pub(super) struct PartialCall {
-    /// The vendor's number of the call within the response, if it has one.
-    pub(super) index: u64,
-    /// The id; if empty, the caller's loop assigns one.
-    pub(super) id: String,
-    /// The tool.
-    pub(super) name: String,
-    /// The arguments as text, which should be JSON when complete. A call without arguments has
-    /// `{}`.
-    pub(super) arguments: String,
-}
-
 impl Answer {
+    /// An empty answer. `think_tags` is whether a model's text begins with its reasoning, between
+    /// tags.
+    pub(super) fn new(think_tags: bool) -> Self {
+        Self { tags: ThinkTags::new(think_tags), ..Self::default() }
+    }
+
+    /// Begins the next frame.
+    pub(super) fn begin_frame(&mut self) {
+        self.frame += 1;
+    }
+
+    /// Notes that the current frame contains the stop reason.
+    pub(super) fn stops(&mut self) {
+        self.last_frame = Some(self.frame);
+    }
+
     /// Appends text.
     pub(super) fn text(&mut self, piece: &str) {
+        if self.tags.are_over() {
+            self.plain_text(piece);
+        } else if !piece.is_empty() {
+            let pieces = self.tags.push(piece);
+            self.pieces(pieces);
+        }
+    }
+
+    fn pieces(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.plain_text(&text),
+                Piece::Reasoning(reasoning) => self.reasoning(&reasoning),
+            }
+        }
+    }
+
+    fn plain_text(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.text.push_str(piece);
             self.chunks.push_back(ModelChunk::Text(piece.to_owned()));
@@ -62,6 +92,19 @@ impl Answer {
         if !piece.is_empty() {
             self.chunks.push_back(ModelChunk::Reasoning(piece.to_owned()));
         }
+    }
+
+    /// Settles text and calls when all of them have arrived: before the content that a vendor
+    /// requires back is collected, which describes both.
+    pub(super) fn settle(&mut self) -> SettledAnswer {
+        let pieces = self.tags.finish();
+        self.pieces(pieces);
+        if let Some(begin) = self.tags.end_of_untagged(&self.text) {
+            self.text.drain(..begin);
+        }
+        let repeated = repeated_calls(&self.calls, self.last_frame);
+        remove_calls(&mut self.calls, &repeated, |_| true);
+        SettledAnswer { repeated, has_other_text: self.tags.found() }
     }
 
     /// Counts a numbered part.
@@ -82,7 +125,8 @@ impl Answer {
 
     /// Begins the next call.
     pub(super) fn begin_call(&mut self, call: PartialCall) -> &mut PartialCall {
-        self.calls.push_mut(call)
+        let frame = self.frame;
+        self.calls.push_mut(PartialCall { frame, ..call })
     }
 
     /// The last call that began with this number.
@@ -106,13 +150,13 @@ impl Answer {
             return;
         }
         self.complete = true;
-        let calls = std::mem::take(&mut self.calls).into_iter().map(|call| {
+        let calls = mem::take(&mut self.calls).into_iter().map(|call| {
             let blank = call.arguments.trim().is_empty();
             let arguments = if blank { "{}".to_owned() } else { call.arguments };
             ToolCall::unparsed(call.id, call.name, arguments)
         });
         let response = ModelResponse {
-            text: std::mem::take(&mut self.text),
+            text: mem::take(&mut self.text),
             calls: calls.collect(),
             usage: self.usage_so_far(),
             stop: self.stop,
@@ -135,6 +179,41 @@ impl Answer {
     pub(super) fn next_chunk(&mut self) -> Option<ModelChunk> {
         self.chunks.pop_front()
     }
+}
+
+/// The changes to an answer that was settled.
+pub(super) struct SettledAnswer {
+    /// The positions of calls that were removed because they repeat others, in order.
+    repeated: Vec<usize>,
+    /// Whether the answer's text is not the text of the vendor's parts: reasoning was removed.
+    pub(super) has_other_text: bool,
+}
+
+impl SettledAnswer {
+    /// Removes the repeated calls of a list that contains every call of the answer, in order.
+    pub(super) fn remove_repeated<T>(&self, list: &mut Vec<T>, is_call: impl Fn(&T) -> bool) {
+        remove_calls(list, &self.repeated, is_call);
+    }
+}
+
+fn remove_calls<T>(list: &mut Vec<T>, positions: &[usize], is_call: impl Fn(&T) -> bool) {
+    if positions.is_empty() {
+        return;
+    }
+    let mut calls = 0..;
+    list.retain(|item| {
+        let position = if is_call(item) { calls.next() } else { None };
+        position.is_none_or(|position| positions.binary_search(&position).is_err())
+    });
+}
+
+/// Whether a reason to stop is the output limit. Servers pass on the words of other vendors:
+/// `length` is OpenAI's and Ollama's, `model_length` Mistral's, `max_tokens` Anthropic's and Gemini's,
+/// `max_output_tokens` that of OpenAI's Responses.
+pub(super) fn is_output_limit(reason: &str) -> bool {
+    let words =
+        ["length", "model_length", "max_tokens", "max_output_tokens", "max_completion_tokens"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(reason))
 }
 
 fn plausible(usage: Usage) -> Usage {

@@ -16,7 +16,7 @@ use toolcrib_core::{
 use super::{
     answer::Answer,
     failure,
-    frames::{Frames, Framing},
+    frames::{Frame, Frames, Framing},
     model::VendorModel,
     protocol::{Offer, Reader, RequestInput},
     sent_parts::SentForm,
@@ -65,6 +65,8 @@ impl VendorModel {
 struct Exchange {
     model: Arc<VendorModel>,
     stream: HttpStream,
+    /// The error if the response is not read: the server declares another media type.
+    other_type: Option<ModelError>,
     arrived: usize,
     frames: Frames,
     reader: Box<dyn Reader>,
@@ -76,8 +78,9 @@ async fn begin(model: Arc<VendorModel>, request: ModelRequest) -> Result<Exchang
     match open(&model, &request).await {
         Ok((stream, framing, reader)) => Ok(Exchange {
             reader,
+            other_type: other_type(stream.headers(), framing),
             frames: Frames::new(framing),
-            answer: Answer::default(),
+            answer: Answer::new(model.think_tags),
             arrived: 0,
             stream,
             model,
@@ -146,10 +149,7 @@ async fn open(
     if stream.status() != StatusCode::OK {
         return Err(refused(model, stream).await);
     }
-    match check_media_type(stream.headers(), framing) {
-        Ok(()) => Ok((stream, framing, reader)),
-        Err(other) => Err(in_place_of_an_answer(model, stream).await.unwrap_or(other)),
-    }
+    Ok((stream, framing, reader))
 }
 
 /// The error for the caller: without the key, and with a hint if there is none.
@@ -207,15 +207,6 @@ async fn refused(model: &VendorModel, stream: HttpStream) -> ModelError {
     failure::of_status(model.protocol, status, &headers, &beginning(stream).await)
 }
 
-/// A response that is not a stream: some servers send an error with a success status. `None` if it
-/// is not an error in the vendor's form.
-async fn in_place_of_an_answer(model: &VendorModel, stream: HttpStream) -> Option<ModelError> {
-    let status = stream.status();
-    let body = serde_json::from_slice(&beginning(stream).await).ok()?;
-    let refusal = model.protocol.refusal(status, &body);
-    refusal.message.is_some().then(|| failure::in_stream(refusal))
-}
-
 /// The beginning of a server's response that is not a stream. It is useful, but not worth waiting
 /// or failing for.
 async fn beginning(mut stream: HttpStream) -> Vec<u8> {
@@ -233,9 +224,10 @@ async fn beginning(mut stream: HttpStream) -> Vec<u8> {
     body
 }
 
-/// A proxy's page, or the whole response at once, is not the requested stream.
-fn check_media_type(headers: &HeaderMap, framing: Framing) -> Result<(), ModelError> {
-    let Some(found) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+/// The error for a response of another media type than the requested stream, such as a proxy's page.
+/// Such a response is read if it begins as a stream or a JSON value.
+fn other_type(headers: &HeaderMap, framing: Framing) -> Option<ModelError> {
+    let found = headers.get(header::CONTENT_TYPE)?;
     let found = String::from_utf8_lossy(found.as_bytes()).to_ascii_lowercase();
     let found = found.split(';').next().unwrap_or_default().trim();
     let as_expected = match framing {
@@ -243,10 +235,10 @@ fn check_media_type(headers: &HeaderMap, framing: Framing) -> Result<(), ModelEr
         Framing::Lines => found == "application/x-ndjson" || found == "application/json",
     };
     if as_expected {
-        return Ok(());
+        return None;
     }
     let found: String = found.chars().filter(|c| !c.is_control()).take(60).collect();
-    Err(ModelError::new(
+    Some(ModelError::new(
         ModelErrorClass::Protocol,
         format!(
             "the server responds with `{found}` instead of `{}`; check the base URL",
@@ -277,8 +269,7 @@ impl Exchange {
                 return Ok(chunk);
             }
             if let Some(frame) = self.frames.next()? {
-                self.reader.read(&frame, &mut self.answer)?;
-                self.answer.check()?;
+                self.read(&frame)?;
                 if self.answer.is_complete() {
                     self.leave_connection().await;
                 }
@@ -301,23 +292,42 @@ impl Exchange {
                 format!("its response has more than {MAX_STREAM_BYTES} bytes"),
             ));
         }
-        self.frames.push(bytes);
-        Ok(())
+        self.frames.push(bytes)?;
+        // With the expected type, unknown lines of a stream are ignored.
+        match self.other_type.take_if(|_| self.frames.is_unknown()) {
+            Some(other) => Err(other),
+            None => Ok(()),
+        }
     }
 
     /// Handles the end of the stream.
     fn end(&mut self) -> Result<(), ModelError> {
         // A truncated line cannot be read; the error is about the truncation.
-        if let Err(error) = self.read_rest()
-            && error.class != ModelErrorClass::Protocol
-        {
-            return Err(error);
-        }
+        let last = match self.read_rest() {
+            Err(error) if error.class != ModelErrorClass::Protocol => return Err(error),
+            read => read.unwrap_or_default(),
+        };
         if !self.answer.is_complete() {
             self.reader.end(&mut self.answer);
         }
         if self.answer.is_complete() {
             return Ok(());
+        }
+        if self.frames.is_value() {
+            // Some servers send an error with a success status.
+            let last = last.and_then(|last| serde_json::from_str(&last.data).ok());
+            let refusal = last.map(|body| self.model.protocol.refusal(StatusCode::OK, &body));
+            if let Some(refusal) = refusal.filter(|refusal| refusal.message.is_some()) {
+                return Err(failure::in_stream(refusal));
+            }
+            return Err(ModelError::new(
+                ModelErrorClass::Protocol,
+                "the server ignores `stream` and responds with JSON that is not a whole response of \
+                 its API; check the base URL",
+            ));
+        }
+        if let Some(other) = self.other_type.take_if(|_| self.frames.is_empty()) {
+            return Err(other);
         }
         Err(ModelError::new(
             ModelErrorClass::Incomplete,
@@ -325,12 +335,20 @@ impl Exchange {
         ))
     }
 
-    fn read_rest(&mut self) -> Result<(), ModelError> {
+    /// Reads what is left, and returns the last frame of it.
+    fn read_rest(&mut self) -> Result<Option<Frame>, ModelError> {
+        let mut last = None;
         while let Some(frame) = self.frames.rest()? {
-            self.reader.read(&frame, &mut self.answer)?;
-            self.answer.check()?;
+            self.read(&frame)?;
+            last = Some(frame);
         }
-        Ok(())
+        Ok(last)
+    }
+
+    fn read(&mut self, frame: &Frame) -> Result<(), ModelError> {
+        self.answer.begin_frame();
+        self.reader.read(frame, &mut self.answer)?;
+        self.answer.check()
     }
 
     /// Reads to the end of the stream, so that the next request can reuse the connection: a new one

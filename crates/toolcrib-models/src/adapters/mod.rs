@@ -6,7 +6,7 @@
 //! protocol  the vendors' differences: openai/ anthropic/ gemini/ ollama/
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    streamed bytes           -> events or lines
-//! answer    frames                   -> one complete response
+//! answer    frames                   -> one complete response: repeats/ of calls, think_tags in its text
 //! schema    schemas of arguments     -> schemas that vendors accept
 //! failure   statuses, network errors -> classes of errors
 //! ```
@@ -26,9 +26,11 @@ mod ollama;
 mod openai;
 mod part_cache;
 mod protocol;
+mod repeats;
 mod schema;
 mod sent_parts;
 mod settings;
+mod think_tags;
 mod vendor;
 
 pub use self::{

@@ -72,6 +72,8 @@ pub struct VendorModel {
     pub(super) settings: Settings,
     /// Whether its vendor loads found tools.
     pub(super) loads_tools: bool,
+    /// Whether think tags in its text are reasoning.
+    pub(super) think_tags: bool,
     pub(super) idle_timeout: Duration,
     pub(super) timeout: Duration,
     pub(super) client: HttpClient,
@@ -283,6 +285,17 @@ impl VendorModelBuilder {
         self
     }
 
+    /// Sets whether `<think>`, `<thinking>`, `<reasoning>` or `<thought>` at the beginning of an answer
+    /// contains reasoning, which is not part of the answer. Default: true, but not at the own APIs of
+    /// OpenAI, Anthropic and Gemini, which separate reasoning themselves.
+    ///
+    /// A closing tag without an opening one, as the templates of some models make it, is found when the
+    /// answer is complete: its reasoning was then streamed as text.
+    pub fn think_tags(mut self, are_reasoning: bool) -> Self {
+        self.settings.think_tags = Some(are_reasoning);
+        self
+    }
+
     /// Sets the time limit without data, more than zero. Default: [`DEFAULT_IDLE_TIMEOUT`].
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
@@ -356,8 +369,10 @@ impl VendorModelBuilder {
             (Some(use_it), _) => use_it,
             (None, known) => at_vendor && known == Some(true),
         };
+        let separates_reasoning = at_vendor && *vendor != Vendor::Ollama;
         Ok(VendorModel {
             loads_tools,
+            think_tags: self.settings.think_tags.unwrap_or(!separates_reasoning),
             name: self.name.to_string(),
             vendor: *vendor,
             protocol,

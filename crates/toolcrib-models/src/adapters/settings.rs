@@ -33,6 +33,8 @@ pub(super) struct Settings {
     pub(super) result_blocks: Option<bool>,
     /// Whether the vendor loads found tools; `None`: if the model is known to.
     pub(super) tool_search: Option<bool>,
+    /// Whether think tags are reasoning; `None`: except at the vendors that separate it.
+    pub(super) think_tags: Option<bool>,
     /// The input tokens above which the vendor makes room.
     pub(super) clear_above: Option<u32>,
 }

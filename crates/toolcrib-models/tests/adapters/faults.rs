@@ -9,7 +9,9 @@ mod keys;
 mod oddities;
 mod redirects;
 mod refusals;
+mod repeats;
 mod silence;
+mod tags;
 pub(crate) mod wire;
 mod wrong_answers;
 

@@ -120,6 +120,9 @@ fn builder(section: &ModelSection, vendor: Vendor) -> VendorModelBuilder {
     if let Some(use_it) = section.tool_search {
         builder = builder.tool_search(use_it);
     }
+    if let Some(are_reasoning) = section.think_tags {
+        builder = builder.think_tags(are_reasoning);
+    }
     if let Some(tokens) = section.clear_above {
         builder = builder.clear_above(tokens);
     }

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{
     CallDecision, Message, Middleware, Model, ModelChunk, ModelError, ModelErrorClass,
-    ModelRequest, ModelResponse, ModelStream, PendingCall, StoredSession, ToolOutput, Usage,
-    unfence,
+    ModelRequest, ModelResponse, ModelStream, PendingCall, StopReason, StoredSession, ToolOutput,
+    Usage, unfence,
 };
 
 use crate::trace::{Trace, TracedCall};
@@ -30,13 +30,22 @@ pub(super) struct RecordedModel {
 impl RecordedModel {
     pub(super) fn new(session: &StoredSession, trace: &Trace) -> Self {
         let messages = session.messages.iter().filter(|stored| stored.turn == trace.turn);
+        let requests = trace.iterations.iter().flat_map(|iteration| &iteration.requests);
+        let responded = requests.filter_map(|request| request.response.as_ref());
+        // The calls of a response that was cut off were not made.
+        let mut cut_off = responded
+            .filter(|response| response.error.is_none())
+            .map(|response| response.stop.as_deref() == Some("max_tokens"));
         let responses = messages.filter_map(|stored| match &stored.message {
             Message::Assistant { text, calls, vendor } => Some(ModelResponse {
                 text: text.to_string(),
                 calls: calls.clone(),
                 usage: Usage::NOTHING,
+                stop: match cut_off.next() {
+                    Some(true) => StopReason::MaxTokens,
+                    _ => StopReason::Finished,
+                },
                 vendor: vendor.clone(),
-                ..ModelResponse::default()
             }),
             _ => None,
         });

@@ -9,10 +9,11 @@ use super::{
     thinking::{self, PromptPrefix, StoredBlock},
 };
 use crate::adapters::{
-    answer::{Answer, PartialCall, whole_number},
+    answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
     protocol::{Reader, Refusal, RequestInput},
+    repeats::PartialCall,
 };
 
 /// An event. None has all fields, and servers add others.
@@ -31,6 +32,14 @@ struct Event {
 #[derive(Deserialize)]
 struct MessageStart {
     usage: Option<Counts>,
+}
+
+/// The whole message, from a server that ignores `stream`.
+#[derive(Deserialize)]
+struct WholeMessage {
+    content: Vec<BlockStart>,
+    stop_reason: Option<String>,
+    stop_details: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +149,7 @@ impl AnswerReader {
                     id: opened.id.unwrap_or_default(),
                     name: opened.name.unwrap_or_default(),
                     arguments: arguments.to_owned(),
+                    ..PartialCall::default()
                 });
                 Content::Call { whole: true }
             }
@@ -192,13 +202,14 @@ impl AnswerReader {
     }
 
     /// Updates the message itself.
-    fn change(&mut self, delta: &Delta) -> Result<(), ModelError> {
-        let Some(reason) = delta.stop_reason.as_deref() else { return Ok(()) };
+    fn change(&mut self, reason: Option<&str>, details: Option<&Value>) -> Result<(), ModelError> {
+        let Some(reason) = reason else { return Ok(()) };
         self.stop = Some(match reason {
             "end_turn" | "tool_use" => StopReason::Finished,
-            "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+            "model_context_window_exceeded" => StopReason::MaxTokens,
+            _ if is_output_limit(reason) => StopReason::MaxTokens,
             "stop_sequence" => StopReason::StopSequence,
-            "refusal" => return Err(declined(delta.stop_details.as_ref())),
+            "refusal" => return Err(declined(details)),
             _ => StopReason::Other,
         });
         Ok(())
@@ -224,12 +235,15 @@ impl AnswerReader {
     }
 
     /// Completes the message.
-    fn finish(&self, answer: &mut Answer) {
+    fn finish(&mut self, answer: &mut Answer) {
         answer.stop = self.stop.unwrap_or(StopReason::Other);
+        let settled = answer.settle();
+        settled
+            .remove_repeated(&mut self.blocks, |open| matches!(open.content, Content::Call { .. }));
         let is_thought = |open: &PartialBlock| {
             matches!(open.content, Content::Thinking { .. } | Content::Redacted { .. })
         };
-        if self.blocks.iter().any(is_thought) {
+        if !settled.has_other_text && self.blocks.iter().any(is_thought) {
             let blocks = self.blocks.iter().filter_map(|open| open.content.kept());
             let kept = thinking::keep(blocks, &self.under.digest(), answer.text_so_far());
             answer.vendor = Some(kept);
@@ -285,7 +299,20 @@ impl Reader for AnswerReader {
                     self.extend(event.index, &delta, answer);
                 }
             }
-            "message_delta" => event.delta.as_ref().map_or(Ok(()), |delta| self.change(delta))?,
+            "message_delta" => {
+                if let Some(delta) = &event.delta {
+                    self.change(delta.stop_reason.as_deref(), delta.stop_details.as_ref())?;
+                }
+            }
+            "message" => {
+                let whole: WholeMessage =
+                    serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+                for (index, block) in (0..).zip(whole.content) {
+                    self.open(Some(index), block, answer);
+                }
+                self.change(whole.stop_reason.as_deref(), whole.stop_details.as_ref())?;
+                self.finish(answer);
+            }
             "message_stop" => self.finish(answer),
             "error" => return Err(failure::in_stream_text(&frame.data, refusal::in_stream)),
             _ => {}

@@ -9,10 +9,11 @@ use super::{
     name, refusal,
 };
 use crate::adapters::{
-    answer::{Answer, PartialCall, whole_number},
+    answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
     protocol::{Reader, Refusal},
+    repeats::PartialCall,
 };
 
 /// Reads the chunks of a response. The last is not marked as such: after the one with the finish
@@ -105,6 +106,7 @@ impl Reader for AnswerReader {
             }
             if let Some(reason) = candidate.finish_reason {
                 answer.stop = stop(&reason, candidate.finish_message)?;
+                answer.stops();
                 self.finished = true;
             }
         }
@@ -113,7 +115,10 @@ impl Reader for AnswerReader {
 
     fn end(&mut self, answer: &mut Answer) {
         if self.finished {
-            answer.vendor = std::mem::take(&mut self.parts).into_content();
+            let settled = answer.settle();
+            let mut parts = std::mem::take(&mut self.parts);
+            parts.settle(&settled);
+            answer.vendor = parts.into_content().filter(|_| !settled.has_other_text);
             answer.complete();
         }
     }
@@ -128,6 +133,7 @@ impl AnswerReader {
                 id: call.id.unwrap_or_default(),
                 name: name::received(&call.name.unwrap_or_default()).to_owned(),
                 arguments: call.args.map(|args| args.get().to_owned()).unwrap_or_default(),
+                ..PartialCall::default()
             });
             self.parts.push(kept::Part::Call { signature });
             return;
@@ -175,8 +181,9 @@ fn blocked(feedback: PromptFeedback) -> Result<(), ModelError> {
 fn stop(reason: &str, message: Option<String>) -> Result<StopReason, ModelError> {
     let class = match reason {
         "STOP" => return Ok(StopReason::Finished),
-        // `CONTINUATION`: the maximum of one request; more could be requested.
-        "MAX_TOKENS" | "CONTINUATION" => return Ok(StopReason::MaxTokens),
+        // The maximum of one request; more could be requested.
+        "CONTINUATION" => return Ok(StopReason::MaxTokens),
+        _ if is_output_limit(reason) => return Ok(StopReason::MaxTokens),
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_core::VendorContent;
 
 use super::VENDOR;
+use crate::adapters::answer::SettledAnswer;
 
 /// One part of a response. Text and calls are in the message, where the caller's loop may have
 /// changed them; a part only refers to them.
@@ -57,6 +58,11 @@ impl Parts {
             (_, Part::Text { chars: 0, signature: None }) => {}
             (_, part) => self.0.push(part),
         }
+    }
+
+    /// Removes repeated calls.
+    pub(super) fn settle(&mut self, settled: &SettledAnswer) {
+        settled.remove_repeated(&mut self.0, |part| matches!(part, Part::Call { .. }));
     }
 
     /// The content to keep with the message, unless it consists only of text and calls.

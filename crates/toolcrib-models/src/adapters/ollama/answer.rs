@@ -6,10 +6,11 @@ use toolcrib_core::{ModelError, StopReason, Usage, VendorContent};
 
 use super::{VENDOR, refusal};
 use crate::adapters::{
-    answer::{Answer, PartialCall, whole_number},
+    answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
     protocol::Reader,
+    repeats::PartialCall,
 };
 
 /// Reads the lines of a response.
@@ -45,6 +46,8 @@ struct Call {
 
 #[derive(Deserialize)]
 struct Function {
+    #[serde(default, deserialize_with = "whole_number")]
+    index: Option<u64>,
     name: Option<String>,
     arguments: Option<Box<RawValue>>,
 }
@@ -66,6 +69,8 @@ impl Reader for AnswerReader {
                 ..Usage::default()
             };
             answer.stop = stop(line.done_reason.as_deref());
+            answer.stops();
+            answer.settle();
             self.keep_thinking(answer);
             answer.complete();
         }
@@ -86,9 +91,11 @@ impl AnswerReader {
             let Some(function) = call.function else { continue };
             answer.begin_call(PartialCall {
                 index: answer.calls() as u64,
+                number: function.index,
                 id: call.id.unwrap_or_default(),
                 name: function.name.unwrap_or_default(),
                 arguments: function.arguments.map(|json| arguments(&json)).unwrap_or_default(),
+                ..PartialCall::default()
             });
         }
     }
@@ -109,7 +116,7 @@ fn arguments(json: &RawValue) -> String {
 fn stop(reason: Option<&str>) -> StopReason {
     match reason {
         Some("stop") => StopReason::Finished,
-        Some("length") => StopReason::MaxTokens,
+        Some(reason) if is_output_limit(reason) => StopReason::MaxTokens,
         // The model was loaded or unloaded, or an old server gives no reason.
         _ => StopReason::Other,
     }

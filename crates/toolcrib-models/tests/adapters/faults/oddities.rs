@@ -146,7 +146,7 @@ async fn numbers_of_calls_that_are_none_leave_the_calls() {
 #[tokio::test]
 async fn calls_are_told_apart_whatever_they_are_called() {
     let long = "x".repeat(1024 * 1024);
-    let odd = ["", " ", "a", "a", "\u{0}", "a\nb", "größer 👀", "\u{1b}[31m", &long];
+    let odd = ["", " ", "a", "A", "\u{0}", "a\nb", "größer 👀", "\u{1b}[31m", &long];
     for vendor in Vendor::ALL {
         let mut said = Said::text(&[]);
         for odd in odd {

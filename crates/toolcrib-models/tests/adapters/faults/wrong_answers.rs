@@ -1,29 +1,158 @@
 //! Success responses that are not the requested stream.
 
-use toolcrib_core::ModelErrorClass;
+use serde_json::{Value, json};
+use toolcrib_core::{Arguments, ModelErrorClass, StopReason};
 use toolcrib_models::Vendor;
-use toolcrib_testbed::{CannedServer, Reply};
+use toolcrib_testbed::{Bytes, CannedServer, Reply};
 
 use super::{Said, answered, class, hear, heard_of, model, streamed, wire};
 
 #[tokio::test]
-async fn what_is_no_stream_is_refused() {
+async fn what_is_neither_a_stream_nor_an_answer_is_refused() {
     let page = "<html><body>Sign in to the guest network.</body></html>";
     for vendor in Vendor::ALL {
         let whole = wire::frames(vendor, &Said::text(&["Hi."])).concat();
+        // (reply, part of the error)
         let replies = [
-            Reply::new(200).header("content-type", "text/html; charset=utf-8").body(page),
-            Reply::new(200).header("content-type", "text/plain").body(whole.clone()),
-            Reply::new(200).header("content-type", "application/octet-stream").body(whole.clone()),
-            Reply::new(200).header("content-type", "").body(whole.clone()),
-            Reply::new(200).header("content-type", "text/event-streams").body(whole.clone()),
-            wire::reply(vendor).header("content-encoding", "gzip").body(&b"\x1f\x8b\x08\x00"[..]),
-            wire::reply(vendor).header("content-encoding", "br, made-up").body(whole),
+            (
+                Reply::new(200).header("content-type", "text/html; charset=utf-8").body(page),
+                "`text/html`",
+            ),
+            (
+                Reply::new(200).header("content-type", "text/plain").body("error: no"),
+                "`text/plain`",
+            ),
+            (
+                Reply::new(200).header("content-type", "image/png").body(&b"\x89PNG"[..]),
+                "`image/png`",
+            ),
+            (Reply::new(200).header("content-type", "").body("Bad gateway"), "instead of"),
+            (
+                wire::reply(vendor)
+                    .header("content-encoding", "gzip")
+                    .body(&b"\x1f\x8b\x08\x00"[..]),
+                "",
+            ),
+            (wire::reply(vendor).header("content-encoding", "br, made-up").body(whole), ""),
         ];
-        for reply in replies {
+        for (reply, part) in replies {
             let heard = heard_of(vendor, reply.clone()).await;
             assert_eq!(class(&heard), ModelErrorClass::Protocol, "{vendor}: {reply:?}");
+            let error = heard.outcome.expect_err("no answer");
+            assert!(error.message.contains(part), "{vendor}: {error}");
             assert_eq!(heard.text, "");
+        }
+        // A page does not have to end.
+        let endless = Reply::new(200).header("content-type", "text/html").piece(page).hold();
+        assert_eq!(class(&heard_of(vendor, endless).await), ModelErrorClass::Protocol, "{vendor}");
+    }
+    for (json, part) in
+        [("{\"status\":\"ok\"}", "ignores `stream`"), ("{\"choices\":[", "ignores `stream`")]
+    {
+        let reply = Reply::new(200).header("content-type", "application/json").body(json);
+        let heard = heard_of(Vendor::OpenAi, reply).await;
+        let error = heard.outcome.expect_err("no answer");
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_read_whatever_its_media_type_says() {
+    for vendor in Vendor::ALL {
+        let whole = wire::frames(vendor, &Said::text(&["Hi", "."])).concat();
+        for media_type in [
+            "text/plain; charset=utf-8",
+            "application/json",
+            "application/octet-stream",
+            "",
+            "text/html",
+        ] {
+            let bytes = whole.as_bytes().chunks(7).map(Bytes::copy_from_slice);
+            let reply = Reply::new(200).header("content-type", media_type).pieces(bytes);
+            assert_eq!(heard_of(vendor, reply).await.text, "Hi.", "{vendor} {media_type}");
+        }
+    }
+    // A server of Ollama's API behind a proxy that sends events, and one of OpenAI's that sends lines.
+    let line = json!({ "message": { "content": "Hi." }, "done": true, "done_reason": "stop" });
+    let reply = Reply::sse().body(format!("data: {line}\n\n"));
+    assert_eq!(heard_of(Vendor::Ollama, reply).await.text, "Hi.");
+    let line = |delta: &str, reason: Value| json!({ "choices": [{ "delta": { "content": delta }, "finish_reason": reason }] });
+    let lines = format!("{}\n{}\n", line("Hi", Value::Null), line(".", json!("stop")));
+    assert_eq!(heard_of(Vendor::OpenAi, Reply::ndjson().body(lines)).await.text, "Hi.");
+}
+
+/// The whole response of a server that ignores `stream`: a text, two calls, and their usage.
+fn whole_response(vendor: Vendor) -> Value {
+    let arguments = json!({ "id": 1042 });
+    match vendor {
+        Vendor::OpenAi => {
+            let call = |id: &str| {
+                json!({ "id": id, "type": "function",
+                "function": { "name": "find_order", "arguments": arguments.to_string() } })
+            };
+            json!({ "id": "x", "object": "chat.completion", "choices": [{ "index": 0, "message": {
+                "role": "assistant", "content": "Hi.", "tool_calls": [call("a"), call("b")] },
+                "finish_reason": "tool_calls" }],
+                "usage": { "prompt_tokens": 7, "completion_tokens": 3 } })
+        }
+        Vendor::Anthropic => {
+            let call = |id: &str| {
+                json!({ "type": "tool_use", "id": id, "name": "find_order",
+                "input": arguments })
+            };
+            json!({ "type": "message", "id": "x", "role": "assistant",
+                "content": [{ "type": "text", "text": "Hi." }, call("a"), call("b")],
+                "stop_reason": "tool_use", "usage": { "input_tokens": 7, "output_tokens": 3 } })
+        }
+        Vendor::Gemini => {
+            let call = |id: &str| {
+                json!({ "functionCall": { "id": id, "name": "find_order",
+                "args": arguments } })
+            };
+            json!({ "candidates": [{ "content": { "parts": [{ "text": "Hi." }, call("a"), call("b")] },
+                "finishReason": "STOP" }],
+                "usageMetadata": { "promptTokenCount": 7, "candidatesTokenCount": 3 } })
+        }
+        _ => {
+            let call = |id: &str| {
+                json!({ "id": id, "function": { "name": "find_order",
+                "arguments": arguments } })
+            };
+            json!({ "message": { "content": "Hi.", "tool_calls": [call("a"), call("b")] },
+                "done": true, "done_reason": "stop", "prompt_eval_count": 7, "eval_count": 3 })
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_whole_response_instead_of_a_stream_is_read() {
+    for vendor in Vendor::ALL {
+        let whole = whole_response(vendor);
+        let indented = serde_json::to_string_pretty(&whole).unwrap();
+        let mut bodies = vec![whole.to_string(), indented];
+        if vendor == Vendor::Gemini {
+            bodies.push(json!([whole]).to_string());
+        }
+        for body in bodies {
+            let reply =
+                Reply::new(200).header("content-type", "application/json").body(body.clone());
+            let heard = heard_of(vendor, reply).await;
+            let response =
+                heard.outcome.unwrap_or_else(|error| panic!("{vendor}: {error}: {body}"));
+            assert_eq!((&*response.text, response.stop), ("Hi.", StopReason::Finished), "{vendor}");
+            assert_eq!(response.usage.output_tokens, 3, "{vendor}");
+            let ids: Vec<_> = response.calls.iter().map(|call| &*call.id).collect();
+            assert_eq!(ids, ["a", "b"], "{vendor}");
+            let arguments = Arguments::Text("{\"id\":1042}".into());
+            let compact = |arguments: &Arguments| match arguments {
+                Arguments::Text(text) => Arguments::Text(text.split_whitespace().collect()),
+                other => other.clone(),
+            };
+            assert!(
+                response.calls.iter().all(|call| compact(&call.arguments) == arguments),
+                "{vendor}: {:?}",
+                response.calls
+            );
         }
     }
 }
@@ -57,12 +186,11 @@ async fn an_error_in_place_of_the_stream_is_the_vendors() {
         assert!(error.message.contains("The cluster is on fire."), "{vendor}: {error}");
     }
     // The vendor's own class, if it names one.
-    let spent =
-        serde_json::json!({ "error": { "message": "Spent.", "code": "insufficient_quota" } });
+    let spent = json!({ "error": { "message": "Spent.", "code": "insufficient_quota" } });
     let heard = heard_of(Vendor::OpenAi, Reply::json(200, &spent)).await;
     assert_eq!(class(&heard), ModelErrorClass::Quota);
     // Or the status that it would have had.
-    let spent = serde_json::json!({ "error": { "message": "Spent.", "code": 402 } });
+    let spent = json!({ "error": { "message": "Spent.", "code": 402 } });
     let heard = heard_of(Vendor::OpenAi, Reply::json(200, &spent)).await;
     assert_eq!(class(&heard), ModelErrorClass::Quota);
 }

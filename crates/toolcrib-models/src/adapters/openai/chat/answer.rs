@@ -6,7 +6,7 @@ use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 use super::{
     super::{
         super::{
-            answer::Answer,
+            answer::{Answer, is_output_limit},
             failure,
             frames::Frame,
             protocol::{Reader, Refusal, RequestInput},
@@ -104,6 +104,7 @@ impl AnswerReader {
         if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
             self.check_declined()?;
             self.stop = Some(stop(reason)?);
+            answer.stops();
         }
         Ok(())
     }
@@ -131,6 +132,7 @@ impl AnswerReader {
 
     fn complete(&mut self, answer: &mut Answer) {
         answer.stop = self.stop.unwrap_or(StopReason::Other);
+        self.kept.settle(&answer.settle());
         answer.vendor = self.kept.take(answer.calls());
         answer.complete();
     }
@@ -151,7 +153,7 @@ fn is_error(frame: &Frame, chunk: &Value) -> bool {
 fn stop(reason: &str) -> Result<StopReason, ModelError> {
     let class = match reason {
         "stop" | "tool_calls" | "function_call" => return Ok(StopReason::Finished),
-        "length" | "model_length" => return Ok(StopReason::MaxTokens),
+        _ if is_output_limit(reason) => return Ok(StopReason::MaxTokens),
         "content_filter" => return Err(declined("its content filter ended the response")),
         // DeepSeek's.
         "insufficient_system_resource" => ModelErrorClass::Overloaded,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::super::super::answer::{Answer, PartialCall};
+use super::super::super::{answer::Answer, repeats::PartialCall};
 
 /// The calls begun, in order. The response identifies each by its position.
 #[derive(Default)]
@@ -53,6 +53,7 @@ impl Calls {
         let position = match self.candidate(&fragment) {
             Some(position) if self.goes_on(position, &fragment, answer) => position,
             None if fragment.is_empty() => return None,
+            Some(position) if fragment.name.is_empty() => self.repeat(position, answer),
             _ => self.begin(&fragment, answer),
         };
         let call = answer.call(number(position))?;
@@ -95,7 +96,9 @@ impl Calls {
         };
         // Only a first fragment has a name. Some servers make up a new id for each fragment.
         if fragment.name.is_empty() {
-            return true;
+            let may_repeat = fragment.arguments.trim_start().starts_with('{')
+                && call.arguments.trim_end().ends_with('}');
+            return !(may_repeat && is_object(&call.arguments));
         }
         let same_id = !fragment.id.is_empty() && begun.id == fragment.id;
         if !same_id && !fragment.id.is_empty() && !begun.id.is_empty() {
@@ -109,17 +112,35 @@ impl Calls {
         let arguments = fragment.arguments.trim_start();
         let goes_on =
             if arguments.is_empty() { same_id || same_name } else { !arguments.starts_with('{') };
-        if !goes_on && is_object(&call.arguments) {
+        if !goes_on && (call.arguments == fragment.arguments || is_object(&call.arguments)) {
             return false;
         }
         // A name in pieces, if the server distinguishes its calls.
         same_name || same_id || fragment.number.is_some()
     }
 
+    /// Begins a call again that is complete, and whose arguments come once more.
+    fn repeat(&mut self, position: usize, answer: &mut Answer) -> usize {
+        let name = answer.call(number(position)).map(|call| call.name.clone());
+        let begun = self.0.get(position);
+        let (number, id) = begun.map(|begun| (begun.number, begun.id.clone())).unwrap_or_default();
+        let (name, arguments) = (name.unwrap_or_default(), Cow::Borrowed(""));
+        let again = Fragment { number, id: &id, name: &name, arguments };
+        let position = self.begin(&again, answer);
+        if let Some(call) = answer.call(self::number(position)) {
+            (call.id, call.name) = (id, name);
+        }
+        position
+    }
+
     fn begin(&mut self, fragment: &Fragment<'_>, answer: &mut Answer) -> usize {
         let position = self.0.len();
         self.0.push(CallKey { number: fragment.number, id: fragment.id.to_owned() });
-        answer.begin_call(PartialCall { index: number(position), ..PartialCall::default() });
+        answer.begin_call(PartialCall {
+            index: number(position),
+            number: fragment.number,
+            ..PartialCall::default()
+        });
         position
     }
 }

@@ -26,7 +26,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolcrib_core::VendorContent;
 
-use super::super::{super::protocol::RequestInput, VENDOR};
+use super::super::{
+    super::{answer::SettledAnswer, protocol::RequestInput},
+    VENDOR,
+};
 
 const SERVER: &str = "server";
 const MODEL: &str = "model";
@@ -149,6 +152,11 @@ impl VendorContentBuilder {
             self.extra_contents.resize(position, Value::Null);
             self.extra_contents.push(extra.clone());
         }
+    }
+
+    /// Removes the extra content of repeated calls.
+    pub(super) fn settle(&mut self, settled: &SettledAnswer) {
+        settled.remove_repeated(&mut self.extra_contents, |_| true);
     }
 
     /// Takes the content, if there is any.

@@ -41,6 +41,11 @@ struct Event<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(default)]
     error: Value,
+    /// `response` for the whole response, from a server that ignores `stream`.
+    #[serde(borrow)]
+    object: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
 }
 
 /// An event about an item or a part of one. None has all fields.
@@ -71,6 +76,7 @@ struct ResponseEvent {
 struct FullResponse {
     output: Option<Vec<Value>>,
     usage: Option<Counts>,
+    status: Option<String>,
     incomplete_details: Option<IncompleteDetails>,
     #[serde(default)]
     error: Value,
@@ -167,16 +173,21 @@ impl AnswerReader {
             return Err(declined(self.items.declined()));
         }
         let reason = whole.incomplete_details.and_then(|details| details.reason);
+        let is_incomplete =
+            kind == "response.incomplete" || whole.status.as_deref() == Some("incomplete");
         answer.stop = match reason.as_deref() {
             Some("content_filter") => {
                 return Err(declined("its content filter ended the response"));
             }
-            Some("max_output_tokens") => StopReason::MaxTokens,
-            None if kind == "response.completed" => StopReason::Finished,
-            _ => StopReason::Other,
+            // There is no other documented reason.
+            Some(_) => StopReason::MaxTokens,
+            None if is_incomplete => StopReason::MaxTokens,
+            None => StopReason::Finished,
         };
+        let settled = answer.settle();
+        self.items.settle(&settled);
         // Truncated items do not go back.
-        if answer.stop == StopReason::Finished {
+        if answer.stop == StopReason::Finished && !settled.has_other_text {
             answer.vendor = self.items.keep(&self.server, &self.model);
         }
         answer.complete();
@@ -200,6 +211,17 @@ impl Reader for AnswerReader {
             true => None,
             false => Some(serde_json::from_str(data).map_err(failure::unreadable)?),
         };
+        if let Some(Event { kind: None, object: Some(object), status, .. }) = &event
+            && object == "response"
+        {
+            let whole: FullResponse = serde_json::from_str(data).map_err(failure::unreadable)?;
+            let kind = match status.as_deref() {
+                Some("failed" | "cancelled") => "response.failed",
+                Some("incomplete") => "response.incomplete",
+                _ => "response.completed",
+            };
+            return self.end(kind, whole, answer);
+        }
         let kind = event.as_ref().and_then(|event| event.kind.as_deref()).unwrap_or(&frame.event);
         match kind {
             _ if is_end(kind) => {

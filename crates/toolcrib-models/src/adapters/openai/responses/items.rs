@@ -10,7 +10,10 @@ use serde_json::{Map, Value};
 use toolcrib_core::{SEARCH_TOOLS, VendorContent};
 
 use super::{
-    super::super::answer::{Answer, PartialCall},
+    super::super::{
+        answer::{Answer, SettledAnswer},
+        repeats::PartialCall,
+    },
     kept::{StoredItem, keep, without_nulls},
 };
 
@@ -32,6 +35,8 @@ struct PartialItem {
     index: Option<u64>,
     /// The id; some servers send none, or a different one each time.
     id: String,
+    /// Whether it was complete once.
+    is_done: bool,
     /// Whether the whole response contains it.
     is_final: bool,
     content: Content,
@@ -44,6 +49,8 @@ enum Content {
     },
     /// The response identifies the call by the position of its item.
     Call {
+        /// The id that its result has, once known.
+        call_id: String,
         is_search: bool,
     },
     Reasoning {
@@ -107,8 +114,12 @@ impl Items {
         let kind = Kind::of(item);
         let id = text(item, "id");
         let which = ItemRef { index: which.index, id };
-        let position = self.find(&which, kind).unwrap_or_else(|| self.begin(&which, kind, answer));
+        let same = self.find_item(&which, kind, text(item, "call_id"), is_done);
+        let position = same.unwrap_or_else(|| self.begin(&which, kind, answer));
         self.take(position, item, is_done, answer);
+        if let Some(begun) = self.begun.get_mut(position) {
+            begun.is_done |= is_done;
+        }
     }
 
     /// Handles the whole response: adds the missing parts. Neither numbers nor ids need to match
@@ -120,7 +131,9 @@ impl Items {
                 let open = |begun: &PartialItem| !begun.is_final && begun.content.kind() == kind;
                 self.begun.iter().position(|begun| open(begun) && is(begun))
             };
-            let same = next(&|begun| !id.is_empty() && begun.id == id);
+            let call_id = text(item, "call_id");
+            let same = next(&|begun| begun.content.is_call(call_id))
+                .or_else(|| next(&|begun| !id.is_empty() && begun.id == id));
             let position = same
                 .or_else(|| next(&|_| true))
                 .unwrap_or_else(|| self.begin(&ItemRef { index: None, id }, kind, answer));
@@ -167,21 +180,59 @@ impl Items {
         &self.declined
     }
 
+    /// Removes the items of repeated calls.
+    pub(super) fn settle(&mut self, settled: &SettledAnswer) {
+        settled.remove_repeated(&mut self.begun, |item| item.content.kind() == Kind::Call);
+    }
+
     /// The content to keep.
     pub(super) fn keep(&self, server: &str, model: &str) -> Option<VendorContent> {
         let kept: Vec<_> = self.begun.iter().filter_map(PartialItem::kept).collect();
         keep(server, model, &kept)
     }
 
-    /// The item of that kind that an event refers to: by its number, otherwise by its id; without
-    /// either, the last.
+    /// The item of that kind that an item of the stream continues or repeats. Some servers give all
+    /// items one number, and others give an item another id in each event: so a different id begins
+    /// another item only where the one before is complete, or where the event announces an item.
+    fn find_item(
+        &self,
+        which: &ItemRef<'_>,
+        kind: Kind,
+        call_id: &str,
+        is_done: bool,
+    ) -> Option<usize> {
+        let same = self.begun.iter().rposition(|begun| begun.content.is_call(call_id));
+        if same.is_some() {
+            return same;
+        }
+        let position = self.find(which, kind)?;
+        let begun = self.begun.get(position)?;
+        let is_other_call = match &begun.content {
+            Content::Call { call_id: known, .. } => !known.is_empty() && !call_id.is_empty(),
+            _ => false,
+        };
+        let has_same_id = !which.id.is_empty() && begun.id == which.id;
+        let has_other_id = !which.id.is_empty() && !begun.id.is_empty() && !has_same_id;
+        let is_other = match has_same_id {
+            true => is_other_call && begun.is_done,
+            false => is_other_call || (has_other_id && (begun.is_done || !is_done)),
+        };
+        (!is_other).then_some(position)
+    }
+
+    /// The item of that kind that an event refers to: by its number and its id, otherwise by one of
+    /// them; without either, the last.
     fn find(&self, which: &ItemRef<'_>, kind: Kind) -> Option<usize> {
         let last = |is: &dyn Fn(&PartialItem) -> bool| {
             self.begun.iter().rposition(|begun| begun.content.kind() == kind && is(begun))
         };
+        let has_id = |begun: &PartialItem| !which.id.is_empty() && begun.id == which.id;
         match which {
-            ItemRef { index: Some(index), .. } => last(&|begun| begun.index == Some(*index)),
-            ItemRef { id, .. } if !id.is_empty() => last(&|begun| begun.id == *id),
+            ItemRef { index: Some(index), .. } => {
+                let has_index = |begun: &PartialItem| begun.index == Some(*index);
+                last(&|begun| has_index(begun) && has_id(begun)).or_else(|| last(&has_index))
+            }
+            ItemRef { id, .. } if !id.is_empty() => last(&has_id),
             _ => last(&|_| true),
         }
     }
@@ -194,13 +245,14 @@ impl Items {
             Kind::Call => {
                 answer
                     .begin_call(PartialCall { index: number(position), ..PartialCall::default() });
-                Content::Call { is_search: false }
+                Content::Call { call_id: String::new(), is_search: false }
             }
             Kind::Other => Content::Other,
         };
         let id = which.id.to_owned();
         answer.begin_part();
-        self.begun.push(PartialItem { index: which.index, id, is_final: false, content });
+        let (index, is_done, is_final) = (which.index, false, false);
+        self.begun.push(PartialItem { index, id, is_done, is_final, content });
         position
     }
 
@@ -216,7 +268,10 @@ impl Items {
                 *phase =
                     item.get("phase").and_then(Value::as_str).map(str::to_owned).or(phase.take());
             }
-            Content::Call { is_search } => {
+            Content::Call { call_id, is_search } => {
+                if !text(item, "call_id").is_empty() {
+                    text(item, "call_id").clone_into(call_id);
+                }
                 if let Some(call) = answer.call(number(position)) {
                     if text(item, "type") == TOOL_SEARCH {
                         *is_search = true;
@@ -295,7 +350,7 @@ impl PartialItem {
             Content::Message { phase, parts } => {
                 Some(StoredItem::Message { id, phase: phase.as_deref(), bytes: parts.text_bytes() })
             }
-            Content::Call { is_search } => Some(StoredItem::Call { id, is_search: *is_search }),
+            Content::Call { is_search, .. } => Some(StoredItem::Call { id, is_search: *is_search }),
             Content::Reasoning { item: Some(item), .. } if can_go_back(item) => {
                 Some(StoredItem::Reasoning(item))
             }
@@ -305,6 +360,11 @@ impl PartialItem {
 }
 
 impl Content {
+    /// Whether it is the call with this id.
+    fn is_call(&self, id: &str) -> bool {
+        matches!(self, Self::Call { call_id, .. } if !id.is_empty() && call_id == id)
+    }
+
     fn kind(&self) -> Kind {
         match self {
             Self::Message { .. } => Kind::Message,

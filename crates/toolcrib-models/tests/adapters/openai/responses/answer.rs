@@ -85,8 +85,8 @@ async fn reasons_to_stop() {
     let cases = [
         ("completed", json!(null), Ok(StopReason::Finished)),
         ("incomplete", json!({ "reason": "max_output_tokens" }), Ok(StopReason::MaxTokens)),
-        ("incomplete", json!({ "reason": "something_new" }), Ok(StopReason::Other)),
-        ("incomplete", json!(null), Ok(StopReason::Other)),
+        ("incomplete", json!({ "reason": "something_new" }), Ok(StopReason::MaxTokens)),
+        ("incomplete", json!(null), Ok(StopReason::MaxTokens)),
         ("incomplete", json!({ "reason": "content_filter" }), Err(ModelErrorClass::ContentFilter)),
     ];
     for (status, details, expected) in cases {

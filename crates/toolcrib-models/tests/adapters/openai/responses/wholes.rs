@@ -177,3 +177,70 @@ async fn reasoning_that_a_server_shows_itself_is_heard() {
     let kept = heard.outcome.unwrap().vendor.unwrap();
     assert_eq!(kept.content["items"][0], item);
 }
+
+#[tokio::test]
+async fn calls_that_share_a_number_are_all_made() {
+    let delta = |id: &str, delta: &str| {
+        let fields = json!({ "item_id": id, "output_index": 0, "delta": delta });
+        event("response.function_call_arguments.delta", fields)
+    };
+    let two = || [call("fc_1", "call_1", "{\"id\":1}"), call("fc_2", "call_2", "{\"id\":2}")];
+    let begun = || [call("fc_1", "call_1", ""), call("fc_2", "call_2", "")];
+    let each = |event: fn(u64, &Value) -> String, of: [Value; 2]| of.map(|item| event(0, &item));
+    let (added_both, done_both) = (each(added, begun()), each(done, two()));
+    let streams = [
+        done_both.concat(),
+        [done_both.concat(), done_both.concat()].concat(),
+        [&added_both[0], &done_both[0], &added_both[1], &done_both[1]].map(String::as_str).concat(),
+        [
+            added_both.concat(),
+            [delta("fc_1", "{\"id\""), delta("fc_2", "{\"id\":2}"), delta("fc_1", ":1}")].concat(),
+            done_both.concat(),
+        ]
+        .concat(),
+        // Without ids of items, and with another one in each event.
+        done_both.concat().replace("\"fc_1\"", "\"\"").replace("\"fc_2\"", "\"\""),
+        [added_both.concat(), done_both.concat().replace("\"fc_", "\"other_")].concat(),
+    ];
+    let expected =
+        json!([["call_1", "find_order", "{\"id\":1}"], ["call_2", "find_order", "{\"id\":2}"]]);
+    for stream in streams {
+        for output in [json!([]), json!(two()), json!([two(), two()].concat())] {
+            let stream = format!("{}{stream}{}", created(), completed(&output));
+            assert_eq!(said(&answered(&stream).await), expected, "{stream}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn texts_of_messages_that_share_a_number_are_all_read() {
+    let stream = [
+        done(0, &message("msg_1", "One. ")),
+        done(0, &message("msg_2", "Two.")),
+        completed(&json!([])),
+    ]
+    .concat();
+    assert_eq!(answered(&stream).await.text, "One. Two.");
+}
+
+#[tokio::test]
+async fn a_whole_response_instead_of_a_stream_is_read() {
+    let output =
+        [message("msg_1", "Hi."), call("fc_1", "call_1", "{}"), call("fc_2", "call_2", "{}")];
+    for (status, details, stop) in [
+        ("completed", json!(null), StopReason::Finished),
+        ("incomplete", json!({ "reason": "max_output_tokens" }), StopReason::MaxTokens),
+    ] {
+        let whole = json!({ "id": "resp_1", "object": "response", "status": status, "error": null,
+            "incomplete_details": details, "output": output, "usage": usage() });
+        let reply = Reply::json(200, &whole.to_string());
+        let server = Server::start([reply]).await;
+        let model = Arc::new(model(&server, "test-model").build().unwrap());
+        let response = ask(&model, hello()).await.outcome.unwrap();
+        assert_eq!((&*response.text, response.stop), ("Hi.", stop));
+        assert_eq!(
+            said(&response),
+            json!([["call_1", "find_order", "{}"], ["call_2", "find_order", "{}"]])
+        );
+    }
+}
