@@ -215,7 +215,7 @@ async fn run(
         Err(error) => return never_began(RunError::from(&error), messages, began),
     };
     // A child reads its task only; its tools open attachments.
-    if let (None, None, Some(Message::User { text })) = (&interrupted, &child, messages.last_mut())
+    if let (None, None, Some(Message::User { text, .. })) = (&interrupted, &child, messages.last_mut())
         && let Some(attached) = turn.with_attachments(text).await
     {
         *text = attached.into();

@@ -236,7 +236,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
         .unwrap();
     let model = model().always_with(|request| match results(request).len() {
         // Half of the runs narrow their menu; the others must not be affected.
-        0 if matches!(&request.messages[0], Message::User { text } if text.ends_with('1')) => {
+        0 if matches!(&request.messages[0], Message::User { text, .. } if text.ends_with('1')) => {
             calls([call("s", "read_skill", json!({"id": "quiet"})), call("c", "echo", json!({}))])
         }
         0 => calls([call("b", "echo", json!({})), call("c", "echo", json!({}))]),
@@ -323,7 +323,7 @@ async fn an_attached_file_is_read_in_a_fence_and_taints_the_conversation() {
     let (notes_id, photo_id) = (notes.id().to_owned(), photo.id().to_owned());
     let options = RunOptions::default().attach(notes).unwrap().attach(photo).unwrap();
     let outcome = agent.run("Read this.", options).await;
-    let Message::User { text } = &outcome.messages[0] else { panic!("{outcome:?}") };
+    let Message::User { text, .. } = &outcome.messages[0] else { panic!("{outcome:?}") };
     let begin = format!(
         "Read this.\n\nAttached file `notes.txt`, 24 bytes, attachment id {notes_id}:\n<untrusted tool=\"attachment\" nonce="
     );
