@@ -114,7 +114,7 @@ pub use self::{
     file_reads::{FileRead, FileReads},
     identity::Identity,
     image::{
-        ImageInfo, ImageLimits, ImageRefusal, ImageSupport, InvalidImageError, JudgedImages,
+        ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError, JudgedImages,
     },
     kv::{Kv, KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     lanes::Lanes,

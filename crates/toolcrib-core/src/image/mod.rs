@@ -4,9 +4,11 @@
 //! signature  first bytes          -> the media type
 //! whole      the parts of a file  -> whether it is whole; no pixel is decoded
 //! limits     what a model accepts, and the images of a conversation that it is not shown
+//! notice     what the user reads about an image
 //! ```
 
 mod limits;
+mod notice;
 mod signature;
 mod whole;
 
@@ -16,6 +18,7 @@ use imagesize::{Compression, ImageType};
 
 pub use self::{
     limits::{ImageLimits, ImageRefusal, ImageSupport, JudgedImages},
+    notice::ImageNotice,
     signature::image_type,
 };
 
