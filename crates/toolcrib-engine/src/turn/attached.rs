@@ -83,13 +83,16 @@ impl AttachmentRenderer {
             let _ = match &image {
                 Some(Ok(info)) => {
                     images.push(ContentBlock::image(info.media_type, attachment.data()));
-                    write!(shown, "; image {} of this message: {info}.", images.len())
+                    write!(shown, "; image {} of this message: {info}", images.len())
                 }
-                Some(Err(error)) if text.is_none() => write!(shown, "; {error}."),
-                None if text.is_none() => write!(shown, "; it is not text."),
-                _ => Ok(()),
+                Some(Err(error)) => write!(shown, "; {error}"),
+                None if text.is_none() => write!(shown, "; it is not text"),
+                None => Ok(()),
             };
-            let Some(text) = text else { continue };
+            let Some(text) = text else {
+                shown.push('.');
+                continue;
+            };
             let text = self.redactor.text(text);
             let end = text.char_indices().nth(left).map_or(text.len(), |(at, _)| at);
             let (begin, rest) = text.split_at(end);
