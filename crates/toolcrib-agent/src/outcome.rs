@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::{
-    __internal::millis, Digest, ImageNotice, Menu, Message, ModelError, ModelErrorClass, StopReason, ToolName,
-    ToolResult, Usage,
+    __internal::millis, Digest, ImageNotice, Menu, Message, ModelError, ModelErrorClass,
+    StopReason, ToolName, ToolResult, Usage,
 };
 use toolcrib_engine::{RetryExhausted, TurnError};
 

@@ -114,7 +114,8 @@ pub use self::{
     file_reads::{FileRead, FileReads},
     identity::Identity,
     image::{
-        ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError, JudgedImages,
+        ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError,
+        JudgedImages,
     },
     kv::{Kv, KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     lanes::Lanes,

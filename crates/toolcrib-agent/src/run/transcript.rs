@@ -3,8 +3,8 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use toolcrib_core::{
-    Attachments, EventKind, ImageNotice, Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice,
-    ToolResult, Usage,
+    Attachments, EventKind, ImageNotice, Menu, Message, ModelRequest, ModelResponse, StopReason,
+    ToolCall, ToolChoice, ToolResult, Usage,
 };
 use toolcrib_engine::{Notice, ReliabilityContext};
 

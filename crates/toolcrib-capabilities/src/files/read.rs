@@ -113,9 +113,7 @@ impl FilesHandle {
         let (written, encoding) = (path.to_owned(), encoding.map(str::to_owned));
         self.read_recorded(cx, path, move |content| {
             let bytes = content.bytes;
-            if encoding.is_none()
-                && image_type(&bytes).is_some()
-            {
+            if encoding.is_none() && image_type(&bytes).is_some() {
                 match ImageInfo::read(&bytes) {
                     Ok(info) => return Ok(FilePart::Image { info, bytes }),
                     // A text may begin like an image.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
-    __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, ImageNotice, StopReason, ToolDefinition,
-    ToolName, ToolResult, Usage, WithheldTool,
+    __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, ImageNotice, StopReason,
+    ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};

@@ -114,7 +114,8 @@ fn an_attached_image_is_in_the_input_of_responses() {
     let content = &body["input"][0]["content"];
     assert_eq!(content[0]["type"], "input_text", "{body}");
     let data = BASE64_STANDARD.encode(images::png(3, 2));
-    let image = json!({ "type": "input_image", "image_url": format!("data:image/png;base64,{data}") });
+    let image =
+        json!({ "type": "input_image", "image_url": format!("data:image/png;base64,{data}") });
     assert_eq!(content[1], image, "{body}");
 }
 
@@ -126,12 +127,27 @@ const NOT_SHOWN: [(&str, Vendor, &str, &str); 12] = [
     ("empty.png", Vendor::OpenAi, "gpt-5", "it is not an image"),
     ("zero.png", Vendor::Gemini, "gemini-3-pro", "its width or height is zero"),
     ("tiff", Vendor::OpenAi, "gpt-5", "an image in the format TIFF, which is not sent"),
-    ("still.gif", Vendor::Gemini, "gemini-3-pro", "vendor does not accept image/gif, but: image/png"),
+    (
+        "still.gif",
+        Vendor::Gemini,
+        "gemini-3-pro",
+        "vendor does not accept image/gif, but: image/png",
+    ),
     ("webp", Vendor::Ollama, "m", "vendor does not accept image/webp"),
     ("animated.gif", Vendor::OpenAi, "gpt-5", "it is animated"),
-    ("wide.png", Vendor::Anthropic, "claude-sonnet-5-5", "8001 × 1 pixels; the model's vendor accepts 8000"),
+    (
+        "wide.png",
+        Vendor::Anthropic,
+        "claude-sonnet-5-5",
+        "8001 × 1 pixels; the model's vendor accepts 8000",
+    ),
     ("bomb.png", Vendor::OpenAi, "gpt-5", "60000 × 60000 pixels; an image may have 178956970"),
-    ("large.png", Vendor::Anthropic, "claude-sonnet-5-5", "bytes; the model's vendor accepts 3932160"),
+    (
+        "large.png",
+        Vendor::Anthropic,
+        "claude-sonnet-5-5",
+        "bytes; the model's vendor accepts 3932160",
+    ),
 ];
 
 #[test]
@@ -180,7 +196,8 @@ fn a_conversation_has_no_more_images_than_the_vendor_accepts() {
     let large = images::png(2_001, 1);
     let small: Vec<_> = (1..=12).map(|height| images::png(1, height)).collect();
     let project = project(&[("large.png", &large)]);
-    let mut args = vec!["--attach".to_owned(), project.path().join("large.png").display().to_string()];
+    let mut args =
+        vec!["--attach".to_owned(), project.path().join("large.png").display().to_string()];
     for (number, data) in small.iter().enumerate() {
         let path = project.path().join(format!("{number}.png"));
         std::fs::write(&path, data).unwrap();
@@ -208,7 +225,8 @@ fn a_key_of_the_project_says_whether_a_model_sees_images() {
         let project = project(&[("photo.png", &images::png(3, 2))]);
         let vendor = Vendor::Ollama;
         let server = Prepared::new(vendor, vec![said(vendor, "Yes.")]);
-        let model = format!("{FILE}[model.o]\nvendor = \"ollama\"\nmodel = \"m\"\nimages = {sees}\n");
+        let model =
+            format!("{FILE}[model.o]\nvendor = \"ollama\"\nmodel = \"m\"\nimages = {sees}\n");
         project.write("toolcrib.toml", &format!("{model}base_url = \"{}\"\n", server.url()));
         let photo = project.path().join("photo.png");
         let args = ["--attach", photo.to_str().unwrap(), "What is this?"];
@@ -227,7 +245,8 @@ fn a_damaged_image_that_a_tool_reads_is_an_error_and_the_session_goes_on() {
         let project = project(&[("w/corrupt.png", &images::damaged_png())]);
         let model = format!("{vendor}:m");
         let said = || said(vendor, "It is damaged.");
-        let server = Prepared::new(vendor, vec![reads(vendor, "corrupt.png"), said(), said(), said()]);
+        let server =
+            Prepared::new(vendor, vec![reads(vendor, "corrupt.png"), said(), said(), said()]);
         for message in ["Read it.", "And now?", "And now?"] {
             let outcome = run(&server, &project, &model, &[message, "--session", "s"]);
             assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -245,7 +264,11 @@ fn a_damaged_image_that_a_tool_reads_is_an_error_and_the_session_goes_on() {
 const REFUSALS: [(Vendor, u16, &str); 5] = [
     (Vendor::Anthropic, 400, "Could not process image"),
     (Vendor::OpenAi, 400, "You uploaded an unsupported image."),
-    (Vendor::OpenAi, 500, "image input is not supported - hint: you may need to provide the mmproj"),
+    (
+        Vendor::OpenAi,
+        500,
+        "image input is not supported - hint: you may need to provide the mmproj",
+    ),
     (Vendor::Gemini, 400, "Unable to process input image."),
     (Vendor::Ollama, 500, "Failed to load image or audio file"),
 ];
@@ -348,9 +371,8 @@ fn a_session_with_a_stored_image_that_the_vendor_refuses_goes_on() {
     });
     let bodies = bodies(&server);
     assert_eq!(codes, [Some(0), Some(1), Some(0), Some(0)], "{bodies:?}");
-    let contains = |body: &Value, data: Vec<u8>| {
-        body.to_string().contains(&BASE64_STANDARD.encode(data))
-    };
+    let contains =
+        |body: &Value, data: Vec<u8>| body.to_string().contains(&BASE64_STANDARD.encode(data));
     let [.., refused, repeated, later] = bodies.as_slice() else { panic!("{bodies:?}") };
     assert!(contains(refused, images::png(5, 5)));
     for body in [repeated, later] {

@@ -1,6 +1,6 @@
 //! What a model accepts, and the images of a conversation that it is not shown.
 
-use super::{ImageInfo, InvalidImageError};
+use super::info::{ImageInfo, InvalidImageError};
 use crate::{block::ContentBlock, message::Message};
 
 /// The images that a vendor accepts. All of the images of a request count, also those of earlier
@@ -92,6 +92,11 @@ fn is_image(block: &ContentBlock) -> bool {
 pub struct JudgedImages(Vec<(usize, Vec<Option<Result<ImageInfo, ImageRefusal>>>)>);
 
 impl JudgedImages {
+    /// Whether no message has images that may be sent.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The judgments of the blocks of the message at a position, in order; `None` for a block that is
     /// not an image. Empty for a message without images, and for results of tools whose images are
     /// not sent.

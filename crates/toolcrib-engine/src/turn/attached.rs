@@ -48,7 +48,8 @@ impl Turn {
         });
         let text = format!("{message}{below}").into();
         let message = Message::User { text, blocks: blocks.into() };
-        if attachments.iter().any(|attachment| attachment.text().is_some()) || message.is_untrusted()
+        if attachments.iter().any(|attachment| attachment.text().is_some())
+            || message.is_untrusted()
         {
             self.state.taint();
         }

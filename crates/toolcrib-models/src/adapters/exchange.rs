@@ -10,7 +10,8 @@ use toolcrib_capabilities::http::{
     StatusCode, header,
 };
 use toolcrib_core::{
-    CancellationToken, ImageSupport, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelStream,
+    CancellationToken, ImageSupport, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest,
+    ModelStream,
 };
 
 use super::{

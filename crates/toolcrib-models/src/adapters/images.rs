@@ -1,5 +1,7 @@
 //! The images of a request that are sent, and the texts in place of those that are not.
 
+use std::borrow::Cow;
+
 use toolcrib_core::{ContentBlock, ImageSupport, JudgedImages, Message};
 
 /// The images of the messages of a request. Empty if there are none.
@@ -14,7 +16,9 @@ pub(super) struct SentImages {
 impl SentImages {
     pub(super) fn of(support: &ImageSupport, messages: &[Message]) -> Self {
         let judged = support.judge(messages);
-        let notes = messages.iter().enumerate().filter_map(|(at, message)| {
+        // Most conversations have none.
+        let noted = if judged.is_empty() { &[] } else { messages };
+        let notes = noted.iter().enumerate().filter_map(|(at, message)| {
             let note = note(message.blocks(), &judged, at)?;
             Some((at, note))
         });
@@ -46,7 +50,7 @@ impl SentImages {
     }
 
     /// The text of a message, with that about its images.
-    pub(super) fn noted<'a>(&self, at: usize, text: &'a str) -> std::borrow::Cow<'a, str> {
+    pub(super) fn noted<'a>(&self, at: usize, text: &'a str) -> Cow<'a, str> {
         match self.note(at) {
             Some(note) if text.is_empty() => note.to_owned().into(),
             Some(note) => format!("{text}\n\n{note}").into(),

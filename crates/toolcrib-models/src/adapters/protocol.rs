@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 use toolcrib_core::{
-    Arguments, CALL_TOOL, Digest, ImageSupport, Menu, Message, ModelError, ModelErrorClass, ModelRequest,
-    SEARCH_TOOLS, Tool,
+    Arguments, CALL_TOOL, Digest, ImageSupport, Menu, Message, ModelError, ModelErrorClass,
+    ModelRequest, SEARCH_TOOLS, Tool,
 };
 
 use super::{

@@ -95,7 +95,8 @@ fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Ses
         *replaced = message;
     }
     let is_replaced = read.collect::<Vec<_>>() == written;
-    broken.unless(is_replaced, "a message must be replaced at its position, without those left out");
+    broken
+        .unless(is_replaced, "a message must be replaced at its position, without those left out");
     let turns: Vec<_> = session.messages.iter().map(|stored| stored.turn).collect();
     broken.unless(turns == [1, 1, 1, 1, 1, 1, 2], "each message must have the number of its turn");
     let size = session.info.bytes;

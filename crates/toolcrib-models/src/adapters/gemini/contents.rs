@@ -237,9 +237,7 @@ fn result<'a>(message: &'a Message, images: &SentImages, at: usize) -> Option<Pa
 }
 
 /// A block in Gemini's form; an image with its media type. The message's text names every other one.
-fn media<'a>(
-    (block, image_type): (&'a ContentBlock, Option<&'static str>),
-) -> Option<Blob<'a>> {
+fn media<'a>((block, image_type): (&'a ContentBlock, Option<&'static str>)) -> Option<Blob<'a>> {
     match (block, image_type) {
         (ContentBlock::Image { data, .. }, Some(mime_type)) => Some(Blob { mime_type, data }),
         (ContentBlock::Binary { media_type: Some(media_type), data, .. }, _) => {

@@ -132,11 +132,7 @@ fn options(settings: &Settings) -> Option<Options> {
     (temperature.is_some() || num_predict.is_some()).then_some(Options { temperature, num_predict })
 }
 
-fn sent<'a>(
-    message: &'a Message,
-    images: &SentImages,
-    at: usize,
-) -> Option<RequestMessage<'a>> {
+fn sent<'a>(message: &'a Message, images: &SentImages, at: usize) -> Option<RequestMessage<'a>> {
     let of_blocks = |blocks| images.sent(at, blocks).filter_map(image).collect();
     Some(match message {
         Message::User { text, blocks } => RequestMessage {

@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn models_that_see_images_are_known_by_name() {
-        for model in ["gpt-4o-mini", "gpt-4.1", "gpt-4-turbo", "o3", "gpt-6.2-sol", "openai/gpt-5"] {
+        for model in ["gpt-4o-mini", "gpt-4.1", "gpt-4-turbo", "o3", "gpt-6.2-sol", "openai/gpt-5"]
+        {
             assert_eq!(sees_images(model), Some(true), "{model}");
         }
         for model in ["gpt-3.5-turbo", "gpt-4", "gpt-4-0613", "o3-mini", "gpt-oss-120b"] {

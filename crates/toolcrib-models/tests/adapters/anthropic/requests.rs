@@ -217,11 +217,13 @@ async fn of_a_results_blocks_those_are_sent_that_are_taken() {
     }});
     let typed = |media_type: &str| json!([{ "type": "image", "media_type": media_type }]);
     let noted = |bytes: &str, why: &str| {
-        let text = format!("Image 1 of this message, [image image/png, {bytes}], is not shown: {why}.");
+        let text =
+            format!("Image 1 of this message, [image image/png, {bytes}], is not shown: {why}.");
         json!([{ "type": "text", "text": text }])
     };
     let large = [PNG, &[0; 4_000_000]].concat();
-    let too_large = "it has 4000067 bytes; the model's vendor accepts 3932160; make a smaller copy of it";
+    let too_large =
+        "it has 4000067 bytes; the model's vendor accepts 3932160; make a smaller copy of it";
     let cases = [
         // Its bytes count, not its declared type.
         (ContentBlock::image("image/PNG; q=1", PNG), json!([image])),
@@ -264,4 +266,24 @@ async fn of_a_results_blocks_those_are_sent_that_are_taken() {
         assert_eq!(sent_of(&block, true, None).await, [] as [Value; 0], "failed: {block:?}");
         assert_eq!(sent_of(&block, false, Some(false)).await, [] as [Value; 0], "off: {block:?}");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_image_in_a_result_is_a_text_and_the_images_around_it_are_sent() {
+    let damaged = ContentBlock::image("image/png", images::damaged_png());
+    let good = || ContentBlock::image("image/png", PNG);
+    let messages = vec![
+        Message::user("Hello."),
+        assistant("", &[("toolu_1", json!({}))]),
+        result("toolu_1", "Three.", false, vec![good(), damaged, good()]),
+    ];
+    let body = sent_by(request(messages, vec![find_order()]), |b| b).await.json();
+    let content = body["messages"][2]["content"][0]["content"].as_array().unwrap();
+    let types: Vec<_> = content.iter().map(|part| part["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["text", "image", "image", "text"]);
+    let note = content[3]["text"].as_str().unwrap();
+    assert!(
+        note.starts_with("Image 2 of this message, [image image/png, 508 bytes], is"),
+        "{note}"
+    );
 }

@@ -41,7 +41,9 @@ impl<'a> From<Media<'a>> for Part<'a> {
     fn from(media: Media<'a>) -> Self {
         match media {
             Media::Image { url } => Self::ImageUrl { image_url: Image { url } },
-            Media::Audio { data, format } => Self::InputAudio { input_audio: Audio { data, format } },
+            Media::Audio { data, format } => {
+                Self::InputAudio { input_audio: Audio { data, format } }
+            }
             Media::Document { filename, url } => {
                 Self::File { file: Document { filename, file_data: url } }
             }

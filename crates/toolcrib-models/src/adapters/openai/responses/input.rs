@@ -107,7 +107,8 @@ pub(super) fn input<'a>(input: &RequestInput<'a>) -> Vec<Part<Item<'a>>> {
         let found = input.offer.found_in(message);
         let loads = input.offer.loads().then_some("loads");
         let names = found.iter().map(|tool| tool.name().as_str());
-        let words: Vec<&str> = loads.into_iter().chain(names).chain(input.images.note(at)).collect();
+        let words: Vec<&str> =
+            loads.into_iter().chain(names).chain(input.images.note(at)).collect();
         all.extend(input.first.of_message(message, &words, || items(input, at, message)));
     }
     all
