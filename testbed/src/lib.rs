@@ -6,6 +6,7 @@
 //! | recorded requests | [`Recorder`], [`Recorded`] |
 //! | prepared answers in any protocol, also broken and stalled ones | [`CannedServer`], [`Reply`] |
 //! | a PostgreSQL server | [`PostgresServer`] |
+//! | small images | [`images`] |
 //! | an OAuth authorization server, and an MCP server with its tokens | [`IdentityProvider`], [`ProtectedServer`] |
 //!
 //! ```
@@ -27,6 +28,7 @@
 
 mod canned;
 mod identity;
+pub mod images;
 mod model_server;
 mod postgres;
 mod recorder;

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::{
-    __internal::millis, Digest, Menu, Message, ModelError, ModelErrorClass, StopReason, ToolName,
-    ToolResult, Usage,
+    __internal::millis, Digest, ImageNotice, Menu, Message, ModelError, ModelErrorClass,
+    StopReason, ToolName, ToolResult, Usage,
 };
 use toolcrib_engine::{RetryExhausted, TurnError};
 
@@ -129,6 +129,8 @@ pub struct RunOutcome {
     pub stop: Option<StopReason>,
     /// The menus, one entry per iteration.
     pub menus: Vec<MenuSummary>,
+    /// The images that the model may not see.
+    pub image_notices: Vec<ImageNotice>,
     /// The whole conversation, valid to be sent to a model again: each call has one result.
     pub messages: Arc<Vec<Message>>,
     /// Duration.
@@ -161,6 +163,7 @@ impl RunOutcome {
         self.duration += earlier.duration;
         self.tool_calls.splice(0..0, earlier.tool_calls);
         self.menus.splice(0..0, earlier.menus);
+        self.image_notices.splice(0..0, earlier.image_notices);
     }
 
     /// The answer, or the error.

@@ -2,7 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{digest::Digest, hidden::marked, output::ToolError};
+use crate::{
+    digest::Digest,
+    hidden::marked,
+    image::{ImageInfo, InvalidImageError},
+    output::ToolError,
+};
 
 /// A file that the user attached to a message: a copy of its bytes, made when it was attached. A
 /// model knows its [id](Self::id), its name and its size; a path is not part of it.
@@ -22,6 +27,10 @@ pub struct Attachment {
     name: Arc<str>,
     data: Arc<[u8]>,
 }
+
+/// The endings of names of images, beside those that are texts.
+const IMAGE_ENDINGS: [&str; 11] =
+    ["png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "avif", "jxl"];
 
 impl Attachment {
     /// The maximum number of bytes.
@@ -65,6 +74,20 @@ impl Attachment {
     pub fn text(&self) -> Option<&str> {
         let text = str::from_utf8(&self.data).ok().filter(|text| !text.contains('\0'))?;
         Some(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
+    /// The image that it is, or the reason why it cannot be shown as one. `None` if it is no image,
+    /// and its name does not end like that of one; also for a text that only begins like one.
+    pub fn image(&self) -> Option<Result<ImageInfo, InvalidImageError>> {
+        let is_named = IMAGE_ENDINGS.iter().any(|ending| {
+            let name = self.name.to_ascii_lowercase();
+            name.strip_suffix(ending).is_some_and(|rest| rest.ends_with('.'))
+        });
+        match ImageInfo::read(&self.data) {
+            _ if !is_named && self.text().is_some() => None,
+            Err(InvalidImageError::NotAnImage) if !is_named => None,
+            read => Some(read),
+        }
     }
 }
 
@@ -226,6 +249,24 @@ mod tests {
         assert_eq!(text(b"\xef\xbb\xbfh\xc3\xa9").as_deref(), Some("hé"));
         assert_eq!(text(b"a\0b"), None);
         assert_eq!(text(b"%PDF\xff"), None);
+    }
+
+    #[test]
+    fn an_image_is_recognized_by_its_bytes_and_a_file_that_claims_to_be_one_by_its_name() {
+        let image = |name: &str, data: &[u8]| Attachment::new(name, data).unwrap().image();
+        let damaged = |name, data| image(name, data).unwrap().unwrap_err().to_string();
+        assert!(damaged("photo", b"\x89PNG\r\n\x1a\n\0").contains("damaged PNG"));
+        assert_eq!(damaged("photo.JPG", b"\0random"), "it is not an image");
+        assert_eq!(damaged("photo.png", b""), "it is not an image");
+        assert!(damaged("a.gif", b"GIF89a").contains("damaged GIF"));
+        for (name, data) in [
+            ("a.bin", &b"\0random"[..]),
+            ("gif.txt", b"GIF89a is a format of 1989."),
+            ("png", b"text"),
+            ("a.svg", b"<svg/>"),
+        ] {
+            assert_eq!(image(name, data), None, "{name}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ mod file_reads;
 mod fitted_name;
 mod hidden;
 mod identity;
-mod image_type;
+mod image;
 mod json;
 mod kv;
 mod lanes;
@@ -113,6 +113,10 @@ pub use self::{
     fence::{FENCE_NOTICE, fence, unfence},
     file_reads::{FileRead, FileReads},
     identity::Identity,
+    image::{
+        ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError,
+        JudgedImages,
+    },
     kv::{Kv, KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     lanes::Lanes,
     listing_info::{CacheStatus, ListingInfo},
@@ -191,7 +195,7 @@ pub mod __internal {
         event::{millis, now_ms},
         fence::fence_chars,
         hidden::{is_hidden, marked, plain_letter},
-        image_type::image_type,
+        image::image_type,
         json::{
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
         },

@@ -27,6 +27,10 @@ pub enum Message {
     User {
         /// The text.
         text: Arc<str>,
+        /// Images that the user attached, for models that see them; `text` names them. Bytes are
+        /// serialized as their length.
+        #[serde(skip_serializing_if = "is_empty", serialize_with = "write_blocks")]
+        blocks: Arc<[ContentBlock]>,
     },
     /// A response of the model: text and tool calls.
     Assistant {
@@ -68,14 +72,14 @@ const NOTICE: &str = "[notice of the tool layer, not of the user] ";
 impl Message {
     /// A user message.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
-        Self::User { text: text.into() }
+        Self::User { text: text.into(), blocks: Arc::default() }
     }
 
-    /// Whether it has content of an unknown author: in a result, or within a
-    /// [fence](crate::fence()) in a user message.
+    /// Whether it has content of an unknown author: in a result, and in a user message within a
+    /// [fence](crate::fence()) or an image.
     pub fn is_untrusted(&self) -> bool {
         match self {
-            Self::User { text } => text.contains(fence::OPEN),
+            Self::User { text, blocks } => !blocks.is_empty() || text.contains(fence::OPEN),
             Self::Assistant { .. } => false,
             Self::Tool { untrusted, .. } => *untrusted,
         }
@@ -92,14 +96,14 @@ impl Message {
     /// assert_eq!(Message::user("Hello").as_notice(), None);
     /// ```
     pub fn notice(text: &str) -> Self {
-        Self::User { text: format!("{NOTICE}{text}").into() }
+        Self::user(format!("{NOTICE}{text}"))
     }
 
     /// The text of a [notice](Self::notice); `None` for every other message. Code that looks for
     /// the last user message skips notices.
     pub fn as_notice(&self) -> Option<&str> {
         match self {
-            Self::User { text } => text.strip_prefix(NOTICE),
+            Self::User { text, .. } => text.strip_prefix(NOTICE),
             _ => None,
         }
     }
@@ -145,6 +149,14 @@ impl Message {
         match self {
             Self::Assistant { calls, .. } => calls,
             _ => &[],
+        }
+    }
+
+    /// The parts of a result or of a user's message that are not text; none for others.
+    pub fn blocks(&self) -> &[ContentBlock] {
+        match self {
+            Self::User { blocks, .. } | Self::Tool { blocks, .. } => blocks,
+            Self::Assistant { .. } => &[],
         }
     }
 

@@ -6,6 +6,7 @@ use futures_util::stream::Stream;
 use serde::Serialize;
 
 use crate::{
+    image::ImageSupport,
     menu::Menu,
     message::{Message, ToolCall, Usage, VendorContent},
     name::ToolName,
@@ -107,6 +108,12 @@ pub trait Model: Send + Sync + 'static {
     /// Default: none; then a cost counts only if the response states it.
     fn price(&self) -> Option<Price> {
         None
+    }
+
+    /// Whether it sees images, and which. The model itself leaves out the others of a conversation,
+    /// with a text in their place. Default: it sees none.
+    fn images(&self) -> ImageSupport {
+        ImageSupport::BLIND
     }
 
     /// Requests the next message.

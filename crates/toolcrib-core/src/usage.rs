@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::Serialize;
 
 use crate::{
+    image::ImageSupport,
     message::Usage,
     model::{Model, ModelRequest, ModelStream},
     session::{SessionOwner, SessionStoreError},
@@ -66,6 +67,10 @@ impl Model for PricedModel {
 
     fn price(&self) -> Option<Price> {
         Some(self.price)
+    }
+
+    fn images(&self) -> ImageSupport {
+        self.model.images()
     }
 
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {

@@ -33,6 +33,8 @@ pub(crate) enum FrozenError {
 enum FrozenMessage {
     User {
         text: Arc<str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocks: Vec<FrozenBlock>,
     },
     Assistant {
         text: Arc<str>,
@@ -95,7 +97,9 @@ enum FrozenBlock {
 /// The stored form of a message.
 pub(crate) fn freeze(message: &Message) -> Result<String, FrozenError> {
     let frozen = match message {
-        Message::User { text } => FrozenMessage::User { text: Arc::clone(text) },
+        Message::User { text, blocks } => {
+            FrozenMessage::User { text: Arc::clone(text), blocks: FrozenBlock::freeze_all(blocks)? }
+        }
         Message::Assistant { text, calls, vendor } => FrozenMessage::Assistant {
             text: Arc::clone(text),
             calls: calls.iter().map(FrozenCall::from).collect(),
@@ -108,7 +112,7 @@ pub(crate) fn freeze(message: &Message) -> Result<String, FrozenError> {
             call_id: Arc::clone(call_id),
             name: Arc::clone(name),
             text: Arc::clone(text),
-            blocks: blocks.iter().map(FrozenBlock::freeze).collect::<Result<_, _>>()?,
+            blocks: FrozenBlock::freeze_all(blocks)?,
             is_error: *is_error,
             untrusted: *untrusted,
         },
@@ -120,7 +124,9 @@ pub(crate) fn freeze(message: &Message) -> Result<String, FrozenError> {
 /// The message of a stored form.
 pub(crate) fn thaw(frozen: &str) -> Result<Message, FrozenError> {
     Ok(match serde_json::from_str(frozen)? {
-        FrozenMessage::User { text } => Message::User { text },
+        FrozenMessage::User { text, blocks } => {
+            Message::User { text, blocks: FrozenBlock::thaw_all(blocks)? }
+        }
         FrozenMessage::Assistant { text, calls, vendor } => Message::Assistant {
             text,
             calls: calls.into_iter().map(FrozenCall::thaw).collect::<Result<_, _>>()?,
@@ -130,7 +136,7 @@ pub(crate) fn thaw(frozen: &str) -> Result<Message, FrozenError> {
             call_id,
             name,
             text,
-            blocks: blocks.into_iter().map(FrozenBlock::thaw).collect::<Result<_, _>>()?,
+            blocks: FrozenBlock::thaw_all(blocks)?,
             is_error,
             untrusted,
         },
@@ -211,6 +217,14 @@ fn restore_floats<'a>(
 }
 
 impl FrozenBlock {
+    fn freeze_all(blocks: &[ContentBlock]) -> Result<Vec<Self>, FrozenError> {
+        blocks.iter().map(Self::freeze).collect()
+    }
+
+    fn thaw_all(blocks: Vec<Self>) -> Result<Arc<[ContentBlock]>, FrozenError> {
+        blocks.into_iter().map(Self::thaw).collect()
+    }
+
     fn freeze(block: &ContentBlock) -> Result<Self, FrozenError> {
         Ok(match block {
             ContentBlock::Image { media_type, data, .. } => {

@@ -1,7 +1,7 @@
 //! ```
 //! use toolcrib::models::Message;
 //!
-//! let message = Message::User { text: "Where is order 1042?".into() };
+//! let message = Message::user("Where is order 1042?");
 //! assert_eq!(serde_json::json!(message)["role"], "user");
 //! ```
 //!

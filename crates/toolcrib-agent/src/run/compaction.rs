@@ -112,8 +112,7 @@ fn bytes(message: &Message) -> u64 {
         Arguments::Json(json) => json.to_string().len(),
     };
     let bytes = match message {
-        Message::User { text } => text.len(),
-        Message::Tool { text, blocks, .. } => {
+        Message::User { text, blocks } | Message::Tool { text, blocks, .. } => {
             text.len()
                 + blocks.iter().map(|block| block.data().len() + block.chars()).sum::<usize>()
         }

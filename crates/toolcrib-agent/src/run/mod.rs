@@ -10,6 +10,7 @@ mod parked;
 mod prefix;
 mod recording;
 mod recover;
+mod refused_images;
 mod report;
 mod request;
 mod sanitize;
@@ -18,7 +19,7 @@ mod tally;
 mod trace;
 mod transcript;
 
-use std::{collections::HashMap, future::IntoFuture, sync::Arc, time::Instant};
+use std::{collections::HashMap, future::IntoFuture, mem, sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
@@ -166,7 +167,7 @@ impl Beginning {
             (None, false) => return Err(failed("only a run of a session can be resumed")),
         };
         let message = message.unwrap_or_default();
-        messages.push(Message::User { text: Arc::clone(&message) });
+        messages.push(Message::user(Arc::clone(&message)));
         Ok(Self { recording, messages, message, interrupted: None })
     }
 }
@@ -215,10 +216,10 @@ async fn run(
         Err(error) => return never_began(RunError::from(&error), messages, began),
     };
     // A child reads its task only; its tools open attachments.
-    if let (None, None, Some(Message::User { text })) = (&interrupted, &child, messages.last_mut())
-        && let Some(attached) = turn.with_attachments(text).await
+    if let (None, None, Some(last)) = (&interrupted, &child, messages.last_mut())
+        && let Some(attached) = turn.with_attachments(&message).await
     {
-        *text = attached.into();
+        *last = attached;
     }
     let personality = Arc::clone(turn.personality());
     let Some(models) = agent.models_of(&personality) else {
@@ -251,6 +252,7 @@ async fn run(
         models.first().name(),
         &personality.id,
     );
+    transcript.attach(turn.attachments());
     let mut model_loop = ModelLoop::new(transcript, tool_choices);
     let of_child = child.and_then(|child| child.max_iterations);
     let mut iterations_left = of_child.unwrap_or(agent.settings.max_iterations);
@@ -343,6 +345,7 @@ fn never_began(error: RunError, messages: Vec<Message>, began: Instant) -> RunOu
         usage: Usage::NOTHING,
         stop: None,
         menus: Vec::new(),
+        image_notices: Vec::new(),
         messages: Arc::new(messages),
         duration: began.elapsed(),
     }
@@ -414,6 +417,7 @@ impl RunState<'_> {
             stop: transcript.stop.filter(|_| answer.is_some()),
             answer,
             menus,
+            image_notices: mem::take(&mut transcript.report.image_notices),
             messages: transcript.messages,
             duration: transcript.report.began.elapsed(),
         }

@@ -192,10 +192,8 @@ impl Prefix {
 /// The digest of a message, including the bytes of images and the like.
 fn digest(message: &Message) -> Digest {
     let mut parts = vec![Digest::of(serde_json::to_string(message).unwrap_or_default())];
-    if let Message::Tool { blocks, .. } = message {
-        let data = blocks.iter().map(ContentBlock::data);
-        parts.extend(data.filter(|data| !data.is_empty()).map(Digest::of));
-    }
+    let data = message.blocks().iter().map(ContentBlock::data);
+    parts.extend(data.filter(|data| !data.is_empty()).map(Digest::of));
     Digest::of_all(&parts)
 }
 

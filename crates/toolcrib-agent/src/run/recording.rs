@@ -186,6 +186,22 @@ impl Recording {
         })
     }
 
+    /// Writes messages that replace those at positions, which are in the store.
+    pub(super) async fn replace(
+        &mut self,
+        positions: &[usize],
+        messages: &[Message],
+    ) -> Result<(), RunError> {
+        let replaced = positions.iter().filter_map(|position| {
+            let message = without_new_secrets(messages.get(*position)?, &self.redactor);
+            Some(SessionRecord::Replaced { position: *position, message })
+        });
+        self.session.write(replaced.collect()).await.map_err(|error| {
+            self.calls.fail(&error);
+            failed(error.to_string())
+        })
+    }
+
     /// Whether a call waits for approval.
     pub(super) fn awaits_approval(&self) -> bool {
         self.awaits_approval

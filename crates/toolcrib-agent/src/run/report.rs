@@ -1,6 +1,14 @@
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
-use toolcrib_core::{__internal::millis, CancellationToken, EventKind, TurnEvents, Usage};
+use toolcrib_core::{
+    __internal::millis, CancellationToken, EventKind, ImageNotice, TurnEvents, Usage,
+};
 use toolcrib_engine::Turn;
 
 use super::{guard::ReachedLimit, spending::Spending};
@@ -20,6 +28,9 @@ pub(super) struct Report {
     pub(super) spending: Spending,
     /// The limit or budget that forbids another request.
     pub(super) over: Option<ReachedLimit>,
+    pub(super) image_notices: Vec<ImageNotice>,
+    /// Whether text was shown since the last answer.
+    shown: AtomicBool,
 }
 
 impl Report {
@@ -35,6 +46,8 @@ impl Report {
             usage: Usage::NOTHING,
             spending,
             over: None,
+            image_notices: Vec::new(),
+            shown: AtomicBool::new(false),
         }
     }
 
@@ -63,9 +76,21 @@ impl Report {
     pub(super) fn text(&self, text: String) -> bool {
         let shown = !text.is_empty();
         if shown {
+            self.shown.store(true, Ordering::Relaxed);
             self.emit(|| EventKind::ModelText { text });
         }
         shown
+    }
+
+    /// Whether text was shown since this was called last.
+    pub(super) fn take_shown(&self) -> bool {
+        self.shown.swap(false, Ordering::Relaxed)
+    }
+
+    /// Tells the user about an image.
+    pub(super) fn image(&mut self, notice: ImageNotice) {
+        self.emit(|| EventKind::ImageNoticed { notice: notice.clone() });
+        self.image_notices.push(notice);
     }
 
     pub(super) fn reasoning(&self, text: String) {

@@ -111,7 +111,7 @@ pub(super) async fn ask(
 /// The size of a request, without images and the vendor's own JSON.
 fn request_bytes(request: &ModelRequest) -> u64 {
     let of_message = |message: &Message| match message {
-        Message::User { text } | Message::Tool { text, .. } => text.len(),
+        Message::User { text, .. } | Message::Tool { text, .. } => text.len(),
         Message::Assistant { text, calls, .. } => text.len() + calls_bytes(calls),
         _ => 0,
     };

@@ -67,7 +67,7 @@ pub(super) fn without_new_secrets(message: &Message, redactor: &Redactor) -> Mes
     };
     let mut message = message.clone();
     match &mut message {
-        Message::User { text: said } | Message::Tool { text: said, .. } => *said = text(said),
+        Message::User { text: said, .. } | Message::Tool { text: said, .. } => *said = text(said),
         Message::Assistant { text: said, calls, vendor } => {
             *said = text(said);
             calls.iter_mut().for_each(|call| *call = kept(call, redactor));

@@ -3,8 +3,8 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use toolcrib_core::{
-    EventKind, Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice,
-    ToolResult, Usage,
+    Attachments, EventKind, ImageNotice, Menu, Message, ModelRequest, ModelResponse, StopReason,
+    ToolCall, ToolChoice, ToolResult, Usage,
 };
 use toolcrib_engine::{Notice, ReliabilityContext};
 
@@ -15,12 +15,13 @@ use super::{
     prefix::Prefix,
     recording::Recording,
     recover::AnswerRequest,
+    refused_images::{WithoutImages, accepted, may_be_refused},
     report::Report,
     request::{PartialResponse, ask},
     sanitize,
 };
 use crate::{
-    outcome::{RunEnd, RunError},
+    outcome::{EndReason, RunEnd, RunError},
     session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown},
 };
 
@@ -59,6 +60,10 @@ pub(super) struct Transcript<'a> {
     pub(super) recording: Option<Recording>,
     /// The finish reason of the last response.
     pub(super) stop: Option<StopReason>,
+    /// The number of messages that the vendor has accepted.
+    accepted: usize,
+    /// The files of the user's message.
+    attachments: Arc<Attachments>,
 }
 
 impl<'a> Transcript<'a> {
@@ -78,6 +83,8 @@ impl<'a> Transcript<'a> {
         Self {
             call_ids: calls.map(|call| Arc::clone(&call.id)).collect(),
             last_notice: LastNotice::in_history(&messages),
+            accepted: accepted(&messages),
+            attachments: Arc::default(),
             agent,
             models,
             current: 0,
@@ -96,6 +103,41 @@ impl<'a> Transcript<'a> {
     pub(super) fn record_in(&mut self, recording: Recording) {
         self.call_ids.extend(recording.left_out());
         self.recording = Some(recording);
+    }
+
+    /// Tells the user which images of the attached files the model does not see.
+    pub(super) fn attach(&mut self, attachments: &Arc<Attachments>) {
+        self.attachments = Arc::clone(attachments);
+        self.tell_images();
+    }
+
+    fn tell_images(&mut self) {
+        if self.attachments.is_empty() {
+            return;
+        }
+        let model = self.models.get(self.current);
+        let support = model.images();
+        let judged = support.judge(&self.messages);
+        let mut judged = judged.of(self.users_message()).iter().flatten();
+        for attachment in self.attachments.iter() {
+            let (is_sent, reason) = match attachment.image() {
+                None => continue,
+                Some(Err(error)) => (false, error.to_string()),
+                Some(Ok(_)) => match judged.next() {
+                    Some(Err(refusal)) => (false, refusal.to_string()),
+                    _ if support.sees.is_none() => (
+                        true,
+                        format!(
+                            "it is sent, but it is not known whether `{}` sees images; if not, set \
+                             `images = false` in its `[model.NAME]`",
+                            model.name()
+                        ),
+                    ),
+                    _ => continue,
+                },
+            };
+            self.report.image(ImageNotice { image: attachment.name().to_owned(), is_sent, reason });
+        }
     }
 
     /// Continues the usage of an interrupted turn, and reports what becomes of its calls.
@@ -138,11 +180,15 @@ impl<'a> Transcript<'a> {
 
     /// The messages since the user's.
     pub(super) fn turn(&self) -> &[Message] {
+        self.messages.get(self.users_message()..).unwrap_or_default()
+    }
+
+    /// The position of the user's message.
+    fn users_message(&self) -> usize {
         let is_users = |message: &Message| {
             matches!(message, Message::User { .. }) && message.as_notice().is_none()
         };
-        let begin = self.messages.iter().rposition(is_users).unwrap_or_default();
-        self.messages.get(begin..).unwrap_or_default()
+        self.messages.iter().rposition(is_users).unwrap_or_default()
     }
 
     /// Calls the model, and keeps its response. Nothing is copied: after the response, the request
@@ -153,13 +199,22 @@ impl<'a> Transcript<'a> {
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), RunEnd> {
         let may_not_call = tool_choice == ToolChoice::None;
+        let model = self.current;
+        self.report.take_shown();
         let response = loop {
             let asked = self.request(&menu, tool_choice.clone()).await;
             match asked {
                 Err(end) if is_overflow(&end) && self.compact().await? => {}
+                Err(end) if may_be_refused(&end) => {
+                    break self.without_images(end, &menu, &tool_choice).await?;
+                }
                 response => break response?,
             }
         };
+        self.accepted = self.messages.len();
+        if self.current != model {
+            self.tell_images();
+        }
         let ModelResponse { text, mut calls, vendor, stop, .. } = response;
         self.stop = Some(stop);
         let is_refused = may_not_call && !calls.is_empty();
@@ -187,6 +242,47 @@ impl<'a> Transcript<'a> {
     /// Whether the model's output limit cut off the last response.
     pub(super) fn is_cut_off(&self) -> bool {
         self.stop == Some(StopReason::MaxTokens)
+    }
+
+    /// Repeats a request that failed, without the images that its vendor has not accepted before; if it
+    /// has accepted all of them, or the repetition fails too, without any image: another vendor may
+    /// have accepted them. What succeeds is kept. Else the images stay, and the error is the first one.
+    async fn without_images(
+        &mut self,
+        failed: RunEnd,
+        menu: &Arc<Menu>,
+        tool_choice: &ToolChoice,
+    ) -> Result<ModelResponse, RunEnd> {
+        let support = self.models.get(self.current).images();
+        let mut tried = 0;
+        for from in [self.accepted, 0] {
+            let Some(without) = WithoutImages::of(&self.messages, from, &support) else { continue };
+            if without.positions.len() == tried {
+                continue;
+            }
+            tried = without.positions.len();
+            if self.report.take_shown() {
+                let model = self.models.get(self.current).name().into();
+                self.report.emit(|| EventKind::ModelSuperseded { model });
+            }
+            let whole = mem::replace(&mut self.messages, Arc::new(without.messages));
+            match self.request(menu, tool_choice.clone()).await {
+                Ok(response) => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.replace(&without.positions, &self.messages).await?;
+                    }
+                    without.notices.into_iter().for_each(|notice| self.report.image(notice));
+                    return Ok(response);
+                }
+                Err(end) => {
+                    self.messages = whole;
+                    if end.stopped != EndReason::Failed {
+                        return Err(end);
+                    }
+                }
+            }
+        }
+        Err(failed)
     }
 
     /// A single request of a response, with its retries.

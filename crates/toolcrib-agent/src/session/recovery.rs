@@ -99,7 +99,7 @@ pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
         of_turn.map(|stored| &stored.message)
     };
     let message = messages().find_map(|message| match message {
-        Message::User { text } if message.as_notice().is_none() => Some(Arc::clone(text)),
+        Message::User { text, .. } if message.as_notice().is_none() => Some(Arc::clone(text)),
         _ => None,
     });
     let mut responses = messages().filter_map(|message| match message {

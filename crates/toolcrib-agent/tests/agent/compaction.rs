@@ -18,9 +18,9 @@ const WINDOW: usize = 3_000;
 
 fn size(request: &ModelRequest) -> usize {
     let of = |message: &Message| match message {
-        Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
-            text.len()
-        }
+        Message::User { text, .. }
+        | Message::Assistant { text, .. }
+        | Message::Tool { text, .. } => text.len(),
         _ => 0,
     };
     request.messages.iter().map(of).sum()

@@ -31,7 +31,7 @@ fn step(id: &str) -> Answer {
 /// A conversation as one word per message, with the texts of notices.
 fn shape(messages: &[Message]) -> Vec<&str> {
     let words = messages.iter().map(|message| match message {
-        Message::User { text } => message.as_notice().unwrap_or(text),
+        Message::User { text, .. } => message.as_notice().unwrap_or(text),
         Message::Assistant { .. } => "assistant",
         _ => "result",
     });

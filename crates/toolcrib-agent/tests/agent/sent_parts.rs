@@ -33,7 +33,7 @@ impl Model for Spelling {
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
         let first = request.sent_parts.as_ref().unwrap();
         let parts = request.messages.iter().filter_map(|message| match message {
-            Message::User { text } => {
+            Message::User { text, .. } => {
                 let key = Digest::of(&**text);
                 let now = format!("{text}, version {}", self.version);
                 let before = first.get(&key).map(|json| json.to_string());

@@ -45,7 +45,7 @@ fn users(messages: &[Message]) -> Vec<&str> {
     messages
         .iter()
         .filter_map(|message| match message {
-            Message::User { text } => Some(&**text),
+            Message::User { text, .. } => Some(&**text),
             _ => None,
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use toolcrib_core::{ErrorCode, ToolError};
+use toolcrib_core::{ErrorCode, InvalidImageError, ToolError};
 
 use super::edit::EditProblem;
 
@@ -109,6 +109,14 @@ pub enum FileError {
         kind: &'static str,
         /// The size in bytes.
         size: u64,
+    },
+    /// The file is an image that is not whole, so it is not shown.
+    #[error("`{path}` cannot be shown: {error}")]
+    Image {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        error: InvalidImageError,
     },
     /// An encoding of text is not known.
     #[error(

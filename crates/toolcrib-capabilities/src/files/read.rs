@@ -3,7 +3,7 @@
 use std::{io::Read as _, time::SystemTime};
 
 use cap_std::fs::Metadata;
-use toolcrib_core::{__internal::image_type, Digest, FileRead, ToolContext, ToolError};
+use toolcrib_core::{__internal::image_type, Digest, FileRead, ImageInfo, ToolContext, ToolError};
 
 use super::{
     FilesHandle, decode,
@@ -50,8 +50,8 @@ pub enum FilePart {
     /// An image.
     #[non_exhaustive]
     Image {
-        /// The media type, such as `image/png`.
-        media_type: &'static str,
+        /// Its media type and dimensions.
+        info: ImageInfo,
         /// The content.
         bytes: Vec<u8>,
     },
@@ -101,7 +101,8 @@ impl FilesHandle {
     /// encoding with the name of the WHATWG; without one, in that of its byte order mark, else in UTF-8.
     ///
     /// # Errors
-    /// As [`read_lines`](Self::read_lines); [`FileError::Encoding`].
+    /// As [`read_lines`](Self::read_lines); [`FileError::Encoding`]; [`FileError::Image`] for a damaged
+    /// image.
     pub async fn read_part(
         &self,
         cx: &ToolContext,
@@ -112,10 +113,13 @@ impl FilesHandle {
         let (written, encoding) = (path.to_owned(), encoding.map(str::to_owned));
         self.read_recorded(cx, path, move |content| {
             let bytes = content.bytes;
-            if encoding.is_none()
-                && let Some(media_type) = image_type(&bytes)
-            {
-                return Ok(FilePart::Image { media_type, bytes });
+            if encoding.is_none() && image_type(&bytes).is_some() {
+                match ImageInfo::read(&bytes) {
+                    Ok(info) => return Ok(FilePart::Image { info, bytes }),
+                    // A text may begin like an image.
+                    Err(_) if str::from_utf8(&bytes).is_ok() => {}
+                    Err(error) => return Err(FileError::Image { path: written, error }),
+                }
             }
             let text = decode::text(bytes, encoding.as_deref(), &written)?;
             lines_of(text, &written, first, count).map(FilePart::Lines)

@@ -131,9 +131,12 @@ fn a_folder_that_cannot_be_used_is_refused_when_it_is_opened() {
 #[tokio::test]
 async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named() {
     let disk = Disk::new();
-    let png = b"\x89PNG\r\n\x1a\nrest";
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
+        \0\0\0\x0aIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
     disk.put("latin", b"caf\xe9\n").put("wide", b"\xff\xfec\0a\0").put("marked", "\u{feff}one");
     disk.put("image", png).put("paper.pdf", b"%PDF-1.7 \xff").put("zero", b"a\0\xff");
+    // The name says nothing about the content.
+    disk.put("cut.jpg", &png[..60]).put("gif.md", b"GIF89a is a format of 1989.\n");
     let (files, cx) = (disk.files(), conversation());
     let read = async |path, encoding| files.read_part(&cx, path, encoding, (1, 9)).await;
     let line = async |path, encoding| match read(path, encoding).await.unwrap() {
@@ -143,9 +146,11 @@ async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named(
     assert_eq!(line("latin", Some("windows-1252")).await, "caf\u{e9}\n");
     assert_eq!(line("wide", None).await, "ca");
     assert_eq!(line("marked", None).await, "one");
+    assert_eq!(line("gif.md", None).await, "GIF89a is a format of 1989.\n");
     match read("image", None).await.unwrap() {
-        FilePart::Image { media_type, bytes, .. } => {
-            assert_eq!((media_type, &bytes[..]), ("image/png", &png[..]));
+        FilePart::Image { info, bytes, .. } => {
+            assert_eq!(info.to_string(), "image/png, 1 × 1 pixels");
+            assert_eq!(bytes, png);
         }
         other => panic!("{other:?}"),
     }
@@ -153,6 +158,11 @@ async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named(
         ("latin", None, "`latin` (5 bytes) is not text in UTF-8; read it with its `encoding`"),
         ("paper.pdf", None, "`paper.pdf` (10 bytes) is a PDF document, not text"),
         ("zero", None, "is binary data, not text"),
+        (
+            "cut.jpg",
+            None,
+            "`cut.jpg` cannot be shown: it is a damaged PNG image: it ends too early",
+        ),
         ("latin", Some("utf-16le"), "is not text in this encoding"),
         ("latin", Some("klingon"), "there is no encoding \"klingon\"; use a name such as"),
     ] {

@@ -239,7 +239,13 @@ impl<'a> Chat<'a> {
                 };
                 for attachment in reader.one(Path::new(path)).await? {
                     let (name, bytes) = (attachment.name(), attachment.data().len());
-                    let note = format!("{name}, {bytes} bytes, is attached to the next message");
+                    let image = match attachment.image() {
+                        Some(Ok(image)) => format!(", {image}"),
+                        Some(Err(error)) => format!("; {error}"),
+                        None => String::new(),
+                    };
+                    let note =
+                        format!("{name}, {bytes} bytes, is attached to the next message{image}");
                     let added = self.attachments.add(attachment);
                     added.map_err(|error| Problem::usage(error.to_string()))?;
                     output::chat_note(&note);

@@ -81,7 +81,7 @@ pub(crate) fn stored_updates<'a>(
     for message in messages {
         match message {
             Message::User { .. } if message.as_notice().is_some() => {}
-            Message::User { text } => {
+            Message::User { text, .. } => {
                 show(SessionUpdate::UserMessageChunk(ContentChunk::new(sent(text).into())));
             }
             Message::Assistant { text, calls, .. } => {

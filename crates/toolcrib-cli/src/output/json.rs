@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome};
 use toolcrib_approvals::Review;
 use toolcrib_core::{
-    __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition,
-    ToolName, ToolResult, Usage, WithheldTool,
+    __internal::millis, CallPlan, ContentBlock, Digest, ErrorCode, ImageNotice, StopReason,
+    ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
@@ -37,6 +37,8 @@ pub(crate) struct RunJson<'a> {
     stop: Option<StopReason>,
     /// The calls that wait for approval.
     approvals: Vec<Value>,
+    /// The images that the model may not see.
+    image_notices: &'a [ImageNotice],
 }
 
 impl<'a> RunJson<'a> {
@@ -59,6 +61,7 @@ impl<'a> RunJson<'a> {
             model: Some(model),
             stop: outcome.stop,
             approvals: Vec::new(),
+            image_notices: &outcome.image_notices,
         }
     }
 
@@ -93,6 +96,7 @@ impl<'a> RunJson<'a> {
             model: None,
             stop: None,
             approvals: Vec::new(),
+            image_notices: &[],
         }
     }
 }

@@ -26,6 +26,9 @@ use super::{
 /// The length limit of a result on a line.
 const RESULT_CHARS: usize = 160;
 
+/// The characters of a notice about an image.
+const NOTICE_CHARS: usize = 400;
+
 /// Above this limit names are only counted.
 const MOST_NAMES: usize = 8;
 
@@ -118,6 +121,10 @@ impl Narrator {
                     "  {WARN}the context window is full: {left_out} of the model and its tools left \
                      out{WARN:#}"
                 );
+            }
+            EventKind::ImageNoticed { notice } => {
+                let told = format!("{}: {}", notice.image, notice.reason);
+                note!("  {WARN}{}{WARN:#}", one_line(&told, NOTICE_CHARS));
             }
             EventKind::ToolsOffered { tools, deferred, withheld, withheld_tools, .. } => {
                 self.end_phase();

@@ -138,7 +138,7 @@ fn message(message: &Message, calls: &[StoredCall], verbose: bool) {
         return block(&format!("{WARN}notice{WARN:#}"), notice);
     }
     match message {
-        Message::User { text } => block(&format!("{GOOD}user{GOOD:#}"), text),
+        Message::User { text, .. } => block(&format!("{GOOD}user{GOOD:#}"), text),
         Message::Assistant { text, calls: made, .. } => {
             if !text.is_empty() {
                 block(&format!("{STRONG}model{STRONG:#}"), text);
@@ -255,7 +255,7 @@ pub(crate) fn session_markdown(session: &StoredSession) -> String {
 
 fn markdown_message(page: &mut String, message: &Message, calls: &[StoredCall]) {
     match message {
-        Message::User { text } => {
+        Message::User { text, .. } => {
             let (who, text) =
                 message.as_notice().map_or(("User", &**text), |text| ("Notice", text));
             *page += &format!("\n**{who}**\n\n{}\n", safe(text));

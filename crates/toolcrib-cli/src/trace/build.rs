@@ -34,7 +34,7 @@ fn whole(
 ) -> Trace {
     let info = &session.info;
     let asked = messages.iter().find_map(|message| match message {
-        Message::User { text } if message.as_notice().is_none() => Some(Arc::clone(text)),
+        Message::User { text, .. } if message.as_notice().is_none() => Some(Arc::clone(text)),
         _ => None,
     });
     let answer = messages.last().and_then(|message| match message {

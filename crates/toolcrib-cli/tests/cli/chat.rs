@@ -160,3 +160,25 @@ fn a_call_that_needs_approval_is_decided_in_a_chat_and_ctrl_c_ends_only_the_turn
     assert_eq!((code, paid(&project).as_str()), (Some(0), "5 to ann\n"), "{screen}");
     assert_eq!(project.json(&["sessions", "--as", "ann"]).1["sessions"][0]["turns"], 4);
 }
+
+#[test]
+fn an_image_is_attached_in_a_chat_and_the_user_reads_whether_the_model_sees_it() {
+    let project = Project::of(&[
+        ("toolcrib.toml", "[agent]\nmodel = \"script:s.toml\"\n"),
+        ("s.toml", "[[rule]]\ntext = \"I see nothing.\"\n"),
+    ]);
+    let [good, bad] = ["good.png", "bad.png"].map(|name| project.path().join(name));
+    fs::write(&good, toolcrib_testbed::images::PNG).unwrap();
+    fs::write(&bad, toolcrib_testbed::images::damaged_png()).unwrap();
+    let mut terminal = Terminal::start(&project.command(&["chat"]), 200);
+    say(&mut terminal, &format!("/attach {}", good.display()));
+    terminal.wait_for("is attached to the next message, image/png, 1 × 1 pixels");
+    say(&mut terminal, &format!("/attach {}", bad.display()));
+    terminal.wait_for("is attached to the next message; it is a damaged PNG image");
+    say(&mut terminal, "What is this?");
+    terminal.wait_for("good.png: the model does not see images");
+    terminal.wait_for("bad.png: it is a damaged PNG image");
+    terminal.wait_for("I see nothing.");
+    say(&mut terminal, "/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}

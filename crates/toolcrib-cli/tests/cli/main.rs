@@ -29,6 +29,7 @@ mod five_hundred;
 mod harm;
 mod http;
 mod hub;
+mod images;
 mod init;
 mod lint;
 mod live;

@@ -65,6 +65,10 @@ impl Prepared {
         command.env(self.vendor.base_url_variable(), url).env(key, KEY)
     }
 
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
     /// The requests so far.
     pub(crate) fn requests(&self) -> Vec<toolcrib_testbed::Recorded> {
         self.server.recorder().requests()

@@ -39,7 +39,8 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "duration_ms",
             "model",
             "stop",
-            "approvals"
+            "approvals",
+            "image_notices"
         ]
     );
     assert_eq!(run["stopped"], stopped);

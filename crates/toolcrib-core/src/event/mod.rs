@@ -24,6 +24,7 @@ use crate::{
     context::{Audience, ProgressCount},
     digest::Digest,
     identity::Identity,
+    image::ImageNotice,
     listing_info::CacheStatus,
     message::Usage,
     model::{ModelErrorClass, StopReason, ToolChoice},
@@ -121,6 +122,13 @@ pub enum EventKind {
         bytes_before: u64,
         /// Their size after.
         bytes_after: u64,
+    },
+    /// The model may not see an image: it is not sent, or whether the model sees images is not known.
+    #[serde(rename = "agent.image_noticed")]
+    ImageNoticed {
+        /// The image, and the reason.
+        #[serde(flatten)]
+        notice: ImageNotice,
     },
     /// An iteration starts; discovery follows.
     #[serde(rename = "agent.iteration_start")]

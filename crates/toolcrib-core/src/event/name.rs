@@ -4,13 +4,14 @@ use super::EventKind;
 
 impl EventKind {
     /// The names of all events, grouped by domain.
-    pub const NAMES: [&'static str; 49] = [
+    pub const NAMES: [&'static str; 50] = [
         "agent.turn_start",
         "agent.turn_resumed",
         "agent.iteration_start",
         "agent.iteration_end",
         "agent.limit_reached",
         "agent.context_compacted",
+        "agent.image_noticed",
         "agent.turn_end",
         "tools.discovery_started",
         "tools.discovery_completed",
@@ -63,6 +64,7 @@ impl EventKind {
             Self::TurnResumed { .. } => "agent.turn_resumed",
             Self::LimitReached { .. } => "agent.limit_reached",
             Self::ContextCompacted { .. } => "agent.context_compacted",
+            Self::ImageNoticed { .. } => "agent.image_noticed",
             Self::IterationStart => "agent.iteration_start",
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",

@@ -47,6 +47,14 @@ pub enum SessionRecord {
     /// These messages are left out of later requests, because the context window was full. Their
     /// positions, from 0, among those that were not left out before.
     LeftOut(Vec<usize>),
+    /// This message replaces the one at a position, from 0, among those that are not left out: a vendor
+    /// refused its images.
+    Replaced {
+        /// The position.
+        position: usize,
+        /// The message.
+        message: Message,
+    },
     /// A part of a request, as it was sent. Replaces the part of the same key.
     Sent(SentPart),
     /// The turn ends.

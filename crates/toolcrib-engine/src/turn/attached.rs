@@ -3,7 +3,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use tokio::task::spawn_blocking;
-use toolcrib_core::{ArtifactCall, ArtifactPort, Attachment, Attachments, fence, harmless};
+use toolcrib_core::{
+    ArtifactCall, ArtifactPort, Attachment, Attachments, ContentBlock, Message, fence, harmless,
+};
 
 use super::Turn;
 use crate::redactor::Redactor;
@@ -18,15 +20,13 @@ const SHOWN_CHARS: usize = 20_000;
 impl Turn {
     /// The message for the model: the user's text, and below it the name, size and id of each
     /// attachment, with its redacted text in a fence. Of all texts together 20,000 characters are shown;
-    /// a longer one is stored as an artifact, if the engine has a store of artifacts. With a text, the
-    /// conversation is tainted. `None` without attachments.
-    pub async fn with_attachments(&self, message: &str) -> Option<String> {
+    /// a longer one is stored as an artifact, if the engine has a store of artifacts. Images that are
+    /// whole are blocks of the message. With a text or an image, the conversation is tainted. `None`
+    /// without attachments.
+    pub async fn with_attachments(&self, message: &str) -> Option<Message> {
         let attachments = &self.state.attachments;
         if attachments.is_empty() {
             return None;
-        }
-        if attachments.iter().any(|attachment| attachment.text().is_some()) {
-            self.state.taint();
         }
         let shown = AttachmentRenderer {
             attachments: Arc::clone(attachments),
@@ -43,9 +43,22 @@ impl Turn {
         };
         // Megabytes are redacted and stored.
         let below = spawn_blocking(move || shown.all()).await;
-        let below =
-            below.unwrap_or_else(|error| format!("\n\nThe attached files cannot be read: {error}"));
-        Some(format!("{message}{below}"))
+        let (below, blocks) = below.unwrap_or_else(|error| {
+            (format!("\n\nThe attached files cannot be read: {error}"), Vec::new())
+        });
+        let text = format!("{message}{below}").into();
+        let message = Message::User { text, blocks: blocks.into() };
+        if attachments.iter().any(|attachment| attachment.text().is_some())
+            || message.is_untrusted()
+        {
+            self.state.taint();
+        }
+        Some(message)
+    }
+
+    /// The files that the user attached to the message.
+    pub fn attachments(&self) -> &Arc<Attachments> {
+        &self.state.attachments
     }
 }
 
@@ -58,15 +71,27 @@ struct AttachmentRenderer {
 }
 
 impl AttachmentRenderer {
-    fn all(&self) -> String {
-        let mut shown = String::new();
+    /// The text about the attachments, and the images.
+    fn all(&self) -> (String, Vec<ContentBlock>) {
+        let (mut shown, mut images) = (String::new(), Vec::new());
         let mut left = SHOWN_CHARS;
         for attachment in self.attachments.iter() {
             let (name, bytes) = (attachment.name(), attachment.data().len());
             let id = attachment.id();
             let _ = write!(shown, "\n\nAttached file `{name}`, {bytes} bytes, attachment id {id}");
-            let Some(text) = attachment.text() else {
-                shown.push_str("; it is not text.");
+            let image = attachment.image();
+            let text = attachment.text().filter(|_| !matches!(image, Some(Ok(_))));
+            let _ = match &image {
+                Some(Ok(info)) => {
+                    images.push(ContentBlock::image(info.media_type, attachment.data()));
+                    write!(shown, "; image {} of this message: {info}", images.len())
+                }
+                Some(Err(error)) => write!(shown, "; {error}"),
+                None if text.is_none() => write!(shown, "; it is not text"),
+                None => Ok(()),
+            };
+            let Some(text) = text else {
+                shown.push('.');
                 continue;
             };
             let text = self.redactor.text(text);
@@ -87,7 +112,7 @@ impl AttachmentRenderer {
             }
             shown.push_str(&fence(TOOL, &harmless(begin)));
         }
-        shown
+        (shown, images)
     }
 
     /// Stores a text as an artifact, and returns its id.

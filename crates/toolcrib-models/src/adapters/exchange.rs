@@ -10,13 +10,15 @@ use toolcrib_capabilities::http::{
     StatusCode, header,
 };
 use toolcrib_core::{
-    CancellationToken, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelStream,
+    CancellationToken, ImageSupport, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest,
+    ModelStream,
 };
 
 use super::{
     answer::Answer,
     failure,
     frames::{Frame, Frames, Framing},
+    images::SentImages,
     model::VendorModel,
     protocol::{Offer, Reader, RequestInput},
     sent_parts::SentForm,
@@ -43,6 +45,15 @@ impl Model for VendorModel {
 
     fn reports_cost(&self) -> bool {
         false
+    }
+
+    fn images(&self) -> ImageSupport {
+        let known = self.protocol.images(&self.model);
+        ImageSupport {
+            sees: self.settings.images.or(known.sees),
+            in_results: self.settings.result_blocks.unwrap_or(known.in_results),
+            ..known
+        }
     }
 
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
@@ -117,6 +128,7 @@ async fn open(
                 .map_err(unwritable)?,
         ),
     };
+    let images = SentImages::of(&model.images(), &request.messages);
     let input = RequestInput {
         server: &server,
         model: &model.model,
@@ -125,6 +137,7 @@ async fn open(
         offer,
         tools: tools.as_deref(),
         first: &first,
+        images: &images,
     };
     let body = protocol.body(&input).map_err(unwritable)?;
     let reader = protocol.reader(&input);

@@ -7,6 +7,7 @@
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    streamed bytes           -> events or lines
 //! answer    frames                   -> one complete response: repeats/ of calls, think_tags in its text
+//! images    blocks of messages        -> the images that are sent, and texts for the others
 //! schema    schemas of arguments     -> schemas that vendors accept
 //! failure   statuses, network errors -> classes of errors
 //! ```
@@ -20,6 +21,7 @@ mod exchange;
 mod failure;
 mod frames;
 mod gemini;
+mod images;
 mod menu_cache;
 mod model;
 mod ollama;

@@ -259,6 +259,14 @@ impl VendorModelBuilder {
         self
     }
 
+    /// Sets whether the model sees images. Default: known from the name of a model of OpenAI, Anthropic
+    /// or Gemini; for any other name not known, and then they are sent. See
+    /// [`ImageSupport`](toolcrib_core::ImageSupport).
+    pub fn images(mut self, sees: bool) -> Self {
+        self.settings.images = Some(sees);
+        self
+    }
+
     /// Sets whether images and similar blocks in results of tools are sent, beside the text that
     /// names them. Default: sent if the vendor's API accepts them; not every one of its models
     /// does.

@@ -79,7 +79,7 @@ impl PartCache {
 /// whether it is the same message.
 fn place(messages: &[&Message]) -> usize {
     let address = |message: &&Message| match message {
-        Message::User { text } => Arc::as_ptr(text).addr(),
+        Message::User { text, .. } => Arc::as_ptr(text).addr(),
         Message::Assistant { text, calls, .. } => {
             Arc::as_ptr(calls.first().map_or(text, |call| &call.id)).addr()
         }

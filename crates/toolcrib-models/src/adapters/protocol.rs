@@ -4,11 +4,13 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 use toolcrib_core::{
-    Arguments, CALL_TOOL, Digest, Menu, Message, ModelError, ModelErrorClass, ModelRequest,
-    SEARCH_TOOLS, Tool,
+    Arguments, CALL_TOOL, Digest, ImageSupport, Menu, Message, ModelError, ModelErrorClass,
+    ModelRequest, SEARCH_TOOLS, Tool,
 };
 
-use super::{answer::Answer, frames::Framing, sent_parts::SentForm, settings::Settings};
+use super::{
+    answer::Answer, frames::Framing, images::SentImages, sent_parts::SentForm, settings::Settings,
+};
 
 /// The tools of a request, as a protocol declares them.
 #[derive(Clone, Copy)]
@@ -92,6 +94,7 @@ pub(super) struct RequestInput<'a> {
     pub(super) tools: Option<&'a RawValue>,
     /// The parts that were sent before.
     pub(super) first: &'a SentForm,
+    pub(super) images: &'a SentImages,
 }
 
 impl RequestInput<'_> {
@@ -112,7 +115,7 @@ impl RequestInput<'_> {
 
 fn text_bytes(message: &Message) -> usize {
     match message {
-        Message::User { text } | Message::Tool { text, .. } => text.len(),
+        Message::User { text, .. } | Message::Tool { text, .. } => text.len(),
         Message::Assistant { text, calls, .. } => {
             let arguments = calls.iter().map(|call| match &call.arguments {
                 Arguments::Text(text) => text.len(),
@@ -153,6 +156,10 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// The tool block, as JSON. Depends only on the offer and on the definitions that were sent
     /// before.
     fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String;
+
+    /// Whether a model is known by its name to see images, whether those in results are sent without
+    /// a setting, and the vendor's limits.
+    fn images(&self, model: &str) -> ImageSupport;
 
     /// Whether a model is known to load tools that a search of its client has found; `None` if the
     /// protocol has no such search.

@@ -135,7 +135,7 @@ impl SentForm {
 fn source(message: &Message) -> Digest {
     let mut parts = vec![Digest::of(serde_json::to_string(message).unwrap_or_default())];
     match message {
-        Message::Tool { blocks, .. } => {
+        Message::User { blocks, .. } | Message::Tool { blocks, .. } => {
             let data = blocks.iter().map(ContentBlock::data);
             parts.extend(data.filter(|data| !data.is_empty()).map(Digest::of));
         }

@@ -29,6 +29,8 @@ pub(super) struct Settings {
     pub(super) max_output_tokens: Option<u32>,
     pub(super) temperature: Option<f64>,
     pub(super) reasoning: Option<ReasoningEffort>,
+    /// Whether the model sees images; `None`: if its name says so.
+    pub(super) images: Option<bool>,
     /// Whether images and similar blocks in results are sent; `None`: if the vendor accepts them.
     pub(super) result_blocks: Option<bool>,
     /// Whether the vendor loads found tools; `None`: if the model is known to.

@@ -43,7 +43,7 @@ pub fn record(
     let begins = messages.iter().rposition(is_users);
     let turn = messages.get(begins.unwrap_or_default()..).unwrap_or_default();
     let user = turn.iter().find_map(|message| match message {
-        Message::User { text } => Some(pattern(&redact.redact(text))),
+        Message::User { text, .. } => Some(pattern(&redact.redact(text))),
         _ => None,
     });
     let answers = turn.iter().filter_map(|message| match message {

@@ -84,7 +84,7 @@ fn usage(rule: &Rule, input: &RuleInput<'_>, text: &str, calls: &[ToolCall]) -> 
 fn input_tokens(input: &RuleInput<'_>) -> u64 {
     let request = input.request;
     let messages = request.messages.iter().map(|message| match message {
-        Message::User { text } | Message::Tool { text, .. } => chars(text),
+        Message::User { text, .. } | Message::Tool { text, .. } => chars(text),
         Message::Assistant { text, calls, .. } => {
             chars(text) + calls.iter().map(call_chars).sum::<usize>()
         }

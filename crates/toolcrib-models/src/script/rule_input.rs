@@ -39,7 +39,7 @@ impl<'r> RuleInput<'r> {
             match message {
                 // Notices of the tool layer are not the user's.
                 message if message.as_notice().is_some() => {}
-                Message::User { text } => {
+                Message::User { text, .. } => {
                     user = text;
                     break;
                 }

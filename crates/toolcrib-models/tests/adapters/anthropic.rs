@@ -12,10 +12,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, Message, ModelRequest, ModelResponse, Secret, Tool, ToolCall};
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
+use toolcrib_testbed::images;
 
 use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\nno more";
+const PNG: &[u8] = images::PNG;
 
 /// A model of the server.
 fn model(

@@ -8,6 +8,7 @@ use toolcrib_core::{
     ContentBlock, Message, ModelRequest, Secret, SentPart, SentParts, Tool, ToolCall,
 };
 use toolcrib_models::{OpenAiApi, Vendor, VendorModel};
+use toolcrib_testbed::images;
 
 use crate::support::{Reply, Server, ask, request, tool};
 
@@ -46,7 +47,7 @@ fn conversation() -> Vec<Message> {
                 ToolCall::unparsed("c2", "find_order", r#"{ "id" :  1042 }"#),
             ],
         ),
-        result("c1", "photo", "a photo", &[ContentBlock::image("image/png", vec![1, 2])], false),
+        result("c1", "photo", "a photo", &[ContentBlock::image("image/png", images::PNG)], false),
         result("c2", "find_order", "not found", &[], true),
         Message::assistant("There is none.", []),
         Message::user("Thanks."),

@@ -22,6 +22,7 @@ pub(crate) struct ModelSection {
     pub(crate) max_output_tokens: Option<u32>,
     pub(crate) temperature: Option<f64>,
     pub(crate) reasoning: Option<ReasoningEffort>,
+    pub(crate) images: Option<bool>,
     pub(crate) result_blocks: Option<bool>,
     pub(crate) tool_search: Option<bool>,
     pub(crate) think_tags: Option<bool>,
@@ -96,6 +97,7 @@ impl ModelSection {
                     value.word(&[Low, Medium, High].map(|effort| (effort.as_str(), effort)))
                 })
                 .map(|effort| effort.value),
+            images: table.boolean("images"),
             result_blocks: table.boolean("result_blocks"),
             tool_search: table.boolean("tool_search"),
             think_tags: table.boolean("think_tags"),

@@ -114,6 +114,9 @@ fn builder(section: &ModelSection, vendor: Vendor) -> VendorModelBuilder {
     if let Some(effort) = section.reasoning {
         builder = builder.reasoning(effort);
     }
+    if let Some(sees) = section.images {
+        builder = builder.images(sees);
+    }
     if let Some(send) = section.result_blocks {
         builder = builder.result_blocks(send);
     }

@@ -54,6 +54,10 @@ fn samples() -> Vec<Message> {
             is_error: true,
             untrusted: true,
         },
+        Message::User {
+            text: "what is this?".into(),
+            blocks: [ContentBlock::image("image/jpeg", vec![7, 0])].into(),
+        },
         Message::notice("a notice"),
     ]
 }
@@ -79,10 +83,22 @@ fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Ses
     store.write(&lease, &[SessionRecord::LeftOut(vec![0, 9])])?;
     let left_out: Vec<_> =
         store.read(&owner, &info.id)?.messages.iter().map(|stored| stored.left_out).collect();
-    let expected = [true, true, false, true, false, false];
+    let expected = [true, true, false, true, false, false, false];
     broken.unless(left_out == expected, "messages that are left out must be marked, and stay");
+    let message = Message::user("replaced");
+    store.write(&lease, &[SessionRecord::Replaced { position: 1, message: message.clone() }])?;
+    let read = store.read(&owner, &info.id)?.messages.into_iter().map(|stored| stored.message);
+    let mut written = written;
+    if let Some(at) = left_out.iter().enumerate().filter(|(_, out)| !**out).nth(1)
+        && let Some(replaced) = written.get_mut(at.0)
+    {
+        *replaced = message;
+    }
+    let is_replaced = read.collect::<Vec<_>>() == written;
+    broken
+        .unless(is_replaced, "a message must be replaced at its position, without those left out");
     let turns: Vec<_> = session.messages.iter().map(|stored| stored.turn).collect();
-    broken.unless(turns == [1, 1, 1, 1, 1, 2], "each message must have the number of its turn");
+    broken.unless(turns == [1, 1, 1, 1, 1, 1, 2], "each message must have the number of its turn");
     let size = session.info.bytes;
     broken.unless(size > 0, "the size of a session must count its messages");
     Ok(())

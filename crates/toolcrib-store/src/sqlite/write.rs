@@ -94,6 +94,7 @@ impl Writer<'_> {
             SessionRecord::Event(event) => self.event(event),
             SessionRecord::Sent(part) => self.sent(part),
             SessionRecord::LeftOut(messages) => self.left_out(messages),
+            SessionRecord::Replaced { position, message } => self.replaced(*position, message),
             SessionRecord::Used(usage) => self.used(usage),
             SessionRecord::TurnEnded { stopped, error, usage } => {
                 self.turn_ended(stopped, error.as_deref(), usage)
@@ -170,6 +171,15 @@ impl Writer<'_> {
         for position in messages.iter().filter_map(|message| present.get(*message)) {
             self.transaction.prepare_cached(update)?.execute(params![self.session, position])?;
         }
+        Ok(())
+    }
+
+    fn replaced(&mut self, position: usize, message: &Message) -> Result<(), Failure> {
+        let update = "UPDATE messages SET body = ?3 WHERE session = ?1 AND position =
+            (SELECT position FROM messages WHERE session = ?1 AND left_out = 0
+                ORDER BY position LIMIT 1 OFFSET ?2)";
+        let row = params![self.session, UnsignedInt(position as u64), freeze(message)?];
+        self.transaction.prepare_cached(update)?.execute(row)?;
         Ok(())
     }
 

@@ -34,7 +34,7 @@ pub(super) fn unanswered(request: &ModelRequest) -> impl Iterator<Item = &str> {
     let last = request.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
     let messages = request.messages.iter().skip(last.map_or(0, |at| at + 1));
     messages.filter(|message| message.as_notice().is_none()).filter_map(|message| match message {
-        Message::User { text } | Message::Tool { text, .. } => Some(&**text),
+        Message::User { text, .. } | Message::Tool { text, .. } => Some(&**text),
         _ => None,
     })
 }
@@ -62,7 +62,7 @@ pub(super) fn may_call(request: &ModelRequest) -> bool {
 pub(super) fn described(request: &ModelRequest) -> String {
     let last = match request.messages.last() {
         None => "no message".to_owned(),
-        Some(Message::User { text }) => format!("the last the user's {}", shown(text)),
+        Some(Message::User { text, .. }) => format!("the last the user's {}", shown(text)),
         Some(Message::Tool { name, text, is_error, .. }) => {
             let kind = if *is_error { "error" } else { "result" };
             format!("the last the {kind} of `{name}` {}", shown(text))

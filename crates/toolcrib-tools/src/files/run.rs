@@ -104,14 +104,14 @@ async fn read(
         FilePart::Lines(lines) => {
             Ok(ToolOutput::text(shown(&path, &lines, flag(args, NUMBERED), room(cx))))
         }
-        FilePart::Image { media_type, bytes, .. } if bytes.len() <= MOST_IMAGE_BYTES => {
-            let about = format!("{path}: {media_type}, {} bytes", bytes.len());
-            Ok(ToolOutput::text(about).block(ContentBlock::image(media_type, bytes)))
+        FilePart::Image { info, bytes, .. } if bytes.len() <= MOST_IMAGE_BYTES => {
+            let about = format!("{path}: {info}, {} bytes", bytes.len());
+            Ok(ToolOutput::text(about).block(ContentBlock::image(info.media_type, bytes)))
         }
-        FilePart::Image { media_type, bytes, .. } => Err(refused(
+        FilePart::Image { info, bytes, .. } => Err(refused(
             PATH,
             &format!(
-                "is an image ({media_type}) with {} bytes; at most {MOST_IMAGE_BYTES} can be shown; \
+                "is an image ({info}) with {} bytes; at most {MOST_IMAGE_BYTES} can be shown; \
                  make a smaller copy of it",
                 bytes.len()
             ),

@@ -297,18 +297,23 @@ async fn a_long_difference_ends_at_a_whole_line() {
 }
 
 #[tokio::test]
-async fn an_image_is_a_block_and_a_large_one_is_refused() {
+async fn an_image_is_a_block_and_a_large_or_damaged_one_is_refused() {
     let notes = Notes::new(&[]);
     let folder = notes.dir.path().join("notes");
-    let png = |bytes: usize| [b"\x89PNG\r\n\x1a\n".to_vec(), vec![1; bytes]].concat();
-    fs::write(folder.join("small.png"), png(10)).unwrap();
-    fs::write(folder.join("large.png"), png(3 << 20)).unwrap();
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
+        \0\0\0\x0aIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
+    fs::write(folder.join("small.png"), png).unwrap();
+    fs::write(folder.join("large.png"), [&png[..], &vec![1; 3 << 20]].concat()).unwrap();
+    fs::write(folder.join("damaged.png"), [&png[..8], &[1; 500]].concat()).unwrap();
     let engine = notes.engine();
     let read = |path: &str| ("notes_read_file", json!({ "path": path }));
-    let results = calls(&engine, "s", &[read("small.png"), read("large.png")]).await;
+    let results =
+        calls(&engine, "s", &[read("small.png"), read("large.png"), read("damaged.png")]).await;
     assert_eq!(results[0].blocks.len(), 1, "{results:?}");
-    assert!(results[0].text.contains("image/png, 18 bytes"), "{results:?}");
+    assert!(results[0].text.contains("image/png, 1 × 1 pixels, 67 bytes"), "{results:?}");
     assert!(results[1].text.contains("make a smaller copy of it"), "{results:?}");
+    assert_eq!(results[2].code, Some(ErrorCode::InputInvalid), "{results:?}");
+    assert!(results[2].text.contains("it is a damaged PNG image"), "{results:?}");
 }
 
 #[tokio::test]

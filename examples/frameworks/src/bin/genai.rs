@@ -58,7 +58,7 @@ fn chat_request(request: &ModelRequest) -> ChatRequest {
     let mut asked = ChatRequest::from_system(&*request.system).with_tools(tools);
     for message in &*request.messages {
         asked = match message {
-            Message::User { text } => asked.append_message(ChatMessage::user(&**text)),
+            Message::User { text, .. } => asked.append_message(ChatMessage::user(&**text)),
             Message::Assistant { text, calls, .. } if calls.is_empty() => {
                 asked.append_message(ChatMessage::assistant(&**text))
             }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::LazyCell};
 
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{Arguments, ContentBlock, Digest, Message, Tool, ToolCall};
+use toolcrib_core::{Arguments, Digest, Message, Tool, ToolCall};
 
 use super::{
     Breakpoint, end_cached,
@@ -65,6 +65,8 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Breakpoint>,
     },
+    #[serde(untagged)]
+    Media(Media<'a>),
 }
 
 /// A part of a result.
@@ -105,18 +107,21 @@ pub(super) enum Input<'a> {
 
 /// The messages. Thinking goes back only if it was made under the parts that are sent now.
 pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<RequestMessage<'a>> {
-    let RequestInput { first, offer, .. } = *input;
+    let RequestInput { first, offer, images, .. } = *input;
     let messages = &input.request.messages;
-    let with_media = input.settings.result_blocks.unwrap_or(true);
     let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<RequestMessage<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
-    for message in messages.iter() {
+    for (at, message) in messages.iter().enumerate() {
         let is_result = matches!(message, Message::Tool { .. });
+        let note = images.note(at);
         match message {
-            Message::User { text } => {
+            Message::User { text, blocks } => {
                 let text = if is_blank(text) { NO_TEXT } else { text };
-                let content = first.of_message(message, &[], || vec![Block::text(text)]);
+                let content = first.of_message(message, note.as_slice(), || {
+                    let media = images.sent(at, blocks).filter_map(media::of).map(Block::Media);
+                    media.chain([Block::text(text)]).chain(note.map(Block::text)).collect()
+                });
                 sent.push(RequestMessage { role: Role::User, content });
             }
             Message::Assistant { text, calls, vendor } => {
@@ -133,10 +138,20 @@ pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<Re
             }
             Message::Tool { call_id, text, blocks, is_error, .. } => {
                 let found = offer.found_in(message);
-                let names: Vec<&str> = found.iter().map(|tool| tool.name().as_str()).collect();
-                let result = first.of_message(message, &names, || {
+                let names = found.iter().map(|tool| tool.name().as_str());
+                let words: Vec<&str> = names.chain(note).collect();
+                let result = first.of_message(message, &words, || {
                     vec![match found.is_empty() {
-                        true => result(call_id, text, blocks, *is_error, with_media),
+                        true if *is_error || !images.in_results => {
+                            result(call_id, text, *is_error, Vec::new())
+                        }
+                        // A failure may contain only text.
+                        true => {
+                            let media = images.sent(at, blocks).filter_map(media::of);
+                            let note = note.map(|text| ResultPart::Text(Text { text }));
+                            let more = media.map(ResultPart::Media).chain(note).collect();
+                            result(call_id, text, *is_error, more)
+                        }
                         false => references(call_id, &found),
                     }]
                 });
@@ -188,20 +203,15 @@ fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[StoredBlock<'a>]) 
 fn result<'a>(
     call_id: &'a str,
     text: &'a str,
-    blocks: &'a [ContentBlock],
     is_error: bool,
-    with_media: bool,
+    more: Vec<ResultPart<'a>>,
 ) -> Block<'a> {
     let text = match text {
         text if !is_blank(text) => Some(text),
         _ => is_error.then_some(NO_REASON),
     };
-    let mut content: Vec<_> =
-        text.map(|text| ResultPart::Text(Text { text })).into_iter().collect();
-    // A failure may contain only text.
-    if with_media && !is_error {
-        content.extend(blocks.iter().filter_map(media::of).map(ResultPart::Media));
-    }
+    let text = text.map(|text| ResultPart::Text(Text { text }));
+    let content = text.into_iter().chain(more).collect();
     Block::ToolResult { tool_use_id: id(call_id), content, is_error, cache_control: None }
 }
 

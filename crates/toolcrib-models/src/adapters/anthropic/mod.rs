@@ -4,7 +4,7 @@
 //! request   settings, tool choice, and the order of fields
 //! messages  the conversation -> messages of blocks, with cache breakpoints
 //! thinking  thinking -> kept with its message -> sent back
-//! media     images and documents in results
+//! media     images and documents
 //! schema    the tool block
 //! answer    events -> a response
 //! refusal   classifies the vendor's errors
@@ -22,6 +22,7 @@ mod thinking;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
+use toolcrib_core::ImageSupport;
 
 use self::{answer::AnswerReader, request::Body};
 use super::{
@@ -71,6 +72,10 @@ impl Protocol for Anthropic {
 
     fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         schema::tools(offer, first)
+    }
+
+    fn images(&self, model: &str) -> ImageSupport {
+        media::images(model)
     }
 
     fn loads_tools(&self, model: &str) -> Option<bool> {

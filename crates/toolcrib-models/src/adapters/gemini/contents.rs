@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use serde::{Serialize, Serializer};
-use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
+use toolcrib_core::{ContentBlock, ImageLimits, Message, ToolCall, VendorContent};
 
 use super::{kept, name, series::Series};
 use crate::adapters::{
     arguments::ObjectArguments,
+    images::SentImages,
     sent_parts::{Part as First, SentForm},
 };
 
@@ -19,9 +20,17 @@ const NO_TEXT: &str = "(no text)";
 /// model earlier in the conversation. Without a signature they are refused.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Allowed media types in a result beside its text, by Google's documentation of multimodal
-/// function responses; anything else is refused.
-const MEDIA_IN_RESULTS: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "application/pdf"];
+/// The vendor's limits by its page "Image understanding": PNG, JPEG and WebP (and HEIC and HEIF, which
+/// Toolcrib does not read), 3,600 images and 20 MB in a request, of which 2 MB are for everything else.
+/// The documentation of multimodal function responses permits the same types there.
+pub(super) const LIMITS: ImageLimits = ImageLimits {
+    media_types: &["image/png", "image/jpeg", "image/webp"],
+    max_total_bytes: 18_000_000,
+    max_count: 3_600,
+    ..ImageLimits::NONE
+};
+
+const PDF: &str = "application/pdf";
 
 /// The content of one role.
 #[derive(Serialize)]
@@ -30,7 +39,7 @@ pub(super) struct Content<'a> {
     role: &'static str,
 }
 
-/// Has exactly one of text, call and response.
+/// Has exactly one of text, image, call and response.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
@@ -38,6 +47,8 @@ struct Part<'a> {
     text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_data: Option<Blob<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<FunctionCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,8 +76,8 @@ struct FunctionResponse<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Response<'a> {
-    Output(&'a str),
-    Error(&'a str),
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
 }
 
 #[derive(Serialize)]
@@ -92,18 +103,18 @@ fn in_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 pub(super) fn contents<'a>(
     messages: &'a [Message],
     series: Series,
-    with_media: bool,
+    images: &SentImages,
     first: &SentForm,
 ) -> Vec<Content<'a>> {
     let mut contents: Vec<Content<'a>> = Vec::with_capacity(messages.len());
     let mut in_batch = false;
-    for message in messages {
-        let parts = first.of_message(message, &[], || match message {
-            Message::User { text } => texts(if text.is_empty() { NO_TEXT } else { text }),
+    for (at, message) in messages.iter().enumerate() {
+        let parts = first.of_message(message, images.note(at).as_slice(), || match message {
+            Message::User { text, blocks } => user(text, blocks, images, at),
             Message::Assistant { text, calls, vendor } => {
                 said(text, calls, vendor.as_deref(), series)
             }
-            _ => result(message, with_media).into_iter().collect(),
+            _ => result(message, images, at).into_iter().collect(),
         });
         let role = match message {
             Message::Assistant { .. } => "model",
@@ -126,6 +137,23 @@ pub(super) fn contents<'a>(
 
 fn texts(text: &str) -> Vec<Part<'_>> {
     if text.is_empty() { Vec::new() } else { vec![Part::text(text)] }
+}
+
+/// The user's message: its text, and its images.
+fn user<'a>(
+    text: &'a str,
+    blocks: &'a [ContentBlock],
+    images: &SentImages,
+    at: usize,
+) -> Vec<Part<'a>> {
+    let text = match images.noted(at, text) {
+        text if text.is_empty() => NO_TEXT.into(),
+        text => text,
+    };
+    let text = Part { text: Some(text), ..Part::default() };
+    let media = images.sent(at, blocks).filter_map(media);
+    let media = media.map(|blob| Part { inline_data: Some(blob), ..Part::default() });
+    [text].into_iter().chain(media).collect()
 }
 
 /// The model's message, in its original parts if they are known.
@@ -196,24 +224,28 @@ fn split<'a>(rest: &mut &'a str, chars: usize) -> &'a str {
     piece
 }
 
-fn result(message: &Message, with_media: bool) -> Option<Part<'_>> {
+fn result<'a>(message: &'a Message, images: &SentImages, at: usize) -> Option<Part<'a>> {
     let Message::Tool { call_id, name, text, blocks, is_error, .. } = message else { return None };
+    let text = images.noted(at, text);
     let response = if *is_error { Response::Error(text) } else { Response::Output(text) };
-    let parts = if with_media { blocks.iter().filter_map(media).collect() } else { Vec::new() };
+    let blocks = if images.in_results { &**blocks } else { &[] };
+    let media = images.sent(at, blocks).filter_map(media);
+    let parts = media.map(|inline_data| ResponsePart { inline_data }).collect();
     let function_response =
         FunctionResponse { id: call_id, name: name::sent(name), response, parts };
     Some(Part { function_response: Some(function_response), ..Part::default() })
 }
 
-/// A block in Gemini's form. The result's text names every other one.
-fn media(block: &ContentBlock) -> Option<ResponsePart<'_>> {
-    let (mime_type, data): (&str, &[u8]) = match block {
-        ContentBlock::Image { media_type, data, .. } => (media_type, data),
-        ContentBlock::Binary { media_type: Some(media_type), data, .. } => (media_type, data),
-        _ => return None,
-    };
-    let taken = MEDIA_IN_RESULTS.contains(&mime_type) && !data.is_empty();
-    taken.then_some(ResponsePart { inline_data: Blob { mime_type, data } })
+/// A block in Gemini's form; an image with its media type. The message's text names every other one.
+fn media<'a>((block, image_type): (&'a ContentBlock, Option<&'static str>)) -> Option<Blob<'a>> {
+    match (block, image_type) {
+        (ContentBlock::Image { data, .. }, Some(mime_type)) => Some(Blob { mime_type, data }),
+        (ContentBlock::Binary { media_type: Some(media_type), data, .. }, _) => {
+            let is_taken = **media_type == *PDF || LIMITS.media_types.contains(&&**media_type);
+            (is_taken && !data.is_empty()).then_some(Blob { mime_type: media_type, data })
+        }
+        _ => None,
+    }
 }
 
 impl<'a> Content<'a> {

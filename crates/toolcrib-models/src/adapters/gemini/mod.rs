@@ -12,7 +12,9 @@ mod series;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
+use toolcrib_core::ImageSupport;
 
+use self::series::Series;
 use super::{
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
@@ -57,6 +59,15 @@ impl Protocol for Gemini {
     fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
         schema::tools(offer, first).unwrap_or_default()
+    }
+
+    fn images(&self, model: &str) -> ImageSupport {
+        let series = Series::of(model);
+        ImageSupport {
+            sees: (series != Series::Unknown).then_some(true),
+            in_results: series.takes_media_in_results(),
+            limits: contents::LIMITS,
+        }
     }
 
     fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {

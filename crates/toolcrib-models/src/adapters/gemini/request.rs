@@ -71,12 +71,11 @@ impl<'a> Body<'a> {
     pub(super) fn new(input: &RequestInput<'a>) -> Self {
         let series = Series::of(input.model);
         let system = &input.request.system;
-        let with_media = input.settings.result_blocks.unwrap_or(series.takes_media_in_results());
         Self {
             generation_config: generation_config(input.settings, series),
             tools: input.tools,
             system_instruction: (!system.is_empty()).then(|| Content::system(system)),
-            contents: contents(&input.request.messages, series, with_media, input.first),
+            contents: contents(&input.request.messages, series, input.images, input.first),
             tool_config: input.tools.and_then(|_| tool_config(&input.request.tool_choice)),
         }
     }

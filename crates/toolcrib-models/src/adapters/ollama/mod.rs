@@ -7,6 +7,7 @@ mod schema;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::StatusCode;
+use toolcrib_core::{ImageLimits, ImageSupport};
 
 use super::{
     frames::Framing,
@@ -20,6 +21,11 @@ const VENDOR: &str = "ollama";
 /// Ollama's own API. It reports nothing about its prompt cache, and has no tool choice: the model
 /// receives it as an instruction, and the caller's loop detects if the model does not follow it.
 pub(super) struct Ollama;
+
+/// The server decodes PNG and JPEG, by its maintainers (<https://github.com/ollama/ollama/issues/7804>),
+/// and documents no other limits.
+const LIMITS: ImageLimits =
+    ImageLimits { media_types: &["image/png", "image/jpeg"], ..ImageLimits::NONE };
 
 impl Protocol for Ollama {
     fn name(&self) -> &'static str {
@@ -37,6 +43,10 @@ impl Protocol for Ollama {
     fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         // Names, descriptions and schemas are JSON already, so they can be serialized.
         schema::tools(offer, first).unwrap_or_default()
+    }
+
+    fn images(&self, _model: &str) -> ImageSupport {
+        ImageSupport { sees: None, in_results: true, limits: LIMITS }
     }
 
     fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {

@@ -10,6 +10,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
 use super::VENDOR;
 use crate::adapters::{
     arguments::ObjectArguments,
+    images::SentImages,
     protocol::RequestInput,
     sent_parts::Part,
     settings::{ReasoningEffort, Settings},
@@ -83,13 +84,13 @@ impl Serialize for Image<'_> {
 impl<'a> Body<'a> {
     pub(super) fn new(input: &RequestInput<'a>) -> Self {
         let request = input.request;
-        let with_images = input.settings.result_blocks.unwrap_or(true);
         let system =
             (!request.system.is_empty()).then(|| RequestMessage::of("system", &request.system));
-        let said = request.messages.iter().flat_map(|message| {
-            input
-                .first
-                .of_message(message, &[], || sent(message, with_images).into_iter().collect())
+        let images = input.images;
+        let said = request.messages.iter().enumerate().flat_map(|(at, message)| {
+            input.first.of_message(message, images.note(at).as_slice(), || {
+                sent(message, images, at).into_iter().collect()
+            })
         });
         let told = input.tools.and_then(|_| choice(&request.tool_choice));
         let told =
@@ -131,18 +132,26 @@ fn options(settings: &Settings) -> Option<Options> {
     (temperature.is_some() || num_predict.is_some()).then_some(Options { temperature, num_predict })
 }
 
-fn sent(message: &Message, with_images: bool) -> Option<RequestMessage<'_>> {
+fn sent<'a>(message: &'a Message, images: &SentImages, at: usize) -> Option<RequestMessage<'a>> {
+    let of_blocks = |blocks| images.sent(at, blocks).filter_map(image).collect();
     Some(match message {
-        Message::User { text } => RequestMessage::of("user", text),
+        Message::User { text, blocks } => RequestMessage {
+            content: images.noted(at, text),
+            images: of_blocks(&**blocks),
+            ..RequestMessage::of("user", "")
+        },
         Message::Assistant { text, calls, vendor } => RequestMessage {
             thinking: vendor.as_deref().and_then(thinking),
             tool_calls: calls.iter().map(Call::from).collect(),
             ..RequestMessage::of("assistant", text)
         },
         Message::Tool { name, text, blocks, is_error, .. } => RequestMessage {
-            images: blocks.iter().filter(|_| with_images).filter_map(image).collect(),
+            images: if images.in_results { of_blocks(&**blocks) } else { Vec::new() },
             tool_name: Some(name),
-            content: if *is_error { format!("{FAILED}{text}").into() } else { (&**text).into() },
+            content: match images.noted(at, text) {
+                text if *is_error => format!("{FAILED}{text}").into(),
+                text => text,
+            },
             ..RequestMessage::of("tool", "")
         },
         _ => return None,
@@ -154,12 +163,9 @@ fn thinking(content: &VendorContent) -> Option<&str> {
     (&*content.vendor == VENDOR).then_some(&content.content)?.as_str()
 }
 
-/// An image. The result's text names every block.
-fn image(block: &ContentBlock) -> Option<Image<'_>> {
-    match block {
-        ContentBlock::Image { data, .. } if !data.is_empty() => Some(Image(data)),
-        _ => None,
-    }
+/// An image that is sent. The message's text names every other block.
+fn image<'a>((block, image_type): (&'a ContentBlock, Option<&'static str>)) -> Option<Image<'a>> {
+    image_type.map(|_| Image(block.data()))
 }
 
 impl<'a> RequestMessage<'a> {

@@ -1,11 +1,22 @@
-//! Images, sounds and documents in results. Blocks that the vendor would refuse are omitted, since
-//! one such block would invalidate every later request too; the result's text still names them.
+//! Images, sounds and documents. Blocks that the vendor would refuse are omitted, since one such block
+//! would invalidate every later request too; a text names them.
 
 use base64::{display::Base64Display, prelude::BASE64_STANDARD};
-use toolcrib_core::{__internal::image_type, ContentBlock};
+use toolcrib_core::{ContentBlock, ImageLimits};
 
-/// Maximum size of a block: 16 MiB. A request may contain 50 MB of files, encoded.
+/// Maximum size of a sound or document: 16 MiB. A request may contain 50 MB of files, encoded.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// The vendor's limits by its page "Images and vision": PNG, JPEG, WebP and GIF without animation; 20 MB
+/// an image, 500 images and 50 MB in a request, of which 2 MB are for everything else. Other servers
+/// with this protocol document none, and get the same.
+pub(super) const LIMITS: ImageLimits = ImageLimits {
+    animated_gif: false,
+    max_bytes: 20_000_000,
+    max_total_bytes: 48_000_000,
+    max_count: 500,
+    ..ImageLimits::NONE
+};
 
 /// A block that is not text.
 pub(super) enum Media<'a> {
@@ -17,23 +28,19 @@ pub(super) enum Media<'a> {
     Document { filename: &'a str, url: String },
 }
 
-/// The blocks that OpenAI accepts.
-pub(super) fn media(blocks: &[ContentBlock]) -> impl Iterator<Item = Media<'_>> {
-    blocks.iter().filter_map(of)
-}
-
-fn of(block: &ContentBlock) -> Option<Media<'_>> {
+/// The block in OpenAI's form, if it accepts it; an image with its media type.
+pub(super) fn of<'a>(
+    (block, image_type): (&'a ContentBlock, Option<&'static str>),
+) -> Option<Media<'a>> {
     let data = block.data();
-    if data.len() > MAX_BYTES {
-        return None;
-    }
     let data_url = |media_type| {
         format!("data:{media_type};base64,{}", Base64Display::new(data, &BASE64_STANDARD))
     };
     match block {
         ContentBlock::Image { .. } => {
-            image_type(data).map(|media_type| Media::Image { url: data_url(media_type) })
+            image_type.map(|media_type| Media::Image { url: data_url(media_type) })
         }
+        _ if data.len() > MAX_BYTES => None,
         ContentBlock::Audio { media_type, .. } => Some(Media::Audio {
             format: audio_format(media_type)?,
             data: Base64Display::new(data, &BASE64_STANDARD).to_string(),

@@ -7,7 +7,7 @@
 //!
 //! api        the choice between them
 //! sent       calls and results in the form of both
-//! media      images, sounds and documents in results
+//! media      images, sounds and documents
 //! schema     the tool block
 //! own        rules for OpenAI's own models only
 //! refusal    classifies errors
@@ -24,6 +24,7 @@ mod sent;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::StatusCode;
+use toolcrib_core::ImageSupport;
 
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
@@ -51,6 +52,9 @@ trait Api: Send + Sync + 'static {
         None
     }
 
+    /// Whether images in results are sent without a setting.
+    const IMAGES_IN_RESULTS: bool;
+
     /// See [`Protocol::clears`].
     const CLEARS: bool = false;
 
@@ -74,6 +78,14 @@ impl<A: Api> Protocol for A {
 
     fn tools(&self, offer: Offer<'_>, first: &SentForm) -> String {
         A::tools(offer, first)
+    }
+
+    fn images(&self, model: &str) -> ImageSupport {
+        ImageSupport {
+            sees: own::sees_images(model),
+            in_results: A::IMAGES_IN_RESULTS,
+            limits: media::LIMITS,
+        }
     }
 
     fn loads_tools(&self, model: &str) -> Option<bool> {

@@ -36,6 +36,28 @@ pub(super) fn loads_tools(model: &str) -> bool {
     generation(model).is_some_and(|generation| generation >= (5, 4)) && !model.contains("-chat-")
 }
 
+/// The beginnings of the names of models that see no images.
+const BLIND: [&str; 8] = [
+    "gpt-3.5",
+    "gpt-4-0",
+    "gpt-4-32k",
+    "gpt-oss",
+    "o1-mini",
+    "o1-preview",
+    "o3-mini",
+    "gpt-4o-audio",
+];
+
+/// Whether a model sees images; `None` if its name is not one of OpenAI's. A gateway's name for it has
+/// the vendor before it, as `openai/gpt-5`.
+pub(super) fn sees_images(model: &str) -> Option<bool> {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    if name == "gpt-4" || BLIND.iter().any(|blind| name.starts_with(blind)) {
+        return Some(false);
+    }
+    is_own(name).then_some(true)
+}
+
 /// The generation: `gpt-5.6-luna` has 5.6.
 fn generation(model: &str) -> Option<(u32, u32)> {
     let generation = model.strip_prefix("gpt-")?.split('-').next()?;
@@ -68,6 +90,20 @@ mod tests {
             ["gpt-5", "gpt-5.3-codex", "gpt-5.4-chat-latest", "gpt-oss-120b", "o3", "qwen3"]
         {
             assert!(!loads_tools(model), "{model}");
+        }
+    }
+
+    #[test]
+    fn models_that_see_images_are_known_by_name() {
+        for model in ["gpt-4o-mini", "gpt-4.1", "gpt-4-turbo", "o3", "gpt-6.2-sol", "openai/gpt-5"]
+        {
+            assert_eq!(sees_images(model), Some(true), "{model}");
+        }
+        for model in ["gpt-3.5-turbo", "gpt-4", "gpt-4-0613", "o3-mini", "gpt-oss-120b"] {
+            assert_eq!(sees_images(model), Some(false), "{model}");
+        }
+        for model in ["qwen3", "m", "olmo-3", ""] {
+            assert_eq!(sees_images(model), None, "{model}");
         }
     }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, Message, ModelRequest, ToolCall, ToolChoice, ToolName};
 use toolcrib_models::{ReasoningEffort, VendorModelBuilder};
+use toolcrib_testbed::images;
 
 use super::{PNG, assistant, find_order, hello, result, sent, sent_by, without_breakpoints};
 use crate::support::{request, tool};
@@ -14,7 +15,7 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
         assistant("I look.", &[("toolu_1", json!({ "id": 1 })), ("toolu_2", json!({ "id": 2 }))]),
         result(
             "toolu_1",
-            "One.\n[image image/png, 15 bytes]",
+            "One.\n[image image/png, 67 bytes]",
             false,
             vec![ContentBlock::image("image/png", PNG)],
         ),
@@ -209,21 +210,29 @@ async fn ids_of_other_vendors_are_written_in_characters_that_are_taken() {
 async fn of_a_results_blocks_those_are_sent_that_are_taken() {
     let pdf: &[u8] = b"%PDF-1.7";
     let image = json!({ "type": "image", "source": {
-        "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgpubyBtb3Jl",
+        "type": "base64", "media_type": "image/png", "data": images::PNG_BASE64,
     }});
     let document = json!({ "type": "document", "source": {
         "type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjc=",
     }});
     let typed = |media_type: &str| json!([{ "type": "image", "media_type": media_type }]);
+    let noted = |bytes: &str, why: &str| {
+        let text =
+            format!("Image 1 of this message, [image image/png, {bytes}], is not shown: {why}.");
+        json!([{ "type": "text", "text": text }])
+    };
+    let large = [PNG, &[0; 4_000_000]].concat();
+    let too_large =
+        "it has 4000067 bytes; the model's vendor accepts 3932160; make a smaller copy of it";
     let cases = [
         // Its bytes count, not its declared type.
         (ContentBlock::image("image/PNG; q=1", PNG), json!([image])),
-        (ContentBlock::image("image/png", *b"\xff\xd8\xff\xe0"), typed("image/jpeg")),
-        (ContentBlock::image("image/png", *b"GIF89a..."), typed("image/gif")),
-        (ContentBlock::image("image/png", *b"RIFF....WEBPVP8 "), typed("image/webp")),
-        (ContentBlock::image("image/svg+xml", *b"<svg/>"), json!([])),
-        (ContentBlock::image("image/png", *b""), json!([])),
-        (ContentBlock::image("image/png", [PNG, &[0; 4_000_000]].concat()), json!([])),
+        (ContentBlock::image("image/png", images::JPEG), typed("image/jpeg")),
+        (ContentBlock::image("image/png", images::GIF), typed("image/gif")),
+        (ContentBlock::image("image/png", images::WEBP), typed("image/webp")),
+        (ContentBlock::image("image/png", *b"<svg/>"), noted("6 bytes", "it is not an image")),
+        (ContentBlock::image("image/png", *b""), noted("0 bytes", "it is not an image")),
+        (ContentBlock::image("image/png", large), noted("4000067 bytes", too_large)),
         (ContentBlock::audio("audio/wav", *b"RIFF"), json!([])),
         (ContentBlock::text("file:///a", "A"), json!([])),
         (ContentBlock::binary("file:///a.pdf", pdf), json!([document])),
@@ -249,7 +258,7 @@ async fn of_a_results_blocks_those_are_sent_that_are_taken() {
     for (block, expected) in cases {
         let mut found = sent_of(&block, false, None).await;
         for part in &mut found {
-            if expected[0].get("media_type").is_some() {
+            if expected[0].get("media_type").is_some() && part["type"] == "image" {
                 *part = json!({ "type": part["type"], "media_type": part["source"]["media_type"] });
             }
         }
@@ -257,4 +266,24 @@ async fn of_a_results_blocks_those_are_sent_that_are_taken() {
         assert_eq!(sent_of(&block, true, None).await, [] as [Value; 0], "failed: {block:?}");
         assert_eq!(sent_of(&block, false, Some(false)).await, [] as [Value; 0], "off: {block:?}");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_image_in_a_result_is_a_text_and_the_images_around_it_are_sent() {
+    let damaged = ContentBlock::image("image/png", images::damaged_png());
+    let good = || ContentBlock::image("image/png", PNG);
+    let messages = vec![
+        Message::user("Hello."),
+        assistant("", &[("toolu_1", json!({}))]),
+        result("toolu_1", "Three.", false, vec![good(), damaged, good()]),
+    ];
+    let body = sent_by(request(messages, vec![find_order()]), |b| b).await.json();
+    let content = body["messages"][2]["content"][0]["content"].as_array().unwrap();
+    let types: Vec<_> = content.iter().map(|part| part["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["text", "image", "image", "text"]);
+    let note = content[3]["text"].as_str().unwrap();
+    assert!(
+        note.starts_with("Image 2 of this message, [image image/png, 508 bytes], is"),
+        "{note}"
+    );
 }

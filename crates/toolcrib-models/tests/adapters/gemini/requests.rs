@@ -7,6 +7,7 @@ use toolcrib_core::{
     Arguments, ContentBlock, Message, ModelRequest, ToolCall, ToolChoice, ToolName,
 };
 use toolcrib_models::{ReasoningEffort, VendorModelBuilder};
+use toolcrib_testbed::images;
 
 use super::{REASONED, STOP, builder, events, kept, result, sent, sent_by, tools, with_blocks};
 use crate::support::{Reply, Server, ask, in_lines, request};
@@ -27,9 +28,9 @@ async fn a_conversation_is_sent_as_googles_own_sdk_sends_it() {
         with_blocks(
             "c2",
             "3d_view",
-            "[image image/png, 3 bytes]",
+            "[image image/png, 67 bytes]",
             &[
-                ContentBlock::image("image/png", *b"\xfb\xff\xfe"),
+                ContentBlock::image("image/png", images::PNG),
                 ContentBlock::image("image/tiff", *b"II*"),
                 ContentBlock::audio("audio/wav", *b"RIFF"),
                 ContentBlock::binary("file:///a.pdf", *b"%PDF").media_type("application/pdf"),
@@ -85,7 +86,7 @@ async fn a_conversation_is_sent_as_googles_own_sdk_sends_it() {
     {"functionCall":{"id":"c3","name":"find_order","args":{}}}],"role":"model"},
     {"parts":[
     {"functionResponse":{"id":"c1","name":"find_order","response":{"output":"2 charges"}}},
-    {"functionResponse":{"id":"c2","name":"_3d_view","response":{"output":"[image image/png, 3 bytes]"},"parts":[{"inlineData":{"mimeType":"image/png","data":"+//+"}},{"inlineData":{"mimeType":"application/pdf","data":"JVBERg=="}}]}},
+    {"functionResponse":{"id":"c2","name":"_3d_view","response":{"output":"[image image/png, 67 bytes]\n\nImage 2 of this message, [image image/tiff, 3 bytes], is not shown: it is not an image."},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="}},{"inlineData":{"mimeType":"application/pdf","data":"JVBERg=="}}]}},
     {"functionResponse":{"id":"c3","name":"find_order","response":{"error":"the arguments are not JSON"}}}],"role":"user"},
     {"parts":[{"text":"And now?"}],"role":"user"}],
     "toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["_3d_view"]}}}
@@ -163,7 +164,7 @@ async fn a_models_name_is_a_part_of_the_path() {
 
 #[tokio::test]
 async fn media_in_results_go_to_the_models_that_take_them() {
-    let image = ContentBlock::image("image/png", *b"\xfb\xff\xfe");
+    let image = ContentBlock::image("image/png", images::PNG);
     let asked = || {
         let messages = vec![
             Message::user("Show."),

@@ -8,6 +8,7 @@ use toolcrib_core::{
     VendorContent,
 };
 use toolcrib_models::{ReasoningEffort, VendorModelBuilder};
+use toolcrib_testbed::images;
 
 use super::{DONE, REASONED, builder, lines, result, sent, sent_by, tools};
 use crate::support::{Reply, Server, ask, in_lines, request, tool};
@@ -27,9 +28,9 @@ async fn a_conversation_is_sent_as_ollamas_own_sdk_sends_it() {
         },
         result(
             "find_order",
-            "[image image/png, 3 bytes]",
+            "[image image/png, 67 bytes]",
             &[
-                ContentBlock::image("image/png", *b"\xfb\xff\xfe"),
+                ContentBlock::image("image/png", images::PNG),
                 ContentBlock::audio("audio/wav", *b"RIFF"),
                 ContentBlock::text("file:///a.txt", "a"),
             ],
@@ -59,7 +60,7 @@ async fn a_conversation_is_sent_as_ollamas_own_sdk_sends_it() {
     {"role":"system","content":"You help. Be brief."},
     {"role":"user","content":"Was order 1042 refunded? 🦊"},
     {"role":"assistant","thinking":"I need it.","tool_calls":[{"function":{"name":"find_order","arguments":{"order_id": 1042}}},{"function":{"name":"3d-view","arguments":{}}}]},
-    {"role":"tool","content":"[image image/png, 3 bytes]","images":["+//+"],"tool_name":"find_order"},
+    {"role":"tool","content":"[image image/png, 67 bytes]","images":["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="],"tool_name":"find_order"},
     {"role":"tool","content":"Error: the arguments are not JSON","tool_name":"3d-view"},
     {"role":"assistant","content":"Yes."},
     {"role":"user","content":"And now?"}]}
@@ -141,8 +142,8 @@ async fn a_schema_is_sent_in_the_words_that_ollama_reads() {
 
 #[tokio::test]
 async fn images_are_sent_unless_they_are_not_to_be() {
-    let image = ContentBlock::image("image/png", *b"\xfb\xff\xfe");
-    for (send, expected) in [(true, json!(["+//+"])), (false, Value::Null)] {
+    let image = ContentBlock::image("image/png", images::PNG);
+    for (send, expected) in [(true, json!([images::PNG_BASE64])), (false, Value::Null)] {
         let messages = vec![
             Message::user("Hi"),
             Message::assistant("", [ToolCall::new("c", "find_order", json!({}))]),

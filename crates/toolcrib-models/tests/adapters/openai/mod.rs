@@ -73,7 +73,12 @@ fn find_order() -> Tool {
 }
 
 /// The prefix of every image of that kind.
-const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
+const PNG: &[u8] = toolcrib_testbed::images::PNG;
+
+/// [`PNG`] as requests contain it.
+fn png_url() -> String {
+    format!("data:image/png;base64,{}", toolcrib_testbed::images::PNG_BASE64)
+}
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
     let calls = ids.iter().map(|id| ToolCall::new(*id, "find_order", json!({ "id": 1 })));

@@ -9,7 +9,7 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
         assistant("I look.", &["call_1", "call_2"]),
         result_with(
             "call_1",
-            "One.\n[image image/png, 4 bytes]",
+            "One.\n[image image/png, 67 bytes]",
             false,
             vec![ContentBlock::image("image/png", PNG)],
         ),
@@ -208,7 +208,7 @@ async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
             vec![
                 ContentBlock::image("image/png", PNG),
                 ContentBlock::link("https://example.org/", "more"),
-                ContentBlock::image("image/tiff", *b"II"),
+                ContentBlock::image("image/tiff", *b"II*\0"),
             ],
         ),
         shows("call_2", vec![ContentBlock::text("file:///a.txt", "words")]),
@@ -234,7 +234,7 @@ async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
         found["messages"][6]["content"],
         json!([
             said("call_1"),
-            { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=" } },
+            { "type": "image_url", "image_url": { "url": png_url() } },
             said("call_3"),
             { "type": "file", "file": {
                 "filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERi0=",

@@ -1,9 +1,8 @@
-//! The blocks of results, as parts of a user message.
+//! Images of the user and blocks of results, as parts of a user message.
 
 use serde::Serialize;
-use toolcrib_core::ContentBlock;
 
-use super::super::media::{Media, media};
+use super::super::media::Media;
 
 /// A part of a user message.
 #[derive(Serialize)]
@@ -38,14 +37,16 @@ impl Part<'_> {
     }
 }
 
-/// The parts for these blocks.
-pub(super) fn parts(blocks: &[ContentBlock]) -> Vec<Part<'_>> {
-    let part = |media| match media {
-        Media::Image { url } => Part::ImageUrl { image_url: Image { url } },
-        Media::Audio { data, format } => Part::InputAudio { input_audio: Audio { data, format } },
-        Media::Document { filename, url } => {
-            Part::File { file: Document { filename, file_data: url } }
+impl<'a> From<Media<'a>> for Part<'a> {
+    fn from(media: Media<'a>) -> Self {
+        match media {
+            Media::Image { url } => Self::ImageUrl { image_url: Image { url } },
+            Media::Audio { data, format } => {
+                Self::InputAudio { input_audio: Audio { data, format } }
+            }
+            Media::Document { filename, url } => {
+                Self::File { file: Document { filename, file_data: url } }
+            }
         }
-    };
-    media(blocks).map(part).collect()
+    }
 }

@@ -4,16 +4,17 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
+use toolcrib_core::{Message, ToolCall, VendorContent};
 
 use super::{
     super::{
         super::{protocol::RequestInput, sent_parts::Part as First},
+        media,
         own::is_own,
         sent::{arguments, failed, id_of_at_most, name},
     },
     kept::ReasoningFields,
-    media::{Part, parts},
+    media::Part,
 };
 
 /// Maximum length of a call's id with OpenAI's own models.
@@ -31,7 +32,7 @@ pub(super) enum RequestMessage<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Parts(Vec<Part<'a>>),
 }
 
@@ -65,9 +66,6 @@ pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage
     let mut writing = MessageWriter {
         input,
         own: is_own(input.model),
-        // A tool message contains only text. A tool's blocks could be sent as a user message, which
-        // models trust more, so this requires the setting.
-        shows_blocks: input.settings.result_blocks == Some(true),
         sent: Vec::with_capacity(input.request.messages.len() + 1),
         shown: Vec::new(),
         results: Vec::new(),
@@ -75,8 +73,8 @@ pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage
     if !input.request.system.is_empty() {
         writing.sent.push(RequestMessage::System { content: &input.request.system }.into());
     }
-    for message in input.request.messages.iter() {
-        writing.add(message);
+    for (at, message) in input.request.messages.iter().enumerate() {
+        writing.add(at, message);
     }
     writing.show();
     writing.sent
@@ -85,7 +83,6 @@ pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage
 struct MessageWriter<'a, 'input> {
     input: &'input RequestInput<'a>,
     own: bool,
-    shows_blocks: bool,
     sent: Vec<First<RequestMessage<'a>>>,
     /// The blocks of the last calls' results. They are sent after all results: no other message may
     /// be between those.
@@ -95,23 +92,39 @@ struct MessageWriter<'a, 'input> {
 }
 
 impl<'a> MessageWriter<'a, '_> {
-    fn add(&mut self, message: &'a Message) {
+    fn add(&mut self, at: usize, message: &'a Message) {
+        let images = self.input.images;
+        let note = images.note(at);
         match message {
             Message::Tool { call_id, name, text, blocks, is_error, .. } => {
-                let sent = self.input.first.of_message(message, &[], || {
-                    let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
+                let sent = self.input.first.of_message(message, note.as_slice(), || {
+                    let text = images.noted(at, text);
+                    let content = if *is_error { failed(&text).into_owned().into() } else { text };
                     vec![RequestMessage::Tool { tool_call_id: self.id(call_id), content }]
                 });
                 self.sent.extend(sent);
-                if self.shows_blocks {
-                    self.shown.extend(shown(call_id, name, blocks));
+                if images.in_results {
+                    let media = images.sent(at, blocks).filter_map(media::of).map(Part::from);
+                    self.shown.extend(shown(call_id, name, media.collect()));
                     self.results.push(message);
                 }
             }
-            Message::User { text } => {
+            Message::User { text, blocks } => {
                 self.show();
-                let user = || vec![RequestMessage::User { content: Content::Text(text) }];
-                self.sent.extend(self.input.first.of_message(message, &[], user));
+                let user = || {
+                    let text = images.noted(at, text);
+                    let media = images.sent(at, blocks).filter_map(media::of).map(Part::from);
+                    let media: Vec<_> = media.collect();
+                    let content = match media.is_empty() {
+                        true => Content::Text(text),
+                        false => {
+                            let text = Part::text(text.into_owned());
+                            Content::Parts([text].into_iter().chain(media).collect())
+                        }
+                    };
+                    vec![RequestMessage::User { content }]
+                };
+                self.sent.extend(self.input.first.of_message(message, note.as_slice(), user));
             }
             Message::Assistant { text, calls, vendor } => {
                 self.show();
@@ -160,8 +173,7 @@ impl<'a> MessageWriter<'a, '_> {
 }
 
 /// The blocks of a result, with its origin.
-fn shown<'a>(id: &str, name: &str, blocks: &'a [ContentBlock]) -> Vec<Part<'a>> {
-    let mut shown = parts(blocks);
+fn shown<'a>(id: &str, name: &str, mut shown: Vec<Part<'a>>) -> Vec<Part<'a>> {
     if !shown.is_empty() {
         shown.insert(
             0,

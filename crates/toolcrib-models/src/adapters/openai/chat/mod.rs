@@ -6,7 +6,7 @@
 //! ```text
 //! request   settings, tool choice, and the order of fields
 //! messages  the conversation -> messages
-//! media     blocks of results -> parts of a user message
+//! media     images of the user, blocks of results -> parts of a user message
 //! kept      content that a server requires back with its model's message
 //! answer    events -> a response
 //! calls     fragments of calls -> calls
@@ -38,6 +38,10 @@ impl Api for ChatCompletions {
     const NAME: &'static str = "openai chat completions";
 
     const PATH: &'static str = "/chat/completions";
+
+    // A tool message contains only text. A tool's blocks could be sent as a user message, which models
+    // trust more, so this requires the setting.
+    const IMAGES_IN_RESULTS: bool = false;
 
     fn tools(offer: Offer<'_>, first: &SentForm) -> String {
         schema::nested(offer, first)

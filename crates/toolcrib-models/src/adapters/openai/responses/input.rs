@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::Serialize;
 use serde_json::{Value, to_value};
-use toolcrib_core::{ContentBlock, Message, SEARCH_TOOLS, ToolCall, VendorContent};
+use toolcrib_core::{Message, SEARCH_TOOLS, ToolCall, VendorContent};
 
 use super::{
     super::{
@@ -13,7 +13,7 @@ use super::{
         sent::{arguments, failed, id_of_at_most, name},
     },
     kept::{StoredItem, kept},
-    media::{Part as OutputPart, parts},
+    media::{Part as InputPart, part},
 };
 
 /// Maximum length of a call's id.
@@ -30,6 +30,10 @@ pub(super) enum Item<'a> {
     Notice {
         role: &'static str,
         content: Arc<str>,
+    },
+    WithImages {
+        role: &'static str,
+        content: Vec<InputPart<'a>>,
     },
     /// Reasoning, unchanged.
     Thought(&'a Value),
@@ -89,7 +93,7 @@ pub(super) struct OutputText<'a> {
 #[serde(untagged)]
 pub(super) enum Output<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<OutputPart<'a>>),
+    Parts(Vec<InputPart<'a>>),
 }
 
 const COMPLETED: &str = "completed";
@@ -99,36 +103,44 @@ const CLIENT: &str = "client";
 pub(super) fn input<'a>(input: &RequestInput<'a>) -> Vec<Part<Item<'a>>> {
     let messages = &input.request.messages;
     let mut all = Vec::with_capacity(messages.len());
-    for message in messages.iter() {
+    for (at, message) in messages.iter().enumerate() {
         let found = input.offer.found_in(message);
         let loads = input.offer.loads().then_some("loads");
         let names = found.iter().map(|tool| tool.name().as_str());
-        let words: Vec<&str> = loads.into_iter().chain(names).collect();
-        all.extend(input.first.of_message(message, &words, || items(input, message)));
+        let words: Vec<&str> =
+            loads.into_iter().chain(names).chain(input.images.note(at)).collect();
+        all.extend(input.first.of_message(message, &words, || items(input, at, message)));
     }
     all
 }
 
-fn items<'a>(input: &RequestInput<'a>, message: &'a Message) -> Vec<Item<'a>> {
+fn items<'a>(input: &RequestInput<'a>, at: usize, message: &'a Message) -> Vec<Item<'a>> {
+    let images = input.images;
     let mut items = Vec::with_capacity(1);
     match message {
-        Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
+        Message::User { text, blocks } if !blocks.is_empty() => {
+            let text = InputPart::Text { text: images.noted(at, text) };
+            let parts = images.sent(at, blocks).filter_map(part);
+            let content = [text].into_iter().chain(parts).collect();
+            items.push(Item::WithImages { role: "user", content });
+        }
+        Message::User { text, .. } => items.push(Item::Plain { role: "user", content: text }),
         Message::Assistant { text, calls, vendor } => {
             said(input, text, calls, vendor.as_deref(), &mut items);
         }
         Message::Tool { call_id, name, text, is_error, .. } if is_search(input, name) => {
             items.push(Item::found(input, call_id, message));
             // The item has no field for it.
-            if *is_error && let Message::User { text } = Message::notice(&failed(text)) {
+            if *is_error && let Message::User { text, .. } = Message::notice(&failed(text)) {
                 items.push(Item::Notice { role: "user", content: text });
             }
         }
         Message::Tool { call_id, text, blocks, is_error, .. } => {
-            let shows_blocks = input.settings.result_blocks != Some(false);
-            let blocks = if shows_blocks { &**blocks } else { &[] };
+            let blocks = if images.in_results { &**blocks } else { &[] };
+            let shown = images.sent(at, blocks).filter_map(part).collect();
             items.push(Item::Other(TypedItem::FunctionCallOutput {
                 call_id: id_of_at_most(call_id, MAX_ID),
-                output: output(text, blocks, *is_error),
+                output: output(images.noted(at, text), shown, *is_error),
             }));
         }
         _ => {}
@@ -184,13 +196,12 @@ fn is_search(input: &RequestInput<'_>, name: &str) -> bool {
     input.offer.loads() && *name == *SEARCH_TOOLS
 }
 
-fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Output<'a> {
-    let text = if is_error { failed(text) } else { Cow::Borrowed(text) };
-    let mut shown = parts(blocks).peekable();
-    if shown.peek().is_none() {
+fn output<'a>(text: Cow<'a, str>, shown: Vec<InputPart<'a>>, is_error: bool) -> Output<'a> {
+    let text = if is_error { failed(&text).into_owned().into() } else { text };
+    if shown.is_empty() {
         return Output::Text(text);
     }
-    let text = (!text.is_empty()).then_some(OutputPart::Text { text });
+    let text = (!text.is_empty()).then_some(InputPart::Text { text });
     Output::Parts(text.into_iter().chain(shown).collect())
 }
 

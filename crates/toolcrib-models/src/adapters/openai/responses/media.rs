@@ -1,13 +1,13 @@
-//! The blocks of results beside text.
+//! Images of the user and blocks of results beside text.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use toolcrib_core::ContentBlock;
 
-use super::super::media::{Media, media};
+use super::super::media::{self, Media};
 
-/// A part of a result.
+/// A part of a user's message or of a result.
 #[derive(Serialize)]
 #[serde(tag = "type")]
 pub(super) enum Part<'a> {
@@ -19,11 +19,11 @@ pub(super) enum Part<'a> {
     File { filename: &'a str, file_data: String },
 }
 
-/// The parts for these blocks. A result cannot contain sounds.
-pub(super) fn parts(blocks: &[ContentBlock]) -> impl Iterator<Item = Part<'_>> {
-    media(blocks).filter_map(|media| match media {
+/// The block in the form of this API, which has no sounds in results.
+pub(super) fn part<'a>(block: (&'a ContentBlock, Option<&'static str>)) -> Option<Part<'a>> {
+    match media::of(block)? {
         Media::Image { url } => Some(Part::Image { image_url: url }),
         Media::Document { filename, url } => Some(Part::File { filename, file_data: url }),
         Media::Audio { .. } => None,
-    })
+    }
 }

@@ -41,6 +41,8 @@ impl Api for Responses {
 
     const PATH: &'static str = "/responses";
 
+    const IMAGES_IN_RESULTS: bool = true;
+
     const CLEARS: bool = true;
 
     fn tools(offer: Offer<'_>, first: &SentForm) -> String {

@@ -96,9 +96,9 @@ impl<'a> Body<'a> {
 /// conversations would be spread over machines.
 fn cache_key(request: &ModelRequest) -> String {
     let first = request.messages.first().map_or("", |message| match message {
-        Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
-            text
-        }
+        Message::User { text, .. }
+        | Message::Assistant { text, .. }
+        | Message::Tool { text, .. } => text,
         _ => "",
     });
     let begins = [&*request.system, first].map(Digest::of);

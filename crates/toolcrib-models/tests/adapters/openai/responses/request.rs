@@ -9,7 +9,7 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
         assistant("I look.", &["call_1", "call_2"]),
         result_with(
             "call_1",
-            "One.\n[image image/png, 8 bytes]",
+            "One.\n[image image/png, 67 bytes]",
             false,
             vec![ContentBlock::image("image/png", PNG)],
         ),
@@ -158,19 +158,21 @@ async fn results_show_what_the_vendor_takes_in_them() {
         ContentBlock::text("file:///a.txt", "words"),
     ];
     let shown = json!([
-        { "type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=" },
+        { "type": "input_image", "image_url": png_url() },
         { "type": "input_file", "filename": "bill.pdf",
           "file_data": "data:application/pdf;base64,JVBERi0=" },
     ]);
+    let note =
+        "Image 2 of this message, [image image/png, 8 bytes], is not shown: it is not an image.";
     let with_text = |text: &str| {
         let mut parts = vec![json!({ "type": "input_text", "text": text })];
         parts.extend(shown.as_array().unwrap().clone());
         Value::from(parts)
     };
     let cases = [
-        ("See.", false, with_text("See.")),
-        ("Gone.", true, with_text("Error: Gone.")),
-        ("", false, shown.clone()),
+        ("See.", false, with_text(&format!("See.\n\n{note}"))),
+        ("Gone.", true, with_text(&format!("Error: Gone.\n\n{note}"))),
+        ("", false, with_text(note)),
     ];
     for (text, is_error, expected) in cases {
         let messages = || {
