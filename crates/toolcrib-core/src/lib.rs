@@ -150,7 +150,7 @@ pub use self::{
         RemoteListing,
     },
     result::{CallPlan, ToolResult},
-    sanitize::harmless,
+    sanitize::{ChangeKind, ShownText, TextChange, TextOrigin, harmless},
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     sent_parts::{SentPart, SentParts},
     session::{
@@ -189,7 +189,7 @@ pub mod __internal {
         depth::{DEEPEST_JSON, dismantle, nests_too_deep},
         event::{millis, now_ms},
         fence::fence_chars,
-        hidden::{is_hidden, marked, plain_letter},
+        hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},
         image_type::image_type,
         json::{
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
@@ -201,7 +201,7 @@ pub mod __internal {
         progress_pace::ProgressPace,
         provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
         reliability::{Backoff, BreakerChange},
-        sanitize::is_plain,
+        sanitize::{is_plain, without_invisible},
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
         subschemas::{Subschemas, subschemas},
