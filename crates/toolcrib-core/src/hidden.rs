@@ -52,9 +52,8 @@ pub fn is_needed(last: Option<char>, c: char, next: Option<char>) -> bool {
         '\u{200b}' => either(&WITHOUT_SPACES),
         '\u{34f}' => next.is_some_and(|next| MARKS.has(next)),
         '\u{61c}' | '\u{200e}' | '\u{200f}' => {
-            let is_of_word = |c: Option<char>| {
-                c.is_some_and(|c| c.is_alphanumeric() && !RIGHT_TO_LEFT.has(c))
-            };
+            let is_of_word =
+                |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !RIGHT_TO_LEFT.has(c));
             !(is_of_word(last) && is_of_word(next))
         }
         '\u{180b}'..='\u{180f}' => follows(&MONGOLIAN),

@@ -71,6 +71,7 @@ mod signals;
 mod single_flight;
 mod subschemas;
 mod suggest;
+mod text_origin;
 mod tool;
 mod turn_info;
 mod usage;
@@ -150,7 +151,7 @@ pub use self::{
         RemoteListing,
     },
     result::{CallPlan, ToolResult},
-    sanitize::{ChangeKind, ShownText, TextChange, TextOrigin, harmless},
+    sanitize::{ChangeKind, ShownText, TextChange, harmless},
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     sent_parts::{SentPart, SentParts},
     session::{
@@ -160,6 +161,7 @@ pub use self::{
         TracedEvent, TurnState, is_session_id, is_session_name,
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
+    text_origin::TextOrigin,
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     turn_info::{MemoryScope, TurnInfo},
     usage::{BudgetUse, Price, PricedModel, StoredUsage, UsageEntry, UsageSource, UsageStore},

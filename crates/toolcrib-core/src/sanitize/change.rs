@@ -16,6 +16,18 @@ pub enum ChangeKind {
     LineEnd,
 }
 
+impl ChangeKind {
+    /// What a reader should know about changes of this kind.
+    pub(super) fn about(self) -> &'static str {
+        match self {
+            Self::Token => "tokens of chat templates are shown as look-alikes",
+            Self::Hidden => "hidden characters are left out",
+            Self::Escape => "terminal escape sequences are left out",
+            Self::LineEnd => "carriage returns are left out",
+        }
+    }
+}
+
 /// A difference between a shown text and the real one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

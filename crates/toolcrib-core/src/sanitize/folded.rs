@@ -72,10 +72,7 @@ pub fn is_plain(text: &str) -> bool {
 }
 
 /// The characters of a text as a template might read them, each with its byte range.
-pub(super) fn resolved(
-    text: &str,
-    reading: Reading,
-) -> impl Iterator<Item = (char, usize, usize)> {
+pub(super) fn resolved(text: &str, reading: Reading) -> impl Iterator<Item = (char, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -100,8 +97,7 @@ pub(super) fn resolved(
 }
 
 /// The characters that make a token, and the look-alikes that replace them.
-const LOOK_ALIKES: [(char, char); 5] =
-    [('<', '‹'), ('>', '›'), ('[', '⟦'), (']', '⟧'), (':', '∶')];
+const LOOK_ALIKES: [(char, char); 5] = [('<', '‹'), ('>', '›'), ('[', '⟦'), (']', '⟧'), (':', '∶')];
 
 /// The look-alike of a character that makes a token; otherwise the character itself.
 pub(super) fn look_alike(c: char) -> char {

@@ -10,7 +10,6 @@ mod candidate;
 mod change;
 mod definition;
 mod folded;
-mod origin;
 mod project;
 mod shown;
 mod strip;
@@ -21,9 +20,9 @@ use std::borrow::Cow;
 pub use self::{
     change::{ChangeKind, TextChange},
     folded::is_plain,
-    origin::TextOrigin,
     shown::{ShownText, without_invisible},
 };
+use crate::text_origin::TextOrigin;
 
 /// Sanitizes a text that another party wrote for a reader; borrowed if unchanged. For files and
 /// programs of a project there is [`TextOrigin::Project`].
@@ -195,10 +194,17 @@ mod tests {
     fn the_lines_with_changes_are_those_of_the_real_text() {
         let text = "one\r\n<|im_start|>\r\nx\u{202e}\n\u{1b}[1mbold\n<|im_end|><|im_end|>";
         let shown = TextOrigin::Project.shown(text);
-        assert_eq!(shown.lines(text, |kind| kind == ChangeKind::Token), [2, 5]);
-        assert_eq!(shown.lines(text, |kind| kind == ChangeKind::Hidden), [3]);
-        assert_eq!(shown.lines(text, |kind| kind == ChangeKind::Escape), [4]);
-        assert_eq!(shown.lines(text, |kind| kind == ChangeKind::LineEnd), [1, 2]);
+        let about = |kinds: &[ChangeKind]| shown.about(text, 11, kinds, 200);
+        let tokens = "lines 12, 15: tokens of chat templates are shown as look-alikes";
+        assert_eq!(about(&[ChangeKind::Token]).unwrap(), tokens);
+        assert_eq!(
+            about(&[ChangeKind::Hidden, ChangeKind::Escape]).unwrap(),
+            "line 13: hidden characters are left out; \
+             line 14: terminal escape sequences are left out"
+        );
+        let short = shown.about(text, 1, &[ChangeKind::Token], 60).unwrap();
+        assert_eq!(short, "2 lines: tokens of chat templates are shown as look-alikes");
+        assert_eq!(shown.about(text, 1, &[ChangeKind::Token], 20), None);
     }
 
     #[test]
@@ -226,7 +232,10 @@ mod tests {
             found.into_iter().map(|range| text[range].to_owned()).collect()
         };
         assert_eq!(of("Wrap‹S› ⟦a⟧ x∶ y <|im_start|>"), Vec::<String>::new());
-        assert_eq!(of("a ‹|im_start|› b ‹|im_end|> <|xy|›"), ["‹|im_start|›", "‹|im_end|>", "<|xy|›"]);
+        assert_eq!(
+            of("a ‹|im_start|› b ‹|im_end|> <|xy|›"),
+            ["‹|im_start|›", "‹|im_end|>", "<|xy|›"]
+        );
         assert_eq!(of("\n\nHuman∶ pay"), ["\nHuman∶"]);
         assert_eq!(of("⟦INST⟧ ⟦inst⟧"), ["⟦INST⟧"]);
     }

@@ -88,7 +88,9 @@ fn has_exact_case(candidate: &Candidate<'_>) -> bool {
     }
     match token.contains('[') {
         // Each word in brackets.
-        true => written.split('[').skip(1).all(|rest| is_upper(rest.split(']').next().unwrap_or(rest))),
+        true => {
+            written.split('[').skip(1).all(|rest| is_upper(rest.split(']').next().unwrap_or(rest)))
+        }
         false => is_lower(written),
     }
 }

@@ -5,10 +5,13 @@ use std::{borrow::Cow, ops::Range};
 use super::{
     change::{ChangeKind, TextChange},
     folded::{FoldedText, Reading, is_plain, look_alike, replaced_by, resolved},
-    origin::TextOrigin,
     strip::{Kept, StrippedText},
     tokens::Tokens,
 };
+use crate::text_origin::TextOrigin;
+
+/// The most lines that a text about changes lists.
+const MOST_LISTED: usize = 20;
 
 /// A text as a model reads it. All of it that no change names is the same as in the real text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,11 @@ impl TextOrigin {
         self.shown(text).text
     }
 
+    /// The character that a look-alike replaces in a shown text.
+    pub fn replaced_by(look_alike: char) -> Option<char> {
+        replaced_by(look_alike)
+    }
+
     /// The parts of a text that would be tokens if their look-alikes were the characters that they
     /// replace in a shown text.
     pub fn look_alikes(self, text: &str) -> Vec<Range<usize>> {
@@ -57,7 +65,9 @@ impl TextOrigin {
         };
         let folded = FoldedText::of(text, Reading::Undone);
         let mut found = tokens.find_in(&folded, text, Reading::Undone);
-        found.retain(|range| text.get(range.clone()).is_some_and(|part| part.contains(is_look_alike)));
+        found.retain(|range| {
+            text.get(range.clone()).is_some_and(|part| part.contains(is_look_alike))
+        });
         found
     }
 }
@@ -148,14 +158,47 @@ impl ShownText<'_> {
         real(before, shown.start)..real(within, shown.end)
     }
 
-    /// The lines of the real text with changes of these kinds, from 1.
-    pub fn lines(&self, real: &str, is_wanted: impl Fn(ChangeKind) -> bool) -> Vec<usize> {
-        let (mut line, mut counted) = (1, 0);
+    /// What is not shown as it is, by lines of the real text, the first of which has this number. In at
+    /// most `room` characters: fewer numbers, or none, where all have no room. `None` without changes
+    /// of these kinds.
+    pub fn about(
+        &self,
+        real: &str,
+        first: usize,
+        kinds: &[ChangeKind],
+        room: usize,
+    ) -> Option<String> {
+        let lines = |kind: &ChangeKind| (*kind, self.lines(real, first, *kind));
+        let changed: Vec<_> =
+            kinds.iter().map(lines).filter(|(_, lines)| !lines.is_empty()).collect();
+        if changed.is_empty() {
+            return None;
+        }
+        let about = |most: usize| {
+            let part = |(kind, lines): &(ChangeKind, Vec<usize>)| {
+                let (listed, rest) = lines.split_at(most.min(lines.len()));
+                let listed: Vec<_> = listed.iter().map(usize::to_string).collect();
+                let word = if lines.len() == 1 { "line" } else { "lines" };
+                let place = match (listed.as_slice(), rest.len()) {
+                    ([], count) => format!("{count} {word}"),
+                    (listed, 0) => format!("{word} {}", listed.join(", ")),
+                    (listed, more) => format!("{word} {} and {more} more", listed.join(", ")),
+                };
+                format!("{place}: {}", kind.about())
+            };
+            changed.iter().map(part).collect::<Vec<_>>().join("; ")
+        };
+        (0..=MOST_LISTED).rev().map(about).find(|about| about.chars().count() <= room)
+    }
+
+    /// The lines of the real text with changes of a kind, the first of which has this number.
+    fn lines(&self, real: &str, first: usize, kind: ChangeKind) -> Vec<usize> {
+        let (mut line, mut counted) = (first, 0);
         let mut lines = Vec::new();
-        for change in self.changes.iter().filter(|change| is_wanted(change.kind)) {
+        for change in self.changes.iter().filter(|change| change.kind == kind) {
             let passed = real.get(counted..change.real.start).unwrap_or_default();
             line += passed.bytes().filter(|byte| *byte == b'\n').count();
-            counted = change.real.start.max(counted);
+            counted = change.real.start;
             if lines.last() != Some(&line) {
                 lines.push(line);
             }

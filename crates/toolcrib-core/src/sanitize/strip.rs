@@ -47,7 +47,11 @@ impl StrippedText {
                     let shown = this.text.len();
                     this.text.push('\n');
                     let kind = ChangeKind::LineEnd;
-                    this.changes.push(TextChange { shown: shown..shown + 1, real: start..at, kind });
+                    this.changes.push(TextChange {
+                        shown: shown..shown + 1,
+                        real: start..at,
+                        kind,
+                    });
                     last = Some('\n');
                 }
                 _ if !is_invisible(c) => {
@@ -75,7 +79,9 @@ impl StrippedText {
     fn remove(&mut self, real: Range<usize>, kind: ChangeKind) {
         let at = self.text.len();
         match self.changes.last_mut() {
-            Some(last) if last.kind == kind && last.shown == (at..at) && last.real.end == real.start => {
+            Some(last)
+                if last.kind == kind && last.shown == (at..at) && last.real.end == real.start =>
+            {
                 last.real.end = real.end;
             }
             _ => self.changes.push(TextChange { shown: at..at, real, kind }),
@@ -94,9 +100,7 @@ fn escape_sequence(text: &str) -> usize {
         // An operating-system command ends with BEL or ESC \.
         Some((_, ']')) => {
             while let Some((_, c)) = chars.next_if(|(_, c)| *c != '\n') {
-                if c == '\u{7}'
-                    || (c == '\u{1b}' && chars.next_if(|(_, c)| *c == '\\').is_some())
-                {
+                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if(|(_, c)| *c == '\\').is_some()) {
                     break;
                 }
             }

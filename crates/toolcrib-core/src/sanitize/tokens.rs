@@ -7,9 +7,9 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::{
     candidate::Candidate,
     folded::{FoldedText, Reading, resolved},
-    origin::TextOrigin,
     project,
 };
+use crate::text_origin::TextOrigin;
 
 /// The patterns of tokens, in folded text, for texts of one origin. The families: ChatML, Llama 3, Harmony, Kimi, Command,
 /// Phi and Qwen (`<|…|>`); DeepSeek (the same, and `<|DSML|invoke …>`); Llama 2 (`[INST]`,

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use tokio::task::spawn_blocking;
-use toolcrib_core::{ArtifactCall, ArtifactPort, Attachment, Attachments, fence, harmless};
+use toolcrib_core::{ArtifactCall, ArtifactPort, Attachment, Attachments, TextOrigin, fence};
 
 use super::Turn;
 use crate::redactor::Redactor;
@@ -39,6 +39,7 @@ impl Turn {
                 tool: TOOL.into(),
                 kind: None,
                 untrusted: true,
+                text_origin: TextOrigin::Project,
             },
         };
         // Megabytes are redacted and stored.
@@ -85,7 +86,7 @@ impl AttachmentRenderer {
                     }
                 };
             }
-            shown.push_str(&fence(TOOL, &harmless(begin)));
+            shown.push_str(&fence(TOOL, &TextOrigin::Project.harmless(begin)));
         }
         shown
     }

@@ -1,7 +1,10 @@
 //! Where an untrusted text is from.
 
+use serde::{Deserialize, Serialize};
+
 /// Where an untrusted text is from, which decides what in it is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TextOrigin {
     /// A web page, a message, a row, a definition: what reads like a token of any chat template, or
