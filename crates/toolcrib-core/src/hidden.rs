@@ -38,7 +38,7 @@ pub fn marked(text: &str) -> impl Iterator<Item = (char, bool)> {
 }
 
 /// Whether readers of a text need an invisible character between these neighbors: a joiner at a
-/// letter of a script that has them, a mark of the direction outside of words of one direction, a
+/// letter of a script that has them, a mark of the direction or a filler outside of other words, a
 /// break between words of a script without spaces, a variation selector at a character that has
 /// variants. A neighbor that is invisible too makes a run, which none needs.
 pub fn is_needed(last: Option<char>, c: char, next: Option<char>) -> bool {
@@ -51,7 +51,8 @@ pub fn is_needed(last: Option<char>, c: char, next: Option<char>) -> bool {
         '\u{200c}' | '\u{200d}' => either(&JOINING),
         '\u{200b}' => either(&WITHOUT_SPACES),
         '\u{34f}' => next.is_some_and(|next| MARKS.has(next)),
-        '\u{61c}' | '\u{200e}' | '\u{200f}' => {
+        // The fillers of Hangul, most of which take the place of a letter.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => {
             let is_of_word =
                 |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !RIGHT_TO_LEFT.has(c));
             !(is_of_word(last) && is_of_word(next))
@@ -127,7 +128,7 @@ static JOINING: LazyLock<CharClass> = LazyLock::new(|| {
             \p{scx:Kannada}\p{scx:Malayalam}\p{scx:Sinhala}\p{scx:Grantha}\p{scx:Newa}\p{scx:Tirhuta}
             \p{scx:Modi}\p{scx:Kaithi}\p{scx:Sharada}\p{scx:Chakma}\p{scx:Brahmi}\p{scx:Meetei_Mayek}
             \p{scx:Khmer}\p{scx:Myanmar}\p{scx:Tibetan}\p{scx:Tai_Tham}\p{scx:Balinese}\p{scx:Javanese}
-            \p{scx:Sundanese}\p{scx:Batak}\p{scx:Egyptian_Hieroglyphs}]&&[\p{L}\p{M}]]"
+            \p{scx:Sundanese}\p{scx:Batak}\p{scx:Buginese}\p{scx:Egyptian_Hieroglyphs}]&&[\p{L}\p{M}]]"
             .replace(char::is_whitespace, "")
             .as_str(),
     )
