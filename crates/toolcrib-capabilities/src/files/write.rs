@@ -188,7 +188,7 @@ enum Change {
     Edit(Vec<Replacement>, Option<TextOrigin>),
 }
 
-/// What a change of a model did; empty for other changes.
+/// The effect of a change of a model; empty for other changes.
 #[derive(Default)]
 struct Edit {
     line: usize,

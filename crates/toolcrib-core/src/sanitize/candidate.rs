@@ -1,4 +1,4 @@
-//! What a pattern of tokens matches.
+//! A match of a pattern of tokens.
 
 use std::ops::Range;
 

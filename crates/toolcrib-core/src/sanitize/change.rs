@@ -17,7 +17,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// What a reader should know about changes of this kind.
+    /// The information for a reader about changes of this kind.
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Token => "tokens of chat templates are shown as look-alikes",

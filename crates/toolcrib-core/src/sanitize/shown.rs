@@ -144,7 +144,7 @@ fn with_replaced(
 }
 
 impl ShownText<'_> {
-    /// The real bytes of a part of the shown text. What is left out at its ends is not included.
+    /// The real bytes of a part of the shown text, without those that are left out at its ends.
     pub fn real(&self, shown: Range<usize>) -> Range<usize> {
         let real = |changes: usize, at: usize| {
             let last = changes.checked_sub(1).and_then(|last| self.changes.get(last));
@@ -158,7 +158,7 @@ impl ShownText<'_> {
         real(before, shown.start)..real(within, shown.end)
     }
 
-    /// What is not shown as it is, by lines of the real text, the first of which has this number. In at
+    /// The lines of the real text that are not shown as they are; the first line has this number. In at
     /// most `room` characters: fewer numbers, or none, where all have no room. `None` without changes
     /// of these kinds.
     pub fn about(

@@ -19,7 +19,7 @@ pub(super) struct CutResult {
     pub(super) origin: TextOrigin,
     /// The characters that the cut left for the note.
     pub(super) note_room: usize,
-    /// What the model does not read as it is, for the line below the fence.
+    /// The line below the fence about the parts that the model does not read as they are.
     pub(super) note: Option<String>,
     pub(super) code: Option<ErrorCode>,
     pub(super) structured: Option<Value>,

@@ -62,7 +62,7 @@ fn noted_kinds(origin: TextOrigin) -> &'static [ChangeKind] {
     }
 }
 
-/// What the model does not read as it is, in at most `room` characters.
+/// The line about the parts that the model does not read as they are, in at most `room` characters.
 fn note(origin: TextOrigin, text: &str, room: usize) -> Option<String> {
     const BRACKETS: usize = "[]".len();
     let shown = origin.shown(text);

@@ -166,7 +166,7 @@ fn patched(path: &str, edited: &EditResult, room: usize) -> String {
     text
 }
 
-/// What of a text is not shown as it is, as the end of a line about it. Its first line has this number.
+/// The lines of a text that are not shown as they are, as the end of a line about it. Its first line has this number.
 fn altered(text: &str, first: usize, shown: Option<TextOrigin>) -> String {
     let kinds = [ChangeKind::Token, ChangeKind::Hidden, ChangeKind::Escape];
     let about = shown.and_then(|origin| origin.shown(text).about(text, first, &kinds, ABOUT_CHARS));
