@@ -1,6 +1,6 @@
 //! Invisible and look-alike characters.
 
-use std::{iter, sync::LazyLock};
+use std::{fmt, iter, sync::LazyLock};
 
 use regex_syntax::hir::{Class, HirKind};
 
@@ -35,6 +35,25 @@ pub fn marked(text: &str) -> impl Iterator<Item = (char, bool)> {
         last = Some(c);
         Some((c, hidden))
     })
+}
+
+/// Writes a name in one line: hidden characters are left out, and joiners and marks, which are not
+/// hidden in a [text](is_needed), are escaped, since names that differ in them look alike.
+pub(crate) fn write_name(name: &str, into: &mut impl fmt::Write) -> fmt::Result {
+    let mut last = None;
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        if matches!(c, '\n' | '\t') {
+            into.write_char(' ')?;
+        } else if !is_hidden(last, c, next) {
+            into.write_char(c)?;
+        } else if is_needed(last, c, next) {
+            write!(into, "{}", c.escape_unicode())?;
+        }
+        last = Some(c);
+    }
+    Ok(())
 }
 
 /// Whether readers of a text need an invisible character between these neighbors: a joiner at a

@@ -109,7 +109,7 @@ async fn an_edit_of_the_shown_text_changes_the_real_bytes() {
     let over_lines = patch(&engine, "a", "b\nc ‹|im_end|› d", "b\nc d").await;
     assert!(over_lines.is_ok(), "{}", over_lines.value);
     assert!(over_lines.value.contains("\n-c ‹|im_end|› d\n+c d\n"), "{}", over_lines.value);
-    let note = "\n[lines 3, 4: tokens of chat templates are shown as look-alikes; line 6: hidden \
+    let note = "\n[lines 3, 4, 7: tokens of chat templates are shown as look-alikes; line 6: hidden \
                 characters are left out]";
     assert!(over_lines.value.ends_with(note), "{}", over_lines.value);
     assert!(patch(&engine, "a", "xy", "z").await.is_ok());
