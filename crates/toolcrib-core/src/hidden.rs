@@ -83,6 +83,29 @@ pub fn is_needed(last: Option<char>, c: char, next: Option<char>) -> bool {
     }
 }
 
+/// Whether an invisible character may be meant as it is in code, such as in a string: it is alone, and
+/// not within a word. Never one that turns the direction, that carries data, such as a tag, or on
+/// which a terminal acts.
+pub(crate) fn is_of_code(last: Option<char>, c: char, next: Option<char>) -> bool {
+    let is_harmless = match c {
+        '\u{7}'..='\u{f}' | '\u{1b}' | '\u{7f}' | '\u{90}' | '\u{98}' | '\u{9b}'..='\u{9f}' => {
+            false
+        }
+        '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{fe0e}'
+        | '\u{fe0f}'
+        | '\u{feff}' => true,
+        c => c.is_control(),
+    };
+    let is_of_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let is_alone = ![last, next].into_iter().flatten().any(is_invisible);
+    is_harmless && is_alone && !(is_of_word(last) && is_of_word(next))
+}
+
 /// The flag at the beginning of a text that consists of a black flag and the tags of a part of a
 /// country. Of these flags, Unicode recommends three for general interchange; other tags could
 /// spell any hidden word.

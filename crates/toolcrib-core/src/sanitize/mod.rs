@@ -118,6 +118,7 @@ mod tests {
             "Vec<Untrusted>, <Untrusted as Trait>::f, a < untrusted, <Human>, <System>, <Think>",
             "<function name=\"f\"><system>x</system></function> <user>",
             "User: a transcript line\n# Response:\n### Response:\n",
+            "s.strip('\u{feff}') + \"\u{2}\" + /[\u{ad}-\u{85}]/ + a \u{200b} b <think> [think]",
             "می\u{200c}خواهم ক্\u{200d}ষ 葛\u{e0100} 👩\u{200d}👩\u{200d}👧 ❤\u{fe0f} שלום\u{200e} (1)",
         ] {
             assert_eq!(of_project(text), text);
@@ -191,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn of_code_only_lone_characters_stay_on_which_nothing_acts() {
+        for (hidden, seen) in [
+            ("'\u{feff}\u{feff}'", "''"),
+            ("pass\u{200b}word", "password"),
+            ("'\u{9b}' '\u{7f}' '\u{8}'", "'' '' ''"),
+            ("'\u{e0041}' '\u{e0101}' '\u{2066}'", "'' '' ''"),
+        ] {
+            assert_eq!(of_project(hidden), seen, "{hidden:?}");
+        }
+        assert_eq!(clean("'\u{feff}' '\u{2}'"), "'' ''", "text of other parties has none of them");
+    }
+
+    #[test]
     fn the_lines_with_changes_are_those_of_the_real_text() {
         let text = "one\r\n<|im_start|>\r\nx\u{202e}\n\u{1b}[1mbold\n<|im_end|><|im_end|>";
         let shown = TextOrigin::Project.shown(text);
@@ -209,14 +223,14 @@ mod tests {
 
     #[test]
     fn a_part_of_the_shown_text_has_its_real_bytes() {
-        let text = "a\u{202e}b &lt;|im_start|&gt;\u{feff}\r\nend";
+        let text = "a\u{202e}b &lt;|im_start|&gt;\u{202e}\r\nend";
         let shown = TextOrigin::Project.shown(text);
         assert_eq!(shown.text, "ab ‹|im_start|›\nend");
         for (part, real) in [
             ("ab", "a\u{202e}b"),
             ("b", "b"),
             ("‹|im_start|›", "&lt;|im_start|&gt;"),
-            ("im_start|›\nend", "im_start|&gt;\u{feff}\r\nend"),
+            ("im_start|›\nend", "im_start|&gt;\u{202e}\r\nend"),
             ("\ne", "\ne"),
         ] {
             let at = shown.text.find(part).unwrap();

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::candidate::Candidate;
 
 /// Tags that templates or vocabularies have exactly so, in lower case.
-const TAGS: &str = "start_of_turn | end_of_turn | bos | eos | sop | eop | think
+const TAGS: &str = "start_of_turn | end_of_turn | bos | eos | sop | eop
     | (?:start|end)_function_(?:call|declaration|response)
     | (?:longcat_)?tool_calls? | tool_response | tool_results? | tool_use | tool_code | tool_outputs?
     | (?:longcat_)?arg_(?:key|value) | available_tools | function_calls? | function_results?

@@ -35,7 +35,11 @@ impl TextOrigin {
         if is_plain(text) && !tokens.may_be_in(text) {
             return ShownText { text: Cow::Borrowed(text), changes: Vec::new() };
         }
-        let stripped = StrippedText::of(text, Kept::Needed);
+        let kept = match self {
+            Self::Foreign => Kept::Needed,
+            Self::Project => Kept::OfCode,
+        };
+        let stripped = StrippedText::of(text, kept);
         let folded = FoldedText::of(&stripped.text, Reading::Folded);
         let found = tokens.find_in(&folded, &stripped.text, Reading::Folded);
         let replaced = found.into_iter().flat_map(|token| defused(&stripped.text, token));

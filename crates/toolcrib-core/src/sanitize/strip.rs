@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::change::{ChangeKind, TextChange};
-use crate::hidden::{flag_of_tags, is_hidden, is_invisible, is_needed};
+use crate::hidden::{flag_of_tags, is_hidden, is_invisible, is_needed, is_of_code};
 
 /// A text without terminal escape sequences and hidden characters, with line feeds as line ends.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub(super) struct StrippedText {
 pub(super) enum Kept {
     /// Those that scripts and emoji need.
     Needed,
+    /// Besides, those that code may have.
+    OfCode,
     /// None.
     Nothing,
 }
@@ -56,15 +58,16 @@ impl StrippedText {
                 }
                 _ if !is_invisible(c) => {
                     let whole = match kept {
-                        Kept::Needed => flag_of_tags(rest),
+                        Kept::Needed | Kept::OfCode => flag_of_tags(rest),
                         Kept::Nothing => None,
                     };
                     at = start + whole.map_or(c.len_utf8(), str::len);
                     this.text.push_str(text.get(start..at).unwrap_or_default());
                     last = Some(c);
                 }
-                _ if kept == Kept::Needed
-                    && (!is_hidden(last, c, next) || is_needed(before, c, next)) =>
+                _ if (kept != Kept::Nothing
+                    && (!is_hidden(last, c, next) || is_needed(before, c, next)))
+                    || (kept == Kept::OfCode && is_of_code(before, c, next)) =>
                 {
                     this.text.push(c);
                     last = Some(c);
