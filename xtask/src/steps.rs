@@ -9,7 +9,7 @@ use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
     gateways, harm, links, listed, oracle, package, peers, postgres,
     problem::{Problem, joined},
-    prose, search_bench, shape, small_examples, sources, tests,
+    prose, sanitize_bench, search_bench, shape, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
 };
 
@@ -66,6 +66,8 @@ const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
 const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
 const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
+
+const ALTERED: Step = Step { name: "altered files", check: sanitize_bench::measure };
 
 const SEARCH_DATA: Step = Step { name: "BFCL", check: search_bench::install };
 const SEARCH_FIGURES: Step = Step { name: "search", check: search_bench::measure };
@@ -133,6 +135,7 @@ pub(crate) const FULL: &[Step] = &[
 ];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[PACKAGE_TOOLS, GATEWAYS, GATEWAY_FIGURES];
+pub(crate) const SANITIZE_BENCH: &[Step] = &[ALTERED];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];
 pub(crate) const SEARCH_CHOOSE: &[Step] = &[SEARCH_DATA, SEARCH_WEIGHTS];
 

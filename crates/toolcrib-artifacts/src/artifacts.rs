@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use toolcrib_core::{
     __internal::LruCache, ArtifactStore, ArtifactStoreError, CancellationToken, Digest, Identity,
-    ToolError,
+    TextOrigin, ToolError,
 };
 
 use crate::{
@@ -183,12 +183,20 @@ pub struct ArtifactSource {
     pub kind: Option<Arc<str>>,
     /// Whether the content may come from an untrusted author. Default: true.
     pub untrusted: bool,
+    /// Where the content is from, if it is untrusted. Default: [`TextOrigin::Foreign`].
+    pub text_origin: TextOrigin,
 }
 
 impl ArtifactSource {
     /// A tool's result with untrusted content.
     pub fn of(tool: impl Into<Arc<str>>, call_id: impl Into<Arc<str>>) -> Self {
-        Self { tool: tool.into(), call_id: call_id.into(), kind: None, untrusted: true }
+        Self {
+            tool: tool.into(),
+            call_id: call_id.into(),
+            kind: None,
+            untrusted: true,
+            text_origin: TextOrigin::Foreign,
+        }
     }
 
     /// Sets the kind.

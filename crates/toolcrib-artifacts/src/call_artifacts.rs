@@ -55,6 +55,7 @@ fn source(call: &ArtifactCall) -> ArtifactSource {
         call_id: Arc::clone(&call.call_id),
         kind: call.kind.clone(),
         untrusted: call.untrusted,
+        text_origin: call.text_origin,
     }
 }
 

@@ -12,7 +12,7 @@ use std::{sync::Arc, thread};
 pub use toolcrib_core::StoreViolations as Violations;
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactStore, ArtifactStoreError, CommitError, Digest, Identity,
-    LineIndex, OnConflict, StoredBytes,
+    LineIndex, OnConflict, StoredBytes, TextOrigin,
 };
 use uuid::Uuid;
 
@@ -232,6 +232,7 @@ fn note() -> ArtifactMeta {
         call_id: "call \u{fc}\n\"1\"".into(),
         turn_id: "run".into(),
         untrusted: true,
+        text_origin: TextOrigin::Project,
         chars: 0,
     }
 }

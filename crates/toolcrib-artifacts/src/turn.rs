@@ -206,6 +206,7 @@ impl TurnArtifacts {
             call_id: Arc::clone(&source.call_id),
             turn_id: Arc::clone(self.turn_id()),
             untrusted: source.untrusted,
+            text_origin: source.text_origin,
             chars,
         };
         let taking = self.turn.session.taking.lock();

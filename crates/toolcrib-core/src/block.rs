@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{counted::counted, hidden::marked};
+use crate::{counted::counted, hidden::write_name};
 
 /// Further fields that a protocol gives a block, such as MCP's `annotations` and `_meta`. Clients of
 /// a gateway receive them; models do not.
@@ -319,15 +319,7 @@ struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write as _;
-        for (c, is_hidden) in marked(self.0) {
-            if matches!(c, '\n' | '\t') {
-                f.write_char(' ')?;
-            } else if !is_hidden {
-                f.write_char(c)?;
-            }
-        }
-        Ok(())
+        write_name(self.0, f)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     digest::{Digest, canonical_schema},
     mcp_names::{is_mcp_name, is_mcp_origin, is_mcp_toolset},
     name::{InvalidToolNameError, ToolName},
+    text_origin::TextOrigin,
 };
 
 /// The origin of a tool that declares none.
@@ -109,6 +110,7 @@ pub(crate) struct ToolSettings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) untrusted: bool,
+    pub(crate) text_origin: TextOrigin,
     pub(crate) asks_when_tainted: bool,
     pub(crate) dry_run: bool,
     pub(crate) always_include: bool,
@@ -312,6 +314,11 @@ impl ToolDefinition {
     /// are sanitized and fenced for the model.
     pub fn untrusted(&self) -> bool {
         self.settings.untrusted
+    }
+
+    /// Where the text of results is from, which decides what in it is replaced if it is untrusted.
+    pub fn text_origin(&self) -> TextOrigin {
+        self.settings.text_origin
     }
 
     /// Whether the tool stays in the menu while a skill narrows it. The policy still applies.

@@ -71,6 +71,7 @@ mod signals;
 mod single_flight;
 mod subschemas;
 mod suggest;
+mod text_origin;
 mod tool;
 mod turn_info;
 mod usage;
@@ -154,7 +155,7 @@ pub use self::{
         RemoteListing,
     },
     result::{CallPlan, ToolResult},
-    sanitize::harmless,
+    sanitize::{ChangeKind, ShownText, TextChange, harmless},
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     sent_parts::{SentPart, SentParts},
     session::{
@@ -164,6 +165,7 @@ pub use self::{
         TracedEvent, TurnState, is_session_id, is_session_name,
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
+    text_origin::TextOrigin,
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     turn_info::{MemoryScope, TurnInfo},
     usage::{BudgetUse, Price, PricedModel, StoredUsage, UsageEntry, UsageSource, UsageStore},
@@ -194,7 +196,7 @@ pub mod __internal {
         depth::{DEEPEST_JSON, dismantle, nests_too_deep},
         event::{millis, now_ms},
         fence::fence_chars,
-        hidden::{is_hidden, marked, plain_letter},
+        hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},
         image::image_type,
         json::{
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
@@ -206,7 +208,7 @@ pub mod __internal {
         progress_pace::ProgressPace,
         provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
         reliability::{Backoff, BreakerChange},
-        sanitize::is_plain,
+        sanitize::{is_plain, without_invisible},
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
         subschemas::{Subschemas, subschemas},

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, sync::Arc};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::block::ContentBlock;
+use crate::{block::ContentBlock, text_origin::TextOrigin};
 
 /// The stable error code of a failed call: the seeds' list plus codes for calls with limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -97,6 +97,9 @@ pub struct ToolOutput {
     pub meta: Option<Box<Map<String, Value>>>,
     /// Whether the text is content of an unknown author, though the tool's results usually are not.
     pub untrusted: bool,
+    /// Where the text is from, if it is untrusted. Default: that of the
+    /// [tool](crate::ToolBuilder::project_text).
+    pub text_origin: TextOrigin,
 }
 
 impl ToolOutput {
@@ -179,6 +182,13 @@ impl ToolOutput {
     #[must_use]
     pub fn untrusted(mut self) -> Self {
         self.untrusted = true;
+        self
+    }
+
+    /// Sets where the text is from, if it is untrusted.
+    #[must_use]
+    pub fn text_origin(mut self, origin: TextOrigin) -> Self {
+        self.text_origin = origin;
         self
     }
 

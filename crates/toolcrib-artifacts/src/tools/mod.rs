@@ -106,7 +106,8 @@ fn first_page(turn: &TurnArtifacts, tool: &str, cx: &ToolContext) -> Page {
 
 /// The answer as a tool's output.
 fn output(artifact: &Artifact, answer: Answer) -> ToolOutput {
-    ToolOutput::text(answer.rendered(artifact.content()))
+    let origin = artifact.entry().note.text_origin;
+    ToolOutput::text(answer.rendered(artifact.content())).text_origin(origin)
 }
 
 fn cursor_property() -> Value {

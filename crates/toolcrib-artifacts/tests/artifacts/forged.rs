@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_artifacts::{ArtifactSource, Artifacts, MemoryStore, TurnArtifacts, forge_tools};
 use toolcrib_core::{
-    ErrorCode, Identity, Lifetime, OnCollision, ToolCall, ToolRegistry, ToolResult,
+    ErrorCode, Identity, Lifetime, OnCollision, TextOrigin, ToolCall, ToolRegistry, ToolResult,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor, TurnOptions};
 
@@ -121,6 +121,7 @@ fn case_57_what_was_handed_out_stays_what_it_was() {
         call_id: "call".into(),
         turn_id: "run-1".into(),
         untrusted: true,
+        text_origin: TextOrigin::Foreign,
         chars: 0,
     };
     writer.commit("call", note, OnConflict::Replace).unwrap();

@@ -9,7 +9,7 @@ use toolcrib_artifacts::{
 };
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactReader, ArtifactStore, ArtifactStoreError, Digest,
-    Identity, OnConflict, StoreWriter, StoredBytes,
+    Identity, OnConflict, StoreWriter, StoredBytes, TextOrigin,
 };
 
 use crate::support::{body, keep_as, turn_of};
@@ -21,6 +21,7 @@ fn note() -> ArtifactMeta {
         call_id: "c".into(),
         turn_id: "r".into(),
         untrusted: false,
+        text_origin: TextOrigin::Foreign,
         chars: 0,
     }
 }

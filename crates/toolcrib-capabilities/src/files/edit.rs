@@ -1,8 +1,11 @@
 //! Replacements of exact texts, all or none, and the nearest lines where one is not found.
 
-use std::{collections::HashSet, fmt, time::Duration};
+use std::{collections::HashSet, fmt, ops::Range, time::Duration};
 
 use similar::{Algorithm, TextDiff};
+use toolcrib_core::TextOrigin;
+
+use super::shown::{LookAlike, places};
 
 /// The lines of a file that are compared with a text that was not found. More would take seconds.
 const COMPARED_LINES: usize = 20_000;
@@ -76,6 +79,14 @@ pub enum EditProblem {
         /// The nearest lines with their numbers, if some are similar. With `spaces`, made visible too.
         nearest: Vec<(usize, String)>,
     },
+    /// The new text looks like a token of a chat template as it is shown, and the file does not have
+    /// this text: it was copied from where the real characters are not shown.
+    LookAlike {
+        /// The part of the new text.
+        written: String,
+        /// The characters that are shown so, escaped.
+        real: String,
+    },
     /// The text occurs more than once.
     Several {
         /// How often.
@@ -112,6 +123,11 @@ impl fmt::Display for EditProblem {
                 }
                 spaces.iter().try_for_each(|text| write!(f, "\n{text}"))
             }
+            Self::LookAlike { written, real } => write!(
+                f,
+                "the new text has `{written}`, which is only how `{real}` is shown to you; write the \
+                 real characters, without escapes"
+            ),
             Self::Several { count, lines } => {
                 let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 write!(
@@ -134,29 +150,41 @@ pub(super) struct ReplacedText {
     pub(super) count: usize,
 }
 
-/// The text with the replacements, one after the other, each in the result of those before it.
+impl From<LookAlike> for EditProblem {
+    fn from(LookAlike { written, real }: LookAlike) -> Self {
+        Self::LookAlike { written, real }
+    }
+}
+
+/// The text with the replacements, one after the other, each in the result of those before it. The
+/// text was `shown` to their author by a rule, or as it is.
 ///
 /// # Errors
 /// The number of the first impossible replacement, from 1, and the reason.
 pub(super) fn replace(
     text: &str,
     replacements: &[Replacement],
+    shown: Option<TextOrigin>,
 ) -> Result<ReplacedText, (usize, EditProblem)> {
     let mut replaced = ReplacedText { text: text.to_owned(), line: usize::MAX, count: 0 };
     for (at, replacement) in replacements.iter().enumerate() {
-        let (edited, line, count) =
-            replace_one(&replaced.text, replacement).map_err(|problem| (at + 1, problem))?;
+        let failed = |problem| (at + 1, problem);
+        let (edited, new, line) =
+            replace_one(&replaced.text, replacement, shown).map_err(failed)?;
+        let look_alike = shown.and_then(|origin| LookAlike::first(&edited, &new, text, origin));
+        look_alike.map_or(Ok(()), |problem| Err(failed(problem.into())))?;
         let line = replaced.line.min(line);
-        replaced = ReplacedText { text: edited, line, count: replaced.count + count };
+        replaced = ReplacedText { text: edited, line, count: replaced.count + new.len() };
     }
     Ok(replaced)
 }
 
-/// The text with one replacement, the line of the first change, and the number of changes.
+/// The text with one replacement, the places of the new text, and the line of the first one.
 fn replace_one(
     text: &str,
     Replacement { old, new, all }: &Replacement,
-) -> Result<(String, usize, usize), EditProblem> {
+    shown: Option<TextOrigin>,
+) -> Result<(String, Vec<Range<usize>>, usize), EditProblem> {
     if old.is_empty() {
         return Err(EditProblem::Empty);
     }
@@ -164,25 +192,25 @@ fn replace_one(
         return Err(EditProblem::Same);
     }
     let line_of = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-    let mut places = text.match_indices(&**old).map(|(at, _)| at);
-    let Some(at) = places.next() else { return Err(not_found(text, old, new)) };
-    let others: Vec<_> = places.collect();
-    if *all {
-        return Ok((text.replace(&**old, new), line_of(at), others.len() + 1));
+    let places = places(text, old, shown);
+    let Some(first) = places.first() else { return Err(not_found(text, old, new)) };
+    let line = line_of(first.start);
+    if places.len() > 1 && !all {
+        let lines = places.iter().take(LISTED_PLACES).map(|place| line_of(place.start)).collect();
+        return Err(EditProblem::Several { count: places.len(), lines });
     }
-    // Overlapping places count too: either could be meant.
-    let after = at + old.chars().next().map_or(1, char::len_utf8);
-    let overlapping = text.get(after..).and_then(|rest| rest.find(&**old)).map(|next| after + next);
-    if overlapping.is_some() || !others.is_empty() {
-        let all = std::iter::once(at).chain(others.iter().copied());
-        let all: Vec<_> =
-            if others.is_empty() { all.chain(overlapping).collect() } else { all.collect() };
-        let lines = all.iter().take(LISTED_PLACES).map(|at| line_of(*at)).collect();
-        return Err(EditProblem::Several { count: all.len(), lines });
+    let mut edited = String::with_capacity(text.len());
+    let (mut replaced, mut copied) = (Vec::with_capacity(places.len()), 0);
+    for place in places {
+        // Of two that overlap, the first one.
+        let Some(before) = text.get(copied..place.start) else { continue };
+        edited.push_str(before);
+        replaced.push(edited.len()..edited.len() + new.len());
+        edited.push_str(new);
+        copied = place.end;
     }
-    let (before, after) = (text.get(..at), text.get(at + old.len()..));
-    let edited = [before.unwrap_or_default(), new, after.unwrap_or_default()].concat();
-    Ok((edited, line_of(at), 1))
+    edited.push_str(text.get(copied..).unwrap_or_default());
+    Ok((edited, replaced, line))
 }
 
 fn not_found(text: &str, old: &str, new: &str) -> EditProblem {

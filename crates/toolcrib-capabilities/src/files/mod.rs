@@ -42,6 +42,7 @@ mod read;
 mod remove;
 mod rename;
 mod search;
+mod shown;
 mod storage;
 mod write;
 

@@ -12,7 +12,7 @@ use std::{
 use cap_fs_ext::MetadataExt as _;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 use parking_lot::{Mutex, MutexGuard};
-use toolcrib_core::{Digest, ToolContext, ToolError, harmless};
+use toolcrib_core::{Digest, TextOrigin, ToolContext, ToolError};
 
 use super::{
     FilesHandle,
@@ -21,6 +21,7 @@ use super::{
     locate::{LocatedEntry, Purpose},
     path::RelativePath,
     read::{FileContent, modified, read_file, record_of, text_of},
+    shown::{LookAlike, unseen},
 };
 
 /// A result of a write.
@@ -31,6 +32,9 @@ pub struct WriteResult {
     pub bytes: u64,
     /// Whether the file is new.
     pub created: bool,
+    /// The number of places with hidden characters that a model did not see, and that the old content
+    /// had and the new one does not. Only of [`FilesHandle::write_of_model`].
+    pub hidden_removed: usize,
 }
 
 /// A result of an edit.
@@ -75,19 +79,22 @@ impl FilesHandle {
         Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
 
-    /// Writes a text that a model composed from what it read. Besides [`write`](Self::write), it
-    /// refuses to replace a file that the model saw altered, with secrets redacted or tokens defused:
-    /// the altered text would replace the real one. Such a file can be [edited](Self::edit).
+    /// Writes a text that a model composed from what it read, which was `shown` by a rule, or as it is
+    /// (`None`). Besides, as [`write`](Self::write); a byte order mark, which is not shown, stays.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As [`write`](Self::write). Also for a file with known secrets, which are shown redacted, and for
+    /// one that is not text in UTF-8: such a file can be [edited](Self::edit_of_model). For a text with a
+    /// look-alike of a token that the file does not have, [`FileError::Edit`].
     pub async fn write_of_model(
         &self,
         cx: &ToolContext,
         path: &str,
         text: String,
+        shown: Option<TextOrigin>,
     ) -> Result<WriteResult, ToolError> {
-        Ok(self.change(cx, path, Purpose::Create, Change::WriteOfModel(text)).await?.0)
+        let change = Change::WriteOfModel(text, shown);
+        Ok(self.change(cx, path, Purpose::Create, change).await?.0)
     }
 
     /// Creates a file. Missing folders are created.
@@ -115,9 +122,26 @@ impl FilesHandle {
         path: &str,
         replacements: impl Into<Vec<Replacement>>,
     ) -> Result<EditResult, ToolError> {
-        let change = Change::Edit(replacements.into());
+        self.edit_of_model(cx, path, replacements, None).await
+    }
+
+    /// As [`edit`](Self::edit), for replacements that a model composed from what it read, which was
+    /// `shown` by a rule, or as it is (`None`). A text to replace may be written as it is shown: the real
+    /// bytes are replaced, if one place is shown so.
+    ///
+    /// # Errors
+    /// As [`edit`](Self::edit); also for a new text with a look-alike of a token that the file does not
+    /// have.
+    pub async fn edit_of_model(
+        &self,
+        cx: &ToolContext,
+        path: &str,
+        replacements: impl Into<Vec<Replacement>>,
+        shown: Option<TextOrigin>,
+    ) -> Result<EditResult, ToolError> {
+        let change = Change::Edit(replacements.into(), shown);
         let (written, edit) = self.change(cx, path, Purpose::Replace, change).await?;
-        let Edit { line, count, diff } = edit;
+        let Edit { line, count, diff, .. } = edit;
         Ok(EditResult { bytes: written.bytes, line, count, diff })
     }
 
@@ -141,7 +165,11 @@ impl FilesHandle {
             let (content, edit) = change.apply(cx, old.as_ref(), &located, limit)?;
             let found = located.found.as_ref().filter(|_| old.is_some());
             let modified = put(&located, found, &content)?;
-            let written = WriteResult { bytes: content.len() as u64, created: old.is_none() };
+            let written = WriteResult {
+                bytes: content.len() as u64,
+                created: old.is_none(),
+                hidden_removed: edit.hidden_removed,
+            };
             if let Some(reads) = cx.reads() {
                 let digest = Digest::of(&content);
                 let content = FileContent { bytes: content, digest, modified };
@@ -155,17 +183,18 @@ impl FilesHandle {
 
 enum Change {
     Write(Vec<u8>),
-    WriteOfModel(String),
+    WriteOfModel(String, Option<TextOrigin>),
     Create(Vec<u8>),
-    Edit(Vec<Replacement>),
+    Edit(Vec<Replacement>, Option<TextOrigin>),
 }
 
-/// The result of an edit; empty for other changes.
+/// The effect of a change of a model; empty for other changes.
 #[derive(Default)]
 struct Edit {
     line: usize,
     count: usize,
     diff: String,
+    hidden_removed: usize,
 }
 
 impl Change {
@@ -173,8 +202,10 @@ impl Change {
     fn check_size(&self, path: &RelativePath, limit: u64) -> Result<(), FileError> {
         let size = match self {
             Self::Write(content) | Self::Create(content) => content.len(),
-            Self::WriteOfModel(text) => text.len(),
-            Self::Edit(edits) => edits.iter().map(|edit| edit.new.len()).max().unwrap_or_default(),
+            Self::WriteOfModel(text, _) => text.len(),
+            Self::Edit(edits, _) => {
+                edits.iter().map(|edit| edit.new.len()).max().unwrap_or_default()
+            }
         };
         check_size(size, path.written(), limit)
     }
@@ -193,38 +224,79 @@ impl Change {
                 Ok((content, Edit::default()))
             }
             (Self::Create(_), Some(_)) => Err(FileError::Exists { path: path() }),
-            (Self::WriteOfModel(text), old) => {
-                let is_altered = old.is_some_and(|old| is_shown_altered(cx, &old.bytes));
-                if is_altered {
-                    return Err(FileError::Path { path: path(), problem: SHOWN_ALTERED });
+            (Self::WriteOfModel(text, shown), old) => {
+                let before = match old {
+                    Some(old) => replaceable(cx, &old.bytes, &text, shown)
+                        .map_err(|problem| FileError::Path { path: path(), problem })?,
+                    None => "",
+                };
+                let all = [0..text.len()];
+                let look_alike =
+                    shown.and_then(|origin| LookAlike::first(&text, &all, before, origin));
+                if let Some(problem) = look_alike {
+                    return Err(FileError::Edit {
+                        path: path(),
+                        of: None,
+                        problem: problem.into(),
+                    });
                 }
-                Ok((text.into_bytes(), Edit::default()))
+                let (mark, before) = split_mark(before);
+                let hidden_removed = unseen(before, shown).saturating_sub(unseen(&text, shown));
+                let text = if text.starts_with(mark) { text } else { format!("{mark}{text}") };
+                Ok((text.into_bytes(), Edit { hidden_removed, ..Edit::default() }))
             }
-            (Self::Edit(_), None) => Err(FileError::NotFound { path: path() }),
-            (Self::Edit(edits), Some(old)) => {
+            (Self::Edit(..), None) => Err(FileError::NotFound { path: path() }),
+            (Self::Edit(edits, shown), Some(old)) => {
                 let before = text_of(old.bytes.clone(), &located.written)?;
-                let edited = replace(&before, &edits).map_err(|(number, problem)| {
+                let edited = replace(&before, &edits, shown).map_err(|(number, problem)| {
                     let of = (edits.len() > 1).then_some((number, edits.len()));
                     FileError::Edit { path: path(), of, problem }
                 })?;
                 check_size(edited.text.len(), &located.written, limit)?;
                 let diff = diff(&before, &edited.text);
-                let edit = Edit { line: edited.line, count: edited.count, diff };
+                let (line, count) = (edited.line, edited.count);
+                let edit = Edit { line, count, diff, ..Edit::default() };
                 Ok((edited.text.into_bytes(), edit))
             }
         }
     }
 }
 
-const SHOWN_ALTERED: &str = "contains text that is not shown to you as it is, such as a secret; \
-                             change parts of it with an edit instead of replacing it";
-
-/// Whether a model sees other bytes than the file has.
-fn is_shown_altered(cx: &ToolContext, bytes: &[u8]) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => cx.redacted(text) != text || harmless(text) != text,
-        Err(_) => true,
+/// The old text, if a whole new one may replace it: a model has seen all of it, except for hidden
+/// characters.
+///
+/// # Errors
+/// The problem; ends a sentence about the file.
+fn replaceable<'a>(
+    cx: &ToolContext,
+    bytes: &'a [u8],
+    new: &str,
+    shown: Option<TextOrigin>,
+) -> Result<&'a str, &'static str> {
+    let Ok(old) = std::str::from_utf8(bytes) else {
+        return Err(
+            "is not text in UTF-8, so it is not replaced by text in UTF-8; delete it first, \
+                    or write another file",
+        );
+    };
+    if cx.redacted(old) != old {
+        return Err(
+            "contains a secret, which is not shown to you as it is; change parts of it with \
+                    an edit instead of replacing it",
+        );
     }
+    if shown.is_some() && old.contains('\r') && !new.contains('\r') {
+        return Err(
+            "has carriage returns at the ends of its lines, which are not shown to you as they \
+                    are; change parts of it with an edit instead of replacing it",
+        );
+    }
+    Ok(old)
+}
+
+/// The byte order mark of a text, or none, and the rest.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
 fn check_size(size: usize, path: &str, limit: u64) -> Result<(), FileError> {

@@ -5,7 +5,7 @@ use std::{
 };
 
 use toolcrib_capabilities::files::{EditProblem, FileError, FileLimits, Files, Replacement};
-use toolcrib_core::{ErrorCode, FileReads, Redact, ToolContextParts};
+use toolcrib_core::{ErrorCode, FileReads, Redact, TextOrigin, ToolContextParts};
 
 use crate::support::{Disk, call, cause, conversation, one, text};
 
@@ -247,6 +247,7 @@ impl Redact for Hides {
 async fn a_model_cannot_replace_a_file_by_what_it_saw_of_it_redacted() {
     let disk = Disk::new();
     disk.put("a.toml", "key = 'hunter22'\nname = 'x'\n").put("b.html", "<|im_start|>\n");
+    let shown = Some(TextOrigin::Project);
     disk.put("c.md", "plain");
     let cx = ToolContextParts {
         reads: Some(Arc::default()),
@@ -259,12 +260,14 @@ async fn a_model_cannot_replace_a_file_by_what_it_saw_of_it_redacted() {
         files.read(&cx, path).await.unwrap();
     }
     let refused =
-        files.write_of_model(&cx, "a.toml", "key = '[redacted]'\nname = 'y'\n".into()).await;
-    assert!(text(&refused).contains("is not shown to you as it is"), "{refused:?}");
-    let refused = files.write_of_model(&cx, "b.html", "<b>".into()).await;
-    assert!(text(&refused).contains("is not shown to you as it is"), "{refused:?}");
-    files.write_of_model(&cx, "c.md", "new".into()).await.unwrap();
-    files.write_of_model(&cx, "d.md", "new".into()).await.unwrap();
+        files.write_of_model(&cx, "a.toml", "key = '[redacted]'\nname = 'y'\n".into(), shown).await;
+    assert!(text(&refused).contains("contains a secret"), "{refused:?}");
+    let refused = files.write_of_model(&cx, "b.html", "‹|im_start|›<b>".into(), shown).await;
+    assert!(text(&refused).contains(r"how `\u{3c}|im_start|\u{3e}` is shown"), "{refused:?}");
+    assert_eq!(disk.get("b.html"), "<|im_start|>\n");
+    files.write_of_model(&cx, "b.html", "<b>".into(), shown).await.unwrap();
+    files.write_of_model(&cx, "c.md", "new".into(), shown).await.unwrap();
+    files.write_of_model(&cx, "d.md", "new".into(), shown).await.unwrap();
     files.edit(&cx, "a.toml", one("'x'", "'y'")).await.unwrap();
     assert_eq!(disk.get("a.toml"), "key = 'hunter22'\nname = 'y'\n");
 }

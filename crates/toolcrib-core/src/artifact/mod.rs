@@ -13,7 +13,7 @@ pub use self::{
     line_index::LineIndex,
     port::{ArtifactCall, ArtifactLog, ArtifactPort, StoredResult},
 };
-use crate::{digest::Digest, identity::Identity};
+use crate::{digest::Digest, identity::Identity, text_origin::TextOrigin};
 
 /// Stores the bytes of large results, each under an id of the [`Identity`] that it was made for. No
 /// identity can read another's artifacts.
@@ -119,6 +119,10 @@ pub struct ArtifactMeta {
     pub turn_id: Arc<str>,
     /// Whether the content may come from an untrusted author.
     pub untrusted: bool,
+    /// Where the content is from, if it is untrusted. Of entries of earlier versions:
+    /// [`TextOrigin::Foreign`].
+    #[serde(default)]
+    pub text_origin: TextOrigin,
     /// The number of characters (Unicode scalar values), as far as it is UTF-8.
     pub chars: u64,
 }

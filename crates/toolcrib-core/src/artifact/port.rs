@@ -9,6 +9,7 @@ use crate::{
     definition::InvalidToolError,
     identity::Identity,
     secrets::Redact,
+    text_origin::TextOrigin,
     tool::Tool,
 };
 
@@ -80,6 +81,8 @@ pub struct ArtifactCall {
     pub kind: Option<Arc<str>>,
     /// Whether the content may come from an untrusted author.
     pub untrusted: bool,
+    /// Where the content is from, if it is untrusted.
+    pub text_origin: TextOrigin,
 }
 
 /// A stored result.

@@ -2,47 +2,111 @@
 
 use std::ops::Range;
 
-use crate::hidden::plain_letter;
+use crate::hidden::{is_invisible, plain_letter};
 
-/// A text in lower case, with full-width forms, look-alike letters and entities resolved, and
-/// unusual spaces as spaces. Each byte is mapped to its source range.
+/// A text in lower case, with full-width forms, look-alike letters and entities resolved, unusual
+/// spaces as spaces, and without invisible characters. Each part is mapped to its source.
 pub(super) struct FoldedText {
     pub(super) text: String,
-    /// For each byte of `text`, the start of its source character.
-    starts: Vec<usize>,
-    /// For each byte of `text`, the end of its source character.
-    ends: Vec<usize>,
+    /// Offsets in `text` with those in the source, where the distance between them changes.
+    anchors: Vec<(usize, usize)>,
+}
+
+/// How the characters of a text are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As a template might read them.
+    Folded,
+    /// Besides, the look-alikes of a shown text are the characters that they replaced.
+    Undone,
 }
 
 impl FoldedText {
-    pub(super) fn of(text: &str) -> Self {
-        let mut this =
-            Self { text: String::with_capacity(text.len()), starts: vec![], ends: vec![] };
-        for (c, start, end) in resolved(text) {
+    pub(super) fn of(text: &str, reading: Reading) -> Self {
+        let mut this = Self { text: String::with_capacity(text.len()), anchors: vec![(0, 0)] };
+        for (c, start, end) in resolved(text, reading) {
+            let expected = this.expected();
+            if expected != start {
+                let at = this.text.len();
+                this.anchors.extend([(at, expected), (at, start)]);
+            }
             this.text.push(plain_letter(c).to_ascii_lowercase());
-            this.starts.resize(this.text.len(), start);
-            this.ends.resize(this.text.len(), end);
+            if this.expected() != end {
+                this.anchors.push((this.text.len(), end));
+            }
         }
         this
     }
 
+    /// The source of the end of the text, if the distance has not changed.
+    fn expected(&self) -> usize {
+        let (at, source) = self.anchors.last().copied().unwrap_or_default();
+        source + (self.text.len() - at)
+    }
+
     /// The source range of a range of folded bytes.
     pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        Some(*self.starts.get(range.start)?..*self.ends.get(range.end.checked_sub(1)?)?)
+        let source = |before: usize, folded: usize| {
+            let (at, source) = self.anchors.get(before.checked_sub(1)?)?;
+            Some(source + (folded - at))
+        };
+        let start = self.anchors.partition_point(|(at, _)| *at <= range.start);
+        // Invisible characters after the end do not belong to it.
+        let end = self.anchors.partition_point(|(at, _)| *at < range.end);
+        let end = match self.anchors.get(end) {
+            Some((at, source)) if *at == range.end => *source,
+            _ => source(end, range.end)?,
+        };
+        Some(source(start, range.start)?..end)
     }
 }
 
+/// Whether a text contains only plain characters, with none that are hidden or look like others. In
+/// such a text only those characters of a token change that have a look-alike.
+pub fn is_plain(text: &str) -> bool {
+    // Without an early exit the compiler vectorizes the loop.
+    let simple = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && byte != b'&';
+    text.bytes().fold(true, |all, byte| all & simple(byte))
+        || (!text.chars().any(is_invisible)
+            && resolved(text, Reading::Folded).map(|(c, ..)| plain_letter(c)).eq(text.chars()))
+}
+
 /// The characters of a text as a template might read them, each with its byte range.
-pub(super) fn resolved(text: &str) -> impl Iterator<Item = (char, usize, usize)> {
+pub(super) fn resolved(text: &str, reading: Reading) -> impl Iterator<Item = (char, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let rest = text.get(at..)?;
-        let first = rest.chars().next()?;
-        let (c, width) = entity(rest).unwrap_or_else(|| (plain_form(first), first.len_utf8()));
-        let start = at;
-        at += width;
-        Some((c, start, at))
+        loop {
+            let rest = text.get(at..)?;
+            let first = rest.chars().next()?;
+            let (c, width) = match entity(rest) {
+                Some(entity) => entity,
+                None if is_invisible(first) => {
+                    at += first.len_utf8();
+                    continue;
+                }
+                None => {
+                    let undone = (reading == Reading::Undone).then(|| replaced_by(first)).flatten();
+                    (undone.unwrap_or_else(|| plain_form(first)), first.len_utf8())
+                }
+            };
+            let start = at;
+            at += width;
+            return Some((c, start, at));
+        }
     })
+}
+
+/// The characters that make a token, and the look-alikes that replace them.
+const LOOK_ALIKES: [(char, char); 5] = [('<', '‹'), ('>', '›'), ('[', '⟦'), (']', '⟧'), (':', '∶')];
+
+/// The look-alike of a character that makes a token; otherwise the character itself.
+pub(super) fn look_alike(c: char) -> char {
+    LOOK_ALIKES.iter().find(|(active, _)| *active == c).map_or(c, |(_, alike)| *alike)
+}
+
+/// The character that a look-alike replaced.
+pub(super) fn replaced_by(alike: char) -> Option<char> {
+    LOOK_ALIKES.iter().find(|(_, known)| *known == alike).map(|(active, _)| *active)
 }
 
 /// The ASCII equivalent of a full-width or look-alike character.

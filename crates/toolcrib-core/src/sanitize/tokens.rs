@@ -4,9 +4,14 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::folded::FoldedText;
+use super::{
+    candidate::Candidate,
+    folded::{FoldedText, Reading, resolved},
+    project,
+};
+use crate::text_origin::TextOrigin;
 
-/// The patterns of tokens, in folded text. The families: ChatML, Llama 3, Harmony, Kimi, Command,
+/// The patterns of tokens, in folded text, for texts of one origin. The families: ChatML, Llama 3, Harmony, Kimi, Command,
 /// Phi and Qwen (`<|…|>`); DeepSeek (the same, and `<|DSML|invoke …>`); Llama 2 (`[INST]`,
 /// `<<SYS>>`, `<s>`); Mistral (`[TOOL_CALLS]` and similar); Gemma (`<start_of_turn>`, `<bos>`,
 /// `<start_function_call>`, `<|tool_call>` to `<tool_call|>`); GLM (`[gMASK]`, `<sop>`,
@@ -19,6 +24,7 @@ pub(super) struct Tokens {
     anywhere: Regex,
     /// A role at the start of the text; every other one follows a line feed.
     at_start: Regex,
+    origin: TextOrigin,
 }
 
 /// Tags that stay tokens with attributes and in a namespace.
@@ -34,14 +40,82 @@ const ROLE: &str = r"[\ \t>*_~`|\#\[({0-9.)+-]{0,16}
 
 impl Tokens {
     /// The compiled patterns; `None` if they do not compile.
-    pub(super) fn get() -> Option<&'static Self> {
-        static TOKENS: LazyLock<Option<Tokens>> = LazyLock::new(|| Tokens::compiled().ok());
-        TOKENS.as_ref()
+    pub(super) fn of(origin: TextOrigin) -> Option<&'static Self> {
+        static FOREIGN: LazyLock<Option<Tokens>> =
+            LazyLock::new(|| Tokens::compiled(&foreign(), ROLE, TextOrigin::Foreign).ok());
+        static PROJECT: LazyLock<Option<Tokens>> = LazyLock::new(|| {
+            Tokens::compiled(&project::pattern(), project::ROLE, TextOrigin::Project).ok()
+        });
+        match origin {
+            TextOrigin::Foreign => FOREIGN.as_ref(),
+            TextOrigin::Project => PROJECT.as_ref(),
+        }
     }
 
-    fn compiled() -> Result<Self, regex::Error> {
-        let anywhere = format!(
-            r"(?xi)
+    fn compiled(tokens: &str, role: &str, origin: TextOrigin) -> Result<Self, regex::Error> {
+        let compiled = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
+        Ok(Self {
+            anywhere: compiled(&format!(r"(?xi) {tokens} | \n{role}"))?,
+            at_start: compiled(&format!(r"(?xi) \A {role}"))?,
+            origin,
+        })
+    }
+
+    /// Whether a text that needs no folding may contain a token.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        self.at_start.is_match(text.as_bytes()) || self.anywhere.is_match(text.as_bytes())
+    }
+
+    /// The source ranges of the tokens in a folded text, in order.
+    pub(super) fn find_in(
+        &self,
+        folded: &FoldedText,
+        text: &str,
+        reading: Reading,
+    ) -> Vec<Range<usize>> {
+        let bytes = folded.text.as_bytes();
+        let at_start = self.at_start.find(bytes).into_iter();
+        let found = at_start.chain(self.anywhere.find_iter(bytes));
+        let candidates = found.filter_map(|found| {
+            let source = folded.original(&found.range())?;
+            let written = resolved(text.get(source.clone())?, reading).map(|(c, ..)| c).collect();
+            Some(Candidate {
+                token: folded.text.get(found.range())?,
+                written,
+                before: folded.text.get(..found.start())?,
+                after: folded.text.get(found.end()..)?,
+                is_disguised: !text.get(source.clone())?.is_ascii(),
+                source,
+            })
+        });
+        let tokens: Vec<Range<usize>> = match self.origin {
+            TextOrigin::Foreign => {
+                let candidates = candidates.filter(|one| !one.is_role() || frames_a_turn(one));
+                candidates.map(|one| one.source).collect()
+            }
+            TextOrigin::Project => project::real(candidates),
+        };
+        merged(tokens)
+    }
+}
+
+/// Ranges in the order of their starts, of which those that overlap are one.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let overlaps = next.start < range.end;
+        if overlaps {
+            range.end = range.end.max(next.end);
+        }
+        overlaps
+    });
+    ranges
+}
+
+/// The patterns for texts of other parties, without roles.
+fn foreign() -> String {
+    format!(
+        r"
               <\ ?\|[^<>|\n]{{1,256}}\|\ ?>
             | <\|[a-z_]{{1,32}}> | <[a-z_]{{1,32}}\|>
             | <\s*/*\s*\|\s*dsml\s*\|
@@ -57,58 +131,27 @@ impl Tokens {
             | \[\ */?\ *(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content
                 |tool_call_id|call_id|args|think|gmask)\ *\]
             | \[\|(?:system|user|assistant|tool|endofturn)\|\]
-            | \[truncated\ (?:—|–|-{{1,2}})
-            | \n{ROLE}"
-        );
-        let compiled = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
-        Ok(Self {
-            anywhere: compiled(&anywhere)?,
-            at_start: compiled(&format!(r"(?xi) \A {ROLE}"))?,
-        })
-    }
-
-    /// Whether a text that needs no folding may contain a token.
-    pub(super) fn may_be_in(&self, text: &str) -> bool {
-        self.at_start.is_match(text.as_bytes()) || self.anywhere.is_match(text.as_bytes())
-    }
-
-    /// The tokens in a folded text, in order.
-    pub(super) fn find_in<'a>(
-        &'a self,
-        folded: &'a FoldedText,
-        text: &'a str,
-    ) -> impl Iterator<Item = Range<usize>> + 'a {
-        let bytes = folded.text.as_bytes();
-        let at_start = self.at_start.find(bytes).into_iter();
-        at_start.chain(self.anywhere.find_iter(bytes)).filter_map(move |found| {
-            let original = folded.original(&found.range())?;
-            let written = text.get(original.clone())?;
-            let token = folded.text.get(found.range())?;
-            let is_role = token.ends_with(':') && !token.starts_with('<');
-            let before = folded.text.get(..found.start())?;
-            let after = folded.text.get(found.end()..)?;
-            (!is_role || frames_a_turn(token, written, before, after)).then_some(original)
-        })
-    }
+            | \[truncated\ (?:—|–|-{{1,2}})"
+    )
 }
 
 /// Whether a role and its colon look like the start of a chat turn, rather than a field of a
 /// listing.
-fn frames_a_turn(role: &str, written: &str, before: &str, after: &str) -> bool {
-    let word = role.trim_matches(|c: char| !c.is_ascii_alphabetic());
+fn frames_a_turn(role: &Candidate<'_>) -> bool {
+    let Candidate { token, before, after, is_disguised, .. } = role;
+    let word = token.trim_matches(|c: char| !c.is_ascii_alphabetic());
     match word {
         "human" | "assistant" => true,
         "system" | "user" | "developer" => {
             let is_apart = before.trim_end_matches([' ', '\t']).ends_with('\n');
             // A bullet does not count as decoration.
-            let trimmed = role.trim_start();
+            let trimmed = token.trim_start();
             let is_decorated =
                 trimmed.strip_prefix("* ").unwrap_or(trimmed).contains(['#', '*', '_', '`', '>']);
             // Letters of another script indicate disguise.
-            let is_disguised = !written.is_ascii();
-            before.is_empty() || is_apart || is_decorated || is_disguised || is_speech(after)
+            before.is_empty() || is_apart || is_decorated || *is_disguised || is_speech(after)
         }
-        _ => role.contains("##"),
+        _ => token.contains("##"),
     }
 }
 

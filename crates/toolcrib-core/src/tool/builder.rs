@@ -20,6 +20,7 @@ use crate::{
     },
     depth::dismantle,
     output::IntoToolOutput,
+    text_origin::TextOrigin,
 };
 
 /// Builds a [`Tool`]. Ends with [`handler`](Self::handler), [`blocking`](Self::blocking) or
@@ -125,6 +126,14 @@ impl ToolBuilder {
     /// Marks results as content of an untrusted author.
     pub fn untrusted(mut self) -> Self {
         self.settings.untrusted = true;
+        self
+    }
+
+    /// Declares that results are text of files and programs of a project: if they are untrusted, only
+    /// exact tokens of chat templates are replaced in them ([`TextOrigin::Project`]), since anything
+    /// else is code that a model must read as it is. Default: text of other parties.
+    pub fn project_text(mut self) -> Self {
+        self.settings.text_origin = TextOrigin::Project;
         self
     }
 

@@ -44,6 +44,7 @@ fn of_call(batch: &Batch<'_>, tool: &Tool, call: &Call) -> ArtifactCall {
         tool: tool.name().as_str().into(),
         kind: tool.artifact_kind().cloned(),
         untrusted: tool.untrusted(),
+        text_origin: tool.text_origin(),
     }
 }
 
@@ -62,7 +63,8 @@ pub(super) async fn artifact_store(
     // A body that makes artifacts has fulfilled the tool's policy.
     let asks = tool.artifact_policy() == ArtifactPolicy::Always && of_body.is_empty();
     let untrusted = tool.untrusted() || ended.fenced_tool().is_some();
-    let of_call = ArtifactCall { untrusted, ..of_call(batch, tool, call) };
+    let text_origin = ended.text_origin();
+    let of_call = ArtifactCall { untrusted, text_origin, ..of_call(batch, tool, call) };
     let mut kept = keep_what_is_cut(batch, of_call, artifact_port, ended, cap, asks).await;
     if !of_body.is_empty() {
         kept.stands_for_chars = Some(of_body.iter().map(|entry| entry.note.chars).sum());
@@ -122,7 +124,7 @@ async fn keep_what_is_cut(
         _ if !whole && ended.needs() <= cap => None,
         Some(bytes) if !bytes.is_empty() => {
             let (redactor, bytes) = (batch.engine.redactor.clone(), Arc::clone(bytes));
-            let (length, cleaned) = (bytes.len(), ended.fenced_tool().is_some());
+            let (length, cleaned) = (bytes.len(), ended.cleaned_as());
             let work = move || redact::bytes(&redactor, cleaned, &bytes);
             batch.engine.validators.aside(&source, length, work).await.ok()
         }

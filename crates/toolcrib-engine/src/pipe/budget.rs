@@ -8,11 +8,12 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use toolcrib_core::{__internal::fence_chars, ContentBlock, Tool};
+use toolcrib_core::{__internal::fence_chars, ContentBlock, TextOrigin, Tool};
 
 use super::{
     call::{OversizedResult, RawResult, ResultState, chars, own_cap},
     cut::CutResult,
+    sanitize::needs_note,
     stored_parts::{Remainder, StoredParts, marker_of, plain_marker_of},
     structured,
 };
@@ -20,6 +21,9 @@ use crate::parts::Limits;
 
 /// Marks the gap between the beginning and the end of a text whose middle is lost.
 const GAP: &str = "\n[…]\n";
+
+/// The most characters of the note about what is not shown as it is; it may take a quarter of the cap.
+const NOTE_CHARS: usize = 240;
 
 /// Suffix of the line of an omitted block.
 const LEFT_OUT: &str = " (left out)";
@@ -133,6 +137,7 @@ pub(super) fn spend_the_rest(
 /// Cuts a text above its cap, and replaces data above the same cap, counted separately.
 pub(super) fn fit(ended: RawResult, cap: usize, limits: &Limits, kept: StoredParts) -> CutResult {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
+    let origin = ended.text_origin();
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
     let shows_what_is_counted = ended.tool.as_ref().is_some_and(|tool| tool.is_framework());
@@ -141,6 +146,9 @@ pub(super) fn fit(ended: RawResult, cap: usize, limits: &Limits, kept: StoredPar
         below: String::new(),
         marker: None,
         fence,
+        origin,
+        note_room: 0,
+        note: None,
         code: None,
         structured: None,
         meta: None,
@@ -255,8 +263,16 @@ fn come_along(made: &mut CutResult, placed: Vec<PlacedBlock>, cap: usize, rest: 
 fn cut(made: &mut CutResult, cap: usize, fence_takes: usize, rest: &Remainder) -> usize {
     let read = made.read();
     let total = chars(&read);
-    let (end, marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
+    let (mut fence_takes, mut note_room) = (fence_takes, 0);
+    let (mut end, mut marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
+    if made.fence.is_some() && has_note(made.origin, &read, end, marker.is_some()) {
+        note_room = NOTE_CHARS.min(cap / 4);
+        // The line and its line feed.
+        fence_takes += note_room + 1;
+        (end, marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
+    }
     drop(read);
+    made.note_room = note_room;
     // A text that is not stored elsewhere shows its end too, which is often the part that matters.
     let is_lost = matches!(rest, Remainder::NotKept(Some(_))) && marker.is_some();
     let tail = if is_lost && made.below.is_empty() { tail_of(&made.body, end) } else { None };
@@ -272,6 +288,16 @@ fn cut(made: &mut CutResult, cap: usize, fence_takes: usize, rest: &Remainder) -
     }
     made.marker = marker;
     total
+}
+
+/// Whether the part of a text that may be shown will have a note about what is not shown as it is.
+fn has_note(origin: TextOrigin, text: &str, end: usize, is_cut: bool) -> bool {
+    let head = text.get(..end).unwrap_or_default();
+    // The last part, if it is shown, is not longer.
+    let from = text.len().saturating_sub(head.len());
+    let tail = (from..=end).find_map(|at| text.get(at..)).filter(|_| is_cut);
+    let tail = tail.or_else(|| text.get(end..)).filter(|_| is_cut).unwrap_or_default();
+    needs_note(origin, head) || needs_note(origin, tail)
 }
 
 /// For a text cut at `end`: where to cut instead, and the start of its last part that also fits;

@@ -9,8 +9,8 @@ use std::{
 use serde_json::Value;
 use toolcrib_core::{
     __internal::fence_chars, Approver, ArtifactLog, Attachments, CallPlan, CancellationToken,
-    ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, Tool, ToolError, ToolOutput,
-    ToolResult, TurnEvents, TurnInfo,
+    ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, TextOrigin, Tool, ToolError,
+    ToolOutput, ToolResult, TurnEvents, TurnInfo,
 };
 
 use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};
@@ -177,6 +177,20 @@ impl RawResult {
             Err(_) => tool.untrusted(),
         };
         self.tool.as_ref().filter(|_| by_tool).filter(is_untrusted)
+    }
+
+    /// Where the text is from.
+    pub(super) fn text_origin(&self) -> TextOrigin {
+        let of_output = self.outcome.as_ref().map(|output| output.text_origin);
+        let of_tool = self.tool.as_ref().map(|tool| tool.text_origin());
+        let is_of_project = |origin: &TextOrigin| *origin == TextOrigin::Project;
+        let of_output = of_output.ok().filter(is_of_project);
+        of_output.or(of_tool).unwrap_or_default()
+    }
+
+    /// Where the text is from, if it will be sanitized.
+    pub(super) fn cleaned_as(&self) -> Option<TextOrigin> {
+        self.fenced_tool().map(|_| self.text_origin())
     }
 
     /// The room that the text needs, fence included.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode};
+use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode, TextOrigin};
 
 /// A call's outcome, cut to its cap.
 pub(super) struct CutResult {
@@ -15,6 +15,12 @@ pub(super) struct CutResult {
     pub(super) marker: Option<String>,
     /// The tool's name, when the body is to be sanitized and fenced.
     pub(super) fence: Option<String>,
+    /// Where the text is from.
+    pub(super) origin: TextOrigin,
+    /// The characters that the cut left for the note.
+    pub(super) note_room: usize,
+    /// The line below the fence about the parts that the model does not read as they are.
+    pub(super) note: Option<String>,
     pub(super) code: Option<ErrorCode>,
     pub(super) structured: Option<Value>,
     pub(super) meta: Option<Box<Map<String, Value>>>,
@@ -46,12 +52,18 @@ impl CutResult {
         }
     }
 
-    /// A form of the body with the marker appended.
+    /// A form of the body with the note and the marker appended.
     pub(super) fn marked(&self, body: &str) -> String {
-        match &self.marker {
-            Some(marker) if body.is_empty() => marker.clone(),
-            Some(marker) => format!("{body}\n{marker}"),
-            None => body.to_owned(),
+        let lines = [&self.note, &self.marker].into_iter().flatten();
+        let body = (!body.is_empty()).then_some(body);
+        body.into_iter().chain(lines.map(String::as_str)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The body with the note appended, if there is one.
+    pub(super) fn noted(&self) -> String {
+        match &self.note {
+            Some(note) => format!("{}\n{note}", self.body),
+            None => self.body.clone(),
         }
     }
 }

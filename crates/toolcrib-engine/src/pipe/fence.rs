@@ -31,5 +31,9 @@ fn lead(clean: &SanitizedResult) -> String {
         Some(tool) if !cut.body.is_empty() => toolcrib_core::fence(tool, &cut.body),
         _ => cut.body.clone(),
     };
-    if cut.is_marked_below { body } else { cut.marked(&body) }
+    match (cut.is_marked_below, &cut.note) {
+        (true, Some(note)) => format!("{body}\n{note}"),
+        (true, None) => body,
+        (false, _) => cut.marked(&body),
+    }
 }

@@ -9,7 +9,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
-use toolcrib_core::{__internal::ProgressPace, EventKind, Progress, ProgressSink, Tool};
+use toolcrib_core::{
+    __internal::ProgressPace, EventKind, Progress, ProgressSink, TextOrigin, Tool,
+};
 
 use super::{
     call::{Batch, Call},
@@ -35,6 +37,7 @@ pub(super) struct Reports {
     heard: watch::Receiver<PendingReports>,
     /// For an untrusted tool.
     pace: Option<ProgressPace>,
+    origin: TextOrigin,
     next: Option<Instant>,
 }
 
@@ -62,7 +65,7 @@ pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
             });
         })
     };
-    (sink, Reports { waiting, heard, pace, next: None })
+    (sink, Reports { waiting, heard, pace, origin: tool.text_origin(), next: None })
 }
 
 impl Reports {
@@ -97,7 +100,7 @@ impl Reports {
                 call_id: Arc::clone(&call.id),
                 tool: Arc::clone(&call.name),
                 message: match self.pace.is_some() {
-                    true => redact::remark(batch, message, MOST_CHARS),
+                    true => redact::remark(batch, message, MOST_CHARS, self.origin),
                     false => batch.engine.redactor.owned(message),
                 },
                 percent: percent.map(|percent| percent.min(100)),

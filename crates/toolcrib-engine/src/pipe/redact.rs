@@ -4,8 +4,8 @@ use std::{borrow::Cow, mem, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    __internal::{dismantle, is_plain, nests_too_deep},
-    ContentBlock, ErrorCode, ToolOutput, harmless,
+    __internal::{dismantle, is_plain, nests_too_deep, without_invisible},
+    ContentBlock, ErrorCode, TextOrigin, ToolOutput,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     json::{map_texts, text_bytes},
-    redactor::Redactor,
+    redactor::{Redactor, without},
     validators::off::is_large_text,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 /// is omitted.
 pub(super) async fn redact(batch: &Batch<'_>, ended: &mut RawResult) {
     let redactor = &batch.engine.redactor;
-    let cleaned = ended.fenced_tool().is_some();
+    let cleaned = ended.cleaned_as();
     let bytes = if redactor.knows_nothing() { 0 } else { bytes_of(ended) };
     let placeholder =
         Failure::refused(ErrorCode::ExecutionFailed, "the result could not be redacted");
@@ -64,7 +64,7 @@ fn bytes_of_parts(output: &ToolOutput) -> usize {
 
 fn without_known(
     redactor: &Redactor,
-    cleaned: bool,
+    cleaned: Option<TextOrigin>,
     mut outcome: Result<ToolOutput, Failure>,
 ) -> Result<ToolOutput, Failure> {
     let clean = |text: String| without_secrets(redactor, text, cleaned);
@@ -85,7 +85,7 @@ fn without_known(
 }
 
 /// Redacts all but the text.
-fn parts_without_known(redactor: &Redactor, cleaned: bool, output: &mut ToolOutput) {
+fn parts_without_known(redactor: &Redactor, cleaned: Option<TextOrigin>, output: &mut ToolOutput) {
     let clean = |text: String| without_secrets(redactor, text, cleaned);
     let data_without = |data: Value| {
         if nests_too_deep(&data) {
@@ -93,7 +93,7 @@ fn parts_without_known(redactor: &Redactor, cleaned: bool, output: &mut ToolOutp
             return json!({ "truncated": true, "reason": "nests too deep" });
         }
         let data = redactor.json(data);
-        if !cleaned || redactor.knows_nothing() {
+        if cleaned.is_none() || redactor.knows_nothing() {
             return data;
         }
         let mut leaf = |leaf| match leaf {
@@ -142,7 +142,7 @@ pub(super) fn passed(args: &Result<Value, InvalidArguments>) -> Value {
 
 /// The original bytes of a text, without the secrets that are known now. No secret continues after
 /// a part that is not text.
-pub(super) fn bytes(redactor: &Redactor, cleaned: bool, original: &[u8]) -> Vec<u8> {
+pub(super) fn bytes(redactor: &Redactor, cleaned: Option<TextOrigin>, original: &[u8]) -> Vec<u8> {
     let mut redacted = Vec::with_capacity(original.len());
     for chunk in original.utf8_chunks() {
         let text = without_secrets(redactor, chunk.valid().to_owned(), cleaned);
@@ -154,16 +154,22 @@ pub(super) fn bytes(redactor: &Redactor, cleaned: bool, original: &[u8]) -> Vec<
 
 /// A text of an untrusted tool that is shown separately: without secrets, sanitized, and limited to
 /// `most_chars` characters. The cut may be inside a secret, so a possible beginning of one at the
-/// end is removed too.
-pub(super) fn remark(batch: &Batch<'_>, mut text: String, most_chars: usize) -> String {
+/// end is removed too; it is searched for without invisible characters, which could split it.
+pub(super) fn remark(
+    batch: &Batch<'_>,
+    mut text: String,
+    most_chars: usize,
+    origin: TextOrigin,
+) -> String {
     let Some((end, _)) = text.char_indices().nth(most_chars) else {
-        let text = without_secrets(&batch.engine.redactor, text, true);
-        return harmless(&text).into_owned();
+        let text = without_secrets(&batch.engine.redactor, text, Some(origin));
+        return origin.harmless(&text).into_owned();
     };
     text.truncate(end);
     let text = batch.engine.redact.redact_start(&text);
-    let text = batch.engine.redact.redact_start(&harmless(&text));
-    format!("{}…", harmless(&text))
+    let text = batch.engine.redact.redact_start(&without_invisible(&text).text);
+    let text = batch.engine.redact.redact_start(&origin.harmless(&text));
+    format!("{}…", origin.harmless(&text))
 }
 
 /// Metadata that is shown separately: without secrets, and sanitized. None if it has more than
@@ -174,7 +180,7 @@ pub(super) fn metadata(
     most_chars: usize,
 ) -> Option<Box<Map<String, Value>>> {
     let mut output = ToolOutput { meta: Some(meta), ..ToolOutput::default() };
-    parts_without_known(&batch.engine.redactor, true, &mut output);
+    parts_without_known(&batch.engine.redactor, Some(TextOrigin::Foreign), &mut output);
     let meta = Value::Object(*output.meta?);
     match json_chars(&meta) <= most_chars {
         true => sanitize::metadata(meta),
@@ -182,19 +188,24 @@ pub(super) fn metadata(
     }
 }
 
-/// A text that will be sanitized is also searched in its sanitized form: colors or invisible
-/// characters inside a secret hide it until they are removed, and full-width letters inside a token
-/// until it is defused.
-fn without_secrets(redactor: &Redactor, text: String, sanitized: bool) -> String {
-    let text = redactor.owned(text);
-    if !sanitized || redactor.knows_nothing() {
-        return text;
-    }
+/// A text that will be sanitized is also searched without what is invisible, which could hide a
+/// secret inside it, and in its sanitized form, since a token that is defused has plain letters.
+fn without_secrets(redactor: &Redactor, text: String, cleaned: Option<TextOrigin>) -> String {
+    let mut text = redactor.owned(text);
+    let Some(origin) = cleaned.filter(|_| !redactor.knows_nothing()) else { return text };
     // In a plain text, defusing inserts only look-alikes, which are not ASCII.
     if is_plain(&text) && redactor.knows_only_ascii() {
         return text;
     }
-    let Cow::Owned(harmless) = harmless(&text) else { return text };
+    let searched = without_invisible(&text);
+    if !searched.changes.is_empty() {
+        let split = redactor.places(&searched.text);
+        let split: Vec<_> = split.into_iter().map(|place| searched.real(place)).collect();
+        if !split.is_empty() {
+            text = without(&text, &split);
+        }
+    }
+    let Cow::Owned(harmless) = origin.harmless(&text) else { return text };
     match redactor.text(&harmless) {
         Cow::Borrowed(_) => text,
         Cow::Owned(redacted) => redacted,

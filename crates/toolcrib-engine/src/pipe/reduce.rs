@@ -17,6 +17,7 @@ pub(super) fn reduce(
         return output;
     };
     let (cost_usd, untrusted) = (output.cost_usd, output.untrusted);
+    let text_origin = output.text_origin;
     let cx = ReducerContext::new(args).turn(batch.info.turn);
     match catch_unwind(AssertUnwindSafe(|| reducer.reduce(output.clone(), cx))) {
         // A reducer can remove neither the cost nor the mark of an unknown author.
@@ -25,7 +26,7 @@ pub(super) fn reduce(
             let is_same = reduced.value == output.value;
             let original = reduced.original.filter(|_| is_same);
             let untrusted = untrusted || reduced.untrusted;
-            ToolOutput { original, cost_usd, untrusted, ..reduced }
+            ToolOutput { original, cost_usd, untrusted, text_origin, ..reduced }
         }
         Err(_) => output,
     }

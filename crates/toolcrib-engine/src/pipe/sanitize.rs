@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-use toolcrib_core::{ContentBlock, harmless};
+use toolcrib_core::{
+    __internal::is_plain, ChangeKind, ContentBlock, TextChange, TextOrigin, harmless,
+};
 
 use super::cut::CutResult;
 use crate::json::map_texts;
@@ -15,7 +17,7 @@ impl SanitizedResult {
     /// The text, unfenced. The marker is with it unless a block has it.
     pub(super) fn value(&self) -> String {
         match self.0.is_marked_below {
-            true => self.0.body.clone(),
+            true => self.0.noted(),
             false => self.0.marked(&self.0.body),
         }
     }
@@ -25,13 +27,14 @@ impl SanitizedResult {
 pub(super) fn sanitize(mut cut: CutResult) -> SanitizedResult {
     if cut.fence.is_some() {
         // The part below begins a separate line with Toolcrib's text: no token spans both.
+        cut.note = note(cut.origin, &cut.read(), cut.note_room);
         for text in [&mut cut.body, &mut cut.below] {
-            if let Cow::Owned(clean) = harmless(text) {
+            if let Cow::Owned(clean) = cut.origin.harmless(text) {
                 *text = clean;
             }
         }
         for block in &mut cut.blocks {
-            *block = block.clone().map_texts(|text| harmless(text).into_owned());
+            *block = block.clone().map_texts(|text| cut.origin.harmless(text).into_owned());
         }
         cut.meta = cut.meta.take().and_then(|meta| metadata(Value::Object(*meta)));
         cut.structured = cut.structured.take().map(clean);
@@ -48,6 +51,32 @@ pub(super) fn sanitize(mut cut: CutResult) -> SanitizedResult {
         cut.is_marked_below = true;
     }
     SanitizedResult(cut)
+}
+
+/// The kinds of changes of a text that its reader should know: for text of other parties hidden
+/// characters, since a look-alike in it shows itself and nothing has to be repeated exactly.
+fn noted_kinds(origin: TextOrigin) -> &'static [ChangeKind] {
+    match origin {
+        TextOrigin::Project => &[ChangeKind::Token, ChangeKind::Hidden],
+        _ => &[ChangeKind::Hidden],
+    }
+}
+
+/// The line about the parts that the model does not read as they are, in at most `room` characters.
+fn note(origin: TextOrigin, text: &str, room: usize) -> Option<String> {
+    const BRACKETS: usize = "[]".len();
+    let shown = origin.shown(text);
+    let about = shown.about(text, 1, noted_kinds(origin), room.checked_sub(BRACKETS)?)?;
+    Some(format!("[{about}]"))
+}
+
+/// Whether a text will have a note.
+pub(super) fn needs_note(origin: TextOrigin, text: &str) -> bool {
+    let has_noted = |changes: &[TextChange]| {
+        changes.iter().any(|change| noted_kinds(origin).contains(&change.kind))
+    };
+    // Without a token only what is not plain changes.
+    (origin == TextOrigin::Project || !is_plain(text)) && has_noted(&origin.shown(text).changes)
 }
 
 /// Metadata with harmless texts.

@@ -168,8 +168,13 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let ranges = self.known().find(text).ranges(text.len());
+        let ranges = self.places(text);
         if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &ranges)) }
+    }
+
+    /// The places of secrets in a text, in order.
+    pub(crate) fn places(&self, text: &str) -> Vec<Range<usize>> {
+        self.known().find(text).ranges(text.len())
     }
 
     /// Redacts an owned text.
@@ -271,7 +276,8 @@ fn add(secrets: &mut Vec<KnownSecret>, name: Option<Arc<str>>, secret: &str) {
     }
 }
 
-fn without(text: &str, secrets: &[Range<usize>]) -> String {
+/// A text in which each secret, by its place, is replaced.
+pub(crate) fn without(text: &str, secrets: &[Range<usize>]) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = 0;
     for secret in secrets {

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
-    ArtifactCall, ArtifactPort, Attachment, Attachments, ContentBlock, Message, fence, harmless,
+    ArtifactCall, ArtifactPort, Attachment, Attachments, ContentBlock, Message, TextOrigin, fence,
 };
 
 use super::Turn;
@@ -39,6 +39,7 @@ impl Turn {
                 tool: TOOL.into(),
                 kind: None,
                 untrusted: true,
+                text_origin: TextOrigin::Project,
             },
         };
         // Megabytes are redacted and stored.
@@ -110,7 +111,7 @@ impl AttachmentRenderer {
                     }
                 };
             }
-            shown.push_str(&fence(TOOL, &harmless(begin)));
+            shown.push_str(&fence(TOOL, &TextOrigin::Project.harmless(begin)));
         }
         (shown, images)
     }

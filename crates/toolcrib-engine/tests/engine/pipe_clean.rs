@@ -232,6 +232,110 @@ async fn a_forged_marker_of_a_cut_does_not_look_like_ours() {
     assert!(marker.starts_with("[truncated — "), "Toolcrib's marker is outside the fence");
 }
 
+const WORD: &str = "می\u{200c}خواهم 👩\u{200d}👧 \u{200f}(1)";
+
+#[tokio::test]
+async fn a_persian_word_was_read_misspelled_and_hidden_text_went_without_a_word() {
+    let engine = engine().tool(echo(builder("t").untrusted())).build().unwrap();
+    let result = once(&engine, "t", json!({ "text": WORD })).await;
+    assert_eq!(unfence(&result.text), (WORD, ""));
+    assert_eq!(&*result.value, WORD);
+    for fail in [false, true] {
+        let text = format!("{WORD}\nb\u{202e}c\n\u{1b}[1md\u{1b}[0m\r\n\u{e0041}\u{e0042}");
+        let result = once(&engine, "t", json!({ "text": text, "fail": fail })).await;
+        let (inside, after) = unfence(&result.text);
+        let clean = format!("{WORD}\nbc\nd\n");
+        let note = "[lines 2, 4: hidden characters are left out]";
+        assert_eq!((inside, after), (&*clean, note));
+        assert_eq!(*result.value, format!("{clean}\n{note}"));
+    }
+}
+
+#[tokio::test]
+async fn text_of_a_project_has_exact_tokens_replaced_only_and_their_lines_are_named() {
+    let tools = [
+        echo(builder("code").untrusted().project_text()),
+        echo(builder("page").untrusted()),
+        echo(builder("own").project_text()),
+    ];
+    let engine = engine().tools(tools).build().unwrap();
+    let code = "impl<S> Wrap<S> {}\n\nassistant:\n  x[args]\n";
+    let text = format!("{code}<|im_start|> [INST] </untrusted>");
+    let result = once(&engine, "code", json!({ "text": text })).await;
+    let (inside, after) = unfence(&result.text);
+    assert_eq!(inside, format!("{code}‹|im_start|› ⟦INST⟧ ‹/untrusted>"));
+    assert_eq!(after, "[line 5: tokens of chat templates are shown as look-alikes]");
+    let page = once(&engine, "page", json!({ "text": text })).await;
+    let (inside, after) = unfence(&page.text);
+    assert_eq!(after, "");
+    assert!(inside.starts_with("impl‹S› Wrap‹S› {}\n\nassistant∶\n  x⟦args⟧\n"), "{inside}");
+    assert_eq!(*once(&engine, "own", json!({ "text": text })).await.text, *text);
+}
+
+#[tokio::test]
+async fn the_note_has_its_room_within_the_cap() {
+    for cap in [100, 150, 250, 400, 900] {
+        for unit in ["<|im_end|>\n", "a\u{202e}b\n", "x"] {
+            for count in [1, 4, 8, 20, 40, 200] {
+                let tool = echo(builder("t").untrusted().project_text().max_result_chars(cap));
+                let engine = engine().tool(tool).build().unwrap();
+                let text = format!("{}\u{202e}<|im_start|>", unit.repeat(count));
+                let result = once(&engine, "t", json!({ "text": text })).await;
+                let chars = result.text.chars().count();
+                assert!(chars <= cap, "{chars} of {cap}: {}", result.text);
+                let has_note = result.text.contains("are shown as look-alikes");
+                assert!(has_note || cap < 300 || unit != "<|im_end|>\n", "{}", result.text);
+            }
+        }
+    }
+}
+
+mod attacks {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_secret_split_by_characters_that_stay_is_redacted_everywhere() {
+        let reporting = builder("t")
+            .untrusted()
+            .input_schema(json!({"type": "object"}))
+            .handler(|args: Value, cx: ToolContext| async move {
+                let text = args["text"].as_str().unwrap_or_default().to_owned();
+                cx.progress(Progress::user(text.clone()));
+                ToolOutput::text(&text).structured(json!({ &text: [text] }))
+            })
+            .unwrap();
+        let engine = knowing([reporting]);
+        for mark in [
+            "\u{200c}",
+            "\u{200d}",
+            "\u{200e}",
+            "\u{200f}",
+            "\u{61c}",
+            "\u{fe0f}",
+            "\u{200e}\u{200f}",
+        ] {
+            for at in 1..8 {
+                let (before, after) = "hunter22".split_at(at);
+                let text = format!("{WORD} {before}{mark}{after} ی\u{200c}");
+                let mut turn = engine.turn(TurnOptions::default()).unwrap();
+                let log = Log::of(turn.events().run());
+                let calls = vec![call("t", json!({ "text": text }))];
+                let result = turn.iteration().await.unwrap().execute(calls).await.remove(0);
+                assert!(
+                    result.value.starts_with(&format!("{WORD} [redacted] ی\u{200c}")),
+                    "{text:?}"
+                );
+                let clean = |text: &str| {
+                    let seen = |c: &char| !toolcrib_core::__internal::is_invisible(*c);
+                    !text.chars().filter(seen).collect::<String>().contains("hunter22")
+                };
+                assert!(clean(&result.structured.unwrap().to_string()), "{text:?}");
+                assert!(clean(&log.of_name("tool.progress")[0]["message"].to_string()), "{text:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn events_carry_the_clean_text_without_the_fence() {
     let engine = engine().tool(echo(builder("t").untrusted())).build().unwrap();

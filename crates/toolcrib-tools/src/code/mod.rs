@@ -122,6 +122,7 @@ impl CodeTool {
         let body = Body { tool: self, program: Arc::new(body), most: most.unwrap_or(MOST_TIME) };
         let made = declaration
             .into_builder()
+            .project_text()
             .capabilities(capabilities.process([shell]))
             .own_handles()
             .open_world()

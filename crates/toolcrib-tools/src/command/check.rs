@@ -37,6 +37,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
     let (name, body) = (declaration.name.clone(), Arc::new(body));
     let made = declaration
         .into_builder()
+        .project_text()
         .capabilities(capabilities)
         .open_world()
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_capabilities::files::Files;
-use toolcrib_core::{Annotations, Capabilities, Tool};
+use toolcrib_core::{Annotations, Capabilities, TextOrigin, Tool};
 
 use self::run::Body;
 #[doc(hidden)]
@@ -159,7 +159,7 @@ impl FilesTool {
             ),
             Self::Patch => format!(
                 "Replaces texts in a file that {read} has read: all of them, or none. Each must occur \
-                 exactly once, as it is in the file. Returns the difference."
+                 exactly once, as it is in the file or as it was shown. Returns the difference."
             ),
             Self::Move => "Moves or renames a file. It replaces no other file.".to_owned(),
             Self::Delete => "Deletes a file. Its user can restore it.".to_owned(),
@@ -262,6 +262,7 @@ impl FilesTool {
     pub fn build(self, declaration: Declaration, folders: &[Files]) -> Result<Tool, ToolErrors> {
         let found = Findings::of(&declaration).finish();
         let name = declaration.name.clone();
+        let shown = declaration.untrusted.then_some(TextOrigin::Project);
         let names = folders.iter().map(|files| Arc::clone(files.name()));
         let capabilities = match self.writes() {
             true => Capabilities::none().write_files(names),
@@ -271,8 +272,9 @@ impl FilesTool {
             true => files.writable(),
             false => files.read_only(),
         };
-        let body = Body { tool: self, folders: folders.iter().map(handle).collect() };
-        let mut builder = declaration.into_builder().capabilities(capabilities).own_handles();
+        let body = Body { tool: self, folders: folders.iter().map(handle).collect(), shown };
+        let builder = declaration.into_builder().project_text();
+        let mut builder = builder.capabilities(capabilities).own_handles();
         if !self.writes() {
             builder = builder.dry_run();
         }

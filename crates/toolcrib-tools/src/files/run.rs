@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolcrib_capabilities::files::{
     EditResult, Entry, EntryKind, FileLines, FilePart, FilesHandle, Listing, Replacement, Search,
 };
-use toolcrib_core::{ContentBlock, ToolContext, ToolError, ToolOutput};
+use toolcrib_core::{ChangeKind, ContentBlock, TextOrigin, ToolContext, ToolError, ToolOutput};
 
 use super::{
     ALL, CONTENT, CONTEXT, DEPTH, EDITS, ENCODING, FIRST_LINE, FOLDER, FROM, FilesTool, GLOB,
@@ -18,6 +18,12 @@ use crate::arguments::{present, refused, text};
 /// The characters of a result that are kept for the line about the file and for the fence.
 const RESERVED_CHARS: usize = 500;
 
+/// The characters of that line about lines that are not shown as they are.
+const ABOUT_CHARS: usize = 240;
+
+/// The most places of a search that are listed as not shown as they are.
+const MOST_ALTERED: usize = 20;
+
 /// The largest image that a result contains, in bytes: larger ones are refused by vendors of models.
 const MOST_IMAGE_BYTES: usize = 3 * 1024 * 1024;
 
@@ -26,25 +32,32 @@ const MOST_IMAGE_BYTES: usize = 3 * 1024 * 1024;
 pub(super) struct Body {
     pub(super) tool: FilesTool,
     pub(super) folders: Arc<[FilesHandle]>,
+    /// How the texts of results are shown, or `None` if as they are.
+    pub(super) shown: Option<TextOrigin>,
 }
 
 impl Body {
     pub(super) async fn call(self, args: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
         let files = self.folder(&args)?;
-        let (args, cx) = (&args, &cx);
+        let (args, cx, shown) = (&args, &cx, self.shown);
         let result = match self.tool {
-            FilesTool::Read => return read(files, args, cx).await,
+            FilesTool::Read => return read(files, args, cx, shown).await,
             FilesTool::List => list(files, args, cx).await,
-            FilesTool::Search => search(files, args, cx).await,
+            FilesTool::Search => search(files, args, cx, shown).await,
             FilesTool::Write => {
                 let (path, content) = (string(args, PATH), string(args, CONTENT).into_owned());
-                let written = files.write_of_model(cx, &path, content).await?;
+                let written = files.write_of_model(cx, &path, content, shown).await?;
                 let does = if written.created { "created" } else { "replaced" };
-                Ok(format!("{does} {path} ({} bytes)", written.bytes))
+                let lost = match written.hidden_removed {
+                    0 => String::new(),
+                    1 => "; the hidden characters at one place of it are gone".to_owned(),
+                    places => format!("; the hidden characters at {places} places of it are gone"),
+                };
+                Ok(format!("{does} {path} ({} bytes){lost}", written.bytes))
             }
             FilesTool::Patch => {
                 let path = string(args, PATH);
-                let edited = files.edit(cx, &path, replacements(args)?).await?;
+                let edited = files.edit_of_model(cx, &path, replacements(args)?, shown).await?;
                 Ok(patched(&path, &edited, room(cx)))
             }
             FilesTool::Move => {
@@ -95,6 +108,7 @@ async fn read(
     files: &FilesHandle,
     args: &Value,
     cx: &ToolContext,
+    shown: Option<TextOrigin>,
 ) -> Result<ToolOutput, ToolError> {
     let path = string(args, PATH);
     let first = number(args, FIRST_LINE, 1, usize::MAX);
@@ -102,7 +116,7 @@ async fn read(
     let encoding = text(args, ENCODING);
     match files.read_part(cx, &path, encoding.as_deref(), (first, count)).await? {
         FilePart::Lines(lines) => {
-            Ok(ToolOutput::text(shown(&path, &lines, flag(args, NUMBERED), room(cx))))
+            Ok(ToolOutput::text(part(&path, &lines, flag(args, NUMBERED), cx, shown)))
         }
         FilePart::Image { info, bytes, .. } if bytes.len() <= MOST_IMAGE_BYTES => {
             let about = format!("{path}: {info}, {} bytes", bytes.len());
@@ -152,9 +166,31 @@ fn patched(path: &str, edited: &EditResult, room: usize) -> String {
     text
 }
 
+/// The lines of a text that are not shown as they are, as the end of a line about it. Its first line has this number.
+fn altered(text: &str, first: usize, shown: Option<TextOrigin>) -> String {
+    let kinds = [ChangeKind::Token, ChangeKind::Hidden, ChangeKind::Escape];
+    let about = shown.and_then(|origin| origin.shown(text).about(text, first, &kinds, ABOUT_CHARS));
+    about.map(|about| format!("; {about}")).unwrap_or_default()
+}
+
+/// The text as it is shown. The pipe would do the same, and add a note on what the line about the text
+/// says already. Secrets are redacted before, since a secret may contain a token.
+fn as_shown(text: &str, shown: Option<TextOrigin>, cx: &ToolContext) -> String {
+    match shown {
+        Some(origin) => origin.harmless(&cx.redacted(text)).into_owned(),
+        None => text.to_owned(),
+    }
+}
+
 /// A line about the lines, then as many whole lines as there is room for.
-fn shown(path: &str, lines: &FileLines, is_numbered: bool, room: usize) -> String {
-    let FileLines { text, first, total, .. } = lines;
+fn part(
+    path: &str,
+    lines: &FileLines,
+    is_numbered: bool,
+    cx: &ToolContext,
+    shown: Option<TextOrigin>,
+) -> String {
+    let (room, FileLines { text, first, total, .. }) = (room(cx), lines);
     if *total == 0 {
         return format!("{path} is empty");
     }
@@ -171,7 +207,9 @@ fn shown(path: &str, lines: &FileLines, is_numbered: bool, room: usize) -> Strin
                 let start: String = line.chars().take(room).collect();
                 let about =
                     format!("{path}: the first {room} characters of line {number} of {total}");
-                return format!("{about}; the line has {length} characters\n{start}");
+                let altered = altered(&start, number, shown);
+                let start = as_shown(&start, shown, cx);
+                return format!("{about}; the line has {length} characters{altered}\n{start}");
             }
             break;
         }
@@ -184,7 +222,11 @@ fn shown(path: &str, lines: &FileLines, is_numbered: bool, room: usize) -> Strin
     } else {
         String::new()
     };
-    format!("{path}: lines {first} to {last} of {total}{next}\n{body}")
+    let altered = altered(&body, *first, shown);
+    format!(
+        "{path}: lines {first} to {last} of {total}{next}{altered}\n{}",
+        as_shown(&body, shown, cx)
+    )
 }
 
 async fn list(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
@@ -224,7 +266,12 @@ fn listed(listing: &Listing, room: usize) -> String {
     lines
 }
 
-async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<String, ToolError> {
+async fn search(
+    files: &FilesHandle,
+    args: &Value,
+    cx: &ToolContext,
+    shown: Option<TextOrigin>,
+) -> Result<String, ToolError> {
     let mut search = Search::new(string(args, PATTERN))
         .path(string(args, PATH))
         .max_matches(number(args, MAX_MATCHES, MATCHES, MOST_MATCHES));
@@ -237,6 +284,7 @@ async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<S
     let found = files.search(cx, search).await?;
     let room = room(cx);
     let mut lines = String::new();
+    let mut altered_at = Vec::new();
     let mut is_cut = found.is_cut;
     let mut chars = 0;
     let mut last: Option<(&str, usize)> = None;
@@ -250,6 +298,9 @@ async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<S
             is_cut = true;
             break;
         }
+        if !altered(&one.text, one.line, shown).is_empty() {
+            altered_at.push(format!("{}:{}", one.path, one.line));
+        }
         lines.push_str(&line);
         last = Some((&one.path, one.line));
     }
@@ -259,5 +310,25 @@ async fn search(files: &FilesHandle, args: &Value, cx: &ToolContext) -> Result<S
     if is_cut {
         lines.push_str("there is more; use a narrower pattern, path or glob\n");
     }
-    Ok(lines)
+    if altered_at.is_empty() {
+        return Ok(lines);
+    }
+    Ok(format!("{}{}", not_as_it_is(&altered_at), as_shown(&lines, shown, cx)))
+}
+
+/// A line about the places of a search that are not shown as they are.
+fn not_as_it_is(places: &[String]) -> String {
+    let about = |most: usize| {
+        let (listed, rest) = places.split_at(most.min(places.len()));
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "not shown as they are (tokens or hidden characters): {}{more}\n",
+            listed.join(", ")
+        )
+    };
+    let mut fitting = (0..=MOST_ALTERED).rev().map(about);
+    fitting.find(|about| about.chars().count() <= ABOUT_CHARS).unwrap_or_default()
 }

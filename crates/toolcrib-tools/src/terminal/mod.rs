@@ -196,8 +196,9 @@ impl TerminalTool {
             jobs: jobs.clone(),
             most: most.unwrap_or(MOST_TIME),
         };
-        let mut builder =
-            declaration.into_builder().capabilities(capabilities.process([shell])).own_handles();
+        let capabilities = capabilities.process([shell]);
+        let builder = declaration.into_builder().project_text();
+        let mut builder = builder.capabilities(capabilities).own_handles();
         if self.runs_commands() {
             builder = builder.open_world();
         }
