@@ -63,6 +63,8 @@ mod find;
 mod life;
 mod limits;
 #[cfg(not(portable))]
+mod memory;
+#[cfg(not(portable))]
 mod namespaces;
 mod passed;
 #[cfg(portable)]
@@ -94,7 +96,7 @@ pub use self::{
     end::ProcessEnd,
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
-    limits::ProcessLimits,
+    limits::{ExceededLimit, ProcessLimits},
     passed::PassedFiles,
     sandbox::{
         Attempt, Sandbox, SandboxTier, SelfTest, UnknownTierError, sandbox_support, self_test,

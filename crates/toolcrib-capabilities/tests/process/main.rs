@@ -13,6 +13,7 @@ mod attacks;
 mod ending;
 mod harm;
 mod hosts;
+mod memory;
 mod sandbox;
 mod starting;
 mod streams;
