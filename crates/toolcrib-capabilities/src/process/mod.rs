@@ -162,7 +162,7 @@ impl Processes {
     }
 
     /// Runs a program to its end; see the [module](self) for the details. `on_output` receives the
-    /// kept part of the outputs, as it arrives, in chunks of any size; it should return quickly.
+    /// outputs, as they arrive, in chunks of any size; it should return quickly.
     ///
     /// # Errors
     /// [`ProcessError`] if it could not be started. A failed program is not an error here: see

@@ -2,7 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the tests prepare files")]
 
-use std::{fs, process::Command, time::Duration};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,6 +35,33 @@ impl App {
     }
 
     async fn call(&self, tool: CodeTool, args: Value) -> ToolResult {
+        self.call_with(tool, args, |_| {}).await
+    }
+
+    /// A call in which only these programs are installed.
+    async fn call_among(&self, programs: &[&str], tool: CodeTool, args: Value) -> ToolResult {
+        let installed = tempfile::tempdir().unwrap();
+        // A version manager's program is a script, which needs more programs.
+        let path = [OsStr::new("/usr/bin:/bin:"), &std::env::var_os("PATH").unwrap()].concat();
+        for program in [&["sh", "grep", "ls", "env"], programs].concat() {
+            let mut folders = std::env::split_paths(&path);
+            let found = folders.find_map(|folder| folder.join(program).canonicalize().ok());
+            symlink(found.unwrap(), installed.path().join(program)).unwrap();
+        }
+        let path = installed.path().to_str().unwrap().to_owned();
+        let among = move |spec: &mut CommandToolSpec| {
+            spec.inherit_env.clear();
+            spec.env = vec![("PATH".to_owned(), path.clone())];
+        };
+        self.call_with(tool, args, among).await
+    }
+
+    async fn call_with(
+        &self,
+        tool: CodeTool,
+        args: Value,
+        change: impl Fn(&mut CommandToolSpec),
+    ) -> ToolResult {
         let base = Declaration { untrusted: false, ..Declaration::new("", "") };
         let base = Declaration { timeout: Some(Duration::from_secs(300)), ..base };
         let declaration = tool.declaration(&base, None);
@@ -36,7 +69,7 @@ impl App {
         spec.args = vec![ArgItem::from("-c")];
         spec.inherit_env = ["PATH", "HOME"].map(str::to_owned).into();
         spec.working_dir = Some(".".into());
-        spec.limits.memory = None;
+        change(&mut spec);
         let engine = Engine::builder().tool(tool.build(spec).unwrap()).build().unwrap();
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let mut iteration = turn.iteration().await.unwrap();
@@ -71,7 +104,11 @@ async fn an_error_of_the_rust_compiler_has_its_place_and_a_fixed_file_none() {
 #[tokio::test]
 async fn an_error_of_python_has_its_place() {
     let app = App::new(&[("sub/pyproject.toml", ""), ("sub/a.py", "def f():\n    return (1\n")]);
-    let found = app.call(CodeTool::Lint, json!({ "folder": "sub" })).await;
+    // A linter that the project has: the compiler, by the name of the module.
+    let linter = "import compileall, sys\nsys.exit(not compileall.compile_dir('.', quiet=1))\n";
+    fs::write(app.0.path().join("sub/flake8.py"), linter).unwrap();
+    let args = json!({ "folder": "sub" });
+    let found = app.call_among(&["python3"], CodeTool::Lint, args).await;
     assert!(found.text.contains("a.py:2"), "{found:?}");
     assert_eq!(found.structured.unwrap()["ok"], json!(false));
 }
@@ -108,14 +145,65 @@ async fn a_folder_without_code_and_a_missing_program_say_what_to_do() {
     if !has("go") {
         let missing = app.call(CodeTool::RunTests, json!({ "folder": "go" })).await;
         assert_eq!(missing.code, Some(ErrorCode::NotAvailable), "{missing:?}");
-        assert!(missing.text.contains("`go test -v ./...` cannot be run here"), "{missing:?}");
+        assert!(missing.text.contains("not installed: go: install Go"), "{missing:?}");
     }
+}
+
+#[tokio::test]
+async fn a_missing_program_is_not_available_and_nothing_is_installed() {
+    let package = r#"{ "name": "x", "scripts": {} }"#;
+    let python = [("pyproject.toml", ""), ("a.py", "x = 1\n")];
+    let node = [("package.json", package), ("a.ts", "let x = 1;\n")];
+    for (files, tool, program, next) in [
+        (&node, CodeTool::Lint, "eslint", "`npm install --save-dev eslint`"),
+        (&node, CodeTool::Typecheck, "tsc", "`npm install --save-dev typescript`"),
+        (&node, CodeTool::RunTests, "the script \"test\"", "package.json"),
+        (&python, CodeTool::Lint, "ruff", "`python3 -m pip install ruff`"),
+        (&python, CodeTool::Typecheck, "mypy", "`python3 -m pip install mypy`"),
+    ] {
+        let app = App::new(files);
+        // A program that would install something.
+        let npm = "#!/bin/sh\necho > started\n";
+        fs::write(app.0.path().join("npm"), npm).unwrap();
+        let result = app.call_among(&["python3"], tool, json!({})).await;
+        assert_eq!(result.code, Some(ErrorCode::NotAvailable), "{result:?}");
+        assert!(result.text.contains(&format!("not installed: {program}: ")), "{result:?}");
+        assert!(result.text.contains(next), "{result:?}");
+    }
+    let app = App::new(&python);
+    let result = app.call_among(&["python3"], CodeTool::RunTests, json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::NotAvailable), "{result:?}");
+    assert!(result.text.contains("pip install pytest"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_program_of_a_folder_above_is_run_and_npx_installs_nothing() {
+    let package = r#"{ "scripts": { "typecheck": "npx no-such-checker" } }"#;
+    let linter =
+        "#!/bin/sh\necho \"$PWD/b.js\"\necho '  3:5  error  Missing semicolon  semi'\nexit 1\n";
+    let app = App::new(&[("sub/package.json", package), ("node_modules/.bin/eslint", linter)]);
+    let eslint = app.0.path().join("node_modules/.bin/eslint");
+    fs::set_permissions(eslint, fs::Permissions::from_mode(0o700)).unwrap();
+    let args = json!({ "folder": "sub" });
+    let found = app.call_among(&[], CodeTool::Lint, args.clone()).await;
+    assert!(found.text.contains("b.js:3:5: error: Missing semicolon"), "{found:?}");
+    let refused = app.call(CodeTool::Typecheck, args).await;
+    assert_eq!(refused.code, Some(ErrorCode::NotAvailable), "{refused:?}");
+    assert!(refused.text.contains("by npx may be missing; install the dep"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_problem_in_the_middle_of_a_large_output_is_found() {
+    let test = "seq 1 200000; echo 'src/a.ts(3,5): error TS2322: lost'; seq 1 50000; false";
+    let package = json!({ "scripts": { "test": test } }).to_string();
+    let app = App::new(&[("package.json", &package)]);
+    let result = app.call(CodeTool::RunTests, json!({})).await;
+    assert!(result.text.contains("\nsrc/a.ts:3:5: error: "), "{result:?}");
 }
 
 #[tokio::test]
 async fn a_run_that_takes_too_long_is_stopped() {
     let app = App::new(&[("setup.py", ""), (".venv/bin/python", "#!/bin/sh\nsleep 600\n")]);
-    use std::os::unix::fs::PermissionsExt as _;
     let python = app.0.path().join(".venv/bin/python");
     fs::set_permissions(python, fs::Permissions::from_mode(0o700)).unwrap();
     let base = Declaration { timeout: Some(Duration::from_secs(1)), ..Declaration::new("", "") };
