@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_methods, reason = "the tests prepare files")]
 
 use std::{
-    ffi::OsStr,
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     process::Command,
@@ -42,7 +41,7 @@ impl App {
     async fn call_among(&self, programs: &[&str], tool: CodeTool, args: Value) -> ToolResult {
         let installed = tempfile::tempdir().unwrap();
         // A version manager's program is a script, which needs more programs.
-        let path = [OsStr::new("/usr/bin:/bin:"), &std::env::var_os("PATH").unwrap()].concat();
+        let path = format!("/usr/bin:/bin:{}", std::env::var("PATH").unwrap());
         for program in [&["sh", "grep", "ls", "env"], programs].concat() {
             let mut folders = std::env::split_paths(&path);
             let found = folders.find_map(|folder| folder.join(program).canonicalize().ok());
@@ -105,7 +104,8 @@ async fn an_error_of_the_rust_compiler_has_its_place_and_a_fixed_file_none() {
 async fn an_error_of_python_has_its_place() {
     let app = App::new(&[("sub/pyproject.toml", ""), ("sub/a.py", "def f():\n    return (1\n")]);
     // A linter that the project has: the compiler, by the name of the module.
-    let linter = "import compileall, sys\nsys.exit(not compileall.compile_dir('.', quiet=1))\n";
+    let linter = "import compileall, sys\nif __name__ == '__main__':\n  \
+                  sys.exit(not compileall.compile_dir('.', quiet=1))\n";
     fs::write(app.0.path().join("sub/flake8.py"), linter).unwrap();
     let args = json!({ "folder": "sub" });
     let found = app.call_among(&["python3"], CodeTool::Lint, args).await;
