@@ -13,7 +13,6 @@ mod attacks;
 mod ending;
 mod harm;
 mod hosts;
-mod memory;
 mod sandbox;
 mod starting;
 mod streams;

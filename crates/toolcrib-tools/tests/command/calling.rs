@@ -71,7 +71,7 @@ async fn the_person_who_waits_reads_the_lines_as_they_are_written() {
     let mut parts = ToolContextParts::detached();
     parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));
     let script = "printf 'one\\ntw'; printf 'o\\n\\n'; echo not this >&2; \
-                  head -c 20000 /dev/zero | tr '\\0' x; echo; printf '\\033[31mred\\n';";
+                  head -c 20000 /dev/zero | tr '\\0' x; echo; printf '\\033[31mred\\n'";
     let script = format!("{script}; sleep 1000");
     let tool = sh(&script, &[]).build().unwrap();
     let mut running = pin!(call_in(&tool, json!({}), parts.into()));
