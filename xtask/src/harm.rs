@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 19] = [
+const KINDS: [(&str, &[&str]); 20] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -17,6 +17,7 @@ const KINDS: [(&str, &[&str]); 19] = [
     ("work that an outsider's text makes unbounded", &["bounded_work"]),
     ("progress of a remote that is neither cleaned nor paced", &["remote_progress"]),
     ("a program without limits", &["process_limits"]),
+    ("a program that fails without a reason", &["silent_programs"]),
     ("a call that was answered and is made again", &["answered_calls"]),
     ("an upstream session that two identities share", &["upstream_sessions"]),
     ("one bad server that stops the others", &["one_bad_server"]),

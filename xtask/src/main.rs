@@ -18,6 +18,7 @@ mod example;
 mod frameworks;
 mod gateways;
 mod harm;
+mod jdk;
 mod links;
 mod listed;
 mod oracle;

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
-    gateways, harm, links, listed, oracle, package, peers, postgres,
+    gateways, harm, jdk, links, listed, oracle, package, peers, postgres,
     problem::{Problem, joined},
     prose, sanitize_bench, search_bench, shape, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
@@ -202,7 +202,8 @@ fn compile_and_install(workspace: &Workspace) -> Result<(), Problem> {
             peers::install(workspace)?;
             conformance::install(workspace)?;
             postgres::install(workspace)?;
-            browser::install(workspace)
+            browser::install(workspace)?;
+            jdk::install(workspace)
         };
         let installs = scope.spawn(move || {
             report.measured("installing", install)?;

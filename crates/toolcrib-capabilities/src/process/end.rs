@@ -1,6 +1,6 @@
 use std::{fmt, process::ExitStatus};
 
-use super::signals;
+use super::{ExceededLimit, signals};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -9,16 +9,24 @@ pub enum ProcessEnd {
     Code(i32),
     /// By a signal, of this number.
     Signal(i32),
+    /// By the host, which killed it and all its child processes because of this limit.
+    Exceeded(ExceededLimit),
 }
 
 impl ProcessEnd {
-    /// The limit of its [`ProcessLimits`](super::ProcessLimits) that ended it, if one did: `CPU
-    /// time` or `file size`.
-    pub fn exceeded(self) -> Option<&'static str> {
+    /// The limit of its [`ProcessLimits`](super::ProcessLimits) that ended it, if one did.
+    pub fn exceeded(self) -> Option<ExceededLimit> {
         match self {
             Self::Signal(number) => signals::limit(number),
+            Self::Exceeded(limit) => Some(limit),
             Self::Code(_) => None,
         }
+    }
+
+    /// Whether programs usually end so if they get no more memory: by SIGABRT, SIGBUS, SIGSEGV or
+    /// SIGTRAP.
+    pub fn may_lack_memory(self) -> bool {
+        matches!(self, Self::Signal(number) if signals::may_lack_memory(number))
     }
 }
 
@@ -30,6 +38,7 @@ impl fmt::Display for ProcessEnd {
                 Some(name) => f.write_str(name),
                 None => write!(f, "signal {number}"),
             },
+            Self::Exceeded(_) => f.write_str("SIGKILL"),
         }
     }
 }

@@ -32,10 +32,10 @@ impl Life {
     /// again, after the end too.
     pub(super) async fn wait(&mut self) -> Result<ProcessEnd, ProcessError> {
         match self.child.wait().await {
-            Ok(status) => {
-                self.tree.ended();
-                Ok(status.into())
-            }
+            Ok(status) => Ok(match self.tree.ended() {
+                Some(limit) => ProcessEnd::Exceeded(limit),
+                None => status.into(),
+            }),
             Err(source) => {
                 self.tree.kill();
                 Err(ProcessError::Lost { program: self.program.clone(), source })

@@ -63,6 +63,8 @@ mod find;
 mod life;
 mod limits;
 #[cfg(not(portable))]
+mod memory;
+#[cfg(not(portable))]
 mod namespaces;
 mod passed;
 #[cfg(portable)]
@@ -94,7 +96,7 @@ pub use self::{
     end::ProcessEnd,
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
-    limits::ProcessLimits,
+    limits::{ExceededLimit, ProcessLimits},
     passed::PassedFiles,
     sandbox::{
         Attempt, Sandbox, SandboxTier, SelfTest, UnknownTierError, sandbox_support, self_test,
@@ -160,7 +162,7 @@ impl Processes {
     }
 
     /// Runs a program to its end; see the [module](self) for the details. `on_output` receives the
-    /// kept part of the outputs, as it arrives, in chunks of any size; it should return quickly.
+    /// outputs, as they arrive, in chunks of any size; it should return quickly.
     ///
     /// # Errors
     /// [`ProcessError`] if it could not be started. A failed program is not an error here: see

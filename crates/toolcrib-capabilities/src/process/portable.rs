@@ -3,7 +3,7 @@
 
 use std::process::ExitStatus;
 
-use super::{ProcessError, ProcessSpec, UnsupportedError, life::StartedProcess};
+use super::{ExceededLimit, ProcessError, ProcessSpec, UnsupportedError, life::StartedProcess};
 
 fn unsupported() -> UnsupportedError {
     UnsupportedError::new(
@@ -36,7 +36,7 @@ impl Tree {
         match *self {}
     }
 
-    pub(super) fn ended(&mut self) {
+    pub(super) fn ended(&mut self) -> Option<ExceededLimit> {
         match *self {}
     }
 }
@@ -45,8 +45,12 @@ pub(super) fn number(_: ExitStatus) -> i32 {
     0
 }
 
-pub(super) fn limit(_: i32) -> Option<&'static str> {
+pub(super) fn limit(_: i32) -> Option<ExceededLimit> {
     None
+}
+
+pub(super) fn may_lack_memory(_: i32) -> bool {
+    false
 }
 
 pub(super) fn name(_: i32) -> Option<&'static str> {

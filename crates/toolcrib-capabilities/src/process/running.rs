@@ -70,8 +70,8 @@ impl RunningProcess {
                 biased;
                 ended = &mut end => break ended?,
                 () = feed(&mut stdin) => {}
-                (output, _, kept) = read_either(&mut stdout, &mut stderr) => {
-                    on_output(output, kept);
+                (output, piece) = read_either(&mut stdout, &mut stderr) => {
+                    on_output(output, piece);
                 }
             }
         };
@@ -85,9 +85,9 @@ impl RunningProcess {
             stdout.place().await;
             tokio::select! {
                 biased;
-                (output, read, kept) = read_either(&mut stdout, &mut stderr) => {
-                    left = left.saturating_sub(read);
-                    on_output(output, kept);
+                (output, piece) = read_either(&mut stdout, &mut stderr) => {
+                    left = left.saturating_sub(piece.len());
+                    on_output(output, piece);
                 }
                 () = &mut drained => break,
             }
@@ -150,8 +150,8 @@ impl<P: AsyncRead + Unpin> Reader<P> {
         }
     }
 
-    /// Reads a chunk: its size, and the kept part. Pending forever at the end. Cancel safe.
-    async fn read(&mut self) -> (usize, &[u8]) {
+    /// Reads a chunk. Pending forever at the end. Cancel safe.
+    async fn read(&mut self) -> &[u8] {
         self.place().await;
         let Some(pipe) = &mut self.pipe else { return pending().await };
         // A read error counts as the end.
@@ -170,16 +170,16 @@ impl<P: AsyncRead + Unpin> Reader<P> {
                 if went_there { beyond.to_vec() } else { [self.captured.head(), beyond].concat() };
             place.send(piece);
         }
-        (count, kept)
+        piece
     }
 }
 
 async fn read_either<'a>(
     stdout: &'a mut Reader<ChildStdout>,
     stderr: &'a mut Reader<ChildStderr>,
-) -> (Output, usize, &'a [u8]) {
+) -> (Output, &'a [u8]) {
     tokio::select! {
-        (read, kept) = stdout.read() => (Output::Stdout, read, kept),
-        (read, kept) = stderr.read() => (Output::Stderr, read, kept),
+        piece = stdout.read() => (Output::Stdout, piece),
+        piece = stderr.read() => (Output::Stderr, piece),
     }
 }

@@ -1,17 +1,24 @@
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
+use super::ExceededLimit;
+
 /// The signal that ended a program.
 pub(super) fn number(status: ExitStatus) -> i32 {
     status.signal().unwrap_or_default()
 }
 
 /// The limit that a signal enforces.
-pub(super) fn limit(number: i32) -> Option<&'static str> {
+pub(super) fn limit(number: i32) -> Option<ExceededLimit> {
     match number {
-        libc::SIGXCPU => Some("CPU time"),
-        libc::SIGXFSZ => Some("file size"),
+        libc::SIGXCPU => Some(ExceededLimit::CpuTime),
+        libc::SIGXFSZ => Some(ExceededLimit::FileSize),
         _ => None,
     }
+}
+
+/// Whether programs usually end by this signal if an allocation fails.
+pub(super) fn may_lack_memory(number: i32) -> bool {
+    matches!(number, libc::SIGABRT | libc::SIGBUS | libc::SIGSEGV | libc::SIGTRAP)
 }
 
 pub(super) fn name(number: i32) -> Option<&'static str> {

@@ -93,7 +93,10 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError>
     hide_host();
     match command.spawn() {
         Ok(mut child) => {
-            let tree = Tree::new(child.id(), lifeline);
+            let tree = Tree::new(child.id(), lifeline, spec.limits).map_err(|source| {
+                let program = spec.program.clone();
+                ProcessError::Start { program, action: "start a thread", source }
+            })?;
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
             let stderr = child.stderr.take();
             let proxy = proxy(&spec, network.flatten())?;

@@ -1,13 +1,23 @@
-use std::io::PipeWriter;
+use std::{io, io::PipeWriter, sync::Arc};
 
-use super::child;
+use parking_lot::Mutex;
+
+use super::{ExceededLimit, ProcessLimits, child, memory::MemoryGuard};
 
 /// All processes of a program, which end with this value at the latest.
 #[derive(Debug)]
 pub(super) struct Tree {
+    state: Arc<Mutex<TreeState>>,
+    _memory_guard: Option<MemoryGuard>,
+}
+
+/// What a signal to the processes needs.
+#[derive(Debug)]
+pub(super) struct TreeState {
     /// The awaited process, until it has ended: then its number may be reused.
     pid: Option<i32>,
-    hold: TreeHandle,
+    handle: TreeHandle,
+    exceeded: Option<ExceededLimit>,
 }
 
 /// How the processes are tracked.
@@ -21,17 +31,33 @@ enum TreeHandle {
 
 impl Tree {
     /// For a process, and the namespace that ends with the lifeline, or else its group.
-    pub(super) fn new(pid: Option<u32>, lifeline: Option<PipeWriter>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// If the limits on memory cannot be enforced; the processes are killed then.
+    pub(super) fn new(
+        pid: Option<u32>,
+        lifeline: Option<PipeWriter>,
+        limits: ProcessLimits,
+    ) -> io::Result<Self> {
+        let is_attended = lifeline.is_some();
+        let state = TreeState {
             pid: pid.and_then(|pid| i32::try_from(pid).ok()),
-            hold: lifeline
+            handle: lifeline
                 .map_or(TreeHandle::Group, |lifeline| TreeHandle::Lifeline(Some(lifeline))),
+            exceeded: None,
+        };
+        let mut tree = Self { state: Arc::new(Mutex::new(state)), _memory_guard: None };
+        if let Some(pid) = pid {
+            tree._memory_guard =
+                MemoryGuard::new(limits, pid, is_attended, Arc::clone(&tree.state))?;
         }
+        Ok(tree)
     }
 
     /// Sends SIGTERM to the program and its group.
     pub(super) fn terminate(&self) {
-        match (&self.hold, self.pid) {
+        let state = self.state.lock();
+        match (&state.handle, state.pid) {
             (TreeHandle::Lifeline(_), Some(pid)) => child::signal(pid, libc::SIGTERM),
             (TreeHandle::Group, Some(pid)) => child::signal(-pid, libc::SIGTERM),
             (_, None) => {}
@@ -40,17 +66,34 @@ impl Tree {
 
     /// Kills all processes.
     pub(super) fn kill(&mut self) {
-        match (&mut self.hold, self.pid) {
+        self.state.lock().kill();
+    }
+
+    /// The awaited process has ended, and so do all others. Returns the limit that the host enforced, if
+    /// they exceeded one.
+    pub(super) fn ended(&mut self) -> Option<ExceededLimit> {
+        let mut state = self.state.lock();
+        state.kill();
+        state.pid = None;
+        state.exceeded
+    }
+}
+
+impl TreeState {
+    fn kill(&mut self) {
+        match (&mut self.handle, self.pid) {
             (TreeHandle::Lifeline(lifeline), _) => *lifeline = None,
             (TreeHandle::Group, Some(pid)) => child::signal(-pid, libc::SIGKILL),
             (TreeHandle::Group, None) => {}
         }
     }
 
-    /// The awaited process has ended, and so do all others.
-    pub(super) fn ended(&mut self) {
-        self.kill();
-        self.pid = None;
+    /// Kills all processes, unless they have ended, because of a limit.
+    pub(super) fn exceed(&mut self, limit: ExceededLimit) {
+        if self.pid.is_some() {
+            self.exceeded = Some(limit);
+            self.kill();
+        }
     }
 }
 

@@ -57,7 +57,7 @@ async fn of_a_gigabyte_the_beginning_is_kept_and_the_end_is_told() {
 }
 
 #[tokio::test]
-async fn output_is_shown_as_it_comes_up_to_the_cap() {
+async fn output_is_shown_as_it_comes_beyond_the_cap_too() {
     let mut spec =
         RunSpec::from(sh("printf 'abc'; read x; printf 'def\\377'; printf 'err' >&2", &[]));
     spec.max_output_bytes = 5;
@@ -73,7 +73,7 @@ async fn output_is_shown_as_it_comes_up_to_the_cap() {
         .extend_from_slice(piece);
     });
     let finished = tokio::time::timeout(HANGS, run).await.expect("it hangs").unwrap();
-    assert_eq!(seen, (b"abcde".to_vec(), b"err".to_vec()));
+    assert_eq!(seen, (b"abcdef\xff".to_vec(), b"err".to_vec()));
     assert_eq!(finished.stdout.last(3), b"ef\xff", "bytes are bytes");
     assert_eq!(finished.stdout.total(), 7);
 }

@@ -69,7 +69,12 @@ impl Stdio {
     /// runtimes such as Node reserve far more than they use, and on CPU time, because a server may
     /// live for long.
     pub fn default_limits() -> ProcessLimits {
-        ProcessLimits { memory: None, cpu_time: None, ..ProcessLimits::default() }
+        ProcessLimits {
+            memory: None,
+            total_memory: None,
+            cpu_time: None,
+            ..ProcessLimits::default()
+        }
     }
 
     /// Limits enforced by the kernel. Default: [`default_limits`](Self::default_limits).

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     arguments::{refused, text},
-    command,
+    command::{self, limits::ended_by},
     terminal::run::{ProgramRun, room, run_to_end},
 };
 
@@ -49,20 +49,46 @@ python=python3
 [ -x .venv/bin/python ] && python=.venv/bin/python
 manager=npm
 [ -f pnpm-lock.yaml ] && manager=pnpm
+# A script of the project that calls npx starts no package that is not installed.
+export npm_config_yes=false
+has() { command -v "$1" >/dev/null 2>&1; }
 has_script() { grep -Eq "\"$1\"[[:space:]]*:" package.json; }
 has_module() { "$python" -c "import $1" >/dev/null 2>&1; }
+missing() { printf '::missing %s: %s\n' "$1" "$2"; exit 127; }
 run() { printf '::toolcrib %s %s\n' "$language" "$*"; exec "$@"; }
+case $language in
+rust) has cargo || missing cargo 'install Rust, see https://rustup.rs' ;;
+go) has go || missing go 'install Go, see https://go.dev/doc/install' ;;
+python) has "$python" || missing python3 'install Python, see https://www.python.org/downloads' ;;
+esac
+# A package of the project, or of a folder above it.
+installed() {
+  folder=$PWD
+  while :; do
+    [ -x "$folder/node_modules/.bin/$1" ] && { printf '%s\n' "$folder/node_modules/.bin/$1"; return; }
+    [ "$folder" = / ] || [ -z "$folder" ] && return 1
+    folder=${folder%/*}
+    folder=${folder:-/}
+  done
+}
+script() {
+  has "$manager" || missing "$manager" 'install Node with npm, see https://nodejs.org, or pnpm, see https://pnpm.io'
+  run "$manager" "$@"
+}
 "#;
 
 const LINT: &str = r#"case $language in
 rust) run cargo clippy --all-targets --message-format short ;;
 go) run go vet ./... ;;
-node) if has_script lint; then run "$manager" run --silent lint; else run npx --no-install eslint .; fi ;;
+node)
+  if has_script lint; then script run --silent lint
+  elif eslint=$(installed eslint); then run "$eslint" .
+  else missing eslint "run \`$manager install --save-dev eslint\` in this folder"; fi ;;
 python)
-  if command -v ruff >/dev/null 2>&1; then run ruff check --output-format concise --no-cache .
+  if has ruff; then run ruff check --output-format concise --no-cache .
   elif has_module ruff; then run "$python" -m ruff check --output-format concise --no-cache .
   elif has_module flake8; then run "$python" -m flake8 .
-  else run "$python" -m compileall -q . ; fi ;;
+  else missing ruff "run \`$python -m pip install ruff\`"; fi ;;
 esac
 exit 126
 "#;
@@ -71,12 +97,13 @@ const TYPECHECK: &str = r#"case $language in
 rust) run cargo check --all-targets --message-format short ;;
 go) run go vet ./... ;;
 node)
-  if has_script typecheck; then run "$manager" run --silent typecheck
-  else run npx --no-install tsc --noEmit --pretty false; fi ;;
+  if has_script typecheck; then script run --silent typecheck
+  elif tsc=$(installed tsc); then run "$tsc" --noEmit --pretty false
+  else missing tsc "run \`$manager install --save-dev typescript\` in this folder"; fi ;;
 python)
   if has_module mypy; then run "$python" -m mypy --no-color-output --no-error-summary .
-  elif command -v pyright >/dev/null 2>&1; then run pyright
-  else run "$python" -m compileall -q . ; fi ;;
+  elif has pyright; then run pyright
+  else missing mypy "run \`$python -m pip install mypy\`"; fi ;;
 esac
 exit 126
 "#;
@@ -84,7 +111,9 @@ exit 126
 const TESTS: &str = r#"case $language in
 rust) run cargo test --no-fail-fast --message-format short ${3:+"$3"} ;;
 go) run go test -v ./... ${3:+-run "$3"} ;;
-node) run "$manager" test --silent ${3:+-- "$3"} ;;
+node)
+  has_script test || missing 'the script "test"' 'add it to "scripts" in package.json'
+  script test --silent ${3:+-- "$3"} ;;
 python)
   if has_module pytest; then
     run "$python" -m pytest -q --tb=short -rfE --color=no -p no:cacheprovider ${3:+-k "$3"}
@@ -92,6 +121,20 @@ python)
 esac
 exit 126
 "#;
+
+/// The programs that a message of theirs, or of their caller, reports as missing, and how to install them.
+const MISSING: [(&str, &str); 7] = [
+    ("no such command: `clippy`", "run `rustup component add clippy`"),
+    ("'cargo-clippy' is not installed", "run `rustup component add clippy`"),
+    ("No module named pytest", "run `python3 -m pip install pytest`"),
+    ("No module named", "install the dependencies of the project"),
+    ("could not determine executable", "install the dependencies of the project"),
+    ("npx canceled due to missing packages", "install the dependencies of the project"),
+    ("no such command", "install the cargo subcommand"),
+];
+
+/// The end of unittest's output if it found no test.
+const NO_TESTS: &str = "Ran 0 tests in";
 
 /// The handler of a tool.
 #[derive(Clone)]
@@ -135,19 +178,19 @@ impl Body {
         }
         let code = match ran.finished.ended {
             ProcessEnd::Code(code) => code,
-            signal @ ProcessEnd::Signal(_) => {
-                let about = format!("{what} was ended by {signal}\n{}", ran.shown(&cx));
+            end => {
+                let about = format!(
+                    "{what} was ended by {}\n{}",
+                    ended_by(end, ran.limits),
+                    ran.shown(&cx)
+                );
                 return Err(ToolError::failed(about));
             }
         };
         if command.is_empty() && code == NOTHING_TO_RUN {
             return Err(not_found(output));
         }
-        let is_missing = ["No module named", "could not determine executable", "no such command"]
-            .iter()
-            .any(|text| output.contains(text));
-        if code == NOT_INSTALLED || (code != 0 && is_missing && output.lines().count() < 8) {
-            let text = format!("`{command}` cannot be run here: {}", output.trim());
+        if let Some(text) = missing(command, code, output) {
             return Err(ToolError::new(ErrorCode::NotAvailable, text));
         }
         let mut report = match language {
@@ -212,10 +255,37 @@ impl Body {
     }
 }
 
+/// The error of a program that is not installed.
+fn missing(command: &str, code: i32, output: &str) -> Option<String> {
+    if let Some(about) = output.strip_prefix("::missing ") {
+        return Some(format!("not installed: {}", about.trim_end()));
+    }
+    if command.ends_with("unittest") && output.contains(NO_TESTS) {
+        let next = "tests of pytest need it: run `python3 -m pip install pytest`";
+        return Some(format!("`{command}` found no tests; {next}"));
+    }
+    let is_short = output.lines().count() < 8;
+    let known = MISSING.iter().find(|(text, _)| is_short && output.contains(text));
+    let next = match (code, known) {
+        (0, _) => return None,
+        // npx, which npm made silent, refuses to install a package; a script rarely fails without a word.
+        (1, None) if command.contains("--silent") && output.trim().is_empty() => {
+            "it failed without output: a package that a script starts by npx may be missing; install \
+             the dependencies of the project"
+        }
+        (_, Some((_, next))) => next,
+        (NOT_INSTALLED, None) => "install the dependencies of the project",
+        (_, None) => return None,
+    };
+    let why = output.trim();
+    let gap = if why.is_empty() { "" } else { "\n" };
+    Some(format!("`{command}` cannot be run here: {why}{gap}{next}"))
+}
+
 /// The program that ran, its language, and its output.
 fn parts(output: &str) -> (&str, &str, &str) {
-    let marked = output.strip_prefix(MARK).and_then(|rest| rest.split_once('\n'));
-    let Some((line, rest)) = marked else { return ("", "", output) };
+    let Some(marked) = output.strip_prefix(MARK) else { return ("", "", output) };
+    let (line, rest) = marked.split_once('\n').unwrap_or((marked, ""));
     let (language, command) = line.split_once(' ').unwrap_or((line, ""));
     (command, language, rest)
 }

@@ -214,6 +214,7 @@ impl Check<'_> {
         let is_zero = [
             ("max_output_bytes", max_output_bytes == 0),
             ("memory_max", limits.memory == Some(0)),
+            ("total_memory_max", limits.total_memory == Some(0)),
             ("processes_max", limits.processes == Some(0)),
             ("file_max", limits.file_size == Some(0)),
             ("cpu_max", limits.cpu_time.is_some_and(|time| time.is_zero())),

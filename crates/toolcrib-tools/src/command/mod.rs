@@ -55,7 +55,7 @@ mod attached;
 mod check;
 mod environment;
 mod hook;
-mod limits;
+pub(crate) mod limits;
 mod outcome;
 pub(crate) mod progress;
 mod run;

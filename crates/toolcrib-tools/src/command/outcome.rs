@@ -5,6 +5,8 @@ use toolcrib_artifacts::Artifact;
 use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput};
 use toolcrib_core::{ToolContext, ToolOutput};
 
+use super::{limits::ended_by, run::Body};
+
 /// The length of the end of an output in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
 
@@ -17,7 +19,7 @@ pub(super) fn success(
     let ProcessOutput { ended, stdout, stderr, .. } = finished;
     let code = match ended {
         ProcessEnd::Code(code) => Some(code),
-        ProcessEnd::Signal(_) => None,
+        ProcessEnd::Signal(_) | ProcessEnd::Exceeded(_) => None,
     };
     let kept = match kept {
         Some(Ok(artifact)) => {
@@ -47,12 +49,12 @@ pub(super) fn success(
 
 /// The error of a program that failed. All of its output may help to see why.
 pub(super) fn failure(
-    program: &str,
+    body: &Body,
     finished: &ProcessOutput,
     kept: Option<Result<Artifact, String>>,
     cx: &ToolContext,
 ) -> String {
-    let said = failed(program, finished, cx);
+    let said = failed(body, finished, cx);
     match kept {
         Some(Ok(artifact)) => format!("{said}\nAll of its stdout:\n{}", artifact.handle()),
         Some(Err(why)) => format!("{said}\n[not all of its stdout was kept: {why}]"),
@@ -60,14 +62,11 @@ pub(super) fn failure(
     }
 }
 
-fn failed(program: &str, finished: &ProcessOutput, cx: &ToolContext) -> String {
+fn failed(body: &Body, finished: &ProcessOutput, cx: &ToolContext) -> String {
+    let program = body.name();
     let ended = match finished.ended {
         ProcessEnd::Code(code) => format!("`{program}` failed with exit code {code}"),
-        signal @ ProcessEnd::Signal(_) => {
-            let reason =
-                signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
-            format!("`{program}` was ended by {signal}{}", reason.unwrap_or_default())
-        }
+        end => format!("`{program}` was ended by {}", ended_by(end, body.limits)),
     };
     let ending = |captured| ending(captured, usize::MAX, cx);
     match (ending(&finished.stderr), ending(&finished.stdout)) {

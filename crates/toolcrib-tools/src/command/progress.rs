@@ -1,50 +1,101 @@
-//! The output of a running program as progress, for dashboards.
+//! The output of a running program as progress, for the person who waits.
 
+use std::{collections::VecDeque, convert::Infallible, mem, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::sleep_until};
 use toolcrib_capabilities::process::Output;
-use toolcrib_core::{Audience, Progress, ToolContext};
+use toolcrib_core::{__internal::ProgressPace, Audience, Progress, ToolContext};
 
-/// The limit of stdout that becomes progress: enough to show activity.
-const TOLD_BYTES: usize = 8 * 1024;
+/// Lines that wait to be told. Of a faster output, the newest ones are told.
+const MOST_WAITING: usize = 4;
 
-/// Tells the lines of stdout, each as it is complete.
-pub(crate) struct Lines<'a> {
-    cx: &'a ToolContext,
+/// The bytes of a line that is told; a longer one is not, because a secret may be cut.
+const LINE_BYTES: usize = 16 * 1024;
+
+/// The lines of stdout, each told when it is complete.
+#[derive(Default)]
+pub(crate) struct Lines {
     /// The beginning of a line that is not complete.
     begun: Vec<u8>,
-    left: usize,
+    waiting: Arc<WaitingLines>,
 }
 
-impl<'a> Lines<'a> {
-    pub(crate) fn to(cx: &'a ToolContext) -> Self {
-        Self { cx, begun: Vec::new(), left: TOLD_BYTES }
+/// The complete lines that wait to be told.
+#[derive(Default)]
+pub(crate) struct WaitingLines {
+    lines: Mutex<VecDeque<String>>,
+    added: Notify,
+}
+
+impl WaitingLines {
+    /// Tells the lines until the work is done.
+    pub(crate) async fn tell_during<T>(
+        &self,
+        work: impl Future<Output = T>,
+        cx: &ToolContext,
+    ) -> T {
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = self.tell(cx) => match never {},
+        }
+    }
+
+    async fn tell(&self, cx: &ToolContext) -> Infallible {
+        let mut pace = ProgressPace::default();
+        loop {
+            self.added.notified().await;
+            while let Some(message) = self.next() {
+                let audience = Audience::User;
+                cx.progress(Progress { audience, ..Progress::internal(message) });
+                sleep_until(pace.count()).await;
+            }
+        }
+    }
+
+    fn next(&self) -> Option<String> {
+        self.lines.lock().pop_front()
+    }
+}
+
+impl Lines {
+    /// The lines that wait to be told.
+    pub(crate) fn waiting(&self) -> Arc<WaitingLines> {
+        Arc::clone(&self.waiting)
     }
 
     pub(crate) fn push(&mut self, output: Output, piece: &[u8]) {
-        let piece = piece.get(..self.left.min(piece.len())).unwrap_or_default();
-        if output != Output::Stdout || piece.is_empty() {
+        if output != Output::Stdout {
             return;
         }
-        self.left -= piece.len();
-        let mut lines = piece.split(|byte| *byte == b'\n');
-        // The text after the last line end is not a complete line.
-        let rest = lines.next_back().unwrap_or_default();
-        for line in lines {
-            self.begun.extend_from_slice(line);
-            self.tell();
+        let mut lines = piece.split(|byte| *byte == b'\n').peekable();
+        while let Some(part) = lines.next() {
+            let room = (LINE_BYTES + 1).saturating_sub(self.begun.len());
+            self.begun.extend_from_slice(part.get(..room).unwrap_or(part));
+            if lines.peek().is_some() {
+                self.end_line();
+            }
         }
-        self.begun.extend_from_slice(rest);
     }
 
-    fn tell(&mut self) {
-        let line = String::from_utf8_lossy(&self.begun);
-        // A program's colors and cursor movements are not for the terminal of who watches.
-        let message: String = line.chars().filter(|c| !c.is_control()).collect();
-        if !message.is_empty() {
-            self.cx.progress(Progress {
-                audience: Audience::Dashboard,
-                ..Progress::internal(message)
-            });
+    fn end_line(&mut self) {
+        let line = mem::take(&mut self.begun);
+        if line.len() > LINE_BYTES {
+            return;
         }
-        self.begun.clear();
+        // A program's colors and cursor movements are not for the terminal of the person who watches.
+        let message: String =
+            String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control()).collect();
+        if message.trim().is_empty() {
+            return;
+        }
+        let mut lines = self.waiting.lines.lock();
+        if lines.len() == MOST_WAITING {
+            lines.pop_front();
+        }
+        lines.push_back(message);
+        drop(lines);
+        self.waiting.added.notify_one();
     }
 }

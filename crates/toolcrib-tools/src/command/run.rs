@@ -55,11 +55,12 @@ impl Body {
         let mut spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
         spec.process.sandbox.read.extend(copies.iter().map(|copies| copies.folder().to_owned()));
         let passed = spec.process.args.len();
-        let mut lines = Lines::to(&cx);
+        let mut lines = Lines::default();
+        let waiting = lines.waiting();
         let running =
             self.processes.run(spec, cx.cancellation(), |output, piece| lines.push(output, piece));
         let taking = async { taker?.take().await };
-        let (finished, taken) = join(running, taking).await;
+        let (finished, taken) = waiting.tell_during(join(running, taking), &cx).await;
         let finished = finished.map_err(|error| self.not_run(error))?;
         if finished.cut_off {
             if let Some(taken) = taken {
@@ -78,7 +79,7 @@ impl Body {
             ProcessEnd::Code(code) if self.ok_exit_codes.contains(&code) => {
                 Ok(outcome::success(&finished, kept, &cx))
             }
-            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished, kept, &cx))
+            _ => Err(ToolError::failed(outcome::failure(&self, &finished, kept, &cx))
                 .caused_by(self.circumstances(passed, &finished))),
         }
     }
@@ -150,7 +151,7 @@ impl Body {
     }
 
     /// How the model reads of it: where a program lies is nothing to it.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 

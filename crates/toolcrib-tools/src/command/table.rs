@@ -22,6 +22,7 @@ pub const KEYS: &[&str] = &[
     "working_dir",
     "max_output_bytes",
     "memory_max",
+    "total_memory_max",
     "processes_max",
     "file_max",
     "cpu_max",

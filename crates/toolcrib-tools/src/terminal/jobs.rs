@@ -10,11 +10,11 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt as _, sync::watch, time::sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolcrib_capabilities::process::{Process, ProcessEnd};
+use toolcrib_capabilities::process::{Process, ProcessEnd, ProcessLimits};
 use toolcrib_core::{Identity, ToolContext, ToolError};
 
 use super::{JOB, table::shown_time};
-use crate::arguments::refused;
+use crate::{arguments::refused, command::limits::ended_by};
 
 /// The bytes of a job's output that are kept: the last ones.
 const LOG_BYTES: usize = 1 << 20;
@@ -143,11 +143,17 @@ impl Jobs {
     }
 
     /// Attends a started job until its end.
-    pub(super) fn attend(&self, job: Arc<Job>, process: Process, cx: &ToolContext) {
+    pub(super) fn attend(
+        &self,
+        job: Arc<Job>,
+        process: Process,
+        limits: ProcessLimits,
+        cx: &ToolContext,
+    ) {
         let time = self.0.time;
         let session = cx.session_end().cloned().unwrap_or_default();
         tokio::spawn(async move {
-            let ended = job.run(process, time, &session).await;
+            let ended = job.run(process, limits, time, &session).await;
             job.end(ended);
         });
     }
@@ -185,6 +191,7 @@ impl Job {
     async fn run(
         &self,
         mut process: Process,
+        limits: ProcessLimits,
         time: Duration,
         session: &CancellationToken,
     ) -> String {
@@ -224,7 +231,7 @@ impl Job {
         };
         match ended {
             Ok(ProcessEnd::Code(code)) => format!("ended with exit code {code}"),
-            Ok(signal) => format!("was ended by {signal}"),
+            Ok(end) => format!("was ended by {}", ended_by(end, limits)),
             Err(_) => "was lost".to_owned(),
         }
     }

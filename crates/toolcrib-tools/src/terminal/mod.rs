@@ -16,6 +16,7 @@
 
 mod jobs;
 pub(crate) mod run;
+mod scan;
 mod shown;
 pub(crate) mod table;
 

@@ -7,17 +7,19 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolcrib_artifacts::{Artifact, CallArtifacts};
 use toolcrib_capabilities::process::{
-    CapturedOutput, ProcessEnd, ProcessOutput, ProcessSpec, RunSpec,
+    CapturedOutput, ProcessEnd, ProcessLimits, ProcessOutput, ProcessSpec, RunSpec,
 };
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
-    AFTER, COMMAND, DEFAULT_SECONDS, FOLDER, JOB, Jobs, TIMEOUT, TerminalTool, UNTIL, jobs::Job,
-    shown::condensed,
+    AFTER, COMMAND, DEFAULT_SECONDS, FOLDER, JOB, Jobs, TIMEOUT, TerminalTool, UNTIL,
+    jobs::Job,
+    scan::OutputScan,
+    shown::{condensed, numbered},
 };
 use crate::{
     arguments::{present, refused, text},
-    command::{self, progress::Lines, whole},
+    command::{self, limits::ended_by, progress::Lines, whole},
 };
 
 /// The characters of a result that are kept for the line about the end and for the fence.
@@ -67,8 +69,12 @@ impl Body {
             "" | "." => String::new(),
             folder => format!("cd -- {} || exit; ", quoted(folder)),
         };
-        let line: OsString = format!("exec 2>&1; {enter}{command}").into();
-        self.program.process(vec!["-c".into(), line], cx).await
+        // A second shell reads the command: the error of a command that cannot be parsed goes to the
+        // same output. The blank keeps a leading `-` from being an option.
+        let line: OsString = format!("exec 2>&1; {enter}exec \"$0\" -c \" $1\"").into();
+        let shell = self.program.program.clone().into_os_string();
+        let command = command.into_owned().into();
+        self.program.process(vec!["-c".into(), line, shell, command], cx).await
     }
 
     fn seconds(&self, args: &Value) -> Duration {
@@ -92,7 +98,7 @@ impl Body {
             job.end("could not be started".to_owned());
             self.program.not_run(error)
         })?;
-        self.jobs.attend(Arc::clone(&job), started, cx);
+        self.jobs.attend(Arc::clone(&job), started, self.program.limits, cx);
         let mut state = job.watch();
         let _ = timeout(FIRST_LOOK, state.wait_for(|state| state.ended.is_some())).await;
         Ok(shown(&job, 0, cx))
@@ -148,6 +154,8 @@ impl Body {
 /// A program that ran to its end, or was stopped.
 pub(crate) struct ProgramRun {
     pub(crate) finished: ProcessOutput,
+    pub(crate) limits: ProcessLimits,
+    scan: OutputScan,
     /// Its whole output, if that is longer than a result and artifacts are kept.
     pub(crate) artifact: Option<Artifact>,
 }
@@ -160,26 +168,34 @@ pub(crate) async fn run_to_end(
     cx: &ToolContext,
 ) -> Result<ProgramRun, ToolError> {
     let (whole_stdout, taker) = whole::places(cx);
-    let max_output_bytes = program.max_output_bytes;
+    let (max_output_bytes, limits) = (program.max_output_bytes, program.limits);
     let spec = RunSpec { process, stdin: None, max_output_bytes, whole_stdout };
     let stop = cx.cancellation().child_token();
-    let mut lines = Lines::to(cx);
-    let running = program.processes.run(spec, &stop, |output, piece| lines.push(output, piece));
+    let mut lines = Lines::default();
+    let waiting = lines.waiting();
+    let mut scan = OutputScan::new(max_output_bytes);
+    let running = program.processes.run(spec, &stop, |output, piece| {
+        lines.push(output, piece);
+        scan.push(piece);
+    });
     let taking = async { taker?.take().await };
-    let mut working = std::pin::pin!(join(running, taking));
-    let (finished, taken) = match timeout(time, &mut working).await {
-        Ok(done) => done,
-        Err(_) => {
-            stop.cancel();
-            working.await
+    let working = async {
+        let mut working = std::pin::pin!(join(running, taking));
+        match timeout(time, &mut working).await {
+            Ok(done) => done,
+            Err(_) => {
+                stop.cancel();
+                working.await
+            }
         }
     };
+    let (finished, taken) = waiting.tell_during(working, cx).await;
     let finished = finished.map_err(|error| program.not_run(error))?;
     let artifact = match taken {
         Some(taken) => taken.keep().await.ok(),
         None => kept(&finished.stdout, cx).await,
     };
-    Ok(ProgramRun { finished, artifact })
+    Ok(ProgramRun { finished, limits, scan, artifact })
 }
 
 impl ProgramRun {
@@ -189,21 +205,38 @@ impl ProgramRun {
             Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
             None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
         };
-        condensed(self.text(cx).trim_end(), room(cx), &rest)
+        condensed(&self.lines(cx), self.scan.lines(), room(cx), &rest)
     }
 
-    /// The output, as far as it is in memory, without secrets.
+    /// The output as far as it is in memory, without secrets: its beginning, lines that report failures,
+    /// and its end.
     pub(crate) fn text(&self, cx: &ToolContext) -> String {
+        let lines = self.lines(cx);
+        lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn lines(&self, cx: &ToolContext) -> Vec<(usize, String)> {
         let output = &self.finished.stdout;
         let head = String::from_utf8_lossy(output.head());
         if !output.is_truncated() {
-            return cx.redacted(&head);
+            return numbered(1, &cx.redacted(&head));
         }
+        // The line that continues beyond the head is incomplete.
+        let head = head.rsplit_once('\n').map_or(&*head, |(complete, _)| complete);
+        let mut lines = numbered(1, &cx.redacted_start(head));
         let last = output.last(usize::MAX);
         let last = String::from_utf8_lossy(&last);
         // The first line may be the end of a secret.
-        let last = last.split_once('\n').map_or("", |(_, rest)| rest);
-        format!("{}\n[…]\n{}", cx.redacted_start(&head), cx.redacted(last))
+        let last = last.trim_end_matches('\n').split_once('\n').map_or("", |(_, rest)| rest);
+        let last = cx.redacted(last);
+        let first = (self.scan.lines() + 1).saturating_sub(last.lines().count());
+        for (number, line) in self.scan.failures() {
+            if *number > lines.len() && *number < first {
+                lines.push((*number, cx.redacted(&String::from_utf8_lossy(line))));
+            }
+        }
+        lines.extend(numbered(first, &last));
+        lines
     }
 
     /// The error of a program that was stopped; `next` is the next step after the timeout.
@@ -251,7 +284,8 @@ fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
         false => format!("output up to position {}", output.end),
     });
     let text = cx.redacted(&output.text);
-    let text = condensed(text.trim_end(), room(cx), "read on with a later `after`");
+    let lines = numbered(1, text.trim_end());
+    let text = condensed(&lines, lines.len(), room(cx), "read on with a later `after`");
     let about = notes.join("; ");
     ToolOutput::text(if text.is_empty() { about } else { format!("{about}\n{text}") })
 }
@@ -294,11 +328,9 @@ fn result(
             Ok(ToolOutput::text(text).structured(data))
         }
         ProcessEnd::Code(code) => Err(ToolError::failed(with_output(format!("exit code {code}")))),
-        signal @ ProcessEnd::Signal(_) => {
-            let limit =
-                signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
-            let about = format!("the command was ended by {signal}{}", limit.unwrap_or_default());
-            Err(ToolError::failed(with_output(about)))
-        }
+        end => Err(ToolError::failed(with_output(format!(
+            "the command was ended by {}",
+            ended_by(end, ran.limits)
+        )))),
     }
 }

@@ -2,7 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the tests prepare files")]
 
-use std::{fs, process::Command, time::Duration};
+mod harm;
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,6 +36,33 @@ impl App {
     }
 
     async fn call(&self, tool: CodeTool, args: Value) -> ToolResult {
+        self.call_with(tool, args, |_| {}).await
+    }
+
+    /// A call in which only these programs are installed.
+    async fn call_among(&self, programs: &[&str], tool: CodeTool, args: Value) -> ToolResult {
+        let installed = tempfile::tempdir().unwrap();
+        // A version manager's program is a script, which needs more programs.
+        let path = format!("/usr/bin:/bin:{}", std::env::var("PATH").unwrap());
+        for program in [&["sh", "grep", "ls", "env"], programs].concat() {
+            let mut folders = std::env::split_paths(&path);
+            let found = folders.find_map(|folder| folder.join(program).canonicalize().ok());
+            symlink(found.unwrap(), installed.path().join(program)).unwrap();
+        }
+        let path = installed.path().to_str().unwrap().to_owned();
+        let among = move |spec: &mut CommandToolSpec| {
+            spec.inherit_env.clear();
+            spec.env = vec![("PATH".to_owned(), path.clone())];
+        };
+        self.call_with(tool, args, among).await
+    }
+
+    async fn call_with(
+        &self,
+        tool: CodeTool,
+        args: Value,
+        change: impl Fn(&mut CommandToolSpec),
+    ) -> ToolResult {
         let base = Declaration { untrusted: false, ..Declaration::new("", "") };
         let base = Declaration { timeout: Some(Duration::from_secs(300)), ..base };
         let declaration = tool.declaration(&base, None);
@@ -36,7 +70,7 @@ impl App {
         spec.args = vec![ArgItem::from("-c")];
         spec.inherit_env = ["PATH", "HOME"].map(str::to_owned).into();
         spec.working_dir = Some(".".into());
-        spec.limits.memory = None;
+        change(&mut spec);
         let engine = Engine::builder().tool(tool.build(spec).unwrap()).build().unwrap();
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let mut iteration = turn.iteration().await.unwrap();
@@ -71,7 +105,12 @@ async fn an_error_of_the_rust_compiler_has_its_place_and_a_fixed_file_none() {
 #[tokio::test]
 async fn an_error_of_python_has_its_place() {
     let app = App::new(&[("sub/pyproject.toml", ""), ("sub/a.py", "def f():\n    return (1\n")]);
-    let found = app.call(CodeTool::Lint, json!({ "folder": "sub" })).await;
+    // A linter that the project has: the compiler, by the name of the module.
+    let linter = "import compileall, sys\nif __name__ == '__main__':\n  \
+                  sys.exit(not compileall.compile_dir('.', quiet=1))\n";
+    fs::write(app.0.path().join("sub/flake8.py"), linter).unwrap();
+    let args = json!({ "folder": "sub" });
+    let found = app.call_among(&["python3"], CodeTool::Lint, args).await;
     assert!(found.text.contains("a.py:2"), "{found:?}");
     assert_eq!(found.structured.unwrap()["ok"], json!(false));
 }
@@ -108,14 +147,13 @@ async fn a_folder_without_code_and_a_missing_program_say_what_to_do() {
     if !has("go") {
         let missing = app.call(CodeTool::RunTests, json!({ "folder": "go" })).await;
         assert_eq!(missing.code, Some(ErrorCode::NotAvailable), "{missing:?}");
-        assert!(missing.text.contains("`go test -v ./...` cannot be run here"), "{missing:?}");
+        assert!(missing.text.contains("not installed: go: install Go"), "{missing:?}");
     }
 }
 
 #[tokio::test]
 async fn a_run_that_takes_too_long_is_stopped() {
     let app = App::new(&[("setup.py", ""), (".venv/bin/python", "#!/bin/sh\nsleep 600\n")]);
-    use std::os::unix::fs::PermissionsExt as _;
     let python = app.0.path().join(".venv/bin/python");
     fs::set_permissions(python, fs::Permissions::from_mode(0o700)).unwrap();
     let base = Declaration { timeout: Some(Duration::from_secs(1)), ..Declaration::new("", "") };

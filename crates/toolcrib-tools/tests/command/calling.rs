@@ -1,6 +1,6 @@
 //! Results of programs that succeed.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -66,19 +66,51 @@ async fn what_is_too_long_is_cut_between_characters_and_says_so() {
 }
 
 #[tokio::test]
-async fn lines_are_told_to_dashboards_while_it_runs() {
+async fn the_person_who_waits_reads_the_lines_as_they_are_written() {
     let (sender, mut told) = mpsc::channel(64);
     let mut parts = ToolContextParts::detached();
     parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));
     let script = "printf 'one\\ntw'; printf 'o\\n\\n'; echo not this >&2; \
-                  printf '\\033[31mred\\n'; head -c 9000 /dev/zero | tr '\\0' x; echo; echo late";
-    call_in(&sh(script, &[]).build().unwrap(), json!({}), parts.into()).await.unwrap();
+                  head -c 20000 /dev/zero | tr '\\0' x; echo; printf '\\033[31mred\\n'";
+    let script = format!("{script}; sleep 1000");
+    let tool = sh(&script, &[]).build().unwrap();
+    let mut running = pin!(call_in(&tool, json!({}), parts.into()));
     let mut lines = Vec::new();
-    while let Some(progress) = told.recv().await {
-        assert_eq!((progress.audience, progress.percent), (Audience::Dashboard, None));
-        lines.push(progress.message);
+    while lines.len() < 3 {
+        tokio::select! {
+            _ = &mut running => panic!("it ended"),
+            progress = told.recv() => {
+                let progress = progress.unwrap();
+                assert_eq!((progress.audience, progress.percent), (Audience::User, None));
+                lines.push(progress.message);
+            }
+        }
     }
+    // The line of 20,000 characters is left out.
     assert_eq!(lines, ["one", "two", "[31mred"]);
+}
+
+#[tokio::test]
+async fn of_a_fast_output_the_newest_lines_are_told() {
+    let (sender, mut told) = mpsc::channel(64);
+    let mut parts = ToolContextParts::detached();
+    parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));
+    let tool = sh("i=0; while [ $i -lt 9999 ]; do i=$((i+1)); echo $i; done; sleep 1000", &[]);
+    let tool = tool.build().unwrap();
+    let mut running = pin!(call_in(&tool, json!({}), parts.into()));
+    let mut count = 0;
+    loop {
+        tokio::select! {
+            _ = &mut running => panic!("it ended"),
+            progress = told.recv() => {
+                count += 1;
+                if progress.unwrap().message == "9999" {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(count < 1_000, "{count}");
 }
 
 #[tokio::test]

@@ -36,16 +36,24 @@ async fn an_exit_code_comes_with_what_was_said_of_it() {
 async fn a_signal_is_named() {
     let error = call(sh("kill -s SEGV $$", &[]), json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
-    assert_eq!(error.message, "`sh` was ended by SIGSEGV, without output");
+    assert_eq!(
+        error.message,
+        "`sh` was ended by SIGSEGV; if it needs more memory: `memory_max` is 1024 MiB, \
+         `total_memory_max` is 4096 MiB, without output"
+    );
+    let error = call(sh("kill -s HUP $$", &[]), json!({})).await.unwrap_err();
+    assert_eq!(error.message, "`sh` was ended by SIGHUP, without output");
 }
 
 #[tokio::test]
 async fn one_that_takes_a_gigabyte_fails() {
-    let script = "x = bytearray(1 << 30); print(len(x))";
+    let script = "x = bytearray(1 << 30); import time; time.sleep(1); print(len(x))";
     let mut spec = tool("/usr/bin/python3", &["-c", script], json!({}));
     let error = call(spec.clone(), json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
-    assert!(error.message.contains("MemoryError"), "{}", error.message);
+    let says = "was ended by SIGKILL: it exceeded its limit on the memory of one process, 1024 MiB \
+                (`memory_max`), without output";
+    assert!(error.message.ends_with(says), "{}", error.message);
     spec.limits.memory = None;
     assert_eq!(call(spec, json!({})).await.unwrap().value, "1073741824");
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the tests look at the files from outside")]
 
+mod harm;
+
 use std::{fs, time::Duration};
 
 use serde_json::{Value, json};

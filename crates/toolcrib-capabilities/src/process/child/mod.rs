@@ -35,7 +35,7 @@ pub(super) use self::{
     confine::{Confinement, Isolation, landlock_version},
     network::PROXY_PORT,
 };
-use super::{ProcessLimits, stage::Stage};
+use super::{ProcessLimits, memory, stage::Stage};
 
 /// The arguments or the environment of a program, in the system's form.
 pub(super) struct Strings {
@@ -86,19 +86,22 @@ pub(super) enum ChildAction {
 impl Plan {
     /// A command that follows this plan. Of the command itself only the pipes are used.
     pub(super) fn into_command(self) -> Command {
-        command(move || self.start())
+        // Found out here, because it allocates.
+        let is_measured = memory::is_measured();
+        command(move || self.start(is_measured))
     }
 
     /// Returns only in a process that failed.
-    fn start(&self) -> io::Result<()> {
+    fn start(&self, is_measured: bool) -> io::Result<()> {
+        let become_program = |proc| self.become_program(proc, is_measured);
         match &self.namespace {
-            Some(namespace) => namespace.start(|proc| self.become_program(proc)),
-            None => self.become_program(Proc::Hosts { own_mounts: false }),
+            Some(namespace) => namespace.start(become_program),
+            None => become_program(Proc::Hosts { own_mounts: false }),
         }
     }
 
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no /proc"))]
-    fn become_program(&self, proc: Proc) -> io::Result<()> {
+    fn become_program(&self, proc: Proc, is_measured: bool) -> io::Result<()> {
         // SAFETY: a system call without pointers.
         Stage::Session.check(unsafe { libc::setsid() })?;
         forget_handlers();
@@ -110,7 +113,7 @@ impl Plan {
         if let Some(confinement) = &self.confinement {
             confinement.enter(proc.has_own_mounts())?;
         }
-        self.limits.set()?;
+        self.limits.set(is_measured)?;
         #[cfg(target_os = "linux")]
         if !self.keeps_rights {
             rights::drop_all()?;
@@ -259,7 +262,8 @@ fn open_max() -> RawFd {
 #[derive(Clone, Copy)]
 enum Limit {
     Core,
-    Memory,
+    AddressSpace,
+    Data,
     FileSize,
     CpuTime,
     #[cfg(target_os = "linux")]
@@ -268,10 +272,13 @@ enum Limit {
 
 impl ProcessLimits {
     /// Sets all limits except that on processes, which needs a namespace.
-    fn set(&self) -> io::Result<()> {
+    ///
+    /// `is_measured`: whether the host measures the memory.
+    fn set(&self, is_measured: bool) -> io::Result<()> {
         limit(Limit::Core, 0)?;
         let limits = [
-            (Limit::Memory, self.memory),
+            (Limit::AddressSpace, self.memory.filter(|_| !is_measured)),
+            (Limit::Data, self.memory.max(self.total_memory).filter(|_| is_measured)),
             (Limit::FileSize, self.file_size),
             (Limit::CpuTime, self.cpu_time.map(|time| time.as_secs().max(1))),
         ];
@@ -288,7 +295,8 @@ impl ProcessLimits {
 fn limit(which: Limit, most: u64) -> io::Result<()> {
     let resource = match which {
         Limit::Core => libc::RLIMIT_CORE,
-        Limit::Memory => libc::RLIMIT_AS,
+        Limit::AddressSpace => libc::RLIMIT_AS,
+        Limit::Data => libc::RLIMIT_DATA,
         Limit::FileSize => libc::RLIMIT_FSIZE,
         Limit::CpuTime => libc::RLIMIT_CPU,
         #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_capabilities::process::{ProcessEnd, SandboxTier, process_limit};
+use toolcrib_capabilities::process::{ExceededLimit, ProcessEnd, SandboxTier, process_limit};
 use toolcrib_skip::skip;
 
 use crate::{
@@ -100,7 +100,7 @@ async fn memory_file_size_and_time_are_limited() {
         let mut spec = home.sh(tier, "while :; do :; done");
         spec.limits.cpu_time = Some(Duration::from_secs(1));
         let ended = run(spec).await.unwrap().ended;
-        assert_eq!(ended.exceeded(), Some("CPU time"), "{tier}: {ended:?}");
+        assert_eq!(ended.exceeded(), Some(ExceededLimit::CpuTime), "{tier}: {ended:?}");
     }
 }
 

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_capabilities::process::{ProcessEnd, ProcessSpec, process_limit, support};
+use toolcrib_capabilities::process::{
+    ExceededLimit, ProcessEnd, ProcessSpec, process_limit, support,
+};
 
 use crate::{
     hosts::succeeds,
@@ -105,7 +107,7 @@ async fn a_file_grew_until_the_disk_was_full() {
         }
         let ended = run(spec).await.unwrap().ended;
         assert_eq!(ended.to_string(), "SIGXFSZ", "{script}");
-        assert_eq!(ended.exceeded(), Some("file size"));
+        assert_eq!(ended.exceeded(), Some(ExceededLimit::FileSize));
         assert!(fs::metadata(&file).unwrap().len() <= 1024 * 1024);
     }
 }
@@ -118,7 +120,10 @@ async fn a_program_computed_for_ever() {
         run(spec).await.unwrap().ended
     };
     let (ended, stubborn) = tokio::join!(burn(""), burn("trap '' XCPU;"));
-    assert_eq!((ended.to_string(), ended.exceeded()), ("SIGXCPU".into(), Some("CPU time")));
+    assert_eq!(
+        (ended.to_string(), ended.exceeded()),
+        ("SIGXCPU".into(), Some(ExceededLimit::CpuTime))
+    );
     assert_eq!(stubborn, ProcessEnd::Signal(9));
 }
 

@@ -1,0 +1,3 @@
+//! Regression tests of faults that were found from outside.
+
+mod silent_programs;
