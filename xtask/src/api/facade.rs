@@ -31,8 +31,8 @@ const CORE: &str = "toolcrib_core";
 
 /// The folders with pages for users.
 const PAGES: [&str; 3] = [".", "docs", "examples"];
-/// Pages about former versions, which name what was there then.
-const FORMER: &str = "CHANGELOG.md";
+/// Pages among them for contributors, and on former versions.
+const OTHERS: [&str; 3] = ["CHANGELOG.md", "CONTRIBUTING.md", "architecture.md"];
 
 /// Fails if a type or a documented path is missing.
 pub(super) fn check(
@@ -219,7 +219,7 @@ impl<'a> Facade<'a> {
     fn unknown_in_pages(&self, workspace: &Workspace) -> Result<Vec<String>, Problem> {
         let mut unknown = Vec::new();
         for page in workspace.files(&PAGES, "md")? {
-            if page.file_name().is_some_and(|name| name == FORMER) {
+            if page.file_name().is_some_and(|name| OTHERS.iter().any(|other| name == *other)) {
                 continue;
             }
             let text = workspace.read(&page)?;
