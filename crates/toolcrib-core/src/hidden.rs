@@ -83,14 +83,14 @@ pub fn is_needed(last: Option<char>, c: char, next: Option<char>) -> bool {
     }
 }
 
-/// Whether an invisible character may be meant as it is in code, such as in a string: it is alone, and
-/// not within a word. Never one that turns the direction, that carries data, such as a tag, or on
-/// which a terminal acts.
-pub(crate) fn is_of_code(last: Option<char>, c: char, next: Option<char>) -> bool {
-    let is_harmless = match c {
-        '\u{7}'..='\u{f}' | '\u{1b}' | '\u{7f}' | '\u{90}' | '\u{98}' | '\u{9b}'..='\u{9f}' => {
-            false
-        }
+/// Whether the run of invisible characters at the beginning of a text may be meant as it is in code, such
+/// as in a string: one or two, not within a word. None that turns the direction, that carries data,
+/// such as a tag, or on which a terminal acts.
+pub(crate) fn is_run_of_code(last: Option<char>, text: &str) -> bool {
+    /// More can be a text.
+    const LONGEST: usize = 2;
+    let is_meant = |c: char| match c {
+        '\u{7}'..='\u{f}' | '\u{1b}' | '\u{90}' | '\u{98}' | '\u{9b}'..='\u{9f}' => false,
         '\u{ad}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'
@@ -101,9 +101,12 @@ pub(crate) fn is_of_code(last: Option<char>, c: char, next: Option<char>) -> boo
         | '\u{feff}' => true,
         c => c.is_control(),
     };
+    let is_of_run = |c: &char| is_invisible(*c) && *c != '\r';
+    let run = text.chars().take(LONGEST + 1).take_while(is_of_run).count();
     let is_of_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let is_alone = ![last, next].into_iter().flatten().any(is_invisible);
-    is_harmless && is_alone && !(is_of_word(last) && is_of_word(next))
+    run <= LONGEST
+        && text.chars().take(run).all(is_meant)
+        && !(is_of_word(last) && is_of_word(text.chars().nth(run)))
 }
 
 /// The flag at the beginning of a text that consists of a black flag and the tags of a part of a

@@ -118,7 +118,7 @@ mod tests {
             "Vec<Untrusted>, <Untrusted as Trait>::f, a < untrusted, <Human>, <System>, <Think>",
             "<function name=\"f\"><system>x</system></function> <user>",
             "User: a transcript line\n# Response:\n### Response:\n",
-            "s.strip('\u{feff}') + \"\u{2}\" + /[\u{ad}-\u{85}]/ + a \u{200b} b <think> [think]",
+            "s.strip('\u{feff}') + '\u{200e}\u{200f}' + \"\u{2}\" + /[\u{ad}-\u{85}]/ + a \u{200b} b <think> [think]",
             "می\u{200c}خواهم ক্\u{200d}ষ 葛\u{e0100} 👩\u{200d}👩\u{200d}👧 ❤\u{fe0f} שלום\u{200e} (1)",
         ] {
             assert_eq!(of_project(text), text);
@@ -194,9 +194,10 @@ mod tests {
     #[test]
     fn of_code_only_lone_characters_stay_on_which_nothing_acts() {
         for (hidden, seen) in [
-            ("'\u{feff}\u{feff}'", "''"),
+            ("'\u{feff}\u{feff}\u{feff}'", "''"),
             ("pass\u{200b}word", "password"),
-            ("'\u{9b}' '\u{7f}' '\u{8}'", "'' '' ''"),
+            ("'\u{9b}' '\u{e}' '\u{8}'", "'' '' ''"),
+            ("pass\u{200b}\u{200c}word", "password"),
             ("'\u{e0041}' '\u{e0101}' '\u{2066}'", "'' '' ''"),
         ] {
             assert_eq!(of_project(hidden), seen, "{hidden:?}");

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::change::{ChangeKind, TextChange};
-use crate::hidden::{flag_of_tags, is_hidden, is_invisible, is_needed, is_of_code};
+use crate::hidden::{flag_of_tags, is_hidden, is_invisible, is_needed, is_run_of_code};
 
 /// A text without terminal escape sequences and hidden characters, with line feeds as line ends.
 #[derive(Default)]
@@ -28,6 +28,8 @@ impl StrippedText {
         let mut this = Self { text: String::with_capacity(text.len()), changes: Vec::new() };
         // The characters before this one in the text, and in the stripped text.
         let (mut before, mut last) = (None, None);
+        // Whether the current run of invisible characters stays.
+        let mut is_of_code = false;
         let mut at = 0;
         while let Some(rest) = text.get(at..)
             && let Some(c) = rest.chars().next()
@@ -37,6 +39,9 @@ impl StrippedText {
             let next = text.get(at..).and_then(|rest| rest.chars().next());
             // A carriage return becomes or precedes a line feed.
             let next = next.map(|next| if next == '\r' { '\n' } else { next });
+            if is_invisible(c) && !before.is_some_and(is_invisible) {
+                is_of_code = kept == Kept::OfCode && is_run_of_code(before, rest);
+            }
             match c {
                 '\u{1b}' => {
                     at = start + escape_sequence(rest);
@@ -67,7 +72,7 @@ impl StrippedText {
                 }
                 _ if (kept != Kept::Nothing
                     && (!is_hidden(last, c, next) || is_needed(before, c, next)))
-                    || (kept == Kept::OfCode && is_of_code(before, c, next)) =>
+                    || is_of_code =>
                 {
                     this.text.push(c);
                     last = Some(c);
