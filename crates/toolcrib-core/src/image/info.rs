@@ -49,7 +49,7 @@ pub enum InvalidImageError {
     Damaged {
         /// The name of the format.
         format: &'static str,
-        /// What is wrong.
+        /// The reason.
         problem: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What a model accepts, and the images of a conversation that it is not shown.
+//! The images that a model accepts, and those of a conversation that it is not shown.
 
 use super::info::{ImageInfo, InvalidImageError};
 use crate::{block::ContentBlock, message::Message};
