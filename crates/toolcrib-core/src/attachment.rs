@@ -76,7 +76,7 @@ impl Attachment {
         Some(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// The image that it is, or the reason why it cannot be shown as one. `None` if it is no image,
+    /// The image that it is, or the reason why it cannot be shown as one. `None` if it is not an image,
     /// and its name does not end like that of one; also for a text that only begins like one.
     pub fn image(&self) -> Option<Result<ImageInfo, InvalidImageError>> {
         let is_named = IMAGE_ENDINGS.iter().any(|ending| {

@@ -246,7 +246,8 @@ impl<'a> Transcript<'a> {
 
     /// Repeats a request that failed, without the images that its vendor has not accepted before; if it
     /// has accepted all of them, or the repetition fails too, without any image: another vendor may
-    /// have accepted them. What succeeds is kept. Else the images stay, and the error is the first one.
+    /// have accepted them. If a repetition succeeds, its conversation is kept. Else the images stay, and
+    /// the error is the first one.
     async fn without_images(
         &mut self,
         failed: RunEnd,

@@ -115,7 +115,7 @@ pub enum FileError {
     Image {
         /// The path.
         path: String,
-        /// What is wrong.
+        /// The reason.
         error: InvalidImageError,
     },
     /// An encoding of text is not known.

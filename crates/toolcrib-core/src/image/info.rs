@@ -49,7 +49,7 @@ pub enum InvalidImageError {
     Damaged {
         /// The name of the format.
         format: &'static str,
-        /// What is wrong.
+        /// The reason.
         problem: &'static str,
     },
 }
@@ -64,14 +64,14 @@ impl ImageInfo {
     /// [`InvalidImageError`] with the reason.
     pub fn read(data: &[u8]) -> Result<Self, InvalidImageError> {
         let Some(media_type) = image_type(data) else { return Err(of_other(data)) };
-        let (format, read): (_, fn(&[u8]) -> Result<bool, &'static str>) = match media_type {
-            "image/png" => ("PNG", whole::png),
-            "image/jpeg" => ("JPEG", whole::jpeg),
-            "image/gif" => ("GIF", whole::gif),
-            _ => ("WebP", whole::webp),
+        let (format, read) = match media_type {
+            "image/png" => ("PNG", whole::png(data)),
+            "image/jpeg" => ("JPEG", whole::jpeg(data)),
+            "image/gif" => ("GIF", whole::gif(data)),
+            _ => ("WebP", whole::webp(data)),
         };
         let damaged = |problem| InvalidImageError::Damaged { format, problem };
-        let is_animated = read(data).map_err(damaged)?;
+        let is_animated = read.map_err(damaged)?;
         let size = imagesize::blob_size(data).map_err(|_| damaged("its dimensions are missing"))?;
         let side = |pixels: usize| u32::try_from(pixels).ok().filter(|pixels| *pixels > 0);
         let sides = side(size.width).zip(side(size.height));

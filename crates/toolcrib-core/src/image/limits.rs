@@ -1,4 +1,4 @@
-//! What a model accepts, and the images of a conversation that it is not shown.
+//! The images that a model accepts, and those of a conversation that it is not shown.
 
 use super::info::{ImageInfo, InvalidImageError};
 use crate::{block::ContentBlock, message::Message};
@@ -70,7 +70,8 @@ impl ImageSupport {
                 message => message.blocks(),
             };
             if blocks.iter().any(is_image) {
-                judged.push((at, blocks.iter().map(|block| counted.judge(block)).collect()));
+                let blocks = blocks.iter().map(|block| counted.judge(block)).collect();
+                judged.push(JudgedMessage { at, blocks });
             }
         }
         JudgedImages(judged)
@@ -89,7 +90,14 @@ fn is_image(block: &ContentBlock) -> bool {
 
 /// Whether each image of a conversation is shown to a model. Made by [`ImageSupport::judge`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct JudgedImages(Vec<(usize, Vec<Option<Result<ImageInfo, ImageRefusal>>>)>);
+pub struct JudgedImages(Vec<JudgedMessage>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct JudgedMessage {
+    /// The position of the message.
+    at: usize,
+    blocks: Vec<Option<Result<ImageInfo, ImageRefusal>>>,
+}
 
 impl JudgedImages {
     /// Whether no message has images that may be sent.
@@ -101,8 +109,8 @@ impl JudgedImages {
     /// not an image. Empty for a message without images, and for results of tools whose images are
     /// not sent.
     pub fn of(&self, message: usize) -> &[Option<Result<ImageInfo, ImageRefusal>>] {
-        let found = self.0.binary_search_by_key(&message, |(at, _)| *at).ok();
-        found.and_then(|found| self.0.get(found)).map_or(&[], |(_, judged)| judged)
+        let found = self.0.binary_search_by_key(&message, |judged| judged.at).ok();
+        found.and_then(|found| self.0.get(found)).map_or(&[], |judged| &judged.blocks)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the user reads about an image.
+//! The user's text about an image.
 
 use serde::Serialize;
 
