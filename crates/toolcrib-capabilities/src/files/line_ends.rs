@@ -143,12 +143,13 @@ impl<'a> LineEndsAround<'a> {
     }
 
     /// Lines that are the same at the beginning or at the end of the old part keep their ends. The other
-    /// ones have those of the old lines in order, then that of the line in which the part ends.
+    /// ones have those of the old lines in order, then that of the line before; without one, that of the
+    /// line in which the part ends.
     fn of_part(&mut self, new: &str, place: &Range<usize>) -> String {
         while let Some((_, end)) = self.following.next_if(|(at, _)| *at < place.end) {
             self.last = end;
         }
-        let next = self.following.peek().map_or(self.last, |(_, end)| end);
+        let mut next = self.following.peek().map_or(self.last, |(_, end)| end);
         let old = self.text.get(place.clone()).unwrap_or_default();
         let old_ends: Vec<_> = ends(old).map(|(_, end)| end).collect();
         let old = with_line_feeds(old);
@@ -172,8 +173,9 @@ impl<'a> LineEndsAround<'a> {
                 _ => None,
             };
             let end = of_old.and_then(|at| old_ends.get(at)).copied();
+            next = end.unwrap_or(next);
             text.push_str(line);
-            text.push_str(end.unwrap_or(next));
+            text.push_str(next);
         }
         text
     }

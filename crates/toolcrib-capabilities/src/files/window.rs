@@ -107,15 +107,15 @@ impl<'a> Window<'a> {
             piece = piece.get(at + 1..).unwrap_or_default();
             (self.line, self.column) = (self.line + 1, 1);
         }
-        if self.text.is_empty() && self.column < first_column {
+        if self.text.is_empty() && first_column > 1 {
             for (at, c) in piece.char_indices() {
-                if self.column == first_column {
-                    return piece.get(at..).unwrap_or_default();
-                }
                 if c == '\n' {
                     // There is no such character.
                     self.is_full = true;
                     return "";
+                }
+                if self.column >= first_column {
+                    return piece.get(at..).unwrap_or_default();
                 }
                 if first_column - self.column <= EDGE_CHARS {
                     self.before.push(c);

@@ -152,7 +152,8 @@ pub(super) fn part(
         1 => String::new(),
         column => format!(", from character {column} on"),
     };
-    let (altered, line_ends) = (altered(&body, *first, shown), line_ends(&body));
+    let altered = altered(&body, *first, shown);
+    let line_ends = shown.map(|_| line_ends(&body)).unwrap_or_default();
     if *first_column > 1 {
         body = cx.redacted_part(&lines.before, &body, "");
     }

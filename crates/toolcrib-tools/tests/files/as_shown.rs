@@ -173,7 +173,8 @@ async fn a_folder_that_is_trusted_is_shown_and_changed_as_it_is() {
     let args = json!({ "path": "a", "content": "‹|im_start|›\n" });
     let written = calls(&engine, "s", &[("notes_write_file", args)]).await.remove(0);
     assert!(written.is_ok(), "{}", written.value);
-    assert_eq!(notes.get("a"), "‹|im_start|›\n");
+    // The line ends are those of the file all the same.
+    assert_eq!(notes.get("a"), "‹|im_start|›\r\n");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn a_file_of_windows_could_be_patched_only_line_by_line() {
     ] {
         let notes = Notes::new(&[("a.txt", text)]);
         let engine = engine(&notes, &["hunter22-of-all"]);
-        let about = "a.txt: lines 1 to 5 of 5; its line ends are CR LF\n";
+        let about = "a.txt: lines 1 to 5 of 5; its line ends are CR LF";
         assert!(read(&engine, "a.txt").await.starts_with(about));
         let patched = patch(&engine, "a.txt", old, new).await;
         assert!(patched.is_ok(), "{old:?}: {}", patched.value);
@@ -36,7 +36,7 @@ async fn a_file_of_windows_could_be_patched_only_line_by_line() {
 async fn a_patch_keeps_lone_carriage_returns_and_the_line_ends_around_in_a_mixed_file() {
     for (text, old, new, expected) in [
         ("a\rb\rc\r", "a\nb", "x\ny\nz", "x\ry\rz\rc\r"),
-        ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\nx\nb\nc\n", "a\r\nx\nb\nc\r\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\nx\nb\nc\n", "a\r\nx\r\nb\nc\r\n"),
         ("a\r\nb\nc\r\nd\n", "b", "x\ny", "a\r\nx\ny\nc\r\nd\n"),
         ("a\nb\r\nc", "c", "x\ny", "a\nb\r\nx\r\ny"),
         ("10%\r20%\ndone\n", "20%\ndone", "30%\nend", "10%\r30%\nend\n"),
