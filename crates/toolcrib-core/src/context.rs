@@ -452,6 +452,20 @@ impl ToolContext {
         self.0.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact.redact(text))
     }
 
+    /// Redacts a part of a text, with the text before and after it, of which some thousand characters
+    /// suffice: a secret at the edge of the part is removed as a whole, so that no two parts contain it.
+    pub fn redacted_part(&self, before: &str, part: &str, after: &str) -> String {
+        let whole = self.redacted(&[before, part, after].concat());
+        let (before, after) = (self.redacted(before), self.redacted(after));
+        let is_same = |(one, other): &(char, char)| one == other;
+        let length = |(c, _): (char, char)| c.len_utf8();
+        let start = whole.chars().zip(before.chars()).take_while(is_same).map(length).sum();
+        let rest = whole.get(start..).unwrap_or_default();
+        let ends = rest.chars().rev().zip(after.chars().rev());
+        let end: usize = ends.take_while(is_same).map(length).sum();
+        rest.get(..rest.len().saturating_sub(end)).unwrap_or_default().to_owned()
+    }
+
     /// Redacts the start of a text whose rest is truncated: removes known secrets and an end that
     /// may be the beginning of one.
     pub fn redacted_start(&self, start: &str) -> String {

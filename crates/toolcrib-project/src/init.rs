@@ -101,14 +101,15 @@ pub fn init_with_browser(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     let is_root = rustix::process::geteuid().is_root();
     args.push_str(if is_root { ", \"--no-sandbox\"" } else { ", \"--sandbox\"" });
     let text = include_str!("../template/browser.toml").replace("@ARGS@", &args);
-    // The folder of the pages must exist.
+    // The folder must exist.
     let files =
-        [(PROJECT_FILE.to_owned(), text), ("pages/README.md".to_owned(), ABOUT_PAGES.to_owned())];
+        [(PROJECT_FILE.to_owned(), text), ("browser/README.md".to_owned(), ABOUT_PAGES.to_owned())];
     write_all(dir, &files)
 }
 
-/// A file that keeps the folder of the pages.
-const ABOUT_PAGES: &str = "The browser writes its pages here. The other files may be deleted.\n";
+/// A file that keeps the folder around the pages.
+const ABOUT_PAGES: &str =
+    "The browser writes its pages to the folder `pages` here. They may be deleted.\n";
 
 /// The names of Chromium.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

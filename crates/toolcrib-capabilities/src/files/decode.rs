@@ -1,6 +1,6 @@
 //! Contents of files as text or as images.
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16LE};
 use toolcrib_core::__internal::image_type;
 
 use super::error::FileError;
@@ -40,10 +40,35 @@ pub(super) fn text(
     let content = bytes.get(mark..).unwrap_or_default();
     let (text, has_errors) = encoding.decode_without_bom_handling(content);
     match has_errors {
-        true => Err(not_text(&bytes, "not text in this encoding")),
+        true => Err(not_text(&bytes, OTHER_ENCODING)),
         false => Ok(text.into_owned()),
     }
 }
+
+/// A decoder of a text that comes in pieces.
+pub(super) struct Decoding {
+    pub(super) decoder: Decoder,
+    /// What a content is that it cannot decode; ends a sentence.
+    pub(super) not_text: &'static str,
+}
+
+/// The decoder of a text that begins so, as [`text`] would decode it.
+///
+/// # Errors
+/// [`FileError::Encoding`].
+pub(super) fn decoding(start: &[u8], encoding: Option<&str>) -> Result<Decoding, FileError> {
+    let named = encoding.map(known).transpose()?;
+    let marked = Encoding::for_bom(start).map(|(encoding, _)| encoding);
+    let encoding = named.or(marked).unwrap_or(UTF_8);
+    let not_text = match encoding == UTF_8 {
+        true => kind(start),
+        false => OTHER_ENCODING,
+    };
+    Ok(Decoding { decoder: encoding.new_decoder_with_bom_removal(), not_text })
+}
+
+/// The kind of a content that is not text in the requested encoding.
+const OTHER_ENCODING: &str = "not text in this encoding";
 
 fn known(name: &str) -> Result<&'static Encoding, FileError> {
     Encoding::for_label(name.as_bytes()).ok_or_else(|| FileError::Encoding {
@@ -62,5 +87,52 @@ fn kind(bytes: &[u8]) -> &'static str {
         _ if image_type(bytes).is_some() => "an image, not text",
         _ if bytes.contains(&0) => "binary data, not text",
         _ => "not text in UTF-8; read it with its `encoding`, such as windows-1252 or shift_jis",
+    }
+}
+
+/// A text file that is edited: its text, and how that is encoded.
+pub(super) struct TextFile {
+    /// The text without its byte order mark.
+    pub(super) text: String,
+    form: Form,
+}
+
+/// An encoding that is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Utf8,
+    Utf8Marked,
+    Utf16Le,
+    Utf16Be,
+}
+
+/// The byte order mark.
+pub(super) const MARK: char = '\u{feff}';
+
+impl TextFile {
+    /// Reads UTF-8, or UTF-16 with a byte order mark. `None` for other contents.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        let form = match Encoding::for_bom(bytes) {
+            None => Form::Utf8,
+            Some((encoding, _)) if encoding == UTF_8 => Form::Utf8Marked,
+            Some((encoding, _)) if encoding == UTF_16LE => Form::Utf16Le,
+            Some(_) => Form::Utf16Be,
+        };
+        Some(Self { text: text(bytes.to_vec(), None, "").ok()?, form })
+    }
+
+    /// Another text in the same encoding, with the same byte order mark.
+    pub(super) fn encode(&self, text: String) -> Vec<u8> {
+        let marked = || std::iter::once(MARK).chain(text.chars().skip_while(|c| *c == MARK));
+        let units = || {
+            let mut buffer = [0; 2];
+            marked().flat_map(move |c| c.encode_utf16(&mut buffer).to_vec())
+        };
+        match self.form {
+            Form::Utf8 => text.into_bytes(),
+            Form::Utf8Marked => marked().collect::<String>().into_bytes(),
+            Form::Utf16Le => units().flat_map(u16::to_le_bytes).collect(),
+            Form::Utf16Be => units().flat_map(u16::to_be_bytes).collect(),
+        }
     }
 }

@@ -5,7 +5,10 @@ use std::{collections::HashSet, fmt, ops::Range, time::Duration};
 use similar::{Algorithm, TextDiff};
 use toolcrib_core::TextOrigin;
 
-use super::shown::{LookAlike, places};
+use super::{
+    line_ends::{LineEnds, NewLineEnds, with_line_feeds},
+    shown::{LookAlike, places},
+};
 
 /// The lines of a file that are compared with a text that was not found. More would take seconds.
 const COMPARED_LINES: usize = 20_000;
@@ -67,10 +70,10 @@ pub enum EditProblem {
     Empty,
     /// Both texts are the same.
     Same,
+    /// Both texts are the same but for their line ends, which an edit keeps.
+    SameButLineEnds,
     /// The text does not occur.
     NotFound {
-        /// Whether it would occur with the line ends of the file, CR LF.
-        with_other_line_ends: bool,
         /// The line where the new text occurs already, if it does: the edit may be done.
         new_at: Option<usize>,
         /// The lines of the text to replace, with spaces and tabs made visible, if the nearest lines
@@ -101,9 +104,9 @@ impl fmt::Display for EditProblem {
         match self {
             Self::Empty => f.write_str("the text to replace is empty"),
             Self::Same => f.write_str("both texts are the same"),
-            Self::NotFound { with_other_line_ends: true, .. } => f.write_str(
-                "the text to replace does not occur, because the lines of the file end with CR LF; \
-                 replace single lines",
+            Self::SameButLineEnds => f.write_str(
+                "both texts are the same but for line ends, and an edit keeps the line ends of the \
+                 file; to change them, write the whole file with other ones",
             ),
             Self::NotFound { new_at, spaces, nearest, .. } => {
                 f.write_str("the text to replace does not occur exactly")?;
@@ -157,7 +160,8 @@ impl From<LookAlike> for EditProblem {
 }
 
 /// The text with the replacements, one after the other, each in the result of those before it. The
-/// text was `shown` to their author by a rule, or as it is.
+/// text was `shown` to their author by a rule, or as it is. Line ends are found as LF, and written as the
+/// text has them.
 ///
 /// # Errors
 /// The number of the first impossible replacement, from 1, and the reason.
@@ -167,12 +171,16 @@ pub(super) fn replace(
     shown: Option<TextOrigin>,
 ) -> Result<ReplacedText, (usize, EditProblem)> {
     let mut replaced = ReplacedText { text: text.to_owned(), line: usize::MAX, count: 0 };
+    let mut line_ends = LineEnds::of(text);
     for (at, replacement) in replacements.iter().enumerate() {
         let failed = |problem| (at + 1, problem);
         let (edited, new, line) =
-            replace_one(&replaced.text, replacement, shown).map_err(failed)?;
+            replace_one(&replaced.text, replacement, line_ends, shown).map_err(failed)?;
         let look_alike = shown.and_then(|origin| LookAlike::first(&edited, &new, text, origin));
         look_alike.map_or(Ok(()), |problem| Err(failed(problem.into())))?;
+        if line_ends == LineEnds::None {
+            line_ends = LineEnds::of(&edited);
+        }
         let line = replaced.line.min(line);
         replaced = ReplacedText { text: edited, line, count: replaced.count + new.len() };
     }
@@ -183,6 +191,7 @@ pub(super) fn replace(
 fn replace_one(
     text: &str,
     Replacement { old, new, all }: &Replacement,
+    line_ends: LineEnds,
     shown: Option<TextOrigin>,
 ) -> Result<(String, Vec<Range<usize>>, usize), EditProblem> {
     if old.is_empty() {
@@ -191,9 +200,16 @@ fn replace_one(
     if old == new {
         return Err(EditProblem::Same);
     }
+    let mut new_ends = NewLineEnds::of(text, line_ends, new);
+    let new = with_line_feeds(new);
+    if with_line_feeds(old) == new {
+        return Err(EditProblem::SameButLineEnds);
+    }
     let line_of = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
     let places = places(text, old, shown);
-    let Some(first) = places.first() else { return Err(not_found(text, old, new)) };
+    let Some(first) = places.first() else {
+        return Err(not_found(&with_line_feeds(text), &with_line_feeds(old), &new));
+    };
     let line = line_of(first.start);
     if places.len() > 1 && !all {
         let lines = places.iter().take(LISTED_PLACES).map(|place| line_of(place.start)).collect();
@@ -205,17 +221,17 @@ fn replace_one(
         // Of two that overlap, the first one.
         let Some(before) = text.get(copied..place.start) else { continue };
         edited.push_str(before);
-        replaced.push(edited.len()..edited.len() + new.len());
-        edited.push_str(new);
+        let part = new_ends.of_part(&new, &place);
+        replaced.push(edited.len()..edited.len() + part.len());
+        edited.push_str(&part);
         copied = place.end;
     }
     edited.push_str(text.get(copied..).unwrap_or_default());
     Ok((edited, replaced, line))
 }
 
+/// All texts have line feeds as line ends.
 fn not_found(text: &str, old: &str, new: &str) -> EditProblem {
-    let with_other_line_ends =
-        !old.contains('\r') && old.contains('\n') && text.contains(&old.replace('\n', "\r\n"));
     let new_at = (new.trim().len() >= LEAST_NEW).then(|| text.find(new)).flatten();
     let new_at = new_at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
     let mut nearest = nearest(text, old);
@@ -232,7 +248,7 @@ fn not_found(text: &str, old: &str, new: &str) -> EditProblem {
             *line = visible(line);
         }
     }
-    EditProblem::NotFound { with_other_line_ends, new_at, spaces, nearest }
+    EditProblem::NotFound { new_at, spaces, nearest }
 }
 
 /// A line with visible spaces and tabs.

@@ -78,6 +78,40 @@ pub enum FileError {
         /// The folder's name.
         name: Arc<str>,
     },
+    /// The file has no write permission, or not for this user.
+    #[error(
+        "`{path}` is read-only: its permissions forbid to change it; nothing was changed; its user can \
+         permit it with chmod u+w"
+    )]
+    ReadOnlyFile {
+        /// The path.
+        path: String,
+    },
+    /// The file belongs to another user or group, to whom the new content could not be given.
+    #[error(
+        "`{path}` belongs to another user or group, which it would not after a change; nothing was \
+         changed; write another file"
+    )]
+    Owner {
+        /// The path.
+        path: String,
+    },
+    /// What a change would replace cannot be kept.
+    #[error("the content of `{path}` cannot be kept for an undo, so nothing was changed: {}", plain(.source))]
+    NotKept {
+        /// The path.
+        path: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// No change of the path by these tools is known.
+    #[error(
+        "there is no change of `{path}` to undo: these tools have not changed it, or all is undone"
+    )]
+    NothingToUndo {
+        /// The path.
+        path: String,
+    },
     /// The turn's personality does not reach the folder.
     #[error("the folder `{name}` is not available here")]
     NotReached {
@@ -137,6 +171,18 @@ pub enum FileError {
         /// The number of lines.
         lines: usize,
     },
+    /// A character is beyond the end of its line.
+    #[error("line {line} of `{path}` has {columns} characters; there is no character {column}")]
+    NoColumn {
+        /// The path.
+        path: String,
+        /// The line.
+        line: usize,
+        /// The requested character.
+        column: usize,
+        /// The number of characters.
+        columns: usize,
+    },
     /// The text to replace is not there exactly once.
     #[error("`{path}`: {}{problem}", numbered(*.of))]
     Edit {
@@ -154,7 +200,7 @@ pub enum FileError {
         problem: String,
     },
     /// No folder for removed files is set up.
-    #[error("files of the folder `{name}` cannot be removed: it has no trash folder")]
+    #[error("files of the folder `{name}` cannot be removed or restored: it has no trash folder")]
     NoTrash {
         /// The folder's name.
         name: Arc<str>,
@@ -196,10 +242,16 @@ impl FileError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Stale { .. } => ErrorCode::StaleWrite,
-            Self::Protected { .. } | Self::Link { .. } | Self::ReadOnly { .. } => ErrorCode::Denied,
+            Self::Protected { .. }
+            | Self::Link { .. }
+            | Self::ReadOnly { .. }
+            | Self::ReadOnlyFile { .. }
+            | Self::Owner { .. } => ErrorCode::Denied,
             Self::NotReached { .. } | Self::NoTrash { .. } => ErrorCode::NotAvailable,
             Self::Cancelled => ErrorCode::Cancelled,
-            Self::Unsettled { .. } | Self::Io { .. } => ErrorCode::ExecutionFailed,
+            Self::Unsettled { .. } | Self::Io { .. } | Self::NotKept { .. } => {
+                ErrorCode::ExecutionFailed
+            }
             _ => ErrorCode::InputInvalid,
         }
     }

@@ -13,6 +13,7 @@ use super::{
     error::FileError,
     floor::Access,
     ignore_rules::IgnoreRules,
+    left_out::{LeftOut, LeftOutList, LeftOutReason},
     locate::{OpenFolder, Purpose},
     path::RelativePath,
     read::modified,
@@ -60,6 +61,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Whether a limit ended the listing.
     pub is_cut: bool,
+    /// Folders whose names are left out. Folders below the requested `depth` are not among them.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl FilesHandle {
@@ -78,10 +81,15 @@ impl FilesHandle {
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, _, cancel| {
+            let requested = depth;
             let depth = depth.clamp(1, handle.limits().max_depth);
             let most = handle.limits().max_entries;
             let tree = Tree { top: handle.top(), path: &path, depth, ignored };
-            collect(&tree, most, cancel, |_| true)
+            let mut listing = collect(&tree, most, cancel, |_| true)?;
+            if requested <= depth {
+                listing.left_out.retain(|left_out| left_out.reason != LeftOutReason::TooDeep);
+            }
+            Ok(listing)
         })
         .await
     }
@@ -128,7 +136,8 @@ fn collect(
     is_wanted: impl Fn(&Entry) -> bool,
 ) -> Result<Listing, FileError> {
     let mut listing = Listing::default();
-    let is_whole = walk(tree, cancel, |_, entry| {
+    let mut left_out = LeftOutList::default();
+    let is_whole = walk(tree, cancel, &mut left_out, |_, entry| {
         if !is_wanted(&entry) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -139,6 +148,7 @@ fn collect(
         Ok(ControlFlow::Continue(()))
     })?;
     listing.is_cut = !is_whole;
+    listing.left_out = left_out.into_all();
     Ok(listing)
 }
 
@@ -165,10 +175,11 @@ struct Level {
 }
 
 /// Visits the names below a folder, in order, each with its open folder. Returns whether all were
-/// visited: `false` after a limit or a break.
+/// visited: `false` after a limit or a break. Folders that cannot be entered are added to `left_out`.
 pub(super) fn walk(
     tree: &Tree<'_>,
     cancel: &CancellationToken,
+    left_out: &mut LeftOutList,
     mut visit: impl FnMut(&Arc<Dir>, Entry) -> Result<ControlFlow<()>, FileError>,
 ) -> Result<bool, FileError> {
     let Tree { top, path, depth, .. } = *tree;
@@ -179,7 +190,7 @@ pub(super) fn walk(
     }
     let above = if tree.ignored { Vec::new() } else { above(top, path)? };
     let mut room = MOST_VISITED;
-    let mut is_whole = true;
+    let (mut is_whole, mut number) = (true, 0);
     let first = Level::read(tree, dir, &resolved, prefix, &mut room, &mut is_whole);
     let mut levels = vec![(first.map_err(|error| FileError::io(path.written(), error))?, resolved)];
     while let Some((level, resolved)) = levels.last_mut() {
@@ -198,18 +209,26 @@ pub(super) fn walk(
         if patterns.find_map(|one| one.decides(&entry.path, is_folder)).unwrap_or_default() {
             continue;
         }
+        let path = entry.path.clone();
         if visit(&dir, entry)?.is_break() {
             return Ok(false);
         }
-        if !is_folder || levels.len() >= depth {
+        number += 1;
+        if !is_folder {
             continue;
         }
-        // A folder that is gone or may not be read is listed without its names.
+        if levels.len() >= depth {
+            left_out.add(LeftOutReason::TooDeep, number, &path);
+            continue;
+        }
+        // A folder that may not be read is listed without its names.
         let read = dir
             .open_dir_nofollow(&name)
             .and_then(|dir| Level::read(tree, dir, &below, prefix, &mut room, &mut is_whole));
-        if let Ok(level) = read {
-            levels.push((level, below));
+        match read {
+            Ok(level) => levels.push((level, below)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(_) => left_out.add(LeftOutReason::Unreadable, number, &path),
         }
     }
     Ok(is_whole)
@@ -265,7 +284,7 @@ impl Level {
 }
 
 impl Entry {
-    fn of(path: String, found: &Metadata) -> Self {
+    pub(super) fn of(path: String, found: &Metadata) -> Self {
         let kind = match found.file_type() {
             kind if kind.is_file() => EntryKind::File,
             kind if kind.is_dir() => EntryKind::Folder,

@@ -35,15 +35,25 @@ mod error;
 mod floor;
 mod granted;
 mod ignore_rules;
+mod left_out;
+mod line_ends;
 mod list;
 mod locate;
+mod locks;
+mod part;
 mod path;
+mod put;
 mod read;
 mod remove;
 mod rename;
 mod search;
+mod search_query;
+mod search_work;
 mod shown;
 mod storage;
+mod trash;
+mod undo;
+mod window;
 mod write;
 
 use std::{
@@ -64,10 +74,14 @@ pub use self::{
     edit::{EditProblem, Replacement},
     error::{FileError, OpenFilesError},
     granted::FileFolders,
+    left_out::{LeftOut, LeftOutReason},
+    line_ends::LineEnds,
     list::{Entry, EntryKind, Listing},
-    read::{FileContent, FileLines, FilePart},
-    search::{FileMatches, Match, Search},
+    part::{FileLines, FileRange},
+    read::{FileContent, FilePart},
+    search_query::{FileCount, FileMatches, Match, Search, SearchMode},
     storage::{Storage, StorageArea},
+    undo::UndoResult,
     write::{EditResult, WriteResult},
 };
 use self::{
@@ -115,8 +129,8 @@ pub struct FilesSpec {
     pub write: bool,
     /// The limits.
     pub limits: FileLimits,
-    /// The folder of the host that receives removed files. It is created when it is needed. Default:
-    /// none, and nothing can be removed.
+    /// The folder of the host that receives removed files, and what models replace. It is created when
+    /// it is needed. Default: none, and nothing can be removed or undone.
     pub trash: Option<PathBuf>,
     /// Files and folders of the host that the floor protects for writing, absolute: what decides
     /// what tools may do.
@@ -150,7 +164,7 @@ impl FilesSpec {
         self
     }
 
-    /// Sets the folder that receives removed files.
+    /// Sets the folder that receives removed files and what models replace.
     #[must_use]
     pub fn trash(mut self, folder: impl Into<PathBuf>) -> Self {
         self.trash = Some(folder.into());
@@ -282,6 +296,11 @@ impl FilesHandle {
 
     fn trash(&self) -> Option<&Path> {
         self.shared.trash.as_deref()
+    }
+
+    /// A resolved path from the top of the folder.
+    fn below<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.top().path).unwrap_or(path)
     }
 
     fn shared_name(&self) -> Arc<str> {

@@ -9,7 +9,9 @@ use super::{
     FilesHandle, decode,
     error::FileError,
     locate::{LocatedEntry, Purpose},
+    part::{EDGE_CHARS, FileLines, FileRange},
     path::RelativePath,
+    window::window,
 };
 
 /// A file that another program writes is read again this often before the read fails.
@@ -27,18 +29,10 @@ pub struct FileContent {
     pub modified: Option<SystemTime>,
 }
 
-/// Some lines of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileLines {
-    /// The lines, with their line ends.
-    pub text: String,
-    /// The number of the first line, from 1.
-    pub first: usize,
-    /// The number of lines in `text`.
-    pub count: usize,
-    /// The number of lines in the file.
-    pub total: usize,
+impl FileContent {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { digest: Digest::of(&bytes), bytes, modified: None }
+    }
 }
 
 /// The part of a file that a model reads.
@@ -92,43 +86,56 @@ impl FilesHandle {
     ) -> Result<FileLines, ToolError> {
         let written = path.to_owned();
         let lines = move |content: FileContent| {
-            lines_of(decode::text(content.bytes, Some("utf-8"), &written)?, &written, first, count)
+            let size = content.bytes.len() as u64;
+            let text = decode::text(content.bytes, Some("utf-8"), &written)?;
+            lines_of((text, size), &written, first, count)
         };
         self.read_recorded(cx, path, lines).await
     }
 
-    /// As [`read_lines`](Self::read_lines), or a whole image: PNG, JPEG, GIF or WebP. Text is read in the
-    /// encoding with the name of the WHATWG; without one, in that of its byte order mark, else in UTF-8.
+    /// As [`read_lines`](Self::read_lines), or a whole image: PNG, JPEG, GIF or WebP.
+    ///
+    /// Of a text file over the limit of the folder, at most 1 MiB from the first line is returned, without
+    /// the rest in memory. It is not recorded as read.
     ///
     /// # Errors
-    /// As [`read_lines`](Self::read_lines); [`FileError::Encoding`]; [`FileError::Image`] for a damaged
-    /// image.
+    /// As [`read_lines`](Self::read_lines); [`FileError::Encoding`], [`FileError::NoColumn`];
+    /// [`FileError::Image`] for a damaged image.
     pub async fn read_part(
         &self,
         cx: &ToolContext,
         path: &str,
-        encoding: Option<&str>,
-        (first, count): (usize, usize),
+        range: FileRange,
     ) -> Result<FilePart, ToolError> {
-        let (written, encoding) = (path.to_owned(), encoding.map(str::to_owned));
-        self.read_recorded(cx, path, move |content| {
-            let bytes = content.bytes;
-            if encoding.is_none() && image_type(&bytes).is_some() {
-                match ImageInfo::read(&bytes) {
-                    Ok(info) => return Ok(FilePart::Image { info, bytes }),
-                    // A text may begin like an image.
-                    Err(_) if str::from_utf8(&bytes).is_ok() => {}
-                    Err(error) => return Err(FileError::Image { path: written, error }),
-                }
+        let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
+        self.run(cx, move |handle, cx, cancel| {
+            let located = handle.top().locate(&path, Purpose::Read)?;
+            let limit = handle.limits().max_file_bytes;
+            if located.found.as_ref().is_some_and(|found| found.is_file() && found.len() > limit) {
+                return window(&located, &range, cancel).map(FilePart::Lines);
             }
-            let text = decode::text(bytes, encoding.as_deref(), &written)?;
-            lines_of(text, &written, first, count).map(FilePart::Lines)
+            recorded(cx, located, limit, |content| {
+                let bytes = content.bytes;
+                if range.encoding.is_none() && image_type(&bytes).is_some() {
+                    match ImageInfo::read(&bytes) {
+                        Ok(info) => return Ok(FilePart::Image { info, bytes }),
+                        // A text may begin like an image.
+                        Err(_) if str::from_utf8(&bytes).is_ok() => {}
+                        Err(error) => {
+                            return Err(FileError::Image { path: path.written().to_owned(), error });
+                        }
+                    }
+                }
+                let size = bytes.len() as u64;
+                let text = decode::text(bytes, range.encoding.as_deref(), path.written())?;
+                let lines = lines_of((text, size), path.written(), range.first_line, range.lines)?;
+                from_column(lines, path.written(), range.first_column).map(FilePart::Lines)
+            })
         })
         .await
     }
 
-    /// Reads, converts and records, outside the async runtime. A content that cannot be converted
-    /// is not recorded: its reader does not know it.
+    /// Reads, converts and records, outside the async runtime.
     async fn read_recorded<T: Send + 'static>(
         &self,
         cx: &ToolContext,
@@ -138,22 +145,33 @@ impl FilesHandle {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         self.run(cx, move |handle, cx, _| {
             let located = handle.top().locate(&path, Purpose::Read)?;
-            if located.found.is_none()
-                && let Some(reads) = cx.reads()
-            {
-                // It may be created from now on.
-                reads.forget(&located.path);
-            }
-            let content = read_file(&located, handle.limits().max_file_bytes)?;
-            let read = record_of(cx, &content);
-            let converted = convert(content)?;
-            if let Some(reads) = cx.reads() {
-                reads.record(located.path, read);
-            }
-            Ok(converted)
+            recorded(cx, located, handle.limits().max_file_bytes, convert)
         })
         .await
     }
+}
+
+/// Reads, converts and records a file. A content that cannot be converted is not recorded: its reader does
+/// not know it.
+fn recorded<T>(
+    cx: &ToolContext,
+    located: LocatedEntry,
+    limit: u64,
+    convert: impl FnOnce(FileContent) -> Result<T, FileError>,
+) -> Result<T, FileError> {
+    if located.found.is_none()
+        && let Some(reads) = cx.reads()
+    {
+        // It may be created from now on.
+        reads.forget(&located.path);
+    }
+    let content = read_file(&located, limit)?;
+    let read = record_of(cx, &content);
+    let converted = convert(content)?;
+    if let Some(reads) = cx.reads() {
+        reads.record(located.path, read);
+    }
+    Ok(converted)
 }
 
 /// The record of a content that the call knows.
@@ -196,17 +214,8 @@ pub(super) fn modified(found: &Metadata) -> Option<SystemTime> {
     found.modified().ok().map(cap_std::time::SystemTime::into_std)
 }
 
-/// The text of a content in UTF-8, byte for byte, as an edit needs it.
-pub(super) fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, FileError> {
-    String::from_utf8(bytes).map_err(|error| FileError::NotText {
-        path: path.to_owned(),
-        kind: "not text in UTF-8, and so cannot be edited",
-        size: error.as_bytes().len() as u64,
-    })
-}
-
 fn lines_of(
-    mut text: String,
+    (mut text, size): (String, u64),
     path: &str,
     first: usize,
     count: usize,
@@ -239,5 +248,35 @@ fn lines_of(
     text.truncate(end);
     drop(text.drain(..start));
     text.shrink_to_fit();
-    Ok(FileLines { text, first, count, total })
+    Ok(FileLines {
+        text,
+        first,
+        first_column: 1,
+        before: String::new(),
+        count,
+        total: Some(total),
+        size,
+    })
+}
+
+/// The lines without the beginning of the first one.
+fn from_column(mut lines: FileLines, path: &str, column: usize) -> Result<FileLines, FileError> {
+    let first = lines.text.split('\n').next().unwrap_or_default();
+    let Some(skipped) = column.checked_sub(1).filter(|skipped| *skipped > 0) else {
+        return Ok(lines);
+    };
+    match first.char_indices().nth(skipped) {
+        Some((at, _)) => {
+            let edge = first.char_indices().nth(skipped.saturating_sub(EDGE_CHARS));
+            let edge = edge.map_or(0, |(edge, _)| edge);
+            let before = lines.text.drain(..at).as_str().get(edge..).unwrap_or_default().to_owned();
+            Ok(FileLines { first_column: column, before, ..lines })
+        }
+        None => Err(FileError::NoColumn {
+            path: path.to_owned(),
+            line: lines.first,
+            column,
+            columns: first.chars().count(),
+        }),
+    }
 }

@@ -8,8 +8,10 @@ use super::{
     FilesHandle,
     error::FileError,
     locate::{LocatedEntry, Purpose},
+    locks::lock_both,
     path::RelativePath,
-    write::{lock_both, publish, sync_folder},
+    put::{check_changeable, publish, sync_folder},
+    trash::{KeptKind, Trash},
 };
 
 impl FilesHandle {
@@ -26,7 +28,7 @@ impl FilesHandle {
         self.run(cx, move |handle, cx, _| {
             let old = handle.top().locate(&from, Purpose::Replace)?;
             // Before a folder is created.
-            old.file()?;
+            check_changeable(&old)?;
             let new = handle.top().locate(&to, Purpose::Create)?;
             let _locked = lock_both(&old.path, &new.path);
             let (old, new) = (
@@ -34,6 +36,13 @@ impl FilesHandle {
                 handle.top().locate(&to, Purpose::Create)?,
             );
             rename(&old, &new)?;
+            // The file has moved, whether or not this can be undone.
+            if let Some(trash) = handle.trash().and_then(|trash| Trash::open(trash).ok())
+                && let Some(from) = handle.below(&old.path).to_str()
+            {
+                let to = handle.below(&new.path);
+                let _ = trash.keep(KeptKind::Moved, to, from.as_bytes(), None);
+            }
             if let Some(reads) = cx.reads() {
                 let read = reads.get(&old.path);
                 reads.forget(&old.path);
@@ -49,7 +58,7 @@ impl FilesHandle {
     }
 }
 
-fn rename(old: &LocatedEntry, new: &LocatedEntry) -> Result<(), FileError> {
+pub(super) fn rename(old: &LocatedEntry, new: &LocatedEntry) -> Result<(), FileError> {
     let exists = || FileError::Exists { path: new.written.clone() };
     let (from, _) = old.file()?;
     let to = match (&new.name, &new.found) {

@@ -4,24 +4,41 @@ use std::ops::Range;
 
 use toolcrib_core::{ChangeKind, TextOrigin};
 
+use super::line_ends::{LineFeedText, with_line_feeds};
+
 /// The places of a text that a model wrote in a file's text: where it is, and, if the file was
-/// `shown` by a rule, where the file is shown so. In order, and without overlaps. Of one place that
-/// another one of the same text overlaps, both are returned: either could be meant.
+/// `shown` by a rule, where the file is shown so. Line ends are compared as LF; of places that differ in
+/// them, a text with carriage returns means those that are exactly so. In order, and without overlaps.
+/// Of one place that another one of the same text overlaps, both are returned: either could be meant.
 pub(super) fn places(text: &str, old: &str, shown: Option<TextOrigin>) -> Vec<Range<usize>> {
-    let mut places: Vec<Range<usize>> =
-        found(text, old).into_iter().map(|at| at..at + old.len()).collect();
+    let wanted = with_line_feeds(old);
+    let line_feeds = LineFeedText::of(text);
+    let real = |at: usize| line_feeds.real(at..at + wanted.len());
+    let mut places: Vec<_> = found(&line_feeds.text, &wanted).into_iter().map(real).collect();
     if let Some(shown) = shown.map(|origin| origin.shown(text)).filter(|it| !it.changes.is_empty())
     {
-        let real = found(&shown.text, old).into_iter().map(|at| shown.real(at..at + old.len()));
-        // The line ends of a place are written by the model, so they are those of the file.
-        let has_its_line_ends = |place: &Range<usize>| {
-            old.contains('\r') || !text.get(place.clone()).is_some_and(|real| real.contains('\r'))
-        };
-        places.extend(real.filter(has_its_line_ends));
+        let real = |at: usize| with_whole_line_end(text, shown.real(at..at + wanted.len()));
+        places.extend(found(&shown.text, &wanted).into_iter().map(real));
         places.sort_unstable_by_key(|place| (place.start, place.end));
         places.dedup();
     }
+    if old.contains('\r') {
+        let is_exact = |place: &Range<usize>| text.get(place.clone()) == Some(old);
+        if places.iter().any(is_exact) {
+            places.retain(is_exact);
+        }
+    }
     places
+}
+
+/// A place that begins with the line feed of a CR LF also contains the carriage return.
+fn with_whole_line_end(text: &str, place: Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let before = place.start.checked_sub(1).filter(|before| bytes.get(*before) == Some(&b'\r'));
+    match before {
+        Some(before) if bytes.get(place.start) == Some(&b'\n') => before..place.end,
+        _ => place,
+    }
 }
 
 /// Where a text is in another one; of a single place, also the next one that overlaps it.

@@ -1,27 +1,24 @@
 //! Writes files: compares with what was read, then replaces the whole file at once.
 
-use std::{
-    ffi::{OsStr, OsString},
-    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
-    io::{self, Write as _},
-    path::Path,
-    process,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{io, path::Path};
 
 use cap_fs_ext::MetadataExt as _;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
-use parking_lot::{Mutex, MutexGuard};
+use cap_std::fs::Metadata;
 use toolcrib_core::{Digest, TextOrigin, ToolContext, ToolError};
 
 use super::{
     FilesHandle,
+    decode::{MARK, TextFile},
     edit::{Replacement, diff, replace},
     error::FileError,
+    line_ends::LineEnds,
     locate::{LocatedEntry, Purpose},
+    locks::lock,
     path::RelativePath,
-    read::{FileContent, modified, read_file, record_of, text_of},
+    put::{check_changeable, put},
+    read::{FileContent, read_file, record_of},
     shown::{LookAlike, unseen},
+    trash::{KeptFile, KeptKind, Trash},
 };
 
 /// A result of a write.
@@ -35,6 +32,10 @@ pub struct WriteResult {
     /// The number of places with hidden characters that a model did not see, and that the old content
     /// had and the new one does not. Only of [`FilesHandle::write_of_model`].
     pub hidden_removed: usize,
+    /// The line ends of the old content. Only of [`FilesHandle::write_of_model`].
+    pub line_ends_before: LineEnds,
+    /// Those of the new content. Only of [`FilesHandle::write_of_model`].
+    pub line_ends: LineEnds,
 }
 
 /// A result of an edit.
@@ -50,16 +51,6 @@ pub struct EditResult {
     /// The difference in the unified format, without the names of files.
     pub diff: String,
 }
-
-/// Locks for the comparison and the write after it, of all folders of the process. Two paths may
-/// share a lock; one path always has the same.
-static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-
-/// Distinguishes temporary files of one process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// The names that are tried for a temporary file, since an earlier process may have left some.
-const ATTEMPTS: usize = 16;
 
 impl FilesHandle {
     /// Writes a file: a new one, or over one that the conversation has read and that has not changed
@@ -80,12 +71,14 @@ impl FilesHandle {
     }
 
     /// Writes a text that a model composed from what it read, which was `shown` by a rule, or as it is
-    /// (`None`). Besides, as [`write`](Self::write); a byte order mark, which is not shown, stays.
+    /// (`None`). Besides, as [`write`](Self::write). What is not shown stays: a byte order mark, UTF-16,
+    /// and the line ends of a file where they are all the same, if the text has no carriage return.
+    /// [`undo`](Self::undo) reverts it.
     ///
     /// # Errors
     /// As [`write`](Self::write). Also for a file with known secrets, which are shown redacted, and for
-    /// one that is not text in UTF-8: such a file can be [edited](Self::edit_of_model). For a text with a
-    /// look-alike of a token that the file does not have, [`FileError::Edit`].
+    /// one that is not text in UTF-8 or UTF-16. For a text with a look-alike of a
+    /// token that the file does not have, [`FileError::Edit`].
     pub async fn write_of_model(
         &self,
         cx: &ToolContext,
@@ -112,7 +105,9 @@ impl FilesHandle {
     }
 
     /// Replaces texts in a text file that the conversation has read: all of them, or none. They are
-    /// taken literally. Each is looked for in the result of those before it.
+    /// taken literally, except for line ends: each text is found with those of the file, and written with
+    /// those of the file, or of the lines around where the file has several kinds. Each is looked for in
+    /// the result of those before it. [`undo`](Self::undo) reverts it.
     ///
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Edit`], with the nearest lines as a hint.
@@ -162,16 +157,29 @@ impl FilesHandle {
             // Again, since another call may have changed it before the lock.
             let located = handle.top().locate(&path, purpose)?;
             let old = compare(cx, &located, limit)?;
+            let is_of_model = change.is_of_model();
             let (content, edit) = change.apply(cx, old.as_ref(), &located, limit)?;
+            let digest = Digest::of(&content);
+            let trash = handle.trash().filter(|_| is_of_model);
+            let kept = trash.map(|trash| {
+                keep(trash, handle.below(&located.path), old.as_ref(), &digest)
+                    .map_err(|source| FileError::NotKept { path: located.written.clone(), source })
+            });
+            let kept = kept.transpose()?.flatten();
             let found = located.found.as_ref().filter(|_| old.is_some());
-            let modified = put(&located, found, &content)?;
+            let modified = put(&located, found, &content).inspect_err(|_| {
+                if let Some((trash, kept)) = &kept {
+                    trash.delete(kept);
+                }
+            })?;
             let written = WriteResult {
                 bytes: content.len() as u64,
                 created: old.is_none(),
                 hidden_removed: edit.hidden_removed,
+                line_ends_before: edit.line_ends_before,
+                line_ends: edit.line_ends,
             };
             if let Some(reads) = cx.reads() {
-                let digest = Digest::of(&content);
                 let content = FileContent { bytes: content, digest, modified };
                 reads.record(located.path.clone(), record_of(cx, &content));
             }
@@ -179,6 +187,23 @@ impl FilesHandle {
         })
         .await
     }
+}
+
+/// Keeps what a change of a path replaces, with the digest of the new content. `None` if that is the same.
+fn keep(
+    trash: &Path,
+    path: &Path,
+    old: Option<&FileContent>,
+    new: &Digest,
+) -> io::Result<Option<(Trash, KeptFile)>> {
+    let (kind, content) = match old {
+        Some(old) if old.digest == *new => return Ok(None),
+        Some(old) => (KeptKind::Replaced, old.bytes.as_slice()),
+        None => (KeptKind::Created, [].as_slice()),
+    };
+    let trash = Trash::open(trash)?;
+    let kept = trash.keep(kind, path, content, Some(new))?;
+    Ok(Some((trash, kept)))
 }
 
 enum Change {
@@ -189,15 +214,30 @@ enum Change {
 }
 
 /// The effect of a change of a model; empty for other changes.
-#[derive(Default)]
 struct Edit {
     line: usize,
     count: usize,
     diff: String,
     hidden_removed: usize,
+    line_ends_before: LineEnds,
+    line_ends: LineEnds,
+}
+
+impl Default for Edit {
+    fn default() -> Self {
+        let none = LineEnds::None;
+        let (line_ends_before, line_ends) = (none, none);
+        let diff = String::new();
+        Self { line: 0, count: 0, diff, hidden_removed: 0, line_ends_before, line_ends }
+    }
 }
 
 impl Change {
+    /// Whether it can be undone: a model composed it.
+    fn is_of_model(&self) -> bool {
+        matches!(self, Self::WriteOfModel(..) | Self::Edit(..))
+    }
+
     /// Before anything is created.
     fn check_size(&self, path: &RelativePath, limit: u64) -> Result<(), FileError> {
         let size = match self {
@@ -225,11 +265,14 @@ impl Change {
             }
             (Self::Create(_), Some(_)) => Err(FileError::Exists { path: path() }),
             (Self::WriteOfModel(text, shown), old) => {
-                let before = match old {
-                    Some(old) => replaceable(cx, &old.bytes, &text, shown)
-                        .map_err(|problem| FileError::Path { path: path(), problem })?,
-                    None => "",
+                let old = match old {
+                    Some(old) => Some(
+                        replaceable(cx, &old.bytes)
+                            .map_err(|problem| FileError::Path { path: path(), problem })?,
+                    ),
+                    None => None,
                 };
+                let before = old.as_ref().map_or("", |old| &old.text);
                 let all = [0..text.len()];
                 let look_alike =
                     shown.and_then(|origin| LookAlike::first(&text, &all, before, origin));
@@ -240,63 +283,68 @@ impl Change {
                         problem: problem.into(),
                     });
                 }
-                let (mark, before) = split_mark(before);
+                let line_ends_before = LineEnds::of(before);
                 let hidden_removed = unseen(before, shown).saturating_sub(unseen(&text, shown));
-                let text = if text.starts_with(mark) { text } else { format!("{mark}{text}") };
-                Ok((text.into_bytes(), Edit { hidden_removed, ..Edit::default() }))
+                // Carriage returns are not shown, so a text without them says nothing about them.
+                let text = match line_ends_before.only() {
+                    Some(end) if !text.contains('\r') => text.replace('\n', end),
+                    _ => text,
+                };
+                let line_ends = LineEnds::of(&text);
+                let content = match &old {
+                    Some(old) => old.encode(text),
+                    None => text.into_bytes(),
+                };
+                check_size(content.len(), &located.written, limit)?;
+                let edit = Edit { hidden_removed, line_ends_before, line_ends, ..Edit::default() };
+                Ok((content, edit))
             }
             (Self::Edit(..), None) => Err(FileError::NotFound { path: path() }),
-            (Self::Edit(edits, shown), Some(old)) => {
-                let before = text_of(old.bytes.clone(), &located.written)?;
-                let edited = replace(&before, &edits, shown).map_err(|(number, problem)| {
+            (Self::Edit(mut edits, shown), Some(old)) => {
+                let old_size = old.bytes.len() as u64;
+                let old = TextFile::of(&old.bytes).ok_or_else(|| FileError::NotText {
+                    path: path(),
+                    kind: "not text in UTF-8 or UTF-16, and so cannot be edited",
+                    size: old_size,
+                })?;
+                // The mark at the beginning is not a part of the text.
+                for text in edits.iter_mut().flat_map(|edit| [&mut edit.old, &mut edit.new]) {
+                    if let Some(rest) = text.strip_prefix(MARK).filter(|rest| !rest.is_empty()) {
+                        *text = rest.to_owned();
+                    }
+                }
+                let edited = replace(&old.text, &edits, shown).map_err(|(number, problem)| {
                     let of = (edits.len() > 1).then_some((number, edits.len()));
                     FileError::Edit { path: path(), of, problem }
                 })?;
                 check_size(edited.text.len(), &located.written, limit)?;
-                let diff = diff(&before, &edited.text);
+                let diff = diff(&old.text, &edited.text);
                 let (line, count) = (edited.line, edited.count);
-                let edit = Edit { line, count, diff, ..Edit::default() };
-                Ok((edited.text.into_bytes(), edit))
+                let content = old.encode(edited.text);
+                check_size(content.len(), &located.written, limit)?;
+                Ok((content, Edit { line, count, diff, ..Edit::default() }))
             }
         }
     }
 }
 
 /// The old text, if a whole new one may replace it: a model has seen all of it, except for hidden
-/// characters.
+/// characters and carriage returns.
 ///
 /// # Errors
 /// The problem; ends a sentence about the file.
-fn replaceable<'a>(
-    cx: &ToolContext,
-    bytes: &'a [u8],
-    new: &str,
-    shown: Option<TextOrigin>,
-) -> Result<&'a str, &'static str> {
-    let Ok(old) = std::str::from_utf8(bytes) else {
-        return Err(
-            "is not text in UTF-8, so it is not replaced by text in UTF-8; delete it first, \
-                    or write another file",
-        );
+fn replaceable(cx: &ToolContext, bytes: &[u8]) -> Result<TextFile, &'static str> {
+    let Some(old) = TextFile::of(bytes) else {
+        return Err("is not text in UTF-8 or UTF-16, so it is not replaced by text; delete it \
+                    first, or write another file");
     };
-    if cx.redacted(old) != old {
+    if cx.redacted(&old.text) != old.text {
         return Err(
             "contains a secret, which is not shown to you as it is; change parts of it with \
                     an edit instead of replacing it",
         );
     }
-    if shown.is_some() && old.contains('\r') && !new.contains('\r') {
-        return Err(
-            "has carriage returns at the ends of its lines, which are not shown to you as they \
-                    are; change parts of it with an edit instead of replacing it",
-        );
-    }
     Ok(old)
-}
-
-/// The byte order mark of a text, or none, and the rest.
-fn split_mark(text: &str) -> (&str, &str) {
-    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
 fn check_size(size: usize, path: &str, limit: u64) -> Result<(), FileError> {
@@ -304,30 +352,6 @@ fn check_size(size: usize, path: &str, limit: u64) -> Result<(), FileError> {
         return Err(FileError::TooLarge { path: path.to_owned(), limit });
     }
     Ok(())
-}
-
-/// The lock of a resolved path.
-pub(super) fn lock(path: &Path) -> MutexGuard<'static, ()> {
-    lock_at(place_of(path))
-}
-
-/// The locks of two resolved paths, in an order that is the same for all callers; one if they share it.
-pub(super) fn lock_both(
-    one: &Path,
-    other: &Path,
-) -> (MutexGuard<'static, ()>, Option<MutexGuard<'static, ()>>) {
-    let (one, other) = (place_of(one), place_of(other));
-    (lock_at(one.min(other)), (one != other).then(|| lock_at(one.max(other))))
-}
-
-fn place_of(path: &Path) -> usize {
-    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
-    usize::try_from(hash % LOCKS.len() as u64).unwrap_or_default()
-}
-
-fn lock_at(place: usize) -> MutexGuard<'static, ()> {
-    let [first, ..] = &LOCKS;
-    LOCKS.get(place).unwrap_or(first).lock()
 }
 
 /// The present content, which is the one that the conversation has read; `None` for a new file.
@@ -347,11 +371,10 @@ fn compare(
             ),
         };
     };
-    located.file()?;
-    // Only one name: others may be outside the folder, and would keep the old content.
-    if found.nlink() > 1 {
-        return Err(FileError::HardLink { path: located.written.clone() });
-    }
+    check_changeable(located)?;
+    check_names(located, found)?;
+    // It could not be read whole either.
+    check_size(usize::try_from(found.len()).unwrap_or(usize::MAX), &located.written, limit)?;
     let Some(known) = known else {
         return stale("was not read in this conversation; nothing was written; read it first");
     };
@@ -362,123 +385,10 @@ fn compare(
     Ok(Some(content))
 }
 
-/// Writes a temporary file next to the target, and gives it the target's name.
-fn put(
-    located: &LocatedEntry,
-    old: Option<&Metadata>,
-    content: &[u8],
-) -> Result<Option<std::time::SystemTime>, FileError> {
-    let failed = |error| located.failed(error);
-    let Some(name) = &located.name else {
-        return Err(located.file().err().unwrap_or(FileError::Cancelled));
-    };
-    let (file, temporary) = temporary(&located.dir, old.is_some()).map_err(failed)?;
-    let removed = RemoveGuard { dir: &located.dir, name: &temporary };
-    let written = (&file).write_all(content);
-    written.and_then(|()| keep_mode(&file, old)).and_then(|()| file.sync_all()).map_err(failed)?;
-    let modified = file.metadata().ok().and_then(|found| modified(&found));
-    match old {
-        Some(_) => located.dir.rename(&temporary, &located.dir, name).map_err(failed)?,
-        None => {
-            publish((&located.dir, &temporary), (&located.dir, name)).map_err(
-                |error| match error.kind() {
-                    io::ErrorKind::AlreadyExists => FileError::Stale {
-                        path: located.written.clone(),
-                        problem: "was created meanwhile; nothing was written; read it first",
-                    },
-                    _ => failed(error),
-                },
-            )?;
-        }
-    }
-    drop(removed);
-    sync_folder(&located.dir);
-    Ok(modified)
-}
-
-/// Gives a file another name, which must not be taken.
-#[cfg(not(portable))]
-pub(super) fn publish(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
-    use rustix::{
-        fs::{RenameFlags, renameat_with},
-        io::Errno,
-    };
-    match renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
-        // The file system or the kernel lacks it.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => publish_checked(from, to),
-        renamed => Ok(renamed?),
-    }
-}
-
-#[cfg(portable)]
-pub(super) use publish_checked as publish;
-
-/// The same without help of the system: another program may take the name in the moment between the
-/// check and the renaming.
-pub(super) fn publish_checked(from: (&Dir, &OsStr), to: (&Dir, &OsStr)) -> io::Result<()> {
-    match to.0.symlink_metadata(to.1) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => from.0.rename(from.1, to.0, to.1),
-        Err(error) => Err(error),
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-    }
-}
-
-/// A new file. One that replaces another is at first its owner's alone, since the other may be.
-fn temporary(dir: &Dir, is_private: bool) -> io::Result<(File, OsString)> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if is_private {
-        make_private(&mut options);
-    }
-    for _ in 0..ATTEMPTS {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = OsString::from(format!(".toolcrib-{}-{number}.tmp", process::id()));
-        match dir.open_with(&name, &options) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (file, name)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-#[cfg(not(portable))]
-fn make_private(options: &mut OpenOptions) {
-    use cap_std::fs::OpenOptionsExt as _;
-    options.mode(0o600);
-}
-
-#[cfg(portable)]
-fn make_private(_: &mut OpenOptions) {}
-
-/// The mode of the old file, without the bits that run it as another user.
-#[cfg(not(portable))]
-fn keep_mode(file: &File, old: Option<&Metadata>) -> io::Result<()> {
-    use cap_std::fs::PermissionsExt as _;
-    let Some(old) = old else { return Ok(()) };
-    file.set_permissions(Permissions::from_mode(old.permissions().mode() & 0o777))
-}
-
-#[cfg(portable)]
-fn keep_mode(file: &File, old: Option<&Metadata>) -> io::Result<()> {
-    let permissions: Option<Permissions> = old.map(Metadata::permissions);
-    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))
-}
-
-/// Makes the new name last through a power failure, where folders can be synchronized.
-pub(super) fn sync_folder(dir: &Dir) {
-    if let Ok(folder) = dir.open(".") {
-        let _ = folder.sync_all();
-    }
-}
-
-/// Removes a temporary file, also one that was not renamed because of an error.
-struct RemoveGuard<'a> {
-    dir: &'a Dir,
-    name: &'a OsStr,
-}
-
-impl Drop for RemoveGuard<'_> {
-    fn drop(&mut self) {
-        let _ = self.dir.remove_file(self.name);
+/// Only one name: others may be outside the folder, and would keep the old content.
+pub(super) fn check_names(located: &LocatedEntry, found: &Metadata) -> Result<(), FileError> {
+    match found.nlink() > 1 {
+        true => Err(FileError::HardLink { path: located.written.clone() }),
+        false => Ok(()),
     }
 }

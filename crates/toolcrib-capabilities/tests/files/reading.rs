@@ -1,7 +1,7 @@
 use std::{os::unix::fs::symlink, sync::Arc};
 
 use toolcrib_capabilities::files::{
-    FileError, FileLimits, FilePart, Files, FilesSpec, OpenFilesError,
+    FileError, FileLimits, FilePart, FileRange, Files, FilesSpec, OpenFilesError,
 };
 use toolcrib_core::{Digest, ErrorCode, FileReads, ToolContext, ToolContextParts};
 
@@ -15,11 +15,14 @@ async fn a_file_is_read_as_bytes_as_text_and_by_lines() {
     assert_eq!(files.read(&cx, "raw").await.unwrap().bytes, [0xff, 0]);
     assert_eq!(files.read_text(&cx, "./a//b.md").await.unwrap(), "one\ntwo\nthree");
     let lines = files.read_lines(&cx, "a/b.md", 2, 5).await.unwrap();
-    assert_eq!((&*lines.text, lines.first, lines.count, lines.total), ("two\nthree", 2, 2, 3));
+    assert_eq!(
+        (&*lines.text, lines.first, lines.count, lines.total),
+        ("two\nthree", 2, 2, Some(3))
+    );
     let lines = files.read_lines(&cx, "a/b.md", 1, 2).await.unwrap();
-    assert_eq!((&*lines.text, lines.count, lines.total), ("one\ntwo\n", 2, 3));
+    assert_eq!((&*lines.text, lines.count, lines.total), ("one\ntwo\n", 2, Some(3)));
     let lines = files.read_lines(&cx, "empty", 1, 9).await.unwrap();
-    assert_eq!((&*lines.text, lines.count, lines.total), ("", 0, 0));
+    assert_eq!((&*lines.text, lines.count, lines.total), ("", 0, Some(0)));
 
     let beyond = files.read_lines(&cx, "a/b.md", 4, 1).await;
     assert_eq!(text(&beyond), "`a/b.md` has 3 lines; there is no line 4");
@@ -46,7 +49,7 @@ async fn every_range_of_lines_is_that_of_the_text() {
                 let lines = files.read_lines(&cx, "t", first, count).await.unwrap();
                 let expected: Vec<_> = all.iter().skip(first - 1).take(count).copied().collect();
                 assert_eq!((lines.text, lines.count), (expected.concat(), expected.len()));
-                assert_eq!((lines.first, lines.total), (first, all.len()));
+                assert_eq!((lines.first, lines.total), (first, Some(all.len())));
             }
         }
         assert!(files.read_lines(&cx, "t", all.len().max(1) + 1, 1).await.is_err());
@@ -138,7 +141,11 @@ async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named(
     // The name says nothing about the content.
     disk.put("cut.jpg", &png[..60]).put("gif.md", b"GIF89a is a format of 1989.\n");
     let (files, cx) = (disk.files(), conversation());
-    let read = async |path, encoding| files.read_part(&cx, path, encoding, (1, 9)).await;
+    let read = async |path, encoding: Option<&str>| {
+        let mut range = FileRange::default();
+        range.encoding = encoding.map(str::to_owned);
+        files.read_part(&cx, path, range).await
+    };
     let line = async |path, encoding| match read(path, encoding).await.unwrap() {
         FilePart::Lines(lines) => lines.text,
         other => panic!("{other:?}"),
@@ -170,7 +177,58 @@ async fn text_in_other_encodings_and_images_are_read_and_other_content_is_named(
         assert!(text(&refused).contains(expected), "{path}: {refused:?}");
     }
     // Only bytes that the model saw as they are can be replaced.
-    files.read_part(&cx, "latin", Some("windows-1252"), (1, 9)).await.unwrap();
+    read("latin", Some("windows-1252")).await.unwrap();
     let altered = files.write_of_model(&cx, "latin", "x".to_owned(), None).await;
-    assert!(text(&altered).contains("is not text in UTF-8, so it is not replaced"), "{altered:?}");
+    assert!(
+        text(&altered).contains("is not text in UTF-8 or UTF-16, so it is not replaced"),
+        "{altered:?}"
+    );
+}
+
+fn range(first_line: usize, first_column: usize, lines: usize) -> FileRange {
+    let mut range = FileRange::default();
+    (range.first_line, range.first_column, range.lines) = (first_line, first_column, lines);
+    range
+}
+
+/// Each part of a file over the limit is the same as of a smaller one, in each encoding.
+#[tokio::test]
+async fn a_file_over_the_limit_is_read_in_the_same_parts_as_one_below() {
+    let text = "one\r\nzwei \u{fc}\u{1f600}\n\nfour and more\nlast";
+    let wide = [0xfeff].into_iter().chain(text.encode_utf16());
+    let wide: Vec<u8> = wide.flat_map(u16::to_le_bytes).collect();
+    let disk = Disk::new();
+    disk.put("plain", text).put("wide", wide).put("marked", format!("\u{feff}{text}"));
+    let cx = conversation();
+    let whole = disk.files();
+    let mut limits = FileLimits::default();
+    limits.max_file_bytes = 4;
+    let parts = Files::open(disk.spec().limits(limits)).unwrap().read_only();
+    for path in ["plain", "wide", "marked"] {
+        for (line, column, lines) in (1..8).flat_map(|a| {
+            [1, 2, 7, 8, 90].into_iter().flat_map(move |b| [(a, b, 1), (a, b, 2), (a, b, 99)])
+        }) {
+            let of_whole = whole.read_part(&cx, path, range(line, column, lines)).await;
+            let of_part = parts.read_part(&cx, path, range(line, column, lines)).await;
+            match (of_whole, of_part) {
+                (Ok(FilePart::Lines(one)), Ok(FilePart::Lines(other))) => {
+                    assert_eq!(
+                        (&one.text, one.count, one.first_column, &one.before),
+                        (&other.text, other.count, other.first_column, &other.before),
+                        "{path} {line} {column} {lines}"
+                    );
+                    // Its end was reached, or its lines are not counted.
+                    assert!(other.total == one.total || (other.total.is_none() && lines < 99));
+                }
+                (Err(one), Err(other)) => assert_eq!(one.message, other.message),
+                other => panic!("{path} {line} {column} {lines}: {other:?}"),
+            }
+        }
+    }
+    // It was read in parts, so it is not known.
+    let stale = parts.read(&cx, "plain").await;
+    assert!(matches!(cause(&stale), FileError::TooLarge { .. }), "{stale:?}");
+    disk.put("invalid", b"one\ntwo\n\xff\xff\xff");
+    let refused = parts.read_part(&cx, "invalid", range(9, 1, 1)).await;
+    assert!(matches!(cause(&refused), FileError::NotText { .. }), "{refused:?}");
 }

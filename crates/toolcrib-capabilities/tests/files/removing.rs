@@ -83,7 +83,7 @@ async fn without_a_trash_folder_nothing_is_removed() {
     let refused = files.remove(&conversation(), "a.md").await;
     assert_eq!(
         text(&refused),
-        "files of the folder `notes` cannot be removed: it has no trash folder"
+        "files of the folder `notes` cannot be removed or restored: it has no trash folder"
     );
     assert_eq!(disk.get("a.md"), "one");
 }

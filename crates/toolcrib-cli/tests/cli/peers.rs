@@ -451,7 +451,19 @@ text = "Done."
     let calls = run["tool_calls"].as_array().unwrap();
     let codes: Vec<_> = calls.iter().map(|call| call["code"].as_str().unwrap_or("ok")).collect();
     assert_eq!(codes, ["ok", "ok", "ok", "not_available"], "{run:#}");
-    assert!(calls[0]["value"].as_str().unwrap().contains("Page Title: Shop"), "{run:#}");
+    let navigated = calls[0]["value"].as_str().unwrap();
+    assert!(navigated.contains("Page Title: Shop"), "{run:#}");
+    // The path that the model was given is one that it can read.
+    let start = navigated.find("pages/page-").unwrap_or_else(|| panic!("{run:#}"));
+    let end = navigated[start..].find(".yml").unwrap() + start + ".yml".len();
+    let is_start = navigated[..start].ends_with(['(', ' ', '`', '"', '\n']);
+    assert!(is_start, "{run:#}");
+    let read = crate::support::toolcrib()
+        .args(["call", "-p", "web", "read_file", &format!("path={}", &navigated[start..end])])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert!(calls[2]["value"].as_str().unwrap().contains("Page Title: Refunded"), "{run:#}");
 }
 

@@ -7,6 +7,7 @@
 //! A result of [`Read`](FilesTool::Read) ends at a whole line within the budget of the call, and says
 //! which line comes next.
 
+mod result;
 mod run;
 mod table;
 
@@ -30,6 +31,7 @@ const FOLDER: &str = "folder";
 const PATH: &str = "path";
 const PATTERN: &str = "pattern";
 const FIRST_LINE: &str = "first_line";
+const FIRST_COLUMN: &str = "first_column";
 const LINES: &str = "lines";
 const NUMBERED: &str = "numbered";
 const DEPTH: &str = "depth";
@@ -37,6 +39,7 @@ const GLOB: &str = "glob";
 const IGNORE_CASE: &str = "ignore_case";
 const IGNORED: &str = "ignored";
 const CONTEXT: &str = "context";
+const MODE: &str = "mode";
 const MAX_MATCHES: &str = "max_matches";
 const ENCODING: &str = "encoding";
 const CONTENT: &str = "content";
@@ -56,6 +59,9 @@ const MOST_LINES: usize = 20_000;
 /// The default and the most matching lines of a search.
 const MATCHES: usize = 50;
 const MOST_MATCHES: usize = 500;
+
+/// The results of a search.
+const MODES: [&str; 3] = ["lines", "files", "count"];
 
 /// The most lines around a match.
 const MOST_CONTEXT: usize = 20;
@@ -83,16 +89,26 @@ pub enum FilesTool {
     Move,
     /// Moves a file to the trash.
     Delete,
+    /// Reverts the last change of a path by these tools.
+    Undo,
 }
 
 impl FilesTool {
     /// All of them; first those that only read.
-    pub const ALL: [Self; 7] =
-        [Self::Read, Self::List, Self::Search, Self::Write, Self::Patch, Self::Move, Self::Delete];
+    pub const ALL: [Self; 8] = [
+        Self::Read,
+        Self::List,
+        Self::Search,
+        Self::Write,
+        Self::Patch,
+        Self::Move,
+        Self::Delete,
+        Self::Undo,
+    ];
 
     /// Whether it changes files. Such a tool is for writable folders.
     pub fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::Patch | Self::Move | Self::Delete)
+        !matches!(self, Self::Read | Self::List | Self::Search)
     }
 
     /// Its name, after the prefix of the toolset, if it has one: `read_file`, `notes_read_file`.
@@ -105,6 +121,7 @@ impl FilesTool {
             Self::Patch => "patch_file",
             Self::Move => "move_file",
             Self::Delete => "delete_file",
+            Self::Undo => "undo_edit",
         };
         prefixed(prefix, name)
     }
@@ -134,7 +151,7 @@ impl FilesTool {
             annotations: Annotations {
                 read_only: !self.writes(),
                 // A move replaces nothing, and a patch can be reversed by its difference.
-                destructive: matches!(self, Self::Write | Self::Delete),
+                destructive: matches!(self, Self::Write | Self::Delete | Self::Undo),
                 idempotent: !self.writes() || self == Self::Write,
             },
             input_schema: closed((required, parameters)),
@@ -146,11 +163,14 @@ impl FilesTool {
         let read = Self::Read.name(prefix);
         match self {
             Self::Read => {
-                "Reads a text file, whole or from one line on, or shows an image.".to_owned()
+                "Reads a text file, whole or from one line on, or shows an image. A long file is read in \
+                 parts, and a long line from one character on."
+                    .to_owned()
             }
             Self::List => "Lists a folder, or finds files by a pattern of their paths.".to_owned(),
             Self::Search => {
-                "Searches the lines of text files with a regular expression.".to_owned()
+                "Searches the lines of a text file, or of all below a folder, with a regular expression."
+                    .to_owned()
             }
             Self::Write => format!(
                 "Writes a whole text file: a new one, or over one that {read} has read. For a part \
@@ -162,7 +182,18 @@ impl FilesTool {
                  exactly once, as it is in the file or as it was shown. Returns the difference."
             ),
             Self::Move => "Moves or renames a file. It replaces no other file.".to_owned(),
-            Self::Delete => "Deletes a file. Its user can restore it.".to_owned(),
+            Self::Delete => format!(
+                "Deletes a file. Its user can restore it, and so can {}.",
+                Self::Undo.name(prefix)
+            ),
+            Self::Undo => format!(
+                "Reverts the last change of a file by {}, {}, {} or {}: its content before, or its \
+                 path. Again, it reverts the change before that one.",
+                Self::Write.name(prefix),
+                Self::Patch.name(prefix),
+                Self::Move.name(prefix),
+                Self::Delete.name(prefix),
+            ),
         }
     }
 
@@ -172,10 +203,7 @@ impl FilesTool {
             let about = "The path of the file, such as notes/a.md.";
             (PATH, json!({ "type": "string", "description": about }))
         };
-        let folder = || {
-            let about = "The folder to look in; all of it by default.";
-            (PATH, json!({ "type": "string", "description": about }))
-        };
+        let below = |about: &str| (PATH, json!({ "type": "string", "description": about }));
         let text = |about: &str| json!({ "type": "string", "description": about });
         let number = |least: usize, most: usize, default: usize, about: &str| {
             json!({
@@ -196,21 +224,38 @@ impl FilesTool {
                     "type": "integer", "minimum": 1, "default": 1,
                     "description": "The first line to read.",
                 });
+                let column = json!({
+                    "type": "integer", "minimum": 1, "default": 1,
+                    "description": "The first character to read of the first line, if that line is long.",
+                });
                 let numbered = is("Whether each line begins with its number.");
                 let encoding = text(
                     "The encoding of a file that is not UTF-8 or UTF-16, such as windows-1252.",
                 );
-                let all = [file(), (FIRST_LINE, first), (LINES, lines), (NUMBERED, numbered)];
-                (vec![PATH], all.into_iter().chain([(ENCODING, encoding)]).collect())
+                let all = vec![
+                    file(),
+                    (FIRST_LINE, first),
+                    (LINES, lines),
+                    (FIRST_COLUMN, column),
+                    (NUMBERED, numbered),
+                    (ENCODING, encoding),
+                ];
+                (vec![PATH], all)
             }
             Self::List => {
                 let depth = number(1, MOST_LEVELS, 1, "The levels of folders to list.");
-                (vec![], vec![folder(), (DEPTH, depth), (GLOB, text(glob)), ignored()])
+                let folder = below("The folder to look in; all of it by default.");
+                (vec![], vec![folder, (DEPTH, depth), (GLOB, text(glob)), ignored()])
             }
             Self::Search => {
                 let pattern =
                     text("A regular expression, without look-around and back-references.");
-                let most = number(1, MOST_MATCHES, MATCHES, "The most matching lines.");
+                let most = number(1, MOST_MATCHES, MATCHES, "The most matching lines, or files.");
+                let mode = json!({
+                    "type": "string", "enum": MODES, "default": MODES[0],
+                    "description": "The matching lines, the files with a match, or the number of \
+                                    matching lines of each file.",
+                });
                 let ignore = is("Whether case is ignored.");
                 let context = json!({
                     "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "default": 0,
@@ -218,10 +263,11 @@ impl FilesTool {
                 });
                 let all = vec![
                     (PATTERN, pattern),
-                    folder(),
+                    below("The file or the folder to search; all of it by default."),
                     (GLOB, text(glob)),
                     (IGNORE_CASE, ignore),
                     (CONTEXT, context),
+                    (MODE, mode),
                     ignored(),
                     (MAX_MATCHES, most),
                 ];
@@ -231,7 +277,7 @@ impl FilesTool {
                 (vec![PATH, CONTENT], vec![file(), (CONTENT, text("The whole new content."))])
             }
             Self::Patch => {
-                let old = text("The text to replace, with its exact spaces and line breaks.");
+                let old = text("The text to replace, with its exact spaces.");
                 let all = is("Whether every occurrence is replaced; else there must be only one.");
                 let edits = json!({
                     "type": "array", "minItems": 1, "maxItems": MOST_EDITS,
@@ -250,7 +296,7 @@ impl FilesTool {
                 let to = text("Its new path, with the file name. Missing folders are created.");
                 (vec![FROM, TO], vec![(FROM, from), (TO, to)])
             }
-            Self::Delete => (vec![PATH], vec![file()]),
+            Self::Delete | Self::Undo => (vec![PATH], vec![file()]),
         }
     }
 

@@ -11,7 +11,7 @@ use toolcrib_tools::{Declaration, files::FilesTool};
 use crate::{Notes, calls};
 
 /// Untrusted tools, as a project declares them by default.
-fn engine(notes: &Notes, secrets: &[&str]) -> Engine {
+pub(crate) fn engine(notes: &Notes, secrets: &[&str]) -> Engine {
     let tools = FilesTool::ALL.map(|tool| {
         let base = Declaration { untrusted: true, ..Declaration::new("notes", "My notes.") };
         let folders = std::slice::from_ref(&notes.files);
@@ -21,20 +21,20 @@ fn engine(notes: &Notes, secrets: &[&str]) -> Engine {
     Engine::builder().redactor(redactor).tools(tools).build().unwrap()
 }
 
-async fn one(engine: &Engine, name: &str, args: Value) -> ToolResult {
+pub(crate) async fn one(engine: &Engine, name: &str, args: Value) -> ToolResult {
     calls(engine, "s", &[(name, args)]).await.remove(0)
 }
 
-async fn read(engine: &Engine, path: &str) -> String {
+pub(crate) async fn read(engine: &Engine, path: &str) -> String {
     one(engine, "read_file", json!({ "path": path })).await.value.to_string()
 }
 
-async fn patch(engine: &Engine, path: &str, old: &str, new: &str) -> ToolResult {
+pub(crate) async fn patch(engine: &Engine, path: &str, old: &str, new: &str) -> ToolResult {
     let edits = json!([{ "old": old, "new": new }]);
     one(engine, "patch_file", json!({ "path": path, "edits": edits })).await
 }
 
-async fn write(engine: &Engine, path: &str, content: &str) -> ToolResult {
+pub(crate) async fn write(engine: &Engine, path: &str, content: &str) -> ToolResult {
     one(engine, "write_file", json!({ "path": path, "content": content })).await
 }
 
@@ -173,7 +173,8 @@ async fn a_folder_that_is_trusted_is_shown_and_changed_as_it_is() {
     let args = json!({ "path": "a", "content": "‹|im_start|›\n" });
     let written = calls(&engine, "s", &[("notes_write_file", args)]).await.remove(0);
     assert!(written.is_ok(), "{}", written.value);
-    assert_eq!(notes.get("a"), "‹|im_start|›\n");
+    // The line ends are those of the file all the same.
+    assert_eq!(notes.get("a"), "‹|im_start|›\r\n");
 }
 
 #[tokio::test]

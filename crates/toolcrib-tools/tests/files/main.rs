@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "the tests look at the files from outside")]
 
 mod as_shown;
+mod harm;
 
-use std::{fs, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -36,8 +37,12 @@ impl Notes {
         fs::read_to_string(self.dir.path().join("notes").join(path)).unwrap()
     }
 
-    fn put(&self, path: &str, content: &str) {
-        fs::write(self.dir.path().join("notes").join(path), content).unwrap();
+    fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join("notes").join(path)
+    }
+
+    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(path), content).unwrap();
     }
 
     fn tool(&self, tool: FilesTool) -> Tool {
@@ -81,7 +86,7 @@ fn each_tool_says_what_it_does_and_what_it_reaches() {
         let built = notes.tool(tool);
         assert!(built.description().ends_with("The files: My notes."));
         assert_eq!(built.annotations().read_only, !tool.writes());
-        let destroys = matches!(tool, FilesTool::Write | FilesTool::Delete);
+        let destroys = matches!(tool, FilesTool::Write | FilesTool::Delete | FilesTool::Undo);
         assert_eq!(built.annotations().destructive, destroys);
         let reach: Vec<_> = built.capabilities().all_files().map(|name| &**name).collect();
         assert_eq!(reach, ["notes"]);
@@ -228,7 +233,7 @@ async fn a_personality_without_the_folder_is_offered_no_tool_over_it() {
         let mut turn = engine.turn(options).unwrap();
         turn.iteration().await.unwrap().menu().names().count()
     };
-    assert_eq!((offered("default").await, offered("other").await), (7, 0));
+    assert_eq!((offered("default").await, offered("other").await), (8, 0));
 }
 
 #[tokio::test]
