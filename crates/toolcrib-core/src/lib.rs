@@ -187,7 +187,8 @@ pub mod __internal {
     pub use crate::event::RequestSpan;
     #[cfg(feature = "schema")]
     pub use crate::schema::{
-        CompiledSchema, check_schema, check_schema_work, check_uncompiled, must_be_compiled,
+        AcceptedTypes, CompiledSchema, JsonType, ValueStep, check_schema, check_schema_work,
+        check_uncompiled, must_be_compiled,
     };
     pub use crate::{
         catalog::CatalogBuilder,

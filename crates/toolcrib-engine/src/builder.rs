@@ -178,6 +178,7 @@ pub struct EngineBuilder {
     artifact_port: Option<Arc<dyn ArtifactPort>>,
     redactor: Option<Redactor>,
     limits: Limits,
+    refuses_text: bool,
     reliability: ReliabilitySettings,
 }
 
@@ -360,6 +361,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets whether a value that a model wrote as text, such as `"5"` for an integer, is read as the type
+    /// that the tool's schema declares: only where the schema permits no string, and only a text that is
+    /// exactly the JSON of a permitted type. Otherwise such a call is refused. Default: true.
+    pub fn convert_text_arguments(mut self, converts: bool) -> Self {
+        self.refuses_text = !converts;
+        self
+    }
+
     /// Checks everything and builds.
     ///
     /// # Errors
@@ -410,6 +419,7 @@ impl EngineBuilder {
             kv: self.kv,
             artifact_port: self.artifact_port,
             limits: self.limits,
+            converts_text: !self.refuses_text,
             reliability: self.reliability.build(),
             events: Events::new(),
         };

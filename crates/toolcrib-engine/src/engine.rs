@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::{
-    Events, Message, ReliabilityRule, SecretError, SecretReference, StoredArguments,
+    Arguments, Events, Menu, Message, ReliabilityRule, SecretError, SecretReference,
+    StoredArguments, ToolCall,
 };
 
 use crate::{
@@ -12,11 +13,13 @@ use crate::{
     deferral::RevealedTools,
     parts::{EngineParts, Limits},
     personality::{DEFAULT_PERSONALITY, Personality},
+    pipe::read_call,
     plugin::Plugin,
     redactor::Redactor,
     reducers::Reducers,
     skills::Skills,
     turn::{Turn, TurnError, TurnOptions},
+    validators::off::is_large_text,
 };
 
 /// Decides per iteration which tools a model may see, limits its calls, and cleans their results.
@@ -121,6 +124,38 @@ impl Engine {
             })?;
         }
         stored.resolve(&**source).await
+    }
+
+    /// Reads the arguments of a model's calls before they are made, and returns those for the conversation,
+    /// in the same order: as the model wrote them if they are JSON, else as the tool will receive them. The
+    /// calls are read once, and [`Iteration::execute`](crate::Iteration::execute) makes them as it would make
+    /// the ones that were passed. Without this, a conversation contains what a model wrote where another
+    /// text was made of it: an object with a comma too many, or `"5"` for an integer.
+    pub async fn read_calls(&self, menu: &Arc<Menu>, calls: &mut [ToolCall]) -> Vec<Arguments> {
+        let (parts, _) = self.parts_now();
+        let converts = parts.converts_text;
+        let mut written = Vec::with_capacity(calls.len());
+        for call in calls {
+            let large = match &call.arguments {
+                Arguments::Text(text) if is_large_text(text.len()) => text.len(),
+                _ => {
+                    written.push(read_call(menu, call, converts));
+                    continue;
+                }
+            };
+            let (menu, mut read) = (Arc::clone(menu), call.clone());
+            let work = move || {
+                let written = read_call(&menu, &mut read, converts);
+                (written, read.arguments)
+            };
+            // The pipe reads, and refuses, what could not be read here.
+            let done = parts.validators.aside(&call.name, large, work).await;
+            let unread = || (call.arguments.clone(), call.arguments.clone());
+            let (shown, arguments) = done.unwrap_or_else(|_| unread());
+            call.arguments = arguments;
+            written.push(shown);
+        }
+        written
     }
 
     /// This engine with a plugin added. Both share events, known secrets and compiled schemas;

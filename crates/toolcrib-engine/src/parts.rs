@@ -55,6 +55,8 @@ pub(crate) struct EngineParts {
     /// Its tools are the last of the sources.
     pub(crate) artifact_port: Option<Arc<dyn ArtifactPort>>,
     pub(crate) limits: Limits,
+    /// Whether values that a model wrote as text are read.
+    pub(crate) converts_text: bool,
     /// `None` without reliability rules or breakers.
     pub(crate) reliability: Option<Arc<Reliability>>,
     pub(crate) events: Events,

@@ -24,13 +24,13 @@ pub(super) fn without_secrets(call: &mut ToolCall, menu: &Menu, redactor: &Redac
     }
 }
 
-/// A call as it appears in the conversation.
-pub(super) fn kept(call: &ToolCall, redactor: &Redactor) -> ToolCall {
+/// A call as it appears in the conversation, with these arguments.
+pub(super) fn kept(call: &ToolCall, arguments: Arguments, redactor: &Redactor) -> ToolCall {
     ToolCall {
         id: Arc::clone(&call.id),
         name: usable(&call.name),
-        arguments: match &call.arguments {
-            Arguments::Json(value) => Arguments::Json(redactor.json(value.clone())),
+        arguments: match arguments {
+            Arguments::Json(value) => Arguments::Json(redactor.json(value)),
             Arguments::Text(text) => written(text, redactor),
         },
     }
@@ -70,7 +70,7 @@ pub(super) fn without_new_secrets(message: &Message, redactor: &Redactor) -> Mes
         Message::User { text: said, .. } | Message::Tool { text: said, .. } => *said = text(said),
         Message::Assistant { text: said, calls, vendor } => {
             *said = text(said);
-            calls.iter_mut().for_each(|call| *call = kept(call, redactor));
+            calls.iter_mut().for_each(|call| *call = kept(call, call.arguments.clone(), redactor));
             *vendor = vendor.take().map(|vendor| vendor_content(vendor, redactor));
         }
         _ => {}
@@ -80,19 +80,21 @@ pub(super) fn without_new_secrets(message: &Message, redactor: &Redactor) -> Mes
 
 /// Arguments as written by a model, byte for byte unless they contain a secret. With a backslash
 /// they may contain one that is only visible after parsing.
-fn written(text: &str, redactor: &Redactor) -> Arguments {
-    let redacted = redactor.text(text);
-    if matches!(redacted, Cow::Borrowed(_)) && !text.contains('\\') {
-        return Arguments::Text(text.to_owned());
-    }
+fn written(text: String, redactor: &Redactor) -> Arguments {
+    let redacted = match redactor.text(&text) {
+        Cow::Borrowed(_) if !text.contains('\\') => None,
+        Cow::Borrowed(_) => Some(text.clone()),
+        Cow::Owned(redacted) => Some(redacted),
+    };
+    let Some(redacted) = redacted else { return Arguments::Text(text) };
     match PlainJson::read(text.as_bytes()) {
         Ok(value) => {
             let clean = redactor.json(value.clone());
-            if clean == value { Arguments::Text(text.to_owned()) } else { Arguments::Json(clean) }
+            if clean == value { Arguments::Text(text) } else { Arguments::Json(clean) }
         }
         // The pipe rejects text that is not one JSON value, and secrets hidden by its escapes
         // cannot be found.
         Err(error) if error.is_data() => Arguments::Json(Map::new().into()),
-        Err(_) => Arguments::Text(redacted.into_owned()),
+        Err(_) => Arguments::Text(redacted),
     }
 }

@@ -224,9 +224,11 @@ impl<'a> Transcript<'a> {
             sanitize::without_secrets(call, &menu, redactor);
             self.make_unique(call);
         }
+        let written = self.agent.engine.read_calls(&menu, &mut calls).await;
+        let written = calls.iter().zip(written);
         let said = Message::Assistant {
             text: Arc::clone(&text),
-            calls: calls.iter().map(|call| sanitize::kept(call, redactor)).collect(),
+            calls: written.map(|(call, args)| sanitize::kept(call, args, redactor)).collect(),
             vendor: vendor.map(|vendor| sanitize::vendor_content(vendor, redactor)),
         };
         Arc::make_mut(&mut self.messages).push(said);

@@ -10,6 +10,7 @@
 
 mod acp;
 mod approvals;
+mod arguments;
 mod artifacts;
 mod attachments;
 mod callers;

@@ -380,6 +380,10 @@ pub enum EventKind {
         args: Value,
         /// The content id of tool and arguments.
         args_digest: Digest,
+        /// Values that the model wrote as text, such as `"5"` for an integer, and that were read as the
+        /// declared type: the first 16 as JSON Pointers, where the empty one is all of the arguments.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        converted: Vec<Arc<str>>,
     },
     /// A middleware changed a call's arguments; they are validated again.
     #[serde(rename = "tool.rewritten")]

@@ -4,6 +4,7 @@
 //! refused by its [`Plan`] before it is compiled, and a value by its count of steps before it is
 //! validated.
 
+mod accepts;
 mod keywords;
 mod patterns;
 mod plan;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
 use serde_json::Value;
 
+pub use self::accepts::{AcceptedTypes, JsonType, ValueStep};
 use self::plan::Plan;
 use crate::depth::{DEEPEST_JSON, nests_too_deep};
 

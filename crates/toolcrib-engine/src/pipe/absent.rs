@@ -3,25 +3,25 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use toolcrib_core::__internal::{AcceptedTypes, JsonType};
 
-/// Maximum number of schemas visited to decide whether null is valid. Beyond it, the null stays and
-/// validation decides.
-const MOST_SCHEMAS: usize = 64;
+/// Maximum length of a chain of references.
+const MOST_REFERENCES: usize = 64;
 
 /// Removes each property that is null, is not required, and whose schema does not accept null.
 /// Follows `properties`, `items` and local `$ref`; properties that only a branch of an alternative
 /// declares are unchanged.
 pub(super) fn remove_nulls(args: &mut Value, root: &Value) {
-    within(args, root, root);
+    within(args, root, root, &AcceptedTypes::of(root));
 }
 
 /// Recursive up to the limited depth of the arguments.
-fn within(value: &mut Value, schema: &Value, root: &Value) {
+fn within<'s>(value: &mut Value, schema: &'s Value, root: &'s Value, types: &AcceptedTypes<'s>) {
     let Some(schema) = resolved(schema, root) else { return };
     match value {
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| within(item, schema, root));
+                items.iter_mut().for_each(|item| within(item, schema, root, types));
             }
         }
         Value::Object(entries) => {
@@ -35,9 +35,9 @@ fn within(value: &mut Value, schema: &Value, root: &Value) {
                 let Some(schema) = properties.get(key) else { return true };
                 if value.is_null() {
                     return required.contains(&**key)
-                        || takes_null(schema, root, &mut { MOST_SCHEMAS });
+                        || types.may_be_within(schema, &[], JsonType::Null);
                 }
-                within(value, schema, root);
+                within(value, schema, root, types);
                 true
             });
         }
@@ -47,42 +47,11 @@ fn within(value: &mut Value, schema: &Value, root: &Value) {
 
 /// The target of a schema that is only a chain of local references.
 fn resolved<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
-    for _ in 0..MOST_SCHEMAS {
+    for _ in 0..MOST_REFERENCES {
         let Some(target) = schema.get("$ref") else { return Some(schema) };
-        schema = referred(target, root)?;
+        schema = root.pointer(target.as_str()?.strip_prefix('#')?)?;
     }
     None
-}
-
-fn referred<'s>(target: &Value, root: &'s Value) -> Option<&'s Value> {
-    root.pointer(target.as_str()?.strip_prefix('#')?)
-}
-
-/// Whether a schema may accept null; true if undecidable.
-fn takes_null(schema: &Value, root: &Value, left: &mut usize) -> bool {
-    let Some(fewer) = left.checked_sub(1) else { return true };
-    *left = fewer;
-    let Value::Object(schema) = schema else { return schema != &Value::Bool(false) };
-    let types = match schema.get("type") {
-        None => true,
-        Some(Value::Array(types)) => types.iter().any(|one| one == "null"),
-        Some(one) => one == "null",
-    };
-    let values = match (schema.get("const"), schema.get("enum").and_then(Value::as_array)) {
-        (Some(only), _) => only.is_null(),
-        (_, Some(values)) => values.iter().any(Value::is_null),
-        _ => true,
-    };
-    let mut branches = |key: &str| -> Option<Vec<bool>> {
-        let branches = schema.get(key)?.as_array()?;
-        Some(branches.iter().map(|branch| takes_null(branch, root, left)).collect())
-    };
-    let any = ["anyOf", "oneOf"]
-        .into_iter()
-        .all(|key| branches(key).is_none_or(|branches| branches.into_iter().any(|takes| takes)));
-    let all = branches("allOf").is_none_or(|branches| branches.into_iter().all(|takes| takes));
-    let reference = schema.get("$ref").and_then(|target| referred(target, root));
-    types && values && any && all && reference.is_none_or(|schema| takes_null(schema, root, left))
 }
 
 #[cfg(test)]

@@ -1,22 +1,18 @@
 //! Parses a model's arguments into the one value that every later stage sees.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use toolcrib_core::{
     __internal::{DEEPEST_JSON, PlainJson, dismantle, has_reserved_key, nests_too_deep},
     Arguments, Tool,
 };
 
-use super::absent;
-
-/// Longer texts are parsed without repair.
-const LONGEST_REPAIR: usize = 64 * 1024;
-
-/// Deeper texts are not repaired: the repair's parser has no depth limit.
-const DEEPEST_REPAIR: usize = 64;
+use super::{absent, convert, mend::MendedJson};
 
 /// Maximum number of values in arguments. Operations over all of them, such as the digest and the
 /// copy for the body, run on async workers: about 10 ms at this limit.
-const MOST_VALUES: usize = 100_000;
+pub(super) const MOST_VALUES: usize = 100_000;
 
 /// Arguments that are not JSON, not exactly one value, or too large.
 #[derive(Debug, Clone)]
@@ -27,17 +23,68 @@ pub(super) struct InvalidArguments {
     pub(super) problem: String,
 }
 
-/// Parses arguments. An empty text is an empty object. Invalid JSON gets one repair: as JSON5,
-/// without the code fence that models like to put around it. The result is [normalized](normalize)
-/// for the tool.
-pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, InvalidArguments> {
-    let mut value = parse(arguments)?;
+/// Arguments as every later stage sees them.
+#[derive(Debug)]
+pub(super) struct ReadArguments {
+    pub(super) value: Value,
+    /// Whether the text was not JSON as written.
+    pub(super) is_mended: bool,
+    /// The places of values that were written as text, as JSON Pointers.
+    pub(super) converted: Vec<Arc<str>>,
+}
+
+/// Parses arguments. An empty text is an empty object; the syntax of almost-JSON is
+/// [mended](MendedJson). For a tool, values that were written as text are [converted](convert) if
+/// `converts`, and the result is [normalized](normalize).
+pub(super) fn read(
+    arguments: Arguments,
+    tool: Option<&Tool>,
+    converts: bool,
+) -> Result<ReadArguments, InvalidArguments> {
+    match arguments {
+        Arguments::Json(Value::Null) => prepared(empty(), tool, converts),
+        Arguments::Json(value) => prepared(admitted(value)?, tool, converts),
+        Arguments::Text(text) => read_text(&text, tool, converts),
+    }
+}
+
+/// As [`read`], of a text.
+pub(super) fn read_text(
+    text: &str,
+    tool: Option<&Tool>,
+    converts: bool,
+) -> Result<ReadArguments, InvalidArguments> {
+    let invalid = |problem| InvalidArguments { text: text.to_owned(), problem };
+    let (value, is_mended) = parse(text).map_err(invalid)?;
+    Ok(ReadArguments { is_mended, ..prepared(value, tool, converts)? })
+}
+
+fn prepared(
+    mut value: Value,
+    tool: Option<&Tool>,
+    converts: bool,
+) -> Result<ReadArguments, InvalidArguments> {
+    let mut found = make_whole(&mut value);
+    let mut converted = Vec::new();
+    if let Some(tool) = tool.filter(|_| converts && found.json_text) {
+        converted = convert::convert(&mut value, tool.input_schema());
+        if !converted.is_empty() {
+            if nests_too_deep(&value) {
+                return Err(too_deep(value));
+            }
+            found = make_whole(&mut value);
+        }
+    }
     if holds_more_than(MOST_VALUES, &value) {
         let problem = format!("they contain more than {MOST_VALUES} values");
         return Err(InvalidArguments { text: String::new(), problem });
     }
-    normalize(&mut value, tool);
-    Ok(value)
+    without_nulls(&mut value, tool, found);
+    Ok(ReadArguments { value, is_mended: false, converted })
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
 }
 
 /// Accepts a value as arguments: it does not nest too deep, and has no key that `serde_json` would
@@ -47,9 +94,7 @@ pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, I
 /// The value, dismantled into text, and the problem.
 pub(super) fn admitted(value: Value) -> Result<Value, InvalidArguments> {
     if nests_too_deep(&value) {
-        dismantle(value);
-        let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
-        return Err(InvalidArguments { text: String::new(), problem });
+        return Err(too_deep(value));
     }
     if has_reserved_key(&value) {
         let problem = "a key begins with `$serde_json::private::`".to_owned();
@@ -58,11 +103,21 @@ pub(super) fn admitted(value: Value) -> Result<Value, InvalidArguments> {
     Ok(value)
 }
 
+fn too_deep(value: Value) -> InvalidArguments {
+    dismantle(value);
+    let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
+    InvalidArguments { text: String::new(), problem }
+}
+
 /// Writes a number without a fraction as an integer, and removes `null` for an optional argument
 /// that does not accept null. Models send both.
 pub(super) fn normalize(value: &mut Value, tool: Option<&Tool>) {
-    let has_null = make_whole(value);
-    if let Some(tool) = tool.filter(|_| has_null) {
+    let found = make_whole(value);
+    without_nulls(value, tool, found);
+}
+
+fn without_nulls(value: &mut Value, tool: Option<&Tool>, found: FoundValues) {
+    if let Some(tool) = tool.filter(|_| found.null) {
         absent::remove_nulls(value, tool.input_schema());
     }
 }
@@ -80,87 +135,81 @@ fn holds_more_than(most: usize, value: &Value) -> bool {
     count(most, value).is_none()
 }
 
-fn parse(arguments: Arguments) -> Result<Value, InvalidArguments> {
-    let text = match arguments {
-        Arguments::Json(Value::Null) => return Ok(Value::Object(Map::new())),
-        Arguments::Json(value) => return admitted(value),
-        Arguments::Text(text) => text,
-    };
+/// The value, and whether it was mended. The error is the problem.
+fn parse(text: &str) -> Result<(Value, bool), String> {
     if text.trim().is_empty() {
-        return Ok(Value::Object(Map::new()));
+        return Ok((empty(), false));
     }
     let error = match PlainJson::read_at_most(MOST_VALUES, text.as_bytes()) {
-        Ok(Value::Null) => return Ok(Value::Object(Map::new())),
-        Ok(value) => return Ok(value),
+        Ok(Value::Null) => return Ok((empty(), false)),
+        Ok(value) => return Ok((value, false)),
         Err(error) => error,
     };
-    let (line, column) = (error.line(), error.column());
-    // Valid JSON that is not exactly one value is not repaired either.
-    if error.is_data() {
+    // Valid JSON that is not exactly one value is not mended.
+    match error.is_data() {
+        true => Err(error.to_string()),
+        false => mended(text).map(|value| (value, true)),
+    }
+}
+
+/// Reads almost-JSON; the error is the problem and its place.
+fn mended(text: &str) -> Result<Value, String> {
+    let place = |at: usize, problem: &str| {
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!("line {line}, column {column}: {problem}")
+    };
+    let mended = MendedJson::of(text).map_err(|unclear| place(unclear.at, &unclear.problem))?;
+    let read = PlainJson::read_at_most(MOST_VALUES, mended.json.as_bytes());
+    let value = read.map_err(|error| {
         let problem = error.to_string();
-        return Err(InvalidArguments { text, problem });
+        // Its place is one of the mended text, which is a single line.
+        let problem = problem.split(" at line ").next().unwrap_or_default();
+        let at = match error.is_eof() {
+            true => text.trim_end().len(),
+            false => mended.original(error.column().saturating_sub(1)),
+        };
+        place(at, problem)
+    })?;
+    match value.is_object() {
+        true => Ok(value),
+        false => Err("they are not an object".to_owned()),
     }
-    if let Some(value) = repair(&text) {
-        return Ok(value);
-    }
-    Err(InvalidArguments { text, problem: format!("line {line}, column {column}") })
 }
 
-fn repair(text: &str) -> Option<Value> {
-    let text = text.trim();
-    let text = text
-        .strip_prefix("```json")
-        .or_else(|| text.strip_prefix("```"))
-        .and_then(|text| text.strip_suffix("```"))
-        .unwrap_or(text);
-    if text.len() > LONGEST_REPAIR || depth(text) > DEEPEST_REPAIR {
-        return None;
-    }
-    let PlainJson(value) = json5::from_str(text).ok()?;
-    Some(value).filter(Value::is_object)
+/// What a walk over arguments has found.
+#[derive(Debug, Clone, Copy, Default)]
+struct FoundValues {
+    null: bool,
+    /// A text that may be the JSON of another type.
+    json_text: bool,
 }
 
-/// Writes `10.0` as `10`: `#[tool]` and other consumers of integers accept no other form. Returns
-/// whether there is a null.
-fn make_whole(value: &mut Value) -> bool {
-    /// Up to here every integer is exact.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match value {
-        Value::Null => return true,
-        Value::Number(number) if number.is_f64() => {
-            let whole =
-                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
-            #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-            if let Some(whole) = whole {
-                *number = (whole as i64).into();
+/// Writes `10.0` as `10`: `#[tool]` and other consumers of integers accept no other form.
+fn make_whole(value: &mut Value) -> FoundValues {
+    fn visit(value: &mut Value, found: &mut FoundValues) {
+        /// Up to here every integer is exact.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match value {
+            Value::Null => found.null = true,
+            Value::String(text) => found.json_text |= convert::may_be_json(text),
+            Value::Number(number) if number.is_f64() => {
+                let whole =
+                    number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+                if let Some(whole) = whole {
+                    *number = (whole as i64).into();
+                }
             }
-        }
-        Value::Array(items) => {
-            return items.iter_mut().fold(false, |null, item| make_whole(item) | null);
-        }
-        Value::Object(map) => {
-            return map.values_mut().fold(false, |null, value| make_whole(value) | null);
-        }
-        _ => {}
-    }
-    false
-}
-
-/// An upper bound of the nesting: brackets in strings count too.
-fn depth(text: &str) -> usize {
-    let mut deepest = 0_usize;
-    let mut open = 0_usize;
-    for byte in text.bytes() {
-        match byte {
-            b'[' | b'{' => {
-                open += 1;
-                deepest = deepest.max(open);
-            }
-            b']' | b'}' => open = open.saturating_sub(1),
+            Value::Array(items) => items.iter_mut().for_each(|item| visit(item, found)),
+            Value::Object(map) => map.values_mut().for_each(|value| visit(value, found)),
             _ => {}
         }
     }
-    deepest
+    let mut found = FoundValues::default();
+    visit(value, &mut found);
+    found
 }
 
 #[cfg(test)]
@@ -171,7 +220,7 @@ mod tests {
     use super::*;
 
     fn text(text: &str) -> Option<Value> {
-        read(Arguments::Text(text.to_owned()), None).ok()
+        read(Arguments::Text(text.to_owned()), None, true).ok().map(|read| read.value)
     }
 
     #[test]
@@ -210,21 +259,21 @@ mod tests {
     #[test]
     fn what_code_nests_without_measure_is_refused() {
         let deep = (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
-        let problem = read(Arguments::Json(deep), None).unwrap_err().problem;
+        let problem = read(Arguments::Json(deep), None, true).unwrap_err().problem;
         assert_eq!(problem, "they nest deeper than 128 levels");
     }
 
     #[test]
     fn the_problem_quotes_nothing() {
         let InvalidArguments { problem, .. } =
-            read(Arguments::Text("{\"a\": hunter2}".into()), None).unwrap_err();
-        assert_eq!(problem, "line 1, column 7");
+            read(Arguments::Text("{\"a\": hunter2}".into()), None, true).unwrap_err();
+        assert_eq!(problem, "line 1, column 7: this is not JSON; a text is in double quotes");
     }
 
     proptest! {
         #[test]
         fn nothing_a_model_writes_panics(text in "\\PC*|[\\[\\]{}\"':,a0 \\\\]{0,200}") {
-            let _ = read(Arguments::Text(text), None);
+            let _ = read(Arguments::Text(text), None, true);
         }
     }
 }

@@ -22,11 +22,14 @@ mod budget;
 mod call;
 mod call_counter;
 mod client;
+mod conversation;
+mod convert;
 mod cut;
 mod fence;
 mod grant;
 mod indirect;
 mod intent;
+mod mend;
 mod middleware;
 mod output;
 mod plan;
@@ -62,7 +65,6 @@ use toolcrib_core::{
     ToolResult, args_digest,
 };
 
-pub(crate) use self::client::RequestTools;
 pub(crate) use self::{
     call::Batch,
     call_counter::CallCounter,
@@ -74,6 +76,7 @@ use self::{
     sizes::Sizes,
 };
 pub use self::{client::JudgedOnly, structured::is_data_note};
+pub(crate) use self::{client::RequestTools, conversation::read_call};
 use crate::{
     child::{CallDelegate, ParentTurn},
     clarify::CallClarifier,

@@ -14,7 +14,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    arguments::{self, InvalidArguments},
+    arguments::{self, InvalidArguments, ReadArguments},
     call::{Batch, Call},
     fence::FencedResult,
     indirect::RedirectedCall,
@@ -26,7 +26,7 @@ use super::{
 const LONGEST_NAME: usize = 1_024;
 
 pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
-    let RedirectedCall { mut call, called } = directed;
+    let RedirectedCall { mut call, called, from_text } = directed;
     // A name that no tool has may be any text that the model has read.
     if call.name.len() > LONGEST_NAME {
         call.name = shortened(&call.name).into();
@@ -36,7 +36,13 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
     {
         call.name = redacted.into();
     }
-    let args = read(batch, &call.name, call.arguments).await;
+    let converts = batch.engine.converts_text && !from_text;
+    let read = read(batch, &call.name, call.arguments, converts).await;
+    let mut converted = if from_text { vec!["".into()] } else { Vec::new() };
+    let args = read.map(|read| {
+        converted.extend(read.converted);
+        read.value
+    });
     let call = Call {
         args_digest: match &args {
             Ok(args) => args_digest(&call.name, args),
@@ -62,6 +68,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
         origin: batch.menu.get(&call.name).map(|tool| Arc::clone(tool.shared_origin())),
         args: shown.unwrap_or_else(|| self::shown(batch, &call)),
         args_digest: call.args_digest,
+        converted,
     });
     call
 }
@@ -71,12 +78,13 @@ pub(super) async fn read(
     batch: &Batch<'_>,
     name: &str,
     arguments: Arguments,
-) -> Result<Value, InvalidArguments> {
+    converts: bool,
+) -> Result<ReadArguments, InvalidArguments> {
     let Arguments::Text(text) = arguments else {
-        return arguments::read(arguments, batch.menu.get(name));
+        return arguments::read(arguments, batch.menu.get(name), converts);
     };
     let (bytes, tool) = (text.len(), batch.menu.get(name).cloned());
-    let work = move || arguments::read(Arguments::Text(text), tool.as_ref());
+    let work = move || arguments::read_text(&text, tool.as_ref(), converts);
     let read = batch.engine.validators.aside(batch.events.turn_id(), bytes, work).await;
     read.unwrap_or_else(|problem| Err(InvalidArguments { text: String::new(), problem }))
 }

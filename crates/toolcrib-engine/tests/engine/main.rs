@@ -42,6 +42,7 @@ mod sessions;
 mod skills;
 mod sources;
 mod support;
+mod text_arguments;
 mod turns;
 mod turns_random;
 mod why;

@@ -63,7 +63,7 @@ fn limit() -> Question {
 async fn an_answer_that_does_not_fit_goes_back_to_who_gave_it_and_the_question_stays_open() {
     let (answer, log) = asks(limit(), TurnOptions::default(), |people, id| {
         for (bad, problem) in [
-            (json!({ "cents": "hunter2" }), "`cents`: the value is not of type \"integer\""),
+            (json!({ "cents": "hunter2" }), "`cents`: expected an integer, received a string"),
             (json!({}), "`cents`: it is required"),
             (json!({ "cents": 1, "euros": 2 }), "`euros`: there is no such field"),
         ] {

@@ -76,6 +76,7 @@ fn read_unfenced(table: &Table<'_>) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFile {
     pub(crate) name: Option<Arc<str>>,
+    pub(crate) convert_text_arguments: Option<bool>,
     pub(crate) agent: AgentSection,
     pub(crate) limits: LimitsSection,
     pub(crate) budget: BudgetSection,
@@ -126,6 +127,10 @@ impl ProjectFile {
     pub(crate) fn read(document: &Document, problems: &Problems) -> Option<Self> {
         document.read(problems, |file| Self {
             name: file.text("name").map(|name| name.value),
+            convert_text_arguments: file
+                .value("convert_text_arguments")
+                .and_then(|value| value.boolean())
+                .map(|converts| converts.value),
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
             budget: file.table("budget", BudgetSection::read).unwrap_or_default(),

@@ -9,10 +9,11 @@ use super::ToolDeclarations;
 
 /// Keys that only the project's file may have. A plugin's file gets a specific message for them,
 /// not one about an unknown key.
-const OF_THE_PROJECT: [&str; 21] = [
+const OF_THE_PROJECT: [&str; 22] = [
     "agent",
     "artifacts",
     "breaker",
+    "convert_text_arguments",
     "database",
     "files",
     "hook",

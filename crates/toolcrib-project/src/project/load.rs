@@ -341,6 +341,7 @@ impl Project {
             system,
             agent_id: file.agent.id.clone(),
             limits: limits(&file.limits),
+            convert_text_arguments: file.convert_text_arguments.unwrap_or(true),
             turn_limits: file.limits.turn.clone(),
             budget: file.budget.budget.clone(),
             prices,

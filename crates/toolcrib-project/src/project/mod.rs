@@ -65,6 +65,7 @@ pub struct Project {
     models: Vec<DeclaredModel>,
     system: Option<Arc<str>>,
     limits: Limits,
+    convert_text_arguments: bool,
     turn_limits: TurnLimits,
     budget: Budget,
     prices: Prices,
@@ -378,7 +379,8 @@ impl Project {
             .kv(self.own.clone())
             .secrets(self.secrets.clone())
             .redactor(redactor)
-            .limits(self.limits);
+            .limits(self.limits)
+            .convert_text_arguments(self.convert_text_arguments);
         let engine = match &self.watched {
             Some(skills) => engine.skill_source(skills.clone()),
             None => engine.skills(self.skills.clone()),

@@ -135,6 +135,7 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
         origin: None,
         args: json!({}),
         args_digest: toolcrib_core::Digest::of(""),
+        converted: Vec::new(),
     };
     let end = || EventKind::IterationEnd { tool_calls: 0 };
     let turn = || EventKind::TurnStart {

@@ -458,7 +458,7 @@ async fn arguments_of_an_ordinary_size_are_validated_in_full() {
     assert!(result.is_ok(), "{}", result.value);
     let misfit = json!({"page": [{"type": "b8"}, {"type": "b61"}], "slug": "a b"});
     let text = once(&engine, "t", misfit).await.value;
-    assert!(text.contains("`slug`: ") && text.contains("`page.1`: "), "{text}");
+    assert!(text.contains("`slug`: ") && text.contains("`page.1.type`: "), "{text}");
 }
 
 #[tokio::test]
