@@ -55,8 +55,7 @@ pub(crate) struct EngineParts {
     /// Its tools are the last of the sources.
     pub(crate) artifact_port: Option<Arc<dyn ArtifactPort>>,
     pub(crate) limits: Limits,
-    /// `None` without reliability rules or breakers.
-    pub(crate) reliability: Option<Arc<Reliability>>,
+    pub(crate) reliability: Arc<Reliability>,
     pub(crate) events: Events,
 }
 

@@ -11,7 +11,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    AgentParts,
+    AgentParts, empty_answer,
     report::Report,
     spending::{RequestUsage, cost},
 };
@@ -148,6 +148,7 @@ async fn listen(
     let mut stream = Arc::clone(model).respond(request);
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
+    let mut has_reasoned = false;
     while let Some(chunk) = stream.next().await {
         let chunk = chunk?;
         if let ModelChunk::Text(piece) | ModelChunk::Reasoning(piece) = &chunk {
@@ -161,11 +162,15 @@ async fn listen(
                 }
                 received.shown |= report.text(text.push(&piece));
             }
-            ModelChunk::Reasoning(piece) => report.reasoning(reasoning.push(&piece)),
+            ModelChunk::Reasoning(piece) => {
+                has_reasoned = true;
+                report.reasoning(reasoning.push(&piece));
+            }
             ModelChunk::Done(response) => {
                 report.reasoning(reasoning.finish());
                 received.shown |= report.text(text.finish());
-                let Err(error) = check_answer(&choice, &response) else { return Ok(response) };
+                let checked = check_answer(&choice, &response, has_reasoned);
+                let Err(error) = checked else { return Ok(response) };
                 received.whole = Some(response);
                 return Err(error);
             }
@@ -197,11 +202,13 @@ fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
     Err(ModelError::new(ModelErrorClass::BadRequest, problem))
 }
 
-/// Whether a complete response respects the tool choice.
+/// Whether a complete response is an answer or calls, and respects the tool choice.
 pub(super) fn check_answer(
     choice: &ToolChoice,
     response: &ModelResponse,
+    has_reasoned: bool,
 ) -> Result<(), ModelError> {
+    empty_answer::check(choice, response, has_reasoned)?;
     let Some(problem) = ignored(choice, &response.calls) else { return Ok(()) };
     let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
     error.usage = response.usage;

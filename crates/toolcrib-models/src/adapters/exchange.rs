@@ -288,7 +288,9 @@ impl Exchange {
                 Ok(Some(bytes)) => self.take(&bytes)?,
                 Ok(None) => self.end()?,
                 // A complete response is valid, however the connection ends.
-                Err(error) => self.end().map_err(|_| failure::of_http(error, true))?,
+                Err(error) => {
+                    self.end().map_err(|_| failure::of_http(error, self.answer.has_begun()))?;
+                }
             }
         }
     }
@@ -319,10 +321,16 @@ impl Exchange {
         if self.answer.is_complete() {
             return Ok(());
         }
-        Err(ModelError::new(
-            ModelErrorClass::Incomplete,
-            "its response ended before it was complete: the server closed the stream",
-        ))
+        Err(match self.answer.has_begun() {
+            true => ModelError::new(
+                ModelErrorClass::Incomplete,
+                "its response ended before it was complete: the server closed the stream",
+            ),
+            false => ModelError::new(
+                ModelErrorClass::Network,
+                "its response ended before it began: the server closed the stream",
+            ),
+        })
     }
 
     fn read_rest(&mut self) -> Result<(), ModelError> {
