@@ -195,8 +195,7 @@ pub(super) fn is_no_credit(code: &str) -> bool {
 
 /// The wait requested by a server, in a header about this response. Headers about the limits of an
 /// account, such as `x-ratelimit-reset`, are not read: they do not say which of the limits was
-/// reached. Milliseconds in OpenAI's own header, otherwise seconds or a
-/// date.
+/// reached. Milliseconds in OpenAI's own header, otherwise seconds or a date.
 fn retry_after_of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let millis = headers.get("retry-after-ms").and_then(|ms| ms.to_str().ok()?.trim().parse().ok());
     let in_millis = millis.and_then(|ms: f64| Duration::try_from_secs_f64(ms / 1000.0).ok());

@@ -11,7 +11,9 @@ use super::{
     media::{self, Media},
     thinking::{self, PromptPrefix, StoredBlock},
 };
-use crate::adapters::{arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part};
+use crate::adapters::{
+    alternating::alternating, arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part,
+};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -111,7 +113,7 @@ pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<Re
     let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<RequestMessage<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
-    for message in messages.iter() {
+    for message in alternating(messages) {
         let is_result = matches!(message, Message::Tool { .. });
         match message {
             Message::User { text } => {

@@ -9,6 +9,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
 
 use super::VENDOR;
 use crate::adapters::{
+    alternating::alternating,
     arguments::ObjectArguments,
     protocol::RequestInput,
     sent_parts::Part,
@@ -86,7 +87,7 @@ impl<'a> Body<'a> {
         let with_images = input.settings.result_blocks.unwrap_or(true);
         let system =
             (!request.system.is_empty()).then(|| RequestMessage::of("system", &request.system));
-        let said = request.messages.iter().flat_map(|message| {
+        let said = alternating(&request.messages).flat_map(|message| {
             input
                 .first
                 .of_message(message, &[], || sent(message, with_images).into_iter().collect())
