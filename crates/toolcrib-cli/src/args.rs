@@ -124,7 +124,8 @@ Ctrl-C or SIGTERM, or its input was closed
      - `doctor` finds a sandbox that is not enforced
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
-  4  waiting: the run or the call needs an approval, see `toolcrib approvals`";
+  4  waiting: the run or the call needs an approval, see `toolcrib approvals`
+  5  the model's answer was empty, also after retries";
 
 /// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
 /// cleans what comes back.

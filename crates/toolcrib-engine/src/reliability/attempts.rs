@@ -493,8 +493,13 @@ fn is_replaced(rules: &[ReliabilityRule], state: &ReliabilityState<'_>) -> bool 
     let mut first = state.clone();
     (first.attempt, first.elapsed, first.tokens) = (1, Duration::ZERO, 0);
     first.cost_usd = Some(0.0);
-    rules.iter().filter(|rule| !matches!(rule.then, ReliabilityAction::Continue)).any(|rule| {
-        may_apply(rule, state)
+    rules.iter().any(|rule| {
+        let acts = match &rule.then {
+            ReliabilityAction::Continue => false,
+            ReliabilityAction::Fallback(fallback) => is_for(fallback, state.stage),
+            _ => true,
+        };
+        acts && may_apply(rule, state)
             && [state, &first].iter().any(|state| rule.when.matches(state).unwrap_or(false))
     })
 }

@@ -32,7 +32,7 @@ const CONTEXT_OVERFLOW: [&str; 8] = [
 
 /// Messages of vendors and servers, and codes of many, for an account without credit. Statuses do not
 /// tell it: it is 400, 402, 403 or 429. A limit per minute that mentions billing is not among them.
-const NO_CREDIT: [&str; 16] = [
+const NO_CREDIT: [&str; 15] = [
     "insufficient quota",
     "insufficient balance",
     "insufficient credit",
@@ -47,7 +47,6 @@ const NO_CREDIT: [&str; 16] = [
     "spend limit",
     "spending limit",
     "spending cap",
-    "usage limit",
     "budget has been exceeded",
 ];
 

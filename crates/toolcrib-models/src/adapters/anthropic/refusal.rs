@@ -33,7 +33,8 @@ pub(super) fn in_stream(event: &Value) -> Refusal {
 }
 
 fn class(kind: &str, code: &str, message: &str) -> Option<ModelErrorClass> {
-    let is_about_money = is_no_credit(code) || says_no_credit(message);
+    let is_about_money =
+        is_no_credit(code) || says_no_credit(message) || says(message, &["usage limits"]);
     match kind {
         "billing_error" => Some(ModelErrorClass::Quota),
         "invalid_request_error" | "rate_limit_error" if is_about_money => {
