@@ -4,8 +4,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    AnswerFn, EventKind, Fallback, Model, ModelError, ModelErrorClass, ModelRequest,
-    ModelResponse, Stage, StopReason,
+    AnswerFn, EventKind, Fallback, Model, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    Stage, StopReason,
 };
 use toolcrib_engine::{ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext};
 

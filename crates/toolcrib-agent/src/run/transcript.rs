@@ -11,10 +11,10 @@ use toolcrib_engine::{Notice, ReliabilityContext};
 use super::{
     AgentParts, Models,
     compaction::{Compaction, is_overflow},
+    empty_answer,
     last_notice::LastNotice,
     prefix::Prefix,
     recording::Recording,
-    empty_answer,
     recover::AnswerRequest,
     report::Report,
     sanitize,

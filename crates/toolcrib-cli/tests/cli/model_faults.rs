@@ -228,7 +228,7 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
                 stream(vendor, &wire::frames(vendor, &Said::text(&["Done."]))),
                 EndReason::MaxIterations,
             ),
-            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::MaxIterations),
+            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::Failed),
             (stream(vendor, &wire::frames(vendor, &calling(3))[..2]), EndReason::Failed),
             (Reply::new(529).body("{}"), EndReason::Failed),
         ];

@@ -91,8 +91,7 @@ impl Target {
         asked.sent_parts = Some(Arc::clone(parts));
         ask(&self.model, asked).await.outcome.unwrap_err();
         let mark = r#","cache_control":{"type":"ephemeral"}"#;
-        let body: Value =
-            serde_json::from_str(&self.server.last().body.replace(mark, "")).unwrap();
+        let body: Value = serde_json::from_str(&self.server.last().body.replace(mark, "")).unwrap();
         let list = body.get("messages").or(body.get("contents")).unwrap();
         list.as_array().unwrap().clone()
     }
@@ -124,9 +123,8 @@ async fn check(turns: &[Vec<Step>]) {
             let sent = target.sent(all[..=at].to_vec(), &parts).await;
             assert_eq!(sent[..before.len()], before, "{vendor}: sent messages do not change");
             let roles = roles(&sent, counts_results);
-            let alternates = roles.iter().enumerate().all(|(at, role)| {
-                (*role == "user") == (at % 2 == 0)
-            });
+            let alternates =
+                roles.iter().enumerate().all(|(at, role)| (*role == "user") == (at % 2 == 0));
             assert!(alternates, "{vendor}: {roles:?} of {sent:#?}");
             before = sent;
         }

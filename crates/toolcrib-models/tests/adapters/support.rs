@@ -10,7 +10,8 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::{
-    Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, Tool, ToolChoice,
+    Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    Tool, ToolChoice,
 };
 use toolcrib_models::VendorModel;
 
