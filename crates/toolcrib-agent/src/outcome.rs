@@ -1,7 +1,12 @@
 //! The outcome of a run.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
+use humantime::{format_duration, format_rfc3339_seconds};
 use serde::{Serialize, Serializer};
 use toolcrib_core::{
     __internal::millis, Digest, ImageNotice, Menu, Message, ModelError, ModelErrorClass,
@@ -303,7 +308,7 @@ impl RunError {
             component: Some(model.to_owned()),
             class: Some(error.class),
             retry_after: error.retry_after,
-            ..Self::new(Self::MODEL_FAILED, format!("model `{model}`: {error}"))
+            ..Self::new(Self::MODEL_FAILED, format!("model `{model}`: {error}{}", again(error)))
         }
     }
 
@@ -311,6 +316,19 @@ impl RunError {
     pub(crate) fn given_up(self, exhausted: &RetryExhausted) -> Self {
         Self { kind: Some(Arc::clone(&exhausted.kind)), attempts: Some(exhausted.attempts), ..self }
     }
+}
+
+/// The longest wait whose end is stated as a date.
+const MAX_DATED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// When a vendor that requests to wait can be asked again.
+fn again(error: &ModelError) -> String {
+    let Some(wait) = error.retry_after else { return String::new() };
+    let wait = Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
+    // A later time may be no date.
+    let at = SystemTime::now().checked_add(wait).filter(|_| wait <= MAX_DATED);
+    let at = at.map(|at| format!(", at {}", format_rfc3339_seconds(at))).unwrap_or_default();
+    format!("; it can be asked again in {}{at}", format_duration(wait))
 }
 
 impl From<&TurnError> for RunError {

@@ -125,7 +125,8 @@ Ctrl-C or SIGTERM, or its input was closed
   2  error in the command line or in the project
   3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once
   4  waiting: the run or the call needs an approval, see `toolcrib approvals`
-  5  the answer of the run is cut off: it reached the model's output limit";
+  5  the answer of the run is cut off: it reached the model's output limit
+  6  the model's answer was empty, also after retries";
 
 /// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
 /// cleans what comes back.

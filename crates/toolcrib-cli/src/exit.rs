@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use toolcrib_agent::EndReason;
+use toolcrib_agent::{EndReason, RunOutcome};
+use toolcrib_core::ModelErrorClass;
 
 /// An exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,7 @@ pub(crate) const USAGE: Exit = Exit(2);
 pub(crate) const CANCELLED: Exit = Exit(3);
 pub(crate) const WAITING: Exit = Exit(4);
 pub(crate) const CUT_OFF: Exit = Exit(5);
+pub(crate) const EMPTY: Exit = Exit(6);
 
 impl Exit {
     pub(crate) fn code(self) -> i32 {
@@ -27,13 +29,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<EndReason> for Exit {
-    fn from(stopped: EndReason) -> Self {
-        match stopped {
+impl From<&RunOutcome> for Exit {
+    fn from(outcome: &RunOutcome) -> Self {
+        let class = outcome.error.as_ref().and_then(|error| error.class);
+        match outcome.stopped {
             EndReason::Answered | EndReason::MaxIterations => FINE,
             EndReason::Cancelled => CANCELLED,
             EndReason::AwaitingApproval => WAITING,
             EndReason::CutOff => CUT_OFF,
+            _ if class == Some(ModelErrorClass::EmptyAnswer) => EMPTY,
             // Failed, timed out, or an unknown outcome.
             _ => FAILED,
         }

@@ -172,13 +172,15 @@ pub enum ModelErrorClass {
     Protocol,
     /// The model ignored the [`ToolChoice`].
     ToolChoiceIgnored,
+    /// The response is complete, and has no text and no call, at most reasoning.
+    EmptyAnswer,
     /// No request was made because the circuit breaker is open after repeated failures.
     BreakerOpen,
 }
 
 impl ModelErrorClass {
     /// All classes.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NoRule,
         Self::Auth,
         Self::Quota,
@@ -193,6 +195,7 @@ impl ModelErrorClass {
         Self::Incomplete,
         Self::Protocol,
         Self::ToolChoiceIgnored,
+        Self::EmptyAnswer,
         Self::BreakerOpen,
     ];
 
@@ -213,6 +216,7 @@ impl ModelErrorClass {
             Self::Incomplete => "incomplete",
             Self::Protocol => "protocol",
             Self::ToolChoiceIgnored => "tool_choice_ignored",
+            Self::EmptyAnswer => "empty_answer",
             Self::BreakerOpen => "breaker_open",
         }
     }

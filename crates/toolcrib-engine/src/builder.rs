@@ -221,7 +221,10 @@ impl EngineBuilder {
     }
 
     /// Adds reliability rules for sources, models and tools that fail, after those added before.
-    /// Default: no rules, and no failure is retried.
+    /// Without a matching rule only failed requests of models are retried, twice: after the statuses
+    /// 408, 429, 500, 502, 503, 504 and 529, connections that are lost before the answer begins, and
+    /// empty answers. A `Retry-After` above one minute ends them at once. A rule with
+    /// [`FailFast`](toolcrib_core::ReliabilityAction::FailFast) for the stage `model` turns this off.
     pub fn reliability(mut self, rules: impl IntoIterator<Item = ReliabilityRule>) -> Self {
         self.reliability.rules.extend(rules);
         self

@@ -82,12 +82,12 @@ pub(crate) fn ask<'a>(
     events: &Arc<TurnEvents>,
     redactor: &Redactor,
     cx: &ListContext,
-    recovery: Option<&ReliabilityContext>,
+    recovery: &ReliabilityContext,
     needs: Needs<'_>,
     last: Catalog,
 ) -> Pending {
     let mut notices: Option<Notices> = None;
-    let recovery = recovery.filter(|recovery| recovery.is_about(Stage::Discover));
+    let recovery = Some(recovery).filter(|recovery| recovery.is_about(Stage::Discover));
     let endings = recovery.map(|_| Endings::default());
     let waits = match needs.within {
         Some(within) => Patience::Until(Deadline::now() + within),

@@ -235,9 +235,10 @@ impl Engine {
         holders.flat_map(|holders| holders.claims.keys())
     }
 
-    /// The reliability rules for sources, models and tools that fail, in order.
+    /// The reliability rules for sources, models and tools that fail, in order, without the default
+    /// one.
     pub fn reliability(&self) -> &[ReliabilityRule] {
-        self.0.reliability.as_ref().map_or(&[], |reliability| reliability.rules())
+        self.0.reliability.rules()
     }
 
     /// The limits.

@@ -57,8 +57,7 @@ pub(crate) struct EngineParts {
     pub(crate) limits: Limits,
     /// Whether values that a model wrote as text are read.
     pub(crate) converts_text: bool,
-    /// `None` without reliability rules or breakers.
-    pub(crate) reliability: Option<Arc<Reliability>>,
+    pub(crate) reliability: Arc<Reliability>,
     pub(crate) events: Events,
 }
 

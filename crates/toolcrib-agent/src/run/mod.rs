@@ -3,6 +3,7 @@
 
 mod child;
 mod compaction;
+mod empty_answer;
 mod guard;
 mod last_notice;
 mod model_loop;
@@ -239,7 +240,7 @@ async fn run(
     let whose = conversation.as_deref();
     let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, sent_parts);
     let report = Report::new(&turn, began, spending);
-    let recovery = turn.recovery().cloned();
+    let recovery = turn.recovery().clone();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
     if let (Some(recording), None) = (&mut recording, &interrupted) {
         recording.turn_began(&message, models.first().name(), &skills);

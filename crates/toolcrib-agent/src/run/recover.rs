@@ -4,8 +4,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    AnswerFn, EventKind, Fallback, Model, ModelError, ModelRequest, ModelResponse, Stage,
-    StopReason,
+    AnswerFn, EventKind, Fallback, Model, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    Stage, StopReason,
 };
 use toolcrib_engine::{ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext};
 
@@ -52,8 +52,9 @@ impl AnswerRequest<'_> {
         let mut target = Target::Model(models.get(*current));
         loop {
             report.may_request().await?;
-            let mut received =
-                PartialResponse { text: Some(String::new()), ..PartialResponse::default() };
+            // Only a rule of the engine accepts a part of a response.
+            let text = recovery.has_rules().then(String::new);
+            let mut received = PartialResponse { text, ..PartialResponse::default() };
             let answer = match (attempts.begin(), &target) {
                 (Err(open), _) => Err(open.into_model_error()),
                 (Ok(()), Target::Model(model)) => {
@@ -74,7 +75,7 @@ impl AnswerRequest<'_> {
             let is_whole = received.whole.is_some();
             let partial = received.text.filter(|text| !text.is_empty());
             let mut failure = FailedAttempt::of_model(&error);
-            failure.acceptable = is_whole || partial.is_some();
+            failure.acceptable = (is_whole || partial.is_some()) && !is_empty(&error);
             failure.unrepeatable =
                 (received.shown && !is_whole).then_some(ExhaustedReason::MidStream);
             let name = match &target {
@@ -111,6 +112,11 @@ impl AnswerRequest<'_> {
     }
 }
 
+/// Whether the response has nothing that could be accepted.
+fn is_empty(error: &ModelError) -> bool {
+    error.class == ModelErrorClass::EmptyAnswer
+}
+
 /// An answer computed by code. It is shown like a model's, and must respect the tool choice too.
 async fn answer_by_code(
     agent: &AgentParts,
@@ -134,7 +140,7 @@ async fn answer_by_code(
     report.used(received.usage);
     report.spending.answered_by_code(&received.usage);
     Ok(answer.and_then(|response| {
-        check_answer(&request.tool_choice, &response)?;
+        check_answer(&request.tool_choice, &response, false)?;
         report.text(agent.engine.redactor().text(&response.text).into_owned());
         Ok(response)
     }))

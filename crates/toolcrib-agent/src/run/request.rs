@@ -13,7 +13,7 @@ use toolcrib_core::{
 use toolcrib_engine::offered_name;
 
 use super::{
-    AgentParts,
+    AgentParts, empty_answer,
     report::Report,
     spending::{RequestUsage, cost},
 };
@@ -151,6 +151,7 @@ async fn listen(
     let mut stream = Arc::clone(model).respond(request);
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
+    let mut has_reasoned = false;
     while let Some(chunk) = stream.next().await {
         let chunk = chunk?;
         if let ModelChunk::Text(piece) | ModelChunk::Reasoning(piece) = &chunk {
@@ -164,7 +165,10 @@ async fn listen(
                 }
                 received.shown |= report.text(text.push(&piece));
             }
-            ModelChunk::Reasoning(piece) => report.reasoning(reasoning.push(&piece)),
+            ModelChunk::Reasoning(piece) => {
+                has_reasoned = true;
+                report.reasoning(reasoning.push(&piece));
+            }
             ModelChunk::Done(mut response) => {
                 for call in &mut response.calls {
                     // From here on the call has the tool's name, also in the conversation.
@@ -176,7 +180,8 @@ async fn listen(
                 }
                 report.reasoning(reasoning.finish());
                 received.shown |= report.text(text.finish());
-                let Err(error) = check_answer(&choice, &response) else { return Ok(response) };
+                let checked = check_answer(&choice, &response, has_reasoned);
+                let Err(error) = checked else { return Ok(response) };
                 received.whole = Some(response);
                 return Err(error);
             }
@@ -208,11 +213,13 @@ fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
     Err(ModelError::new(ModelErrorClass::BadRequest, problem))
 }
 
-/// Whether a complete response respects the tool choice.
+/// Whether a complete response is an answer or calls, and respects the tool choice.
 pub(super) fn check_answer(
     choice: &ToolChoice,
     response: &ModelResponse,
+    has_reasoned: bool,
 ) -> Result<(), ModelError> {
+    empty_answer::check(choice, response, has_reasoned)?;
     let Some(problem) = ignored(choice, &response.calls) else { return Ok(()) };
     let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
     error.usage = response.usage;

@@ -11,17 +11,17 @@ use toolcrib_engine::{Notice, ReliabilityContext};
 use super::{
     AgentParts, Models,
     compaction::{Compaction, is_overflow},
+    empty_answer,
     last_notice::LastNotice,
     prefix::Prefix,
     recording::Recording,
     recover::AnswerRequest,
     refused_images::{WithoutImages, accepted, may_be_refused},
     report::Report,
-    request::{PartialResponse, ask},
     sanitize,
 };
 use crate::{
-    outcome::{EndReason, RunEnd, RunError},
+    outcome::{EndReason, RunEnd},
     session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown},
 };
 
@@ -51,8 +51,7 @@ pub(super) struct Transcript<'a> {
     pub(super) messages: Arc<Vec<Message>>,
     pub(super) tool_calls: Vec<ToolResult>,
     pub(super) report: Report,
-    /// `None` without reliability rules.
-    recovery: Option<ReliabilityContext>,
+    recovery: ReliabilityContext,
     call_ids: HashSet<Arc<str>>,
     pub(super) prefix: Prefix,
     last_notice: LastNotice,
@@ -73,7 +72,7 @@ impl<'a> Transcript<'a> {
         system: Arc<str>,
         messages: Vec<Message>,
         report: Report,
-        recovery: Option<ReliabilityContext>,
+        recovery: ReliabilityContext,
         prefix: Prefix,
     ) -> Self {
         let calls = messages.iter().flat_map(|message| match message {
@@ -202,13 +201,14 @@ impl<'a> Transcript<'a> {
         let model = self.current;
         self.report.take_shown();
         let response = loop {
-            let asked = self.request(&menu, tool_choice.clone()).await;
-            match asked {
+            match self.request(&menu, tool_choice.clone()).await {
+                Ok(response) => break response,
                 Err(end) if is_overflow(&end) && self.compact().await? => {}
                 Err(end) if may_be_refused(&end) => {
-                    break self.without_images(end, &menu, &tool_choice).await?;
+                    let response = self.without_images(end, &menu, &tool_choice).await;
+                    break response.map_err(|end| empty_answer::with_calls(end, self.turn()))?;
                 }
-                response => break response?,
+                Err(end) => return Err(empty_answer::with_calls(end, self.turn())),
             }
         };
         self.accepted = self.messages.len();
@@ -303,21 +303,13 @@ impl<'a> Transcript<'a> {
             tool_choice,
             sent_parts: self.recording.as_ref().map(|recording| Arc::clone(recording.sent_parts())),
         };
-        let (agent, models, report) = (self.agent, self.models, &mut self.report);
-        Ok(match &self.recovery {
-            None => {
-                report.may_request().await?;
-                let model = models.first();
-                ask(agent, model, report, request, &mut PartialResponse::default())
-                    .await?
-                    .map_err(|error| RunError::of_model(model.name(), &error))?
-            }
-            Some(recovery) => {
-                let answer_request =
-                    AnswerRequest { agent, models, recovery, current: &mut self.current };
-                Box::pin(answer_request.until_answered(report, request)).await?
-            }
-        })
+        let answer_request = AnswerRequest {
+            agent: self.agent,
+            models: self.models,
+            recovery: &self.recovery,
+            current: &mut self.current,
+        };
+        answer_request.until_answered(&mut self.report, request).await
     }
 
     /// Leaves out the oldest messages that can be left out, because the context window is full.

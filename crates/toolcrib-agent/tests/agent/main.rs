@@ -21,6 +21,7 @@ mod noticing;
 mod personality;
 mod reliability;
 mod resuming;
+mod retrying;
 mod sent_parts;
 mod sessions;
 mod spans;

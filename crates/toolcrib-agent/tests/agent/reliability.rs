@@ -355,8 +355,7 @@ async fn rules_see_tokens_and_cost_of_the_run() {
         states.lock().unwrap().push(json!([state.tokens, state.cost_usd]));
         true
     });
-    let model =
-        model().then(calls([call("a", "t", json!({}))])).then(fails(ModelErrorClass::Server));
+    let model = model().then(calls([call("a", "t", json!({}))])).then(fails(ModelErrorClass::Auth));
     let agent = agent(&model).tool(tool("t")).reliability([watch]).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     // No rule applied: the error is the model's own.

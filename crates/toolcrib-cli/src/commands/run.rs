@@ -241,7 +241,7 @@ async fn follow(
             output::waiting(&waiting, session, &project_flags(global));
         }
     }
-    Ok(outcome.stopped.into())
+    Ok(Exit::from(&outcome))
 }
 
 /// The schema of the answer, from a file.

@@ -14,7 +14,8 @@ use toolcrib_core::{
 
 use super::{
     note,
-    text::{WARN, arguments, count, one_line},
+    retries::retry_wait,
+    text::{WARN, arguments, count, one_line, safe},
 };
 
 /// The width of arguments that are shown for approval, in characters.
@@ -57,6 +58,10 @@ pub(crate) fn update(event: &Event, kind: impl Fn(&str) -> ToolKind) -> Option<S
         // Shown text cannot be taken back.
         EventKind::ModelSuperseded { .. } => {
             message_update("\n\n*The text above is discarded; the model is queried again.*\n\n")
+        }
+        EventKind::ReliabilityRetried { provider, to: None, wait_ms, error_class, .. } => {
+            let text = format!("{}: {}\n\n", safe(provider), retry_wait(*wait_ms, error_class));
+            SessionUpdate::AgentThoughtChunk(ContentChunk::new(text.into()))
         }
         EventKind::ToolStart { call_id, tool, args, .. } => {
             let call = ToolCall::new(call_id.clone(), title(tool, args));

@@ -18,6 +18,7 @@ mod models;
 mod narrator;
 mod questions;
 mod replay;
+mod retries;
 mod serve;
 mod sessions;
 mod skills;

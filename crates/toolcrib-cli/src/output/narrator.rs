@@ -16,6 +16,7 @@ use toolcrib_core::{
 
 use super::{
     note,
+    retries::retry_wait,
     terminal::{Call, LiveText, Spinner, Stream, fitted, is_live},
     text::{
         BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, grouped, one_line, safe,
@@ -157,11 +158,17 @@ impl Narrator {
                 note!("  {WARN}{}: {} unavailable{WARN:#}", safe(provider), safe(name));
             }
             EventKind::ReliabilityRetried { provider, to, wait_ms, error_class, .. } => {
-                let next = match to {
-                    Some(to) => format!("{} is used instead", safe(to)),
-                    None => format!("retry in {}", duration(Duration::from_millis(*wait_ms))),
-                };
-                note!("  {WARN}{}: {error_class}; {next}{WARN:#}", safe(provider));
+                let provider = safe(provider);
+                match to {
+                    Some(to) => {
+                        let to = safe(to);
+                        note!("  {WARN}{provider}: {error_class}; {to} is used instead{WARN:#}");
+                    }
+                    None => {
+                        let waiting = retry_wait(*wait_ms, error_class);
+                        note!("  {WARN}{provider}: {waiting}{WARN:#}");
+                    }
+                }
             }
             EventKind::ToolStart { call_id, tool, args, .. } => {
                 let name = one_line(tool, 64);

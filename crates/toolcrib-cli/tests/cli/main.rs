@@ -40,6 +40,7 @@ mod menu;
 mod model_faults;
 mod models;
 mod night_shift;
+mod no_answer;
 mod oauth;
 mod operate;
 #[cfg(feature = "otlp")]

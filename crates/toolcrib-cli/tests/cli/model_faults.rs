@@ -16,8 +16,8 @@ use std::{
 
 use toolcrib_agent::{Agent, AgentBuilder, EndReason, RunOptions, RunOutcome};
 use toolcrib_core::{
-    CancellationToken, ContentBlock, ErrorCode, EventKind, Message, Secret, ToolChoice, ToolName,
-    ToolOutput,
+    CancellationToken, ContentBlock, ErrorCode, EventKind, Message, ReliabilityAction,
+    ReliabilityRule, Secret, Stage, ToolChoice, ToolName, ToolOutput,
 };
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 use toolcrib_testbed::{CannedServer, Reply};
@@ -45,7 +45,8 @@ fn agent(model: VendorModel) -> AgentBuilder {
         let image = ContentBlock::image("image/png", b"\x89PNG".to_vec());
         ToolOutput::text("As of today.").block(image)
     };
-    Agent::builder().model(model).max_iterations(3).system("You help.").tools([
+    let rule = ReliabilityRule::new(ReliabilityAction::FailFast).stage(Stage::Model);
+    Agent::builder().model(model).max_iterations(3).system("You help.").reliability([rule]).tools([
         tool("find_order").says("Order 1042 is on its way.").tool(),
         tool("photo").answers(photo).tool(),
         tool("broken").fails(ErrorCode::ExecutionFailed, "It is broken.").tool(),
@@ -227,7 +228,7 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
                 stream(vendor, &wire::frames(vendor, &Said::text(&["Done."]))),
                 EndReason::MaxIterations,
             ),
-            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::MaxIterations),
+            (stream(vendor, &wire::frames(vendor, &Said::text(&[]))), EndReason::Failed),
             (stream(vendor, &wire::frames(vendor, &calling(3))[..2]), EndReason::Failed),
             (Reply::new(529).body("{}"), EndReason::Failed),
         ];

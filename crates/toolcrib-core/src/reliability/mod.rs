@@ -79,7 +79,8 @@ impl fmt::Display for Stage {
 /// After each failed attempt the rules are evaluated in order. The first whose condition is true
 /// decides, unless its action is not possible (its attempts are used up, the retry budget is empty,
 /// no alternative is left): then evaluation continues with the next rule. If no rule decides, the
-/// failure is final. The run's own cancellation is never evaluated.
+/// failure is final, except that an engine has a default rule for the requests of models. The run's
+/// own cancellation is never evaluated.
 ///
 /// A failed gate and an operation that ended itself as cancelled are only retried, left out or
 /// replaced by a rule that names the class `gate` or `cancelled`; rules without a class do not

@@ -50,6 +50,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) approver: Option<&'a Arc<dyn Approver>>,
     /// The turn's own journal.
     pub(crate) journal: Option<&'a Arc<dyn Journal>>,
+    /// `None` if nothing is configured for tools that fail.
     pub(crate) recovery: Option<&'a ReliabilityContext>,
     pub(crate) dry_run: bool,
     pub(crate) child_agents: Option<&'a Arc<dyn ChildAgents>>,

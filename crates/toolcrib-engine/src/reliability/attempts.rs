@@ -10,7 +10,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    ExhaustedReason, FailedAttempt, Health, ReliabilityContext, RetryExhausted,
+    ExhaustedReason, FailedAttempt, Health, Reliability, ReliabilityContext, RetryExhausted,
     breakers::{BreakerKey, TargetId},
 };
 
@@ -256,9 +256,11 @@ impl Attempts {
         state.tokens = used.input_tokens.saturating_add(used.output_tokens);
         state.cost_usd = used.cost_usd;
 
+        let Reliability { rules, default, .. } = &*recovery.0.reliability;
+        let default = (!is_replaced(rules, &state)).then_some(default);
         // The first matching rule whose action is not possible.
         let mut stuck = None;
-        for (number, rule) in recovery.0.reliability.rules.iter().enumerate() {
+        for (number, rule) in rules.iter().chain(default).enumerate() {
             if !self.is_about(rule, &state, number) {
                 continue;
             }
@@ -289,9 +291,7 @@ impl Attempts {
         state: &ReliabilityState<'_>,
         number: usize,
     ) -> bool {
-        let by_name_only = matches!(state.error_class, "gate" | "cancelled")
-            && !matches!(rule.then, ReliabilityAction::FailFast | ReliabilityAction::Continue);
-        if by_name_only && !rule.has_class(state.error_class) {
+        if !may_apply(rule, state) {
             return false;
         }
         rule.when.matches(state).unwrap_or_else(|error| {
@@ -413,7 +413,7 @@ impl Attempts {
     }
 
     fn rule(&self, number: usize) -> Option<&ReliabilityRule> {
-        self.recovery.0.reliability.rules.get(number)
+        self.recovery.0.reliability.rule(number)
     }
 
     fn name_of(&self, number: usize) -> Arc<str> {
@@ -477,6 +477,31 @@ impl Attempts {
         });
         exhausted
     }
+}
+
+/// Whether a rule may apply to such a failure at all: some only if it names the class.
+fn may_apply(rule: &ReliabilityRule, state: &ReliabilityState<'_>) -> bool {
+    let by_name_only = matches!(state.error_class, "gate" | "cancelled")
+        && !matches!(rule.then, ReliabilityAction::FailFast | ReliabilityAction::Continue);
+    !by_name_only || rule.has_class(state.error_class)
+}
+
+/// Whether a rule replaces the default one for such a failure: it matches the failure, or would
+/// match it as the first one of a run. So a rule's limits, such as `attempt_below`, limit all
+/// retries.
+fn is_replaced(rules: &[ReliabilityRule], state: &ReliabilityState<'_>) -> bool {
+    let mut first = state.clone();
+    (first.attempt, first.elapsed, first.tokens) = (1, Duration::ZERO, 0);
+    first.cost_usd = Some(0.0);
+    rules.iter().any(|rule| {
+        let acts = match &rule.then {
+            ReliabilityAction::Continue => false,
+            ReliabilityAction::Fallback(fallback) => is_for(fallback, state.stage),
+            _ => true,
+        };
+        acts && may_apply(rule, state)
+            && [state, &first].iter().any(|state| rule.when.matches(state).unwrap_or(false))
+    })
 }
 
 /// Whether the fallback can replace a failure at that stage; a rule with another does not apply.

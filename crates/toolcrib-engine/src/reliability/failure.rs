@@ -89,22 +89,21 @@ impl<'a> FailedAttempt<'a> {
     /// here there is none.
     pub fn of_model(error: &'a ModelError) -> Self {
         use ModelErrorClass::{
-            Auth, BadRequest, ContentFilter, ContextOverflow, Incomplete, Network, Overloaded,
-            Protocol, Quota, RateLimit, Server, Timeout, ToolChoiceIgnored,
+            Auth, BadRequest, ContentFilter, ContextOverflow, EmptyAnswer, Incomplete, Network,
+            Overloaded, Protocol, Quota, RateLimit, Server, Timeout, ToolChoiceIgnored,
         };
         let health = match error.class {
             Incomplete | Network | Overloaded | Protocol | RateLimit | Server | Timeout => {
                 Health::Unhealthy
             }
-            Auth | BadRequest | ContentFilter | ContextOverflow | Quota | ToolChoiceIgnored => {
-                Health::Healthy
-            }
+            Auth | BadRequest | ContentFilter | ContextOverflow | EmptyAnswer | Quota
+            | ToolChoiceIgnored => Health::Healthy,
             _ => Health::Unknown,
         };
         Self {
             http_status: error.status,
             retry_after: error.retry_after,
-            validation_error: error.class == ToolChoiceIgnored,
+            validation_error: matches!(error.class, EmptyAnswer | ToolChoiceIgnored),
             health,
             acceptable: false,
             ..Self::new(error.class.as_str(), &error.message)

@@ -4,6 +4,7 @@
 mod attempts;
 mod breakers;
 mod budget;
+mod default;
 mod error;
 mod failure;
 
@@ -24,12 +25,14 @@ pub use self::{
     error::{ExhaustedReason, RetryExhausted},
     failure::{FailedAttempt, Health},
 };
-use self::{breakers::Breakers, budget::Bucket};
+use self::{breakers::Breakers, budget::Bucket, default::default_rule};
 use crate::redactor::Redactor;
 
 /// The rules of an engine, and the state that all its turns share.
 pub(crate) struct Reliability {
     rules: Vec<ReliabilityRule>,
+    /// For failed models that none of the rules is about.
+    default: ReliabilityRule,
     /// One per stage: frequent calls must not use up the retries of rare ones.
     budgets: [Bucket; Stage::ALL.len()],
     breakers: Breakers,
@@ -44,22 +47,24 @@ pub(crate) struct ReliabilitySettings {
 }
 
 impl ReliabilitySettings {
-    /// `None` without rules and breakers: then failures cost nothing.
-    pub(crate) fn build(self) -> Option<Arc<Reliability>> {
-        if self.rules.is_empty() && self.breakers.is_empty() {
-            return None;
-        }
-        Some(Arc::new(Reliability {
+    pub(crate) fn build(self) -> Arc<Reliability> {
+        Arc::new(Reliability {
             rules: self.rules,
+            default: default_rule(),
             budgets: Stage::ALL.map(|_| Bucket::new(self.budget)),
             breakers: Breakers::new(&self.breakers),
-        }))
+        })
     }
 }
 
 impl Reliability {
     pub(crate) fn rules(&self) -> &[ReliabilityRule] {
         &self.rules
+    }
+
+    /// A rule by its number; the default comes after the others.
+    fn rule(&self, number: usize) -> Option<&ReliabilityRule> {
+        self.rules.get(number).or((number == self.rules.len()).then_some(&self.default))
     }
 
     /// Whether rules or breakers apply to that stage.
@@ -82,8 +87,7 @@ impl Reliability {
 /// # use toolcrib_engine::{FailedAttempt, RecoveryStep, Turn};
 /// # async fn ask() -> Result<String, ModelError> { Ok(String::new()) }
 /// # async fn one_call(turn: &Turn) -> Result<String, ModelError> {
-/// let Some(recovery) = turn.recovery() else { return ask().await };
-/// let mut attempts = recovery.attempts(Stage::Model, [Arc::from("openai:gpt-5")]);
+/// let mut attempts = turn.recovery().attempts(Stage::Model, [Arc::from("openai:gpt-5")]);
 /// loop {
 ///     let answer = match attempts.begin() {
 ///         Ok(()) => ask().await,
@@ -146,6 +150,16 @@ impl ReliabilityContext {
 
     pub(crate) fn is_about(&self, stage: Stage) -> bool {
         self.0.reliability.is_about(stage)
+    }
+
+    /// Whether the engine has rules beside the default one.
+    pub fn has_rules(&self) -> bool {
+        !self.0.reliability.rules.is_empty()
+    }
+
+    /// Whether calls of tools pass the rules. The cost of tools counts for rules of all stages.
+    pub(crate) fn is_for_tools(&self) -> bool {
+        self.has_rules() || self.is_about(Stage::Tool)
     }
 
     /// Adds to the turn's usage, which rules use. The engine adds the cost of tools.

@@ -301,7 +301,7 @@ impl Iteration {
             journal: self.turn.journal.as_ref(),
             dry_run: self.turn.dry_run,
             child_agents: self.turn.child_agents.as_ref(),
-            recovery: self.turn.recovery.as_ref(),
+            recovery: Some(&self.turn.recovery).filter(|recovery| recovery.is_for_tools()),
         }
     }
 

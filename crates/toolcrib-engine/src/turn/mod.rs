@@ -153,9 +153,8 @@ impl Turn {
         // A separate token: ending this turn must not cancel other uses of the caller's token.
         let cancellation =
             options.cancellation.map_or_else(CancellationToken::new, |token| token.child_token());
-        let recovery = engine.reliability.as_ref().map(|reliability| {
-            ReliabilityContext::new(reliability, &events, &engine.redactor, &cancellation)
-        });
+        let (rules, redactor) = (&engine.reliability, &engine.redactor);
+        let recovery = ReliabilityContext::new(rules, &events, redactor, &cancellation);
         let mut session = engine.sessions.begin(events.identity());
         session.tools.retain(|tool| engine.has_plugin_of(tool));
         let working_dir: Arc<Path> =
@@ -273,9 +272,9 @@ impl Turn {
     }
 
     /// The engine's [rules](toolcrib_core::ReliabilityRule) and breakers, for your own loop's model
-    /// calls. `None` if the engine has neither.
-    pub fn recovery(&self) -> Option<&ReliabilityContext> {
-        self.state.recovery.as_ref()
+    /// calls. Failed requests of models that no rule is about are retried by a default rule.
+    pub fn recovery(&self) -> &ReliabilityContext {
+        &self.state.recovery
     }
 
     /// The number of iterations begun.
@@ -363,7 +362,7 @@ impl Turn {
         let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
         // These two reach the tools of all sources.
         let tool = tool.filter(|tool| ![SEARCH_TOOLS, CALL_TOOL].contains(tool));
-        let recovery = self.state.recovery.as_ref();
+        let recovery = &self.state.recovery;
         let needs = Needs { tool, within: self.source_timeout };
         let last = self.composed.as_ref().map(|composed| composed.catalog().clone());
         let last = last.unwrap_or_default();

@@ -68,8 +68,7 @@ pub(super) struct TurnState {
     pub(super) attachments: Arc<Attachments>,
     pub(super) dry_run: bool,
     pub(super) child_agents: Option<Arc<dyn ChildAgents>>,
-    /// `None` without reliability rules and breakers.
-    pub(super) recovery: Option<ReliabilityContext>,
+    pub(super) recovery: ReliabilityContext,
 }
 
 /// The found tools of a turn.

@@ -32,7 +32,7 @@ fn with(rules: impl IntoIterator<Item = ReliabilityRule>) -> EngineBuilder {
 fn begun(engine: &Engine) -> (Turn, Attempts) {
     let turn = engine.turn(TurnOptions::default()).unwrap();
     let names = ["a", "b", "c"].map(Arc::<str>::from);
-    let attempts = turn.recovery().unwrap().attempts(Stage::Model, names);
+    let attempts = turn.recovery().attempts(Stage::Model, names);
     (turn, attempts)
 }
 
@@ -117,11 +117,12 @@ async fn an_answer_in_place_of_a_model_is_none_of_the_models_and_is_not_repeated
 async fn a_rule_that_can_do_nothing_at_a_stage_is_not_about_it() {
     let engine = with([rule(ReliabilityAction::fallback_provider(static_tools([])))]);
     let engine = engine.build().unwrap();
-    assert_eq!(steps(&mut begun(&engine).1, 1).await, ["Failed"]);
+    let by_default = steps(&mut begun(&engine).1, 3).await;
+    assert_eq!(by_default, ["Retry", "Retry", "retries_exhausted"]);
     let engine = with([rule(ReliabilityAction::RetryOther)]).build().unwrap();
     let turn = engine.turn(TurnOptions::default()).unwrap();
     let names = ["a"].map(Arc::<str>::from);
-    let mut of_tool = turn.recovery().unwrap().attempts(Stage::Tool, names);
+    let mut of_tool = turn.recovery().attempts(Stage::Tool, names);
     assert_eq!(steps(&mut of_tool, 1).await, ["Failed"]);
 }
 
@@ -151,7 +152,9 @@ async fn what_cannot_be_repeated_is_not_and_what_is_there_may_be_taken() {
     let engine = with([rule(ReliabilityAction::Continue)]).build().unwrap();
     let (_turn, mut attempts) = begun(&engine);
     attempts.begin().unwrap();
-    assert!(matches!(attempts.failed(&failure).await, RecoveryStep::Failed), "no rule is about it");
+    let error = ModelError::new(ModelErrorClass::Auth, "no key");
+    let refused = FailedAttempt::of_model(&error);
+    assert!(matches!(attempts.failed(&refused).await, RecoveryStep::Failed), "no rule is about it");
 
     let engine =
         with([rule(ReliabilityAction::Ok).kind("enough"), rule(at_once(2))]).build().unwrap();
@@ -260,12 +263,11 @@ async fn an_attempt_that_nobody_ends_gives_its_place_back_and_says_so() {
 #[test]
 fn what_a_failure_says_of_who_was_asked() {
     use ModelErrorClass::{
-        Auth, BadRequest, ContentFilter, ContextOverflow, Quota, ToolChoiceIgnored,
+        Auth, BadRequest, ContentFilter, ContextOverflow, EmptyAnswer, Quota, ToolChoiceIgnored,
     };
     let expected = |class| match class {
-        Auth | BadRequest | ContentFilter | ContextOverflow | Quota | ToolChoiceIgnored => {
-            Health::Healthy
-        }
+        Auth | BadRequest | ContentFilter | ContextOverflow | EmptyAnswer | Quota
+        | ToolChoiceIgnored => Health::Healthy,
         ModelErrorClass::NoRule | ModelErrorClass::BreakerOpen => Health::Unknown,
         _ => Health::Unhealthy,
     };
@@ -277,7 +279,7 @@ fn what_a_failure_says_of_who_was_asked() {
         assert_eq!((failure.error_class, failure.message), (class.as_str(), "no"));
         assert_eq!((failure.http_status, failure.retry_after), (error.status, error.retry_after));
         assert_eq!(failure.health, expected(class), "{class:?}");
-        assert_eq!(failure.validation_error, class == ToolChoiceIgnored);
+        assert_eq!(failure.validation_error, matches!(class, EmptyAnswer | ToolChoiceIgnored));
         assert_eq!((failure.acceptable, failure.unrepeatable), (false, None));
     }
     for class in DiscoveryErrorClass::ALL {
@@ -309,7 +311,7 @@ async fn each_stage_pays_for_its_own_retries() {
     let turn = engine.turn(TurnOptions::default()).unwrap();
     for stage in [Stage::Model, Stage::Tool, Stage::Discover] {
         let names = ["a"].map(Arc::<str>::from);
-        let mut attempts = turn.recovery().unwrap().attempts(stage, names);
+        let mut attempts = turn.recovery().attempts(stage, names);
         let expected = ["Retry", "retry_budget_exhausted"];
         assert_eq!(steps(&mut attempts, 2).await, expected, "{stage:?}");
     }

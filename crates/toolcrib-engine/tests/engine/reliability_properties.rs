@@ -39,24 +39,31 @@ fn any_rules() -> impl Strategy<Value = Vec<ReliabilityRule>> {
 
 proptest! {
     /// Whatever the rules: the walk ends, no one is asked more often than the rules and the models
-    /// allow, a retry comes only where a rule says so, and no wait is longer than its cap.
+    /// allow, a retry comes only where a rule says so, or the default one if none is about the
+    /// failure, and no wait is longer than its cap.
     #[test]
     fn no_rules_ask_for_ever(rules in any_rules(), asked_to_wait in prop::option::of(0..80_u64)) {
         let longest = rules.iter().filter_map(|rule| match rule.then {
             ReliabilityAction::Retry(retry) => Some(retry.cap),
             _ => None,
         }).max().unwrap_or_default();
+        let is_about = |rule: &ReliabilityRule| {
+            !matches!(rule.then, ReliabilityAction::Continue)
+                && rule.when.attempt_below.is_none_or(|below| below > 1)
+        };
+        let is_default = !rules.iter().any(is_about);
+        let longest = longest.max(if is_default { Duration::from_secs(60) } else { Duration::ZERO });
         let retries = rules.iter().filter_map(|rule| match rule.then {
             ReliabilityAction::Retry(retry) => Some(retry.attempts as usize),
             _ => None,
-        }).max().unwrap_or_default().max(1);
+        }).max().unwrap_or_default().max(if is_default { 3 } else { 1 });
         let fallbacks = rules.iter().filter(|rule| matches!(rule.then, ReliabilityAction::Fallback(_))).count();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all().start_paused(true).build().unwrap();
         let (attempts, worst) = runtime.block_on(async {
             let engine = engine().reliability(rules).build().unwrap();
             let turn = engine.turn(TurnOptions::default()).unwrap();
-            let Some(recovery) = turn.recovery() else { return (1, Duration::ZERO) };
+            let recovery = turn.recovery();
             let names: [Arc<str>; 3] = ["m0".into(), "m1".into(), "m2".into()];
             let mut attempts = recovery.attempts(Stage::Model, names);
             let mut worst = Duration::ZERO;

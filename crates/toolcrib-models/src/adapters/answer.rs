@@ -30,6 +30,7 @@ pub(super) struct Answer {
     /// How many numbered parts were begun, calls among them where a vendor numbers both.
     parts: usize,
     chunks: VecDeque<ModelChunk>,
+    has_reasoning: bool,
     complete: bool,
     /// Finds the reasoning that a model writes into its text.
     tags: ThinkTags,
@@ -90,6 +91,7 @@ impl Answer {
     /// Appends reasoning.
     pub(super) fn reasoning(&mut self, piece: &str) {
         if !piece.is_empty() {
+            self.has_reasoning = true;
             self.chunks.push_back(ModelChunk::Reasoning(piece.to_owned()));
         }
     }
@@ -142,6 +144,15 @@ impl Answer {
     /// All text so far.
     pub(super) fn text_so_far(&self) -> &str {
         &self.text
+    }
+
+    /// Whether a part of it has arrived.
+    pub(super) fn has_begun(&self) -> bool {
+        self.complete
+            || self.has_reasoning
+            || self.parts > 0
+            || !self.text.is_empty()
+            || !self.calls.is_empty()
     }
 
     /// Marks the response as complete.

@@ -292,7 +292,9 @@ impl Exchange {
                 Ok(Some(bytes)) => self.take(&bytes)?,
                 Ok(None) => self.end()?,
                 // A complete response is valid, however the connection ends.
-                Err(error) => self.end().map_err(|_| failure::of_http(error, true))?,
+                Err(error) => {
+                    self.end().map_err(|_| failure::of_http(error, self.answer.has_begun()))?;
+                }
             }
         }
     }
@@ -342,10 +344,16 @@ impl Exchange {
         if let Some(other) = self.other_type.take_if(|_| self.frames.is_empty()) {
             return Err(other);
         }
-        Err(ModelError::new(
-            ModelErrorClass::Incomplete,
-            "its response ended before it was complete: the server closed the stream",
-        ))
+        Err(match self.answer.has_begun() {
+            true => ModelError::new(
+                ModelErrorClass::Incomplete,
+                "its response ended before it was complete: the server closed the stream",
+            ),
+            false => ModelError::new(
+                ModelErrorClass::Network,
+                "its response ended before it began: the server closed the stream",
+            ),
+        })
     }
 
     /// Reads what is left, and returns the last frame of it.

@@ -30,6 +30,38 @@ const CONTEXT_OVERFLOW: [&str; 8] = [
     "input token count",
 ];
 
+/// Messages of vendors and servers, and codes of many, for an account without credit. Statuses do not
+/// tell it: it is 400, 402, 403 or 429. A limit per minute that mentions billing is not among them.
+const NO_CREDIT: [&str; 15] = [
+    "insufficient quota",
+    "insufficient balance",
+    "insufficient credit",
+    "insufficient funds",
+    "credit balance",
+    "out of credit",
+    "no credit",
+    "not enough credit",
+    "more credit",
+    "credits are depleted",
+    "credits have been depleted",
+    "spend limit",
+    "spending limit",
+    "spending cap",
+    "budget has been exceeded",
+];
+
+/// Parts of codes for the same.
+const NO_CREDIT_CODES: [&str; 8] = [
+    "insufficient_",
+    "billing",
+    "credit",
+    "spend_limit",
+    "usage_limit",
+    "budget_exceeded",
+    "exceeded_current_quota",
+    "payment_required",
+];
+
 /// An error status.
 pub(super) fn of_status(
     protocol: &dyn Protocol,
@@ -40,7 +72,7 @@ pub(super) fn of_status(
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let Refusal { class, message, retry_after: of_body } = protocol.refusal(status, &json);
     let words = message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    let class = class.unwrap_or_else(|| class_of(status, &words));
+    let class = exact(class, &words).unwrap_or_else(|| class_of(status, &words));
     let mut error =
         ModelError::new(class, said(&format!("status {}", status.as_u16()), class, &words));
     error.status = Some(status.as_u16());
@@ -52,8 +84,8 @@ pub(super) fn of_status(
 
 /// An error inside the stream of a response.
 pub(super) fn in_stream(refusal: Refusal) -> ModelError {
-    let class = refusal.class.unwrap_or(ModelErrorClass::Incomplete);
     let words = refusal.message.unwrap_or_default();
+    let class = exact(refusal.class, &words).unwrap_or(ModelErrorClass::Incomplete);
     let mut error = ModelError::new(class, said("an error in its response", class, &words));
     error.retry_after = refusal.retry_after.map(|wait| wait.min(MAX_RETRY_AFTER));
     error
@@ -121,9 +153,10 @@ fn said(what: &str, class: ModelErrorClass, words: &str) -> String {
 
 pub(super) fn class_of(status: StatusCode, words: &str) -> ModelErrorClass {
     match status.as_u16() {
-        401 | 403 => ModelErrorClass::Auth,
         402 => ModelErrorClass::Quota,
+        400 | 403 | 429 if says_no_credit(words) => ModelErrorClass::Quota,
         429 => ModelErrorClass::RateLimit,
+        401 | 403 => ModelErrorClass::Auth,
         408 | 409 | 502..=504 | 529 => ModelErrorClass::Overloaded,
         413 => ModelErrorClass::ContextOverflow,
         500..=599 => ModelErrorClass::Server,
@@ -139,15 +172,36 @@ pub(super) fn says_context_overflow(words: &str) -> bool {
     CONTEXT_OVERFLOW.iter().any(|phrase| words.contains(phrase))
 }
 
-/// The wait requested by a server: milliseconds in OpenAI's own header, otherwise seconds or a
-/// date.
+/// The class, except that an exhausted quota is no limit that passes in a while.
+fn exact(class: Option<ModelErrorClass>, words: &str) -> Option<ModelErrorClass> {
+    match class {
+        Some(ModelErrorClass::RateLimit) if says_no_credit(words) => Some(ModelErrorClass::Quota),
+        other => other,
+    }
+}
+
+/// Whether a message is about an account without credit.
+pub(super) fn says_no_credit(words: &str) -> bool {
+    let words = words.to_lowercase().replace('_', " ");
+    NO_CREDIT.iter().any(|phrase| words.contains(phrase))
+}
+
+/// Whether an error's code is about an account without credit.
+pub(super) fn is_no_credit(code: &str) -> bool {
+    let code = code.to_ascii_lowercase();
+    NO_CREDIT_CODES.iter().any(|part| code.contains(part))
+}
+
+/// The wait requested by a server, in a header about this response. Headers about the limits of an
+/// account, such as `x-ratelimit-reset`, are not read: they do not say which of the limits was
+/// reached. Milliseconds in OpenAI's own header, otherwise seconds or a date.
 fn retry_after_of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let millis = headers.get("retry-after-ms").and_then(|ms| ms.to_str().ok()?.trim().parse().ok());
     let in_millis = millis.and_then(|ms: f64| Duration::try_from_secs_f64(ms / 1000.0).ok());
     in_millis.or_else(|| retry_after(headers, now))
 }
 
-/// Classifies an HTTP error. `begun` is whether the response had begun.
+/// Classifies an HTTP error. `begun` is whether a part of the answer has arrived.
 pub(super) fn of_http(error: HttpError, begun: bool) -> ModelError {
     let class = match error.kind() {
         HttpErrorKind::TimedOut => ModelErrorClass::Timeout,

@@ -12,6 +12,7 @@
 //! failure   statuses, network errors -> classes of errors
 //! ```
 
+mod alternating;
 mod answer;
 mod anthropic;
 mod arguments;

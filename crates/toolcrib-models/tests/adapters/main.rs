@@ -11,6 +11,7 @@
 
 mod support;
 
+mod alternating;
 mod anthropic;
 mod building;
 mod connections;

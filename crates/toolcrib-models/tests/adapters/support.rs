@@ -10,7 +10,8 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::{
-    Menu, Message, Model, ModelChunk, ModelError, ModelRequest, ModelResponse, Tool, ToolChoice,
+    Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    Tool, ToolChoice,
 };
 use toolcrib_models::VendorModel;
 
@@ -224,6 +225,20 @@ pub(crate) fn request(messages: Vec<Message>, tools: Vec<Tool>) -> ModelRequest 
         menu: Arc::new(Menu::new(tools).unwrap()),
         tool_choice: ToolChoice::Auto,
         sent_parts: None,
+    }
+}
+
+/// The note in place of an answer.
+pub(crate) const NO_ANSWER: &str = "[note of the tool layer: there is no answer here]";
+
+/// Checks the error of a stream that was cut: a lost connection until a part of the answer has
+/// arrived.
+#[track_caller]
+pub(crate) fn check_cut(error: &ModelError, has_begun: &mut bool) {
+    match error.class {
+        ModelErrorClass::Network if !*has_begun => {}
+        ModelErrorClass::Incomplete => *has_begun = true,
+        _ => panic!("{error:?}"),
     }
 }
 

@@ -25,7 +25,25 @@ pub(crate) fn check(vendor: Vendor, model: &str, body: &Value) -> Result<(), Str
         Vendor::Gemini => gemini(body, model.starts_with("gemini-3"))?,
         _ => ollama(body)?,
     };
+    alternates(vendor, body)?;
     pairs(&turns)
+}
+
+/// The messages of user and model take turns, as strict chat templates require. Calls and results
+/// do not count, except where a protocol has no role for results.
+fn alternates(vendor: Vendor, body: &Value) -> Result<(), String> {
+    let counts_all = matches!(vendor, Vendor::Anthropic | Vendor::Gemini);
+    let mut is_users = true;
+    for message in list(body, "messages").chain(list(body, "contents")) {
+        let role = message["role"].as_str().unwrap_or_default();
+        let is_aside = matches!(role, "system" | "tool") || message["tool_calls"].is_array();
+        if is_aside && !counts_all {
+            continue;
+        }
+        ensure((role == "user") == is_users, "two messages of one role in a row", body)?;
+        is_users = !is_users;
+    }
+    Ok(())
 }
 
 fn ensure(is_right: bool, what: &str, value: &Value) -> Result<(), String> {

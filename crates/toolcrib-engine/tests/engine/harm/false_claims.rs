@@ -105,7 +105,7 @@ async fn a_rule_held_because_an_unknown_cost_was_0() {
     ] {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let log = Log::of(turn.events().run());
-        turn.recovery().unwrap().used(usage);
+        turn.recovery().used(usage);
         turn.iteration().await.unwrap().execute(vec![call("t", json!({}))]).await;
         assert_eq!(calls.swap(0, SeqCst), attempts, "{usage:?}");
         let failed = log.of_name("reliability.rule_failed");

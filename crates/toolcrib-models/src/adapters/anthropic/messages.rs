@@ -11,7 +11,9 @@ use super::{
     media::{self, Media},
     thinking::{self, PromptPrefix, StoredBlock},
 };
-use crate::adapters::{arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part};
+use crate::adapters::{
+    alternating::alternating, arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part,
+};
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -112,7 +114,7 @@ pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<Re
     let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<RequestMessage<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
-    for (at, message) in messages.iter().enumerate() {
+    for (at, message) in alternating(messages) {
         let is_result = matches!(message, Message::Tool { .. });
         let note = images.note(at);
         match message {

@@ -3,7 +3,10 @@
 use serde_json::Value;
 use toolcrib_core::ModelErrorClass;
 
-use crate::adapters::{failure::says_context_overflow, protocol::Refusal};
+use crate::adapters::{
+    failure::{is_no_credit, says_context_overflow, says_no_credit},
+    protocol::Refusal,
+};
 
 /// Reads `{"type":"error","error":{…}}`: the body of an error response, or an event of a stream.
 pub(super) fn read(body: &Value) -> Refusal {
@@ -30,9 +33,8 @@ pub(super) fn in_stream(event: &Value) -> Refusal {
 }
 
 fn class(kind: &str, code: &str, message: &str) -> Option<ModelErrorClass> {
-    let is_about_money = code.ends_with("spend_limit_reached")
-        || code.contains("billing")
-        || says(message, &["credit balance", "usage limits", "spend limit"]);
+    let is_about_money =
+        is_no_credit(code) || says_no_credit(message) || says(message, &["usage limits"]);
     match kind {
         "billing_error" => Some(ModelErrorClass::Quota),
         "invalid_request_error" | "rate_limit_error" if is_about_money => {

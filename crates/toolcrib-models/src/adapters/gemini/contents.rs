@@ -8,6 +8,7 @@ use toolcrib_core::{ContentBlock, ImageLimits, Message, ToolCall, VendorContent}
 
 use super::{kept, name, series::Series};
 use crate::adapters::{
+    alternating::alternating,
     arguments::ObjectArguments,
     images::SentImages,
     sent_parts::{Part as First, SentForm},
@@ -98,8 +99,7 @@ fn in_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
     serializer.collect_str(&Base64Display::new(data, &STANDARD))
 }
 
-/// The conversation. An empty message of the model is omitted, since a content without parts is
-/// refused; the results of one batch are one content, since Gemini counts them against the calls.
+/// The conversation. The results of one batch are one content, since Gemini counts them against the calls.
 pub(super) fn contents<'a>(
     messages: &'a [Message],
     series: Series,
@@ -108,7 +108,7 @@ pub(super) fn contents<'a>(
 ) -> Vec<Content<'a>> {
     let mut contents: Vec<Content<'a>> = Vec::with_capacity(messages.len());
     let mut in_batch = false;
-    for (at, message) in messages.iter().enumerate() {
+    for (at, message) in alternating(messages) {
         let parts = first.of_message(message, images.note(at).as_slice(), || match message {
             Message::User { text, blocks } => user(text, blocks, images, at),
             Message::Assistant { text, calls, vendor } => {

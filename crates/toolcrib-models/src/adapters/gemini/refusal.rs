@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 use toolcrib_core::ModelErrorClass;
 
-use crate::adapters::{failure::says_context_overflow, protocol::Refusal};
-
-/// Messages for exhausted credit or a daily limit, not for a limit per minute.
-const NO_CREDIT: [&str; 3] = ["spending cap", "credits are depleted", "credits have been depleted"];
+use crate::adapters::{
+    failure::{says_context_overflow, says_no_credit},
+    protocol::Refusal,
+};
 
 /// The error of a response body.
 pub(super) fn of_body(body: &Value) -> Refusal {
@@ -56,13 +56,12 @@ fn is_about_key(message: &str, details: &[Value]) -> bool {
 /// Whether the exhausted quota does not recover within minutes. After the delay that it names, the
 /// same error would occur again.
 fn is_used_up(message: &str, details: &[Value]) -> bool {
-    let message = message.to_lowercase();
     let violations =
         details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
     let text = |violation: &Value, field: &str| {
         violation.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    NO_CREDIT.iter().any(|words| message.contains(words))
+    says_no_credit(message)
         || violations.into_iter().any(|violation| {
             text(violation, "quotaId").contains("PerDay") || text(violation, "quotaValue") == "0"
         })

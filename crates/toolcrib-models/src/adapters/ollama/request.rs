@@ -9,6 +9,7 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
 
 use super::VENDOR;
 use crate::adapters::{
+    alternating::alternating,
     arguments::ObjectArguments,
     images::SentImages,
     protocol::RequestInput,
@@ -87,7 +88,7 @@ impl<'a> Body<'a> {
         let system =
             (!request.system.is_empty()).then(|| RequestMessage::of("system", &request.system));
         let images = input.images;
-        let said = request.messages.iter().enumerate().flat_map(|(at, message)| {
+        let said = alternating(&request.messages).flat_map(|(at, message)| {
             input.first.of_message(message, images.note(at).as_slice(), || {
                 sent(message, images, at).into_iter().collect()
             })

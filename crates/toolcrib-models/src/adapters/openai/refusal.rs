@@ -82,9 +82,7 @@ fn words(error: &Value) -> Option<String> {
 fn class(error: &Value, words: &str) -> Option<ModelErrorClass> {
     let by_name = ["code", "type", "status"].iter().find_map(|key| {
         Some(match error.get(key)?.as_str()? {
-            "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => {
-                ModelErrorClass::Quota
-            }
+            code if failure::is_no_credit(code) => ModelErrorClass::Quota,
             "context_length_exceeded" | "exceed_context_size_error" => {
                 ModelErrorClass::ContextOverflow
             }

@@ -6,7 +6,7 @@ use toolcrib_models::{ReasoningEffort, VendorModelBuilder};
 use toolcrib_testbed::images;
 
 use super::{PNG, assistant, find_order, hello, result, sent, sent_by, without_breakpoints};
-use crate::support::{request, tool};
+use crate::support::{NO_ANSWER, request, tool};
 
 #[tokio::test]
 async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
@@ -144,6 +144,7 @@ async fn what_has_no_visible_character_is_not_sent() {
         |id: &str| json!({ "type": "tool_use", "id": id, "name": "find_order", "input": {} });
     let said = [
         json!({ "role": "user", "content": [{ "type": "text", "text": "(no text)" }] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": NO_ANSWER }] }),
         json!({ "role": "user", "content": [{ "type": "text", "text": "Go on." }] }),
         json!({ "role": "assistant", "content": [call("toolu_1"), call("toolu_2")] }),
         json!({ "role": "user", "content": [

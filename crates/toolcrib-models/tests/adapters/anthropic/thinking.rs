@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Message, Tool, ToolCall, VendorContent};
 
 use super::{call, find_order, result, rich, sent, spoken, stream, text, thought};
-use crate::support::{request, tool};
+use crate::support::{NO_ANSWER, request, tool};
 
 /// The blocks that go back for a message instead of an answer to [`hello`].
 async fn goes_back(said: Message, tools: Vec<Tool>) -> Value {
@@ -68,9 +68,10 @@ async fn texts_stay_where_they_stood_among_thoughts() {
 }
 
 #[tokio::test]
-async fn a_message_of_nothing_but_thoughts_is_not_sent() {
+async fn a_message_of_nothing_but_thoughts_is_sent_as_a_note() {
     let said = spoken(&stream(&[thought(0, "Hm.", "s")], "max_tokens")).await;
-    assert_eq!(goes_back(said, vec![find_order()]).await["role"], "user");
+    let back = goes_back(said, vec![find_order()]).await;
+    assert_eq!(back["content"], json!([{ "type": "text", "text": NO_ANSWER }]));
 }
 
 #[tokio::test]

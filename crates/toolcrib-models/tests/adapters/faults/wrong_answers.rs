@@ -196,7 +196,7 @@ async fn an_error_in_place_of_the_stream_is_the_vendors() {
 }
 
 #[tokio::test]
-async fn nothing_at_all_is_no_answer() {
+async fn nothing_at_all_is_a_lost_connection() {
     for vendor in Vendor::ALL {
         let replies = [
             wire::reply(vendor).body(""),
@@ -208,7 +208,7 @@ async fn nothing_at_all_is_no_answer() {
         ];
         for reply in replies {
             let heard = heard_of(vendor, reply.clone()).await;
-            assert_eq!(class(&heard), ModelErrorClass::Incomplete, "{vendor}: {reply:?}");
+            assert_eq!(class(&heard), ModelErrorClass::Network, "{vendor}: {reply:?}");
         }
     }
 }

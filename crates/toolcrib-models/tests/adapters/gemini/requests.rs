@@ -10,7 +10,7 @@ use toolcrib_models::{ReasoningEffort, VendorModelBuilder};
 use toolcrib_testbed::images;
 
 use super::{REASONED, STOP, builder, events, kept, result, sent, sent_by, tools, with_blocks};
-use crate::support::{Reply, Server, ask, in_lines, request};
+use crate::support::{NO_ANSWER, Reply, Server, ask, in_lines, request};
 
 #[tokio::test]
 async fn a_conversation_is_sent_as_googles_own_sdk_sends_it() {
@@ -88,13 +88,14 @@ async fn a_conversation_is_sent_as_googles_own_sdk_sends_it() {
     {"functionResponse":{"id":"c1","name":"find_order","response":{"output":"2 charges"}}},
     {"functionResponse":{"id":"c2","name":"_3d_view","response":{"output":"[image image/png, 67 bytes]\n\nImage 2 of this message, [image image/tiff, 3 bytes], is not shown: it is not an image."},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="}},{"inlineData":{"mimeType":"application/pdf","data":"JVBERg=="}}]}},
     {"functionResponse":{"id":"c3","name":"find_order","response":{"error":"the arguments are not JSON"}}}],"role":"user"},
+    {"parts":[{"text":"[note of the tool layer: there is no answer here]"}],"role":"model"},
     {"parts":[{"text":"And now?"}],"role":"user"}],
     "toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["_3d_view"]}}}
     "#);
 }
 
 #[tokio::test]
-async fn a_model_that_says_nothing_is_left_out_and_a_user_is_not() {
+async fn a_model_that_says_nothing_is_a_note_and_a_user_is_not() {
     let messages = vec![Message::user("Hi"), Message::assistant("", []), Message::user("")];
     let request = ModelRequest {
         system: "".into(),
@@ -105,6 +106,7 @@ async fn a_model_that_says_nothing_is_left_out_and_a_user_is_not() {
         sent(request).await,
         json!({"contents": [
             {"parts": [{"text": "Hi"}], "role": "user"},
+            {"parts": [{"text": NO_ANSWER}], "role": "model"},
             {"parts": [{"text": "(no text)"}], "role": "user"},
         ]})
     );

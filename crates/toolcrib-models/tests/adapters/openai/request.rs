@@ -1,6 +1,7 @@
 //! Requests.
 
 use super::*;
+use crate::support::NO_ANSWER;
 
 #[tokio::test]
 async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
@@ -98,7 +99,7 @@ async fn without_tools_and_system_text_nothing_is_said_of_them() {
 async fn a_message_always_holds_what_the_vendor_asks_for() {
     let call = |text: &str| ToolCall::unparsed("call_1", "find_order", text);
     let cases = [
-        (Message::assistant("", []), json!({ "role": "assistant", "content": "" })),
+        (Message::assistant("", []), json!({ "role": "assistant", "content": NO_ANSWER })),
         (
             Message::assistant("", [call("{\"b\": 1e3,\"a\":2.50}")]),
             json!({ "role": "assistant", "content": null, "tool_calls": [{
@@ -221,17 +222,18 @@ async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
         let messages = body["messages"].as_array().unwrap();
         messages.iter().map(|m| m["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(roles(&found), ["system", "user", "assistant", "tool", "tool", "tool", "user"]);
+    let calls = ["system", "user", "assistant", "tool", "tool", "tool"];
+    assert_eq!(roles(&found), [&calls[..], &["assistant", "user"]].concat());
 
     let found = sent_by(asked(), "test-model", |b| b.result_blocks(true)).await.json();
-    let expected = ["system", "user", "assistant", "tool", "tool", "tool", "user", "user"];
-    assert_eq!(roles(&found), expected);
+    let shown = ["assistant", "user", "assistant", "user"];
+    assert_eq!(roles(&found), [&calls[..], &shown].concat());
     let said = |id: &str| {
         let text = format!("Output of call {id} of find_order, not written by the user:");
         json!({ "type": "text", "text": text })
     };
     assert_eq!(
-        found["messages"][6]["content"],
+        found["messages"][7]["content"],
         json!([
             said("call_1"),
             { "type": "image_url", "image_url": { "url": png_url() } },

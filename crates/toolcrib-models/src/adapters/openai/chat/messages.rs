@@ -8,7 +8,11 @@ use toolcrib_core::{Message, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::{protocol::RequestInput, sent_parts::Part as First},
+        super::{
+            alternating::{NOTE, alternating, no_answer},
+            protocol::RequestInput,
+            sent_parts::Part as First,
+        },
         media,
         own::is_own,
         sent::{arguments, failed, id_of_at_most, name},
@@ -73,7 +77,7 @@ pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage
     if !input.request.system.is_empty() {
         writing.sent.push(RequestMessage::System { content: &input.request.system }.into());
     }
-    for (at, message) in input.request.messages.iter().enumerate() {
+    for (at, message) in alternating(&input.request.messages) {
         writing.add(at, message);
     }
     writing.show();
@@ -166,6 +170,8 @@ impl<'a> MessageWriter<'a, '_> {
         let results = std::mem::take(&mut self.results);
         if !self.shown.is_empty() {
             let parts = std::mem::take(&mut self.shown);
+            // They are a user's message, and the calls follow one.
+            self.add(NOTE, no_answer());
             let shown = || vec![RequestMessage::User { content: Content::Parts(parts) }];
             self.sent.extend(self.input.first.of_messages(&results, &["shown"], shown));
         }
