@@ -122,7 +122,10 @@ impl FilesHandle {
                         // A text may begin like an image.
                         Err(_) if str::from_utf8(&bytes).is_ok() => {}
                         Err(error) => {
-                            return Err(FileError::Image { path: path.written().to_owned(), error });
+                            return Err(FileError::Image {
+                                path: path.written().to_owned(),
+                                error,
+                            });
                         }
                     }
                 }
