@@ -115,7 +115,7 @@ fn an_empty_answer_passed_as_a_success() {
             let empty = said(vendor, &Said::text(&[text]));
             let server = VendorServer::start(vendor, vec![empty; 3]);
             let ran = server.run(&project, &["run", "--json", "go"]);
-            assert_eq!(ran.code, Some(5), "{vendor}: {}{}", ran.stdout, ran.stderr);
+            assert_eq!(ran.code, Some(6), "{vendor}: {}{}", ran.stdout, ran.stderr);
             let outcome: Value = serde_json::from_str(&ran.stdout).unwrap();
             let error = &outcome["error"];
             assert_eq!(
@@ -134,7 +134,7 @@ fn an_answer_of_reasoning_alone_passed_as_a_success() {
     let thought = events(&[json!({ "reasoning_content": "the answer is 4" })]);
     let server = VendorServer::start(Vendor::OpenAi, vec![thought; 3]);
     let ran = server.run(&project, &["run", "go"]);
-    assert_eq!((ran.code, &*ran.stdout), (Some(5), ""));
+    assert_eq!((ran.code, &*ran.stdout), (Some(6), ""));
     let told = "no text and no call, only reasoning";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(ran.stderr.contains("no call was made before it"), "{}", ran.stderr);
@@ -154,7 +154,7 @@ fn an_empty_answer_after_calls_hid_that_they_ran() {
     let replies = replies.into_iter().chain(vec![empty; 3]).collect();
     let server = VendorServer::start(Vendor::OpenAi, replies);
     let ran = server.run(&project, &["run", "go"]);
-    assert_eq!(ran.code, Some(5));
+    assert_eq!(ran.code, Some(6));
     let told = "calls before it: `add` (2 calls), `no_such_tool` (1 call, 1 failed)";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(ran.stderr.contains("changed  add"), "{}", ran.stderr);
@@ -167,7 +167,7 @@ fn a_typed_answer_that_is_empty_is_not_a_value() {
     let server = VendorServer::start(Vendor::OpenAi, vec![events(&[]); 3]);
     let args = ["run", "--schema", "schema.json", "go"];
     let output = server.command(&project, &args).current_dir(project.path()).output().unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(5), 0));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(6), 0));
 }
 
 #[test]
