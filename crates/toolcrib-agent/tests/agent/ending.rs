@@ -283,7 +283,7 @@ async fn a_tool_that_fails_or_panics_does_not_end_the_run() {
 }
 
 #[tokio::test]
-async fn an_answer_that_reached_the_output_limit_is_an_end_of_its_own() {
+async fn an_answer_that_reached_the_output_limit_is_a_separate_end() {
     let cut = || says("The begin").stops(StopReason::MaxTokens);
     let loops = || calls([call("a", "quick", json!({}))]);
     // The answer, and the wrap-up's.
