@@ -283,7 +283,7 @@ async fn a_tool_that_fails_or_panics_does_not_end_the_run() {
 }
 
 #[tokio::test]
-async fn an_answer_that_reached_the_output_limit_is_an_end_of_its_own() {
+async fn an_answer_that_reached_the_output_limit_is_a_separate_end() {
     let cut = || says("The begin").stops(StopReason::MaxTokens);
     let loops = || calls([call("a", "quick", json!({}))]);
     // The answer, and the wrap-up's.
@@ -314,5 +314,5 @@ async fn calls_of_an_answer_that_was_cut_off_are_neither_made_nor_denials() {
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     let codes: Vec<_> = outcome.tool_calls.iter().map(|result| result.code).collect();
     assert_eq!(codes, [Some(ErrorCode::InputInvalid); 2]);
-    assert!(log.of_name("policy.denied").is_empty());
+    assert!(log.json_of("policy.denied").is_empty());
 }

@@ -66,7 +66,7 @@ async fn calls_that_a_model_wrote_twice_are_two_calls() {
 }
 
 /// A frame with whole calls without ids, and with the reason to stop if it is the last.
-fn without_ids(vendor: Vendor, calls: &[(&str, u64)], numbered: bool, is_last: bool) -> String {
+fn without_ids(vendor: Vendor, calls: Calls<'_>, numbered: bool, is_last: bool) -> String {
     let function = |index: usize, (name, id): &(&str, u64)| {
         let arguments = json!({ "id": id });
         let mut function = json!({ "name": name, "arguments": arguments });
@@ -99,14 +99,16 @@ fn without_ids(vendor: Vendor, calls: &[(&str, u64)], numbered: bool, is_last: b
     frame(vendor, &json)
 }
 
+/// The calls of a frame, each with a number as its argument.
+type Calls<'a> = &'a [(&'a str, u64)];
+
 /// Vendors whose calls may lack ids.
 const WITHOUT_IDS: [Vendor; 3] = [Vendor::OpenAi, Vendor::Gemini, Vendor::Ollama];
 
 #[tokio::test]
 async fn a_last_frame_that_repeats_all_calls_without_ids_makes_none_again() {
     let (a, b, c) = (("add", 1), ("add", 2), ("drop", 3));
-    // (frames, calls)
-    let cases: [(&[&[(&str, u64)]], usize); 11] = [
+    let cases: [(&[Calls<'_>], usize); 11] = [
         (&[&[a], &[a]], 1),
         (&[&[a], &[b], &[a, b]], 2),
         (&[&[a, b], &[a, b]], 2),
