@@ -1,7 +1,10 @@
 //! Measures how many files of published packages a model would not read as they are: those that the
 //! lock files of the repository name, which it installs.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use tinyjson::JsonValue;
 
@@ -64,16 +67,20 @@ fn crates(workspace: &Workspace) -> Result<Vec<PathBuf>, Problem> {
         let metadata: JsonValue = metadata.parse().map_err(|error| {
             Problem::new(format!("cargo's metadata: {error}"), "is this cargo too old?")
         })?;
-        let found: Option<&Vec<JsonValue>> = metadata["packages"].get();
+        let found: Option<&Vec<JsonValue>> = field(&metadata, "packages").and_then(JsonValue::get);
         for package in found.into_iter().flatten() {
-            let is_published = package["source"].get::<String>().is_some();
-            let manifest = package["manifest_path"].get::<String>().filter(|_| is_published);
+            let text = |name| field(package, name).and_then(JsonValue::get::<String>);
+            let manifest = text("manifest_path").filter(|_| text("source").is_some());
             folders.extend(manifest.and_then(|path| Path::new(path).parent()).map(Path::to_owned));
         }
     }
     folders.sort_unstable();
     folders.dedup();
     Ok(folders)
+}
+
+fn field<'a>(object: &'a JsonValue, name: &str) -> Option<&'a JsonValue> {
+    object.get::<HashMap<String, JsonValue>>()?.get(name)
 }
 
 /// The folders with the packages of Python that lists of requirements name.

@@ -179,7 +179,7 @@ async fn a_folder_that_is_trusted_is_shown_and_changed_as_it_is() {
 
 #[tokio::test]
 async fn hidden_text_of_a_file_that_is_replaced_goes_with_a_word() {
-    let notes = Notes::new(&[("a", "\u{feff}a\u{202e}b\n\u{200b}\u{200b}c\n")]);
+    let notes = Notes::new(&[("a", "\u{feff}a\u{202e}b\n\u{200b}\u{200b}\u{200b}c\n")]);
     let engine = engine(&notes, &[]);
     read(&engine, "a").await;
     let written = write(&engine, "a", "ab\nc\n").await;
