@@ -169,6 +169,6 @@ fn a_tool_that_lint_calls_an_attack_was_offered() {
     let (names, _) = offered(&project("lint_allow = ['hidden-markup']", &tools));
     assert_eq!(names, ["mcp__s__marked", "mcp__s__plain"]);
     let typo = project("lint_allow = ['hidden-markap']", &tools).toolcrib(&["check"]);
-    assert!(typo.stdout.contains("hidden-markup") || typo.stderr.contains("hidden-markup"));
+    assert!(typo.stderr.contains("did you mean `hidden-markup`?"), "{}", typo.stderr);
     assert_ne!(typo.code, Some(0));
 }
