@@ -1,6 +1,6 @@
 //! Writes files: compares with what was read, then replaces the whole file at once.
 
-use std::{io, path::Path};
+use std::{io, path::Path, slice};
 
 use cap_fs_ext::MetadataExt as _;
 use cap_std::fs::Metadata;
@@ -273,9 +273,10 @@ impl Change {
                     None => None,
                 };
                 let before = old.as_ref().map_or("", |old| &old.text);
-                let all = [0..text.len()];
-                let look_alike =
-                    shown.and_then(|origin| LookAlike::first(&text, &all, before, origin));
+                let all = 0..text.len();
+                let look_alike = shown.and_then(|origin| {
+                    LookAlike::first(&text, slice::from_ref(&all), before, origin)
+                });
                 if let Some(problem) = look_alike {
                     return Err(FileError::Edit {
                         path: path(),
