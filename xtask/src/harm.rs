@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 20] = [
+const KINDS: [(&str, &[&str]); 23] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -32,6 +32,9 @@ const KINDS: [(&str, &[&str]); 20] = [
     ("small holes in files, addresses, texts and ids", &["small_holes"]),
     ("words at the terminal that mislead", &["terminal_words", "null_arguments"]),
     ("a tool that an executor offers and cannot call", &["executor_offers"]),
+    ("a file that is altered beyond an edit", &["line_ends", "read_only_files"]),
+    ("a search or a read that misses silently", &["left_out"]),
+    ("a change of a file that cannot be undone", &["undo"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
 ];
 

@@ -1,6 +1,6 @@
 //! Writes files: compares with what was read, then replaces the whole file at once.
 
-use std::{io, path::Path};
+use std::{io, path::Path, slice};
 
 use cap_fs_ext::MetadataExt as _;
 use cap_std::fs::Metadata;

@@ -43,6 +43,7 @@ fn a_folder_gives_a_toolset_that_writes_where_it_may() {
         "notes_patch_file",
         "notes_move_file",
         "notes_delete_file",
+        "notes_undo_edit",
     ];
     assert_eq!(names(&project), all);
     assert!(project.tools().iter().all(|tool| tool.untrusted()));
@@ -69,6 +70,7 @@ fn a_toolset_without_a_name_has_the_usual_names() {
         "patch_file",
         "move_file",
         "delete_file",
+        "undo_edit",
     ];
     assert_eq!(names(&project), all);
     assert!(project.tools().iter().all(|tool| tool.toolset() == Some("file")));

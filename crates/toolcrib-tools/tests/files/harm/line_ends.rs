@@ -88,6 +88,8 @@ async fn a_whole_write_over_a_file_of_windows_spoke_of_a_secret() {
     }
 }
 
+type Form<'a> = &'a dyn Fn(&str) -> Vec<u8>;
+
 #[tokio::test]
 async fn byte_order_marks_and_utf_16_stay() {
     let text = "one \u{1f600}\r\ntwo\r\n";
@@ -96,7 +98,7 @@ async fn byte_order_marks_and_utf_16_stay() {
         let bytes = |unit: u16| if big { unit.to_be_bytes() } else { unit.to_le_bytes() };
         units.flat_map(bytes).collect()
     };
-    let forms: [&dyn Fn(&str) -> Vec<u8>; 3] =
+    let forms: [Form<'_>; 3] =
         [&|text| format!("\u{feff}{text}").into_bytes(), &|text| wide(text, false), &|text| {
             wide(text, true)
         }];
