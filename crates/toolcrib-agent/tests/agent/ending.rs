@@ -314,5 +314,5 @@ async fn calls_of_an_answer_that_was_cut_off_are_neither_made_nor_denials() {
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     let codes: Vec<_> = outcome.tool_calls.iter().map(|result| result.code).collect();
     assert_eq!(codes, [Some(ErrorCode::InputInvalid); 2]);
-    assert!(log.of_name("policy.denied").is_empty());
+    assert!(log.json_of("policy.denied").is_empty());
 }
