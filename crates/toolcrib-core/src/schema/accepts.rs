@@ -63,16 +63,16 @@ impl JsonType {
     }
 
     fn is_named(self, name: &Value) -> bool {
-        match (self, name.as_str().unwrap_or_default()) {
+        matches!(
+            (self, name.as_str().unwrap_or_default()),
             (Self::Null, "null")
-            | (Self::Boolean, "boolean")
-            | (Self::Integer, "integer" | "number")
-            | (Self::Number, "number")
-            | (Self::String, "string")
-            | (Self::Array, "array")
-            | (Self::Object, "object") => true,
-            _ => false,
-        }
+                | (Self::Boolean, "boolean")
+                | (Self::Integer, "integer" | "number")
+                | (Self::Number, "number")
+                | (Self::String, "string")
+                | (Self::Array, "array")
+                | (Self::Object, "object")
+        )
     }
 }
 

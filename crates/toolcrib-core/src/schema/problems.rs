@@ -195,7 +195,7 @@ fn distance(errors: &[ValidationError<'_>], whole: &str) -> u64 {
     errors.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// What an alternative expects at a place where the value is of the wrong kind for it.
+/// The expectation of an alternative at a place where the value is of the wrong kind for it.
 fn expected(error: &ValidationError<'_>, place: &str) -> Option<String> {
     if error.instance_path().as_str() != place {
         return None;

@@ -178,7 +178,7 @@ fn mended(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What a walk over arguments has found.
+/// The findings of a walk over arguments.
 #[derive(Debug, Clone, Copy, Default)]
 struct FoundValues {
     null: bool,

@@ -22,7 +22,7 @@ pub(crate) fn read_call(menu: &Menu, call: &mut ToolCall, converts: bool) -> Arg
         Arguments::Json(value) if !converts || !has_json_text(value) => {
             return call.arguments.clone();
         }
-        arguments => arguments::read(arguments.clone(), tool, converts),
+        Arguments::Json(value) => arguments::read(Arguments::Json(value.clone()), tool, converts),
     };
     // The pipe refuses it.
     let Ok(mut read) = read else { return call.arguments.clone() };

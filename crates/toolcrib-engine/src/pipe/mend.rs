@@ -20,7 +20,7 @@ pub(super) struct MendedJson {
 pub(super) struct UnclearPart {
     /// Its offset in the text.
     pub(super) at: usize,
-    /// What is wrong, and the correct spelling. Quotes at most one character of the text.
+    /// The problem and the correct spelling. Quotes at most one character of the text.
     pub(super) problem: String,
 }
 

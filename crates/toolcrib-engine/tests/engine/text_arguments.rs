@@ -198,7 +198,7 @@ async fn a_text_that_is_exactly_the_json_of_the_declared_type_is_read() {
             let log = Log::of(turn.events().run());
             let result = turn.iteration().await.unwrap().execute(vec![call]).await.remove(0);
             assert!(result.is_ok(), "{written}: {}", result.value);
-            assert_eq!(*seen.lock().unwrap(), [read.clone()], "{written}");
+            assert_eq!(*seen.lock().unwrap(), std::slice::from_ref(&read), "{written}");
             assert_eq!(result.args, read);
             let start = log.of_name("tool.start").remove(0);
             assert_eq!(start["args"], read);
