@@ -71,7 +71,7 @@ async fn run(agent: &Agent) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", RunOptions::default());
     let log = EventRecorder::new();
     run.on("*", log.listener()).unwrap();
-    (in_time(run).await, log)
+    (run.await, log)
 }
 
 fn class(outcome: &RunOutcome) -> Option<ModelErrorClass> {
@@ -270,7 +270,7 @@ async fn an_empty_answer_names_the_calls_before_it() {
 /// The wrap-up's text is the answer; calls that it may not make are none.
 #[tokio::test(start_paused = true)]
 async fn a_wrap_up_of_nothing_but_calls_is_an_empty_answer() {
-    let model = model().always(calls([call("a", "t", json!({}))]));
+    let model = model().always(Answer::calls([call("a", "t", json!({}))]));
     let agent = fails_fast(&model).max_iterations(1).build().unwrap();
     let (outcome, _) = run(&agent).await;
     assert_eq!(class(&outcome), Some(ModelErrorClass::EmptyAnswer));

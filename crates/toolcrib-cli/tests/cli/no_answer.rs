@@ -217,7 +217,7 @@ fn a_session_whose_turn_failed_was_refused_for_ever() {
             let list = request.get("messages").or(request.get("contents"));
             let list = list.or(request.get("input")).unwrap().as_array().unwrap().clone();
             let texts = list.iter().map(Value::to_string);
-            let mark = r#""cache_control":{"type":"ephemeral"},"#;
+            let mark = r#","cache_control":{"type":"ephemeral"}"#;
             texts.map(|text| text.replace(mark, "")).collect::<Vec<_>>()
         };
         let [.., third, fourth] = &sent[..] else { panic!("{vendor}") };

@@ -1,7 +1,7 @@
 //! Reading streams.
 
 use serde_json::{Value, json};
-use toolcrib_core::{ModelErrorClass, StopReason, ToolCall};
+use toolcrib_core::{StopReason, ToolCall};
 
 use super::{answered, call, event, hello, model, rich, started, stream, text};
 use crate::support::{Heard, Reply, Server, ask, check_cut};
