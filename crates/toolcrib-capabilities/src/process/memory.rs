@@ -233,7 +233,7 @@ fn proportional(folder: &str, files: &HashMap<u64, u64>) -> u64 {
     sum
 }
 
-/// The memory behind a range of addresses.
+/// The kind of memory at a range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mapping {
     /// Memory alone, private or shared.
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_are_sorted_by_the_memory_behind_them() {
+    fn mappings_are_sorted_by_the_kind_of_their_memory() {
         let files = HashMap::from([(7, MIB)]);
         for (header, mapping) in [
             ("rw-p 00000000 00:00 0", Mapping::Anonymous),

@@ -11,7 +11,7 @@ pub(super) struct Tree {
     _memory_guard: Option<MemoryGuard>,
 }
 
-/// What a signal to the processes needs.
+/// The state that a signal to the processes needs.
 #[derive(Debug)]
 pub(super) struct TreeState {
     /// The awaited process, until it has ended: then its number may be reused.

@@ -172,7 +172,7 @@ pub(super) fn says_context_overflow(words: &str) -> bool {
     CONTEXT_OVERFLOW.iter().any(|phrase| words.contains(phrase))
 }
 
-/// The class, except that an exhausted quota is no limit that passes in a while.
+/// The class, except that an exhausted quota is not a limit that passes in a while.
 fn exact(class: Option<ModelErrorClass>, words: &str) -> Option<ModelErrorClass> {
     match class {
         Some(ModelErrorClass::RateLimit) if says_no_credit(words) => Some(ModelErrorClass::Quota),

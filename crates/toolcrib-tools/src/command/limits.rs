@@ -68,7 +68,7 @@ impl ProcessLimitsSection {
     }
 }
 
-/// What ended a program that did not end by itself, and the key of the limit that was exceeded or may have
+/// The cause of the end of a program that did not end by itself, and the key of the limit that was exceeded or may have
 /// been.
 pub(crate) fn ended_by(end: ProcessEnd, limits: ProcessLimits) -> String {
     if let Some(limit) = end.exceeded() {

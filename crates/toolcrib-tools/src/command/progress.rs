@@ -7,13 +7,13 @@ use tokio::{sync::Notify, time::sleep_until};
 use toolcrib_capabilities::process::Output;
 use toolcrib_core::{__internal::ProgressPace, Audience, Progress, ToolContext};
 
-/// Lines that wait to be told. Of a faster output, the newest ones are told.
+/// The most lines that wait to be reported. Of a faster output, the newest ones are reported.
 const MOST_WAITING: usize = 4;
 
-/// The bytes of a line that is told; a longer one is not, because a secret may be cut.
+/// The limit of the bytes of a reported line. A longer one is left out, because a secret may be cut.
 const LINE_BYTES: usize = 16 * 1024;
 
-/// The lines of stdout, each told when it is complete.
+/// The lines of stdout, each reported when it is complete.
 #[derive(Default)]
 pub(crate) struct Lines {
     /// The beginning of a line that is not complete.
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
     waiting: Arc<WaitingLines>,
 }
 
-/// The complete lines that wait to be told.
+/// The complete lines that wait to be reported.
 #[derive(Default)]
 pub(crate) struct WaitingLines {
     lines: Mutex<VecDeque<String>>,
@@ -29,8 +29,8 @@ pub(crate) struct WaitingLines {
 }
 
 impl WaitingLines {
-    /// Tells the lines until the work is done.
-    pub(crate) async fn tell_during<T>(
+    /// Reports the lines until the work is done.
+    pub(crate) async fn report_during<T>(
         &self,
         work: impl Future<Output = T>,
         cx: &ToolContext,
@@ -38,11 +38,11 @@ impl WaitingLines {
         tokio::select! {
             biased;
             done = work => done,
-            never = self.tell(cx) => match never {},
+            never = self.report(cx) => match never {},
         }
     }
 
-    async fn tell(&self, cx: &ToolContext) -> Infallible {
+    async fn report(&self, cx: &ToolContext) -> Infallible {
         let mut pace = ProgressPace::default();
         loop {
             self.added.notified().await;
@@ -60,7 +60,7 @@ impl WaitingLines {
 }
 
 impl Lines {
-    /// The lines that wait to be told.
+    /// The lines that wait to be reported.
     pub(crate) fn waiting(&self) -> Arc<WaitingLines> {
         Arc::clone(&self.waiting)
     }

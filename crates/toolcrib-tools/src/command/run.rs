@@ -60,7 +60,7 @@ impl Body {
         let running =
             self.processes.run(spec, cx.cancellation(), |output, piece| lines.push(output, piece));
         let taking = async { taker?.take().await };
-        let (finished, taken) = waiting.tell_during(join(running, taking), &cx).await;
+        let (finished, taken) = waiting.report_during(join(running, taking), &cx).await;
         let finished = finished.map_err(|error| self.not_run(error))?;
         if finished.cut_off {
             if let Some(taken) = taken {

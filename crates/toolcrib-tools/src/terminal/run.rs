@@ -189,7 +189,7 @@ pub(crate) async fn run_to_end(
             }
         }
     };
-    let (finished, taken) = waiting.tell_during(working, cx).await;
+    let (finished, taken) = waiting.report_during(working, cx).await;
     let finished = finished.map_err(|error| program.not_run(error))?;
     let artifact = match taken {
         Some(taken) => taken.keep().await.ok(),
