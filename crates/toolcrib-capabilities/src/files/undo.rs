@@ -17,7 +17,7 @@ use super::{
     write::check_names,
 };
 
-/// What was reverted.
+/// The change that was reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UndoResult {

@@ -71,7 +71,7 @@ impl FilesHandle {
     }
 
     /// Writes a text that a model composed from what it read, which was `shown` by a rule, or as it is
-    /// (`None`). Besides, as [`write`](Self::write). What is not shown stays: a byte order mark, UTF-16,
+    /// (`None`). Besides, as [`write`](Self::write). All that is not shown stays: a byte order mark, UTF-16,
     /// and the line ends of a file where they are all the same, if the text has no carriage return.
     /// [`undo`](Self::undo) reverts it.
     ///
