@@ -48,7 +48,7 @@ pub(super) fn text(
 /// A decoder of a text that comes in pieces.
 pub(super) struct Decoding {
     pub(super) decoder: Decoder,
-    /// What a content is that it cannot decode; ends a sentence.
+    /// The kind of a content that it cannot decode; ends a sentence.
     pub(super) not_text: &'static str,
 }
 

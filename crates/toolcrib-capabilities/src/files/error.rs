@@ -96,7 +96,7 @@ pub enum FileError {
         /// The path.
         path: String,
     },
-    /// What a change would replace cannot be kept.
+    /// The content that a change would replace cannot be kept.
     #[error("the content of `{path}` cannot be kept for an undo, so nothing was changed: {}", plain(.source))]
     NotKept {
         /// The path.

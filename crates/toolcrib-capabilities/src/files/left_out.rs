@@ -1,4 +1,4 @@
-//! What a listing or a search left out.
+//! The files and folders that a listing or a search left out.
 
 use std::collections::BTreeMap;
 

@@ -82,7 +82,7 @@ pub struct FileCount {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FileMatches {
-    /// What was searched for.
+    /// The requested kind of results.
     pub mode: SearchMode,
     /// The matching lines, in the order of paths. Only of the mode `Lines`.
     pub matches: Vec<Match>,
@@ -92,7 +92,7 @@ pub struct FileMatches {
     pub files: usize,
     /// Whether a limit ended the search: of matches, names, bytes or time.
     pub is_cut: bool,
-    /// What was not searched, or in part.
+    /// The files and folders that were not searched, or in part.
     pub left_out: Vec<LeftOut>,
 }
 

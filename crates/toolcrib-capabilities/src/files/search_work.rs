@@ -68,7 +68,7 @@ pub(super) struct Work<'a> {
     cx: &'a ToolContext,
     cancel: &'a CancellationToken,
     deadline: Instant,
-    /// What was found in each file with matches, with the file's number.
+    /// The matches of each file with its number.
     found: Mutex<Vec<(usize, FoundLines)>>,
     left_out: Mutex<LeftOutList>,
     matches: AtomicUsize,

@@ -210,7 +210,7 @@ impl Trash {
         Ok(())
     }
 
-    /// What is kept of the last change of a path that can be reverted.
+    /// The kept file of the last change of a path that can be reverted.
     pub(super) fn last(&self, path: &Path) -> io::Result<Option<KeptFile>> {
         let path = shortened(&Digest::of(path.as_os_str().as_encoded_bytes()));
         let mut last: Option<KeptFile> = None;
