@@ -92,7 +92,7 @@ fn a_project_that_is_only_inspected_writes_nothing() {
     assert_eq!(call(&project, "notes_write_file", new), "created b.md (1 bytes)");
     assert_eq!(call(&project, "notes_delete_file", json!({ "path": "b.md" })), "deleted b.md");
     let trash = folder.path().join(".toolcrib/trash/notes");
-    assert_eq!(fs::read_dir(trash).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(trash).unwrap().count(), 2, "the created file, and the deleted one");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_personality_narrows_the_folders() {
             menu.menu().names().map(ToString::to_string).collect::<Vec<_>>()
         })
     };
-    assert_eq!(offered("default").len(), 10);
+    assert_eq!(offered("default").len(), 11);
     assert_eq!(offered("reader"), ["docs_read_file", "docs_list_files", "docs_search_files"]);
     assert!(offered("none").is_empty());
 }
@@ -241,7 +241,7 @@ fn a_folder_outside_the_project_is_its_users_decision() {
         (project, seen)
     };
     let (project, seen) = load(Verdict::Use);
-    assert_eq!(project.tools().len(), 7);
+    assert_eq!(project.tools().len(), 8);
     let mine = outer.path().canonicalize().unwrap().join("mine").to_string_lossy().into_owned();
     assert_eq!(seen, [Action::Files { folder: mine, writable: true }]);
     let (project, _) = load(Verdict::LookOnly("it is not trusted".into()));
