@@ -161,6 +161,7 @@ impl<'a> LineEndsAround<'a> {
         let last = last.filter(|(line, _)| line.ends_with('\n')).count();
         let (old_count, new_count) = (old_ends.len(), ended(new));
         let last = last.min(old_count.min(new_count).saturating_sub(first));
+        let before_part = self.text.get(..place.start).and_then(|text| text.chars().next_back());
         let mut text = String::with_capacity(new.len());
         for (number, line) in new_lines.enumerate() {
             let Some(line) = line.strip_suffix('\n') else {
@@ -174,8 +175,18 @@ impl<'a> LineEndsAround<'a> {
             };
             let end = of_old.and_then(|at| old_ends.get(at)).copied();
             next = end.unwrap_or(next);
+            let before = text.chars().next_back().or(before_part);
             text.push_str(line);
-            text.push_str(next);
+            // A CR and an LF of two lines would be one line end.
+            text.push_str(if line.is_empty() && before == Some('\r') && next == "\n" {
+                "\r\n"
+            } else {
+                next
+            });
+        }
+        if text.ends_with('\r') && self.text.get(place.end..).unwrap_or_default().starts_with('\n')
+        {
+            text.push('\n');
         }
         text
     }
@@ -216,6 +227,14 @@ mod tests {
             let mut ends = NewLineEnds::of(&text, LineEnds::Mixed, &new);
             let part = ends.of_part(&new, &(0..text.len()));
             prop_assert_eq!(with_line_feeds(&part), new.as_str());
+            let (first, _) = super::ends(&text).next().unwrap_or_default();
+            for place in [0..first, first + 2..text.len(), text.len()..text.len()] {
+                let mut ends = NewLineEnds::of(&text, LineEnds::Mixed, &new);
+                let part = ends.of_part(&new, &place);
+                let patched = [&text[..place.start], &part, &text[place.end..]].concat();
+                let shown = [&text[..place.start], &new, &text[place.end..]].map(with_line_feeds);
+                prop_assert_eq!(with_line_feeds(&patched), shown.concat());
+            }
             let mut ends = NewLineEnds::of(&text, LineEnds::Mixed, &new);
             let line_feeds = with_line_feeds(&text);
             prop_assert_eq!(ends.of_part(&line_feeds, &(0..text.len())), text.as_str());

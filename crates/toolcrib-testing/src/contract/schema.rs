@@ -19,7 +19,9 @@ impl Schema {
             .input_schema(tool.input_schema().clone())
             .handler(|_: Value, _: ToolContext| async { "accepted" })
             .map_err(|error| error.to_string())?;
-        let engine = Engine::builder().redactor(Redactor::default()).tool(stand_in).build();
+        // The schema itself is checked: a text that would be read as a number is not a number.
+        let engine = Engine::builder().redactor(Redactor::default()).convert_text_arguments(false);
+        let engine = engine.tool(stand_in).build();
         let engine = engine.map_err(|error| error.to_string())?;
         Ok(Self { engine, name: tool.name().to_string() })
     }

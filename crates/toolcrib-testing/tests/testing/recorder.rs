@@ -118,7 +118,7 @@ fn what_is_waited_for_in_vain_fails_with_the_record() {
             seen.wait_for("policy.denied").await
         })
     });
-    assert!(text.starts_with("no `policy.denied` came within 30s\nthe record:\n   1 "), "{text}");
+    assert!(text.starts_with("no `policy.denied` came within 120s\nthe record:\n   1 "), "{text}");
 }
 
 fn pen(seen: &EventRecorder) -> TurnEvents {
