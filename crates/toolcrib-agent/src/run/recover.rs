@@ -73,7 +73,7 @@ impl AnswerRequest<'_> {
                 Err(error) => error,
             };
             let is_whole = received.whole.is_some();
-            let partial = received.text.filter(|text| !text.is_empty());
+            let partial = received.text.filter(|text| !text.trim().is_empty());
             let mut failure = FailedAttempt::of_model(&error);
             failure.acceptable = (is_whole || partial.is_some()) && !is_empty(&error);
             failure.unrepeatable =

@@ -290,4 +290,10 @@ async fn no_rule_accepts_an_empty_answer() {
     let (outcome, _) = run(&agent(&model).reliability([rule]).build().unwrap()).await;
     assert_eq!(class(&outcome), Some(ModelErrorClass::EmptyAnswer));
     assert_eq!(outcome.error.unwrap().kind.as_deref(), Some("nothing_to_accept"));
+
+    let cut = Answer::text(" ").fails(ModelErrorClass::Incomplete, "no");
+    let model = toolcrib_testing::model().always(cut);
+    let rule = ReliabilityRule::new(ReliabilityAction::Ok);
+    let (outcome, _) = run(&agent(&model).reliability([rule]).build().unwrap()).await;
+    assert_eq!(class(&outcome), Some(ModelErrorClass::Incomplete), "white space is no answer");
 }
