@@ -50,7 +50,11 @@ fn a_folder_is_read_listed_searched_and_written() {
     assert_eq!(call(&["notes_write_file", "path=b/c.md", "content=x"]).code, Some(0));
     assert_eq!(fs::read_to_string(project.path().join("notes/b/c.md")).unwrap(), "x");
     assert_eq!(call(&["notes_delete_file", "path=b/c.md"]).code, Some(0));
-    assert_eq!(fs::read_dir(project.state().join("trash/notes")).unwrap().count(), 1);
+    assert_eq!(
+        fs::read_dir(project.state().join("trash/notes")).unwrap().count(),
+        2,
+        "the created file, and the deleted one"
+    );
 }
 
 #[test]
