@@ -6,7 +6,7 @@ use toolcrib_core::ModelErrorClass;
 use toolcrib_models::{Vendor, VendorModel};
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{HANGS, Said, builder, class, hear, in_time, wire};
+use super::{Said, builder, class, hear, in_time, wire};
 
 /// The idle timeout.
 const IDLE: Duration = Duration::from_millis(150);
@@ -91,7 +91,7 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
         let said = Said::text(&["Hi", "."]);
         let frames = wire::frames(vendor, &said).concat();
         let (_server, model) =
-            impatient(vendor, HANGS, wire::reply(vendor).piece(frames).hold()).await;
+            impatient(vendor, LONG_IDLE, wire::reply(vendor).piece(frames).hold()).await;
         assert_eq!(hear(&model).await.outcome.unwrap().text, "Hi.", "{vendor}");
     });
     futures_util::future::join_all(checks).await;

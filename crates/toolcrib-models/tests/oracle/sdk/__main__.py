@@ -26,11 +26,14 @@ def main():
         sys.exit(f"usage: python -IB sdk {'|'.join(APIS)} BASE_URL")
     # Isolated mode (-I) leaves out this folder, and with it modules that shadow the SDKs' own.
     sys.path.append(str(Path(__file__).parent))
+    note = importlib.import_module("note")
     vendor = importlib.import_module(f"with_{sys.argv[1]}")
     client = vendor.connect(sys.argv[2])
     for line in sys.stdin:
         job = json.loads(line)
         case = json.loads(Path(job["case"]).read_text("utf-8"))
+        if sys.argv[1] != "responses":
+            case["messages"] = list(note.alternating(case["messages"]))
         print(json.dumps(hold(vendor, vendor.Conversation(client, case, job), case)), flush=True)
 
 

@@ -5,6 +5,8 @@ import json
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
+from note import NO_ANSWER
+
 ERRORS = (openai.OpenAIError,)
 
 
@@ -100,6 +102,8 @@ class Conversation:
         # A tool's message holds text only, so what a tool shows comes as the user's, if at all.
         shown = [image for result in results for image in result.images]
         if shown and self.shows_images:
+            # The calls follow a message of the user, so a note of ours is between the two.
+            self.assistant(NO_ANSWER, [])
             self.messages.append(
                 {
                     "role": "user",
