@@ -20,5 +20,5 @@ pub use toolcrib_core::SpanLink;
 #[doc(inline)]
 pub use toolcrib_core::{
     ActivatedBy, Audience, ChannelAdapter, DeactivatedBy, Event, EventKind, EventStream, Events,
-    Journal, ProgressCount, StageBytes, Subscription, TurnEvents, UnknownEventError,
+    ImageNotice, Journal, ProgressCount, StageBytes, Subscription, TurnEvents, UnknownEventError,
 };

@@ -12,9 +12,10 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, Stream, ToolChoice, Usage,
-    VendorContent,
+    ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError,
+    JudgedImages, Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest,
+    ModelResponse, ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, Stream,
+    ToolChoice, Usage, VendorContent,
 };
 #[cfg(feature = "models")]
 #[doc(inline)]

@@ -11,6 +11,7 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind, PinnedDefinition,
-    RemoteDefinition, RemoteListing, fence, harmless, unfence,
+    ChangeKind, DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind,
+    PinnedDefinition, RemoteDefinition, RemoteListing, ShownText, TextChange, TextOrigin, fence,
+    harmless, unfence,
 };

@@ -206,13 +206,15 @@ impl<'a> Facade<'a> {
             }
             seen.insert(definition);
         }
-        let missing =
-            all.needed.iter().filter(|((definition, exporter), _)| !self.has(definition, exporter));
-        missing
-            .map(|((definition, _), Signature { path, item, kind })| {
-                format!("{definition}\n    for {path}: {}", signature(workspace, item, kind))
-            })
-            .collect()
+        let mut missing = BTreeMap::new();
+        for ((definition, exporter), Signature { path, item, kind }) in &all.needed {
+            if !self.has(definition, exporter) {
+                missing.entry(definition).or_insert_with(|| {
+                    format!("{definition}\n    for {path}: {}", signature(workspace, item, kind))
+                });
+            }
+        }
+        missing.into_values().collect()
     }
 
     /// The paths that pages name and that do not exist.
