@@ -1,4 +1,5 @@
-//! Failed requests of models without a rule: what is retried, how often, and what ends at once.
+//! Failed requests of models without a rule: the failures that are retried, the number of attempts, and the
+//! failures that end a run at once.
 
 use std::{
     collections::VecDeque,

@@ -13,8 +13,8 @@ pub struct FileLines {
     pub first: usize,
     /// The number of the first character in the first line, from 1.
     pub first_column: usize,
-    /// The text of the first line before that character, at most 4,096 characters of it: what a secret
-    /// at the beginning of `text` would be recognized by. Not for a model.
+    /// The text of the first line before that character, at most 4,096 characters of it, by which a secret
+    /// at the beginning of `text` is recognized. Not for a model.
     pub before: String,
     /// The number of lines in `text`.
     pub count: usize,

@@ -40,7 +40,7 @@ const MATCHED_BYTES: usize = 16 * 1024;
 /// The memory of the search of such a file, for the lines around a match.
 const LONG_BUFFER_BYTES: usize = 1 << 20;
 
-/// The time of one search; what was found until then is returned.
+/// The time of one search; the matches until then are returned.
 const LONGEST_SEARCH: Duration = Duration::from_secs(20);
 
 /// The characters of a line that are returned.

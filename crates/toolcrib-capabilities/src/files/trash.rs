@@ -54,7 +54,7 @@ pub(super) enum KeptKind {
     Removed,
     /// The file was moved to the path; its former path is kept.
     Moved,
-    /// A change was reverted; what it had left is kept, and cannot be reverted to.
+    /// A change was reverted; the content that it had left is kept, and cannot be reverted to.
     Reverted,
 }
 

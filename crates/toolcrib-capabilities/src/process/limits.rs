@@ -4,12 +4,12 @@ use std::{fmt, time::Duration};
 /// `None` keeps the host's own limit. A lower limit of the host stays.
 ///
 /// Memory is what a process uses: anonymous pages, pages of shared memory, pages in swap. Reserved
-/// addresses and mapped files are not counted. On Linux the host measures it up to 200 times a second and
-/// kills the program with all its child processes at a limit, so a program can exceed it by what it fills
-/// in 5 milliseconds. Memory that is shared but neither mapped nor an open file, such as a detached System
-/// V segment, is not counted. In addition no process gets more private writable address space than the
-/// larger of both limits (`RLIMIT_DATA`). Without the kernel's list of child processes
-/// (`CONFIG_PROC_CHILDREN`), and on other systems, `memory` limits address space instead, and
+/// addresses and mapped files are not counted. On Linux the host measures it up to 200 times a second, with
+/// at most a fifth of a core, and kills the program with all its child processes at a limit. A program can
+/// exceed it by what it fills between two measurements. Memory that is shared but neither mapped nor an
+/// open file, such as a detached System V segment, is not counted. In addition no process gets more private
+/// writable address space than the larger of both limits (`RLIMIT_DATA`). Without the kernel's list of child
+/// processes (`CONFIG_PROC_CHILDREN`), and on other systems, `memory` limits address space instead, and
 /// `total_memory` nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {

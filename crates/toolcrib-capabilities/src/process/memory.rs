@@ -118,59 +118,71 @@ fn pause(limits: ProcessLimits, usage: Usage, cost: Duration) -> Duration {
     safe.clamp(INTERVALS.0, INTERVALS.1).max(cost * (SHARE - 1))
 }
 
-/// The processes of a program, each with the folder that describes it.
-struct Processes(Vec<String>);
+/// A process of a program.
+struct ProcessEntry {
+    /// The folder that describes it.
+    folder: String,
+    /// Its memory, in bytes.
+    resident: u64,
+}
+
+/// The processes of a program.
+struct Processes(Vec<ProcessEntry>);
 
 impl Processes {
     /// A process and all its descendants; without those that only attend the program, which have copies
     /// of the host's memory.
     fn below(root: u32, is_attended: bool) -> Self {
-        let mut folders = Vec::new();
+        let mut processes = Vec::new();
         let mut waiting = vec![root];
-        let depth = is_attended.then(|| namespace_pids(root).len() + 1);
+        let mut depth = None;
         let mut visited = 0;
         while let Some(pid) = waiting.pop().filter(|_| visited < MAX_PROCESSES) {
             visited += 1;
-            for thread in entries(&format!("/proc/{pid}/task")) {
-                let children = read(&format!("/proc/{pid}/task/{thread}/children"));
-                waiting.extend(
-                    children.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()),
-                );
+            let folder = format!("/proc/{pid}");
+            for thread in entries(&format!("{folder}/task")) {
+                let children = read(&format!("{folder}/task/{thread}/children"));
+                let pids = children.split_ascii_whitespace();
+                waiting.extend(pids.filter_map(|pid| pid.parse::<u32>().ok()));
             }
-            let attends = depth.is_some_and(|depth| {
-                pid == root || matches!(&*namespace_pids(pid), [.., 1] if namespace_pids(pid).len() == depth)
-            });
-            if !attends {
-                folders.push(format!("/proc/{pid}"));
+            let status = read(&format!("{folder}/status"));
+            // From the host's namespace to the innermost one.
+            let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let numbers: Vec<_> = numbers.unwrap_or_default().split_ascii_whitespace().collect();
+            let is_init = *depth.get_or_insert(numbers.len() + 1) == numbers.len()
+                && numbers.last() == Some(&"1");
+            if !is_attended || (pid != root && !is_init) {
+                let resident = resident(&folder, &status);
+                processes.push(ProcessEntry { folder, resident });
             }
         }
-        Self(folders)
+        Self(processes)
     }
 
     fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        for folder in &self.0 {
-            let used = resident(folder);
-            usage.largest = usage.largest.max(used);
-            usage.total += used;
-        }
-        usage.total += self.memory_files().values().sum::<u64>();
-        usage
+        let resident = || self.0.iter().map(|process| process.resident);
+        let files: u64 = self.memory_files().values().sum();
+        Usage { largest: resident().max().unwrap_or(0), total: resident().sum::<u64>() + files }
     }
 
     /// The bytes of all processes, with each shared page counted once.
     fn exact_total(&self) -> u64 {
         let files = self.memory_files();
-        let mappings: u64 = self.0.iter().map(|folder| proportional(folder, &files)).sum();
-        mappings + files.values().sum::<u64>()
+        let mappings = self.0.iter().map(|process| {
+            // Without a complete description, the upper bound counts; that of a process that has ended
+            // in the meantime is zero.
+            let bound = || resident(&process.folder, &read(&format!("{}/status", process.folder)));
+            mapped(&process.folder, &files).unwrap_or_else(bound)
+        });
+        mappings.sum::<u64>() + files.values().sum::<u64>()
     }
 
     /// The open files that exist only in memory, by inode, with their bytes: they need no mapping.
     fn memory_files(&self) -> HashMap<u64, u64> {
         use std::os::unix::fs::MetadataExt as _;
         let mut files = HashMap::new();
-        for folder in &self.0 {
-            let descriptors = format!("{folder}/fd");
+        for process in &self.0 {
+            let descriptors = format!("{}/fd", process.folder);
             for descriptor in entries(&descriptors) {
                 let path = format!("{descriptors}/{descriptor}");
                 // The name first: a request for the metadata of a network's file could wait.
@@ -190,32 +202,34 @@ fn is_in_memory(path: &str) -> bool {
     path.starts_with("/memfd:") || path.starts_with("/dev/shm/")
 }
 
-/// The memory of one process, in bytes.
-fn resident(folder: &str) -> u64 {
+/// The memory of one process with this status, in bytes.
+fn resident(folder: &str, status: &str) -> u64 {
     let of = |status: &str| {
-        let fields = ["RssAnon:", "RssShmem:", "VmSwap:"];
-        let found = |name| status.lines().find_map(|line| kibibytes(line.strip_prefix(name)?));
-        fields.into_iter().map(found).fold(None, |sum: Option<u64>, field| match (sum, field) {
-            (None, None) => None,
-            (sum, field) => Some(sum.unwrap_or(0) + field.unwrap_or(0)),
-        })
+        let fields = status.lines().filter_map(|line| {
+            let names = ["RssAnon:", "RssShmem:", "VmSwap:"];
+            kibibytes(names.into_iter().find_map(|name| line.strip_prefix(name))?)
+        });
+        fields.reduce(|sum, field| sum + field)
     };
     // The first thread of a process may have ended; then another one describes its memory.
-    of(&read(&format!("{folder}/status"))).unwrap_or_else(|| {
+    of(status).unwrap_or_else(|| {
         let threads = entries(&format!("{folder}/task"));
         let statuses = threads.iter().map(|thread| read(&format!("{folder}/task/{thread}/status")));
         statuses.filter_map(|status| of(&status)).max().unwrap_or(0)
     })
 }
 
-/// The memory of one process, in bytes, with shared pages divided by the number of their processes, and
-/// without these files.
-fn proportional(folder: &str, files: &HashMap<u64, u64>) -> u64 {
+/// The mapped memory of one process, in bytes, with shared pages divided by the number of their
+/// processes, and without these files. `None` if not all of its mappings can be read.
+fn mapped(folder: &str, files: &HashMap<u64, u64>) -> Option<u64> {
     let mut smaps = read(&format!("{folder}/smaps"));
     if smaps.is_empty() {
         let threads = entries(&format!("{folder}/task"));
         let maps = threads.iter().map(|thread| read(&format!("{folder}/task/{thread}/smaps")));
         smaps = maps.max_by_key(String::len).unwrap_or_default();
+    }
+    if smaps.is_empty() || smaps.len() as u64 >= MAX_FILE_BYTES {
+        return None;
     }
     let mut mapping = Mapping::Anonymous;
     let mut sum = 0;
@@ -229,7 +243,7 @@ fn proportional(folder: &str, files: &HashMap<u64, u64>) -> u64 {
             _ => {}
         }
     }
-    sum
+    Some(sum)
 }
 
 /// The kind of memory at a range of addresses.
@@ -266,13 +280,6 @@ impl Mapping {
 /// A number of KiB, such as `  12 kB`, in bytes.
 fn kibibytes(field: &str) -> Option<u64> {
     field.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|number| number * 1024)
-}
-
-/// The numbers of a process, from the host's namespace to its innermost one.
-fn namespace_pids(pid: u32) -> Vec<u32> {
-    let status = read(&format!("/proc/{pid}/status"));
-    let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
-    pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The names in a folder of `/proc`; none if the process has ended.

@@ -1,4 +1,7 @@
-use std::{io, io::PipeWriter, sync::Arc};
+use std::{
+    io::{self, PipeWriter},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 

@@ -12,7 +12,7 @@ use toolcrib_testbed::Recorded;
 
 use crate::{
     model_faults::wire::Said,
-    models::{Prepared, reply},
+    models::{Prepared, notes, reply},
     support::{Outcome, Project},
 };
 
@@ -20,16 +20,6 @@ const PROJECT: &str = r#"
 policy_default = "allow"
 [agent]
 model = "script:s.toml"
-[database.d]
-file = "d.db"
-seed = "seed.sql"
-[[tool]]
-kind = "sql"
-name = "add"
-description = "Adds."
-statements = ["INSERT INTO n (text) VALUES (:text) RETURNING text"]
-[tool.params]
-text = { type = "string" }
 [[tool]]
 kind = "sql"
 name = "typed"
@@ -43,17 +33,12 @@ a = { type = "array", items = { type = "string" }, optional = true }
 "#;
 
 fn project(more: &str) -> Project {
-    Project::of(&[
-        ("toolcrib.toml", &format!("{more}{PROJECT}")),
-        ("seed.sql", "CREATE TABLE n(id INTEGER PRIMARY KEY, text TEXT);"),
-        ("s.toml", "[[rule]]\ntext = \"Done.\"\n"),
-    ])
+    notes(&format!("{more}{PROJECT}"))
 }
 
-fn run(project: &Project, served: &Prepared, vendor: Vendor, args: &[&str]) -> Value {
-    let model = format!("{vendor}:m");
-    let mut command = project.command(&["run", "--json", "--model", &model]);
-    let outcome: Outcome = served.set(command.args(args)).output().unwrap().into();
+fn run(project: &Project, served: &Prepared, args: &[&str]) -> Value {
+    let mut command = served.command(project, &["run", "--json"]);
+    let outcome: Outcome = command.args(args).output().unwrap().into();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     serde_json::from_str(&outcome.stdout).unwrap()
 }
@@ -97,7 +82,7 @@ fn a_backslash_that_json_does_not_know_changes_no_value() {
         [(r#"{"s":"\d+"}"#, "line 1, column 7"), (r#"{"s":"C:\data\app.exe"}"#, "line 1, column 9")]
     {
         let (project, served) = (project(""), calling(Vendor::OpenAi, "typed", written));
-        let ran = run(&project, &served, Vendor::OpenAi, &["go"]);
+        let ran = run(&project, &served, &["go"]);
         let call = &ran["tool_calls"][0];
         assert_eq!(call["code"], "input_invalid", "{ran}");
         let said = call["value"].as_str().unwrap();
@@ -112,9 +97,9 @@ fn later_requests_sessions_traces_and_replays_show_the_mended_arguments() {
     for vendor in [Vendor::OpenAi, Vendor::Anthropic] {
         for written in ["{\"text\":\"x\",}", "```json\n{\"text\":\"x\"}\n```", "{text: 'x'}"] {
             let (project, served) = (project(""), calling(vendor, "add", written));
-            let ran = run(&project, &served, vendor, &["--session", "s", "go"]);
+            let ran = run(&project, &served, &["--session", "s", "go"]);
             assert_eq!(ran["tool_calls"][0]["args"], json!({ "text": "x" }), "{ran}");
-            run(&project, &served, vendor, &["--session", "s", "again"]);
+            run(&project, &served, &["--session", "s", "again"]);
             for request in &served.requests()[1..] {
                 assert_eq!(sent_back(request), json!({ "text": "x" }), "{vendor}: {written}");
             }
@@ -137,7 +122,7 @@ fn later_requests_sessions_traces_and_replays_show_the_mended_arguments() {
 fn arguments_that_are_json_go_back_byte_for_byte() {
     let written = r#"{ "text" : "x\u00e9" , "i": 5.0 }"#;
     let (project, served) = (project(""), calling(Vendor::OpenAi, "typed", written));
-    run(&project, &served, Vendor::OpenAi, &["go"]);
+    run(&project, &served, &["go"]);
     let body: Value = serde_json::from_slice(&served.requests()[1].body).unwrap();
     let messages = body["messages"].as_array().unwrap();
     let sent = messages.iter().find_map(|message| message.get("tool_calls")).unwrap();
@@ -153,14 +138,14 @@ fn values_written_as_text_are_read_and_shown_over_every_vendor() {
             ("typed", r#"{"a":"[\"x\",\"y\"]"}"#, json!({ "a": ["x", "y"] })),
         ] {
             let (project, served) = (project(""), calling(vendor, tool, written));
-            let ran = run(&project, &served, vendor, &["go"]);
+            let ran = run(&project, &served, &["go"]);
             assert_eq!(ran["tool_calls"][0]["args"], read, "{vendor}: {ran}");
             assert_eq!(sent_back(&served.requests()[1]), read, "{vendor}: {written}");
         }
     }
     let (project, written) = (project(""), r#""{\"text\":\"x\"}""#);
     let served = calling(Vendor::OpenAi, "add", written);
-    let ran = run(&project, &served, Vendor::OpenAi, &["go"]);
+    let ran = run(&project, &served, &["go"]);
     assert_eq!(ran["tool_calls"][0]["args"], json!({ "text": "x" }), "{ran}");
     assert_eq!(sent_back(&served.requests()[1]), json!({ "text": "x" }));
 }
@@ -169,7 +154,7 @@ fn values_written_as_text_are_read_and_shown_over_every_vendor() {
 fn a_key_turns_the_reading_of_texts_off_for_the_model_and_the_command() {
     let (on, off) = (project(""), project("convert_text_arguments = false\n"));
     let served = calling(Vendor::OpenAi, "typed", r#"{"i":"5"}"#);
-    let ran = run(&off, &served, Vendor::OpenAi, &["go"]);
+    let ran = run(&off, &served, &["go"]);
     let said = ran["tool_calls"][0]["value"].as_str().unwrap();
     assert!(said.contains("`i`: expected an integer, received a string"), "{said}");
     let called = |project: &Project| project.toolcrib(&["call", "typed", r#"{"i":"5"}"#]);

@@ -65,6 +65,14 @@ impl Prepared {
         command.env(self.vendor.base_url_variable(), url).env(key, KEY)
     }
 
+    /// The program with this server's model.
+    pub(crate) fn command(&self, project: &Project, args: &[&str]) -> Command {
+        let model = format!("{}:test-model", self.vendor);
+        let mut command = project.command(args);
+        self.set(command.args(["--model", &model]));
+        command
+    }
+
     pub(crate) fn url(&self) -> String {
         self.server.url()
     }
@@ -79,6 +87,27 @@ impl Prepared {
         let mut command = desk.command(&["run", "--model", &model]);
         self.set(command.args(args)).output().unwrap().into()
     }
+}
+
+/// A project with a database of notes, and a tool `add` that inserts one. The rest of its file is given.
+pub(crate) fn notes(toml: &str) -> Project {
+    let add = r#"
+[database.d]
+file = "d.db"
+seed = "seed.sql"
+[[tool]]
+kind = "sql"
+name = "add"
+description = "Adds."
+statements = ["INSERT INTO n (text) VALUES (:text) RETURNING id, text"]
+[tool.params]
+text = { type = "string" }
+"#;
+    Project::of(&[
+        ("toolcrib.toml", &format!("{toml}{add}")),
+        ("seed.sql", "CREATE TABLE n(id INTEGER PRIMARY KEY, text TEXT);"),
+        ("s.toml", "[[rule]]\ntext = \"Done.\"\n"),
+    ])
 }
 
 pub(crate) fn reply(vendor: Vendor, said: &Said) -> Reply {

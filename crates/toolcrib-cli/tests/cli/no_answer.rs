@@ -1,16 +1,16 @@
 //! Models that give no answer: empty answers, turns that failed before, and vendors that want a wait.
 
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 use toolcrib_models::Vendor;
-use toolcrib_testbed::{CannedServer, Reply};
+use toolcrib_testbed::Reply;
 
 use crate::{
     model_faults::{
         accepted,
         wire::{self, Said},
     },
-    support::Project,
+    models::{Prepared, notes},
+    support::{Outcome, Project},
     terminal::Terminal,
 };
 
@@ -19,78 +19,23 @@ const AT_ONCE: &str = r#"
 policy_default = "allow"
 [agent]
 model = "script:s.toml"
-[database.d]
-file = "d.db"
-seed = "seed.sql"
-[[tool]]
-kind = "sql"
-name = "add"
-description = "Adds."
-statements = ["INSERT INTO n (text) VALUES (:text) RETURNING id"]
-[tool.params]
-text = { type = "string" }
 [[reliability]]
 when = { stage = "model", error_class = ["empty_answer", "overloaded"] }
 then = "retry"
 base = "1ms"
 "#;
 
-fn project(toml: &str) -> Project {
-    Project::of(&[
-        ("toolcrib.toml", toml),
-        ("s.toml", "[[rule]]\ntext = \"ok\"\n"),
-        ("seed.sql", "CREATE TABLE n(id INTEGER PRIMARY KEY, text TEXT);"),
-    ])
-}
-
 /// The project without its rule.
 fn by_default() -> Project {
-    project(AT_ONCE.split("[[reliability]]").next().unwrap())
+    notes(AT_ONCE.split("[[reliability]]").next().unwrap())
 }
 
-/// A vendor with prepared replies.
-struct VendorServer {
-    server: CannedServer,
-    vendor: Vendor,
-    _runtime: Runtime,
+fn run(server: &Prepared, project: &Project, args: &[&str]) -> Outcome {
+    server.command(project, args).output().unwrap().into()
 }
 
-impl VendorServer {
-    fn start(vendor: Vendor, replies: Vec<Reply>) -> Self {
-        let runtime = Runtime::new().unwrap();
-        let server = runtime.block_on(CannedServer::start(replies)).unwrap();
-        Self { server, vendor, _runtime: runtime }
-    }
-
-    fn args(&self, args: &[&str]) -> Vec<String> {
-        let path = if self.vendor == Vendor::OpenAi { "/v1" } else { "" };
-        let (model, url) =
-            (format!("{}:test-model", self.vendor), format!("{}{path}", self.server.url()));
-        let args = args.iter().map(|arg| (*arg).to_owned());
-        args.chain(["--model".into(), model, "--base-url".into(), url]).collect()
-    }
-
-    fn command(&self, project: &Project, args: &[&str]) -> std::process::Command {
-        let args = self.args(args);
-        project.command(&args.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-
-    fn run(&self, project: &Project, args: &[&str]) -> Ran {
-        let output = self.command(project, args).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-
-    fn requests(&self) -> Vec<Value> {
-        let recorded = self.server.recorder().requests();
-        recorded.iter().map(|request| request.json().unwrap()).collect()
-    }
-}
-
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+fn bodies(server: &Prepared) -> Vec<Value> {
+    server.requests().iter().map(|request| request.json().unwrap()).collect()
 }
 
 fn said(vendor: Vendor, said: &Said) -> Reply {
@@ -111,10 +56,10 @@ fn events(deltas: &[Value]) -> Reply {
 fn an_empty_answer_passed_as_a_success() {
     for vendor in Vendor::ALL {
         for text in ["", " \n\t"] {
-            let project = project(AT_ONCE);
+            let project = notes(AT_ONCE);
             let empty = said(vendor, &Said::text(&[text]));
-            let server = VendorServer::start(vendor, vec![empty; 3]);
-            let ran = server.run(&project, &["run", "--json", "go"]);
+            let server = Prepared::new(vendor, vec![empty; 3]);
+            let ran = run(&server, &project, &["run", "--json", "go"]);
             assert_eq!(ran.code, Some(6), "{vendor}: {}{}", ran.stdout, ran.stderr);
             let outcome: Value = serde_json::from_str(&ran.stdout).unwrap();
             let error = &outcome["error"];
@@ -123,17 +68,17 @@ fn an_empty_answer_passed_as_a_success() {
                 (&json!("failed"), &json!("model_failed"), &json!("empty_answer"), &json!(3)),
                 "{vendor}"
             );
-            assert_eq!(server.requests().len(), 3, "{vendor}");
+            assert_eq!(bodies(&server).len(), 3, "{vendor}");
         }
     }
 }
 
 #[test]
 fn an_answer_of_reasoning_alone_passed_as_a_success() {
-    let project = project(AT_ONCE);
+    let project = notes(AT_ONCE);
     let thought = events(&[json!({ "reasoning_content": "the answer is 4" })]);
-    let server = VendorServer::start(Vendor::OpenAi, vec![thought; 3]);
-    let ran = server.run(&project, &["run", "go"]);
+    let server = Prepared::new(Vendor::OpenAi, vec![thought; 3]);
+    let ran = run(&server, &project, &["run", "go"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(6), ""));
     let told = "no text and no call, only reasoning";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
@@ -142,7 +87,7 @@ fn an_answer_of_reasoning_alone_passed_as_a_success() {
 
 #[test]
 fn an_empty_answer_after_calls_hid_that_they_ran() {
-    let project = project(AT_ONCE);
+    let project = notes(AT_ONCE);
     let call = Said::default().calling("a", "add", &[r#"{"text":"one"}"#]);
     let again = Said::default().calling("b", "add", &[r#"{"text":"two"}"#]).calling(
         "c",
@@ -152,8 +97,8 @@ fn an_empty_answer_after_calls_hid_that_they_ran() {
     let empty = events(&[json!({ "content": "" })]);
     let replies = [said(Vendor::OpenAi, &call), said(Vendor::OpenAi, &again)];
     let replies = replies.into_iter().chain(vec![empty; 3]).collect();
-    let server = VendorServer::start(Vendor::OpenAi, replies);
-    let ran = server.run(&project, &["run", "go"]);
+    let server = Prepared::new(Vendor::OpenAi, replies);
+    let ran = run(&server, &project, &["run", "go"]);
     assert_eq!(ran.code, Some(6));
     let told = "calls before it: `add` (2 calls), `no_such_tool` (1 call, 1 failed)";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
@@ -162,9 +107,9 @@ fn an_empty_answer_after_calls_hid_that_they_ran() {
 
 #[test]
 fn a_typed_answer_that_is_empty_is_not_a_value() {
-    let project = project(AT_ONCE);
+    let project = notes(AT_ONCE);
     project.write("schema.json", r#"{ "type": "integer" }"#);
-    let server = VendorServer::start(Vendor::OpenAi, vec![events(&[]); 3]);
+    let server = Prepared::new(Vendor::OpenAi, vec![events(&[]); 3]);
     let args = ["run", "--schema", "schema.json", "go"];
     let output = server.command(&project, &args).current_dir(project.path()).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(6), 0));
@@ -172,10 +117,10 @@ fn a_typed_answer_that_is_empty_is_not_a_value() {
 
 #[test]
 fn a_chat_goes_on_after_an_empty_answer() {
-    let project = project(AT_ONCE);
+    let project = notes(AT_ONCE);
     let mut replies = vec![events(&[]); 3];
     replies.push(said(Vendor::OpenAi, &Said::text(&["The second answer."])));
-    let server = VendorServer::start(Vendor::OpenAi, replies);
+    let server = Prepared::new(Vendor::OpenAi, replies);
     let mut terminal = Terminal::start(&server.command(&project, &["chat"]), 100);
     terminal.wait_for("new session");
     terminal.wait_for("> ");
@@ -185,7 +130,7 @@ fn a_chat_goes_on_after_an_empty_answer() {
     terminal.wait_for("The second answer.");
     terminal.send("/quit\r");
     assert_eq!(terminal.end().0, Some(0));
-    let sent = server.requests();
+    let sent = bodies(&server);
     let last = sent.last().unwrap();
     assert_eq!(accepted::check(Vendor::OpenAi, "test-model", last), Ok(()));
 }
@@ -195,19 +140,19 @@ fn a_session_whose_turn_failed_was_refused_for_ever() {
     let busy = || Reply::json(503, &json!({ "error": "loading model" }));
     let call = Said::default().calling("a", "add", &[r#"{"text":"one"}"#]);
     for vendor in Vendor::ALL {
-        let project = project(AT_ONCE);
+        let project = notes(AT_ONCE);
         let mut replies = vec![busy(), busy(), busy()];
         // The second turn fails after a result.
         replies.extend([said(vendor, &call), busy(), busy(), busy()]);
         replies.extend(vec![said(vendor, &Said::text(&["FINAL"])); 2]);
-        let server = VendorServer::start(vendor, replies);
-        let run = |message| server.run(&project, &["run", "--session", "a", message]);
+        let server = Prepared::new(vendor, replies);
+        let run = |message| run(&server, &project, &["run", "--session", "a", message]);
         assert_eq!([run("first").code, run("second").code], [Some(1), Some(1)], "{vendor}");
         for message in ["third", "fourth"] {
             let ran = run(message);
             assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "FINAL"), "{}", ran.stderr);
         }
-        let sent = server.requests();
+        let sent = bodies(&server);
         for request in &sent {
             let accepted = accepted::check(vendor, "test-model", request);
             assert_eq!(accepted, Ok(()), "{vendor}: {request:#}");
@@ -233,8 +178,8 @@ fn a_busy_vendor_is_asked_again_and_the_wait_is_shown() {
     let project = by_default();
     let busy = |status| Reply::new(status).header("retry-after", "0").body("{}");
     let answer = said(Vendor::OpenAi, &Said::text(&["Here."]));
-    let server = VendorServer::start(Vendor::OpenAi, vec![busy(503), busy(429), answer]);
-    let ran = server.run(&project, &["run", "go"]);
+    let server = Prepared::new(Vendor::OpenAi, vec![busy(503), busy(429), answer]);
+    let ran = run(&server, &project, &["run", "go"]);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "Here."), "{}", ran.stderr);
     for reason in ["the vendor is overloaded", "the vendor limits requests"] {
         let shown = ran
@@ -249,12 +194,12 @@ fn a_busy_vendor_is_asked_again_and_the_wait_is_shown() {
 fn a_vendor_that_requests_a_long_wait_is_not_asked_again() {
     let project = by_default();
     let busy = Reply::new(429).header("retry-after", "125").body("{}");
-    let server = VendorServer::start(Vendor::OpenAi, vec![busy]);
-    let ran = server.run(&project, &["run", "go"]);
+    let server = Prepared::new(Vendor::OpenAi, vec![busy]);
+    let ran = run(&server, &project, &["run", "go"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("it can be asked again in 2m 5s, at 2"), "{}", ran.stderr);
     assert!(ran.stderr.contains("wait_too_long"), "{}", ran.stderr);
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(bodies(&server).len(), 1);
 }
 
 #[test]
@@ -283,10 +228,10 @@ fn an_account_without_credit_is_not_asked_again() {
     ];
     for (vendor, status, body) in spent {
         let project = by_default();
-        let server = VendorServer::start(vendor, vec![Reply::json(status, &body)]);
-        let ran = server.run(&project, &["run", "--json", "go"]);
+        let server = Prepared::new(vendor, vec![Reply::json(status, &body)]);
+        let ran = run(&server, &project, &["run", "--json", "go"]);
         let outcome: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(outcome["error"]["class"], "quota", "{vendor}: {body}");
-        assert_eq!((ran.code, server.requests().len()), (Some(1), 1), "{vendor}: {body}");
+        assert_eq!((ran.code, bodies(&server).len()), (Some(1), 1), "{vendor}: {body}");
     }
 }

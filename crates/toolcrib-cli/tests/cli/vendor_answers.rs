@@ -6,7 +6,7 @@ use toolcrib_testbed::{Bytes, Reply};
 
 use crate::{
     model_faults::wire::{self, Said},
-    models::{Prepared, reply},
+    models::{Prepared, notes, reply},
     support::{Outcome, Project},
     terminal::Terminal,
 };
@@ -15,22 +15,12 @@ const PROJECT: &str = r#"
 policy_default = "allow"
 [agent]
 model = "script:s.toml"
-[database.d]
-file = "d.db"
-seed = "seed.sql"
 [[tool]]
 kind = "sql"
 name = "now"
 description = "Time."
 read_only = true
 statements = ["SELECT 'T' AS t"]
-[[tool]]
-kind = "sql"
-name = "add"
-description = "Adds."
-statements = ["INSERT INTO n (text) VALUES (:text) RETURNING id, text"]
-[tool.params]
-text = { type = "string" }
 [[tool]]
 kind = "sql"
 name = "noon"
@@ -43,11 +33,7 @@ tool = "noon"
 "#;
 
 fn project_with(more: &str) -> Project {
-    Project::of(&[
-        ("toolcrib.toml", &format!("{PROJECT}{more}")),
-        ("seed.sql", "CREATE TABLE n(id INTEGER PRIMARY KEY, text TEXT);"),
-        ("s.toml", "[[rule]]\ntext = \"x\"\n"),
-    ])
+    notes(&format!("{PROJECT}{more}"))
 }
 
 fn project() -> Project {
@@ -61,21 +47,14 @@ fn rows(project: &Project) -> Vec<String> {
     select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-fn run(project: &Project, server: &Prepared, vendor: Vendor, args: &[&str]) -> Outcome {
-    let model = format!("{vendor}:m");
-    let args: Vec<_> =
-        ["run", "--no-session", "--model", &model].iter().chain(args).copied().collect();
-    server.set(&mut project.command(&args)).arg("go").output().unwrap().into()
+fn run(project: &Project, server: &Prepared, args: &[&str]) -> Outcome {
+    let mut command = server.command(project, &["run", "--no-session"]);
+    command.args(args).arg("go").output().unwrap().into()
 }
 
-fn run_json(
-    project: &Project,
-    server: &Prepared,
-    vendor: Vendor,
-    args: &[&str],
-) -> (Option<i32>, Value) {
+fn run_json(project: &Project, server: &Prepared, args: &[&str]) -> (Option<i32>, Value) {
     let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
-    let outcome = run(project, server, vendor, &args);
+    let outcome = run(project, server, &args);
     let json = serde_json::from_str(&outcome.stdout);
     (outcome.code, json.unwrap_or_else(|error| panic!("{error}: {outcome:?}")))
 }
@@ -103,7 +82,7 @@ fn no_call_of_an_answer_that_reached_the_output_limit_is_made() {
         let calls = cut.calls.len();
         let project = project();
         let server = answers(vendor, [cut_off(cut), Said::text(&["FINAL"])]);
-        let (code, run) = run_json(&project, &server, vendor, &[]);
+        let (code, run) = run_json(&project, &server, &[]);
         assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{vendor}: {run}");
         assert_eq!(rows(&project), [""; 0], "{vendor}");
         let made = run["tool_calls"].as_array().unwrap();
@@ -124,12 +103,12 @@ fn an_answer_that_reached_the_output_limit_is_not_a_success() {
         let project = project();
         let cut = || cut_off(Said::text(&["The begin"]));
         let server = answers(vendor, [cut(), cut()]);
-        let outcome = run(&project, &server, vendor, &[]);
+        let outcome = run(&project, &server, &[]);
         assert_eq!(outcome.code, Some(5), "{vendor}: {outcome:?}");
         assert_eq!(outcome.stdout, "The begin\n", "{vendor}");
         let error = "error: the answer is cut off: it reached the model's output limit";
         assert!(outcome.stderr.contains(error), "{vendor}: {}", outcome.stderr);
-        let (code, run) = run_json(&project, &server, vendor, &[]);
+        let (code, run) = run_json(&project, &server, &[]);
         let found = [&run["stopped"], &run["error"]["code"], &run["stop"], &run["answer"]];
         assert_eq!(
             (code, json!(found)),
@@ -162,12 +141,12 @@ fn a_typed_answer_that_reached_the_output_limit_is_requested_again() {
     let args = ["--schema", schema.to_str().unwrap()];
     // The beginning of a number is a number.
     let server = answers(vendor, [cut_off(Said::text(&["12"])), Said::text(&["1234"])]);
-    let (code, run) = run_json(&project, &server, vendor, &args);
+    let (code, run) = run_json(&project, &server, &args);
     assert_eq!((code, &run["value"]), (Some(0), &json!(1234)), "{run}");
     let sent = server.requests()[1].json().unwrap().to_string();
     assert!(sent.contains("it is cut off at the output limit"), "{sent}");
     let server = answers(vendor, [0; 3].map(|_| cut_off(Said::text(&["12"]))));
-    let (code, run) = run_json(&project, &server, vendor, &args);
+    let (code, run) = run_json(&project, &server, &args);
     assert_eq!((code, &run["error"]["code"]), (Some(1), &json!("answer_invalid")), "{run}");
 }
 
@@ -191,7 +170,7 @@ fn an_agent_reads_that_the_answer_of_its_child_is_cut_off() {
     let gives = Said::default().calling("a", "task", &["{\"prompt\":\"Look.\"}"]);
     let said = [gives, cut_off(Said::text(&["The begin"])), Said::text(&["FINAL"])];
     let server = answers(vendor, said);
-    let (code, run) = run_json(&project, &server, vendor, &[]);
+    let (code, run) = run_json(&project, &server, &[]);
     assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{run}");
     let result = run["tool_calls"][0]["value"].as_str().unwrap();
     assert!(result.contains("cut off at its output limit"), "{result}");
@@ -212,7 +191,7 @@ fn a_call_that_a_server_repeats_is_made_once() {
         let project = project();
         let last = reply(vendor, &Said::text(&["FINAL"]));
         let server = Prepared::new(vendor, vec![repeated(vendor, &adding("x")), last]);
-        let outcome = run(&project, &server, vendor, &[]);
+        let outcome = run(&project, &server, &[]);
         assert_eq!(outcome.code, Some(0), "{vendor}: {outcome:?}");
         assert_eq!(rows(&project), ["x"], "{vendor}");
     }
@@ -244,7 +223,7 @@ fn a_call_that_a_server_repeats_is_made_once() {
             reply(Vendor::OpenAi, &Said::text(&["FINAL"])),
         ];
         let server = Prepared::new(Vendor::OpenAi, replies);
-        let outcome = run(&project, &server, Vendor::OpenAi, &[]);
+        let outcome = run(&project, &server, &[]);
         assert_eq!((outcome.code, rows(&project)), (Some(0), vec!["x".to_owned()]), "{id}");
     }
 }
@@ -297,7 +276,7 @@ fn a_model_may_write_a_vendors_prefix_or_blanks_around_a_name() {
             let calling = Said::default().calling("a", name, &["{}"]);
             let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
             // It is also the tool that had to be called.
-            let (code, run) = run_json(&project, &server, vendor, &["--tool-choice", "now"]);
+            let (code, run) = run_json(&project, &server, &["--tool-choice", "now"]);
             assert_eq!((code, &run["answer"]), (Some(0), &json!("FINAL")), "{name:?}: {run}");
             let call = &run["tool_calls"][0];
             assert_eq!((&call["name"], &call["ok"]), (&json!("now"), &json!(true)), "{name:?}");
@@ -326,7 +305,7 @@ fn a_name_of_another_tool_is_never_redirected_and_near_offered_names_are_told() 
         let project = project();
         let calling = Said::default().calling("a", name, &["{}"]);
         let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
-        let (code, run) = run_json(&project, &server, vendor, &[]);
+        let (code, run) = run_json(&project, &server, &[]);
         assert_eq!(code, Some(0), "{name}: {run}");
         let call = &run["tool_calls"][0];
         assert_eq!(call["code"], "not_available", "{name}: {call}");
@@ -349,7 +328,7 @@ fn the_policy_judges_the_tool_that_a_prefixed_name_calls() {
     let results = ["add", "functions.add"].map(|name| {
         let project = project_with(deny);
         let server = answers(vendor, [calling(name), Said::text(&["FINAL"])]);
-        let (_, run) = run_json(&project, &server, vendor, &[]);
+        let (_, run) = run_json(&project, &server, &[]);
         assert_eq!(rows(&project), [""; 0]);
         let call = &run["tool_calls"][0];
         (call["name"].clone(), call["code"].clone(), call["value"].clone())
@@ -367,7 +346,7 @@ fn call_tool_needs_the_exact_name_of_its_target() {
         let arguments = json!({ "tool": target, "arguments": { "text": "x" } }).to_string();
         let calling = Said::default().calling("a", "functions.call_tool", &[&arguments]);
         let server = answers(vendor, [calling, Said::text(&["FINAL"])]);
-        let (code, run) = run_json(&project, &server, vendor, &[]);
+        let (code, run) = run_json(&project, &server, &[]);
         assert_eq!((code, rows(&project).len()), (Some(0), rows_after), "{target}: {run}");
     }
 }
@@ -400,7 +379,7 @@ fn a_server_that_ignores_stream_or_declares_another_type_is_understood() {
         let server = Prepared::new(vendor, replies);
         let project = project();
         for _ in 0..runs {
-            let outcome = run(&project, &server, vendor, &[]);
+            let outcome = run(&project, &server, &[]);
             assert_eq!(
                 (outcome.code, &*outcome.stdout),
                 (Some(0), "FINAL\n"),
@@ -424,10 +403,10 @@ fn reasoning_between_tags_is_no_part_of_an_answer() {
         for text in texts {
             let said = || Said::text(&[text]);
             let server = answers(vendor, [said(), said()]);
-            let outcome = run(&project, &server, vendor, &[]);
+            let outcome = run(&project, &server, &[]);
             assert_eq!((outcome.code, &*outcome.stdout), (Some(0), "{\"x\":1}\n"), "{vendor}");
             let args = ["--schema", schema.to_str().unwrap()];
-            let (code, run) = run_json(&project, &server, vendor, &args);
+            let (code, run) = run_json(&project, &server, &args);
             assert_eq!((code, &run["value"]), (Some(0), &json!({ "x": 1 })), "{vendor}: {run}");
             assert_eq!(server.requests().len(), 2, "{vendor}: no answer is requested again");
         }

@@ -56,6 +56,7 @@ mod check;
 mod environment;
 mod hook;
 pub(crate) mod limits;
+pub(crate) mod lines;
 mod outcome;
 pub(crate) mod progress;
 mod run;

@@ -1,11 +1,13 @@
 //! The output of a running program as progress, for the person who waits.
 
-use std::{collections::VecDeque, convert::Infallible, mem, sync::Arc};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::sleep_until};
 use toolcrib_capabilities::process::Output;
 use toolcrib_core::{__internal::ProgressPace, Audience, Progress, ToolContext};
+
+use super::lines::LineSplitter;
 
 /// The most lines that wait to be reported. Of a faster output, the newest ones are reported.
 const MOST_WAITING: usize = 4;
@@ -14,11 +16,15 @@ const MOST_WAITING: usize = 4;
 const LINE_BYTES: usize = 16 * 1024;
 
 /// The lines of stdout, each reported when it is complete.
-#[derive(Default)]
 pub(crate) struct Lines {
-    /// The beginning of a line that is not complete.
-    begun: Vec<u8>,
+    splitter: LineSplitter,
     waiting: Arc<WaitingLines>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self { splitter: LineSplitter::new(LINE_BYTES), waiting: Arc::default() }
+    }
 }
 
 /// The complete lines that wait to be reported.
@@ -54,6 +60,22 @@ impl WaitingLines {
         }
     }
 
+    fn add(&self, line: &[u8]) {
+        // A program's colors and cursor movements are not for the terminal of the person who watches.
+        let message: String =
+            String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).collect();
+        if message.trim().is_empty() {
+            return;
+        }
+        let mut lines = self.lines.lock();
+        if lines.len() == MOST_WAITING {
+            lines.pop_front();
+        }
+        lines.push_back(message);
+        drop(lines);
+        self.added.notify_one();
+    }
+
     fn next(&self) -> Option<String> {
         self.lines.lock().pop_front()
     }
@@ -66,36 +88,13 @@ impl Lines {
     }
 
     pub(crate) fn push(&mut self, output: Output, piece: &[u8]) {
-        if output != Output::Stdout {
-            return;
+        if output == Output::Stdout {
+            let Self { splitter, waiting } = self;
+            splitter.push(piece, |line, length| {
+                if length <= LINE_BYTES {
+                    waiting.add(line);
+                }
+            });
         }
-        let mut lines = piece.split(|byte| *byte == b'\n').peekable();
-        while let Some(part) = lines.next() {
-            let room = (LINE_BYTES + 1).saturating_sub(self.begun.len());
-            self.begun.extend_from_slice(part.get(..room).unwrap_or(part));
-            if lines.peek().is_some() {
-                self.end_line();
-            }
-        }
-    }
-
-    fn end_line(&mut self) {
-        let line = mem::take(&mut self.begun);
-        if line.len() > LINE_BYTES {
-            return;
-        }
-        // A program's colors and cursor movements are not for the terminal of the person who watches.
-        let message: String =
-            String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control()).collect();
-        if message.trim().is_empty() {
-            return;
-        }
-        let mut lines = self.waiting.lines.lock();
-        if lines.len() == MOST_WAITING {
-            lines.pop_front();
-        }
-        lines.push_back(message);
-        drop(lines);
-        self.waiting.added.notify_one();
     }
 }

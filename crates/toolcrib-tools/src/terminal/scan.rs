@@ -2,6 +2,7 @@
 //! end stay in memory.
 
 use super::shown::{LINE_CHARS, reports_failure};
+use crate::command::lines::LineSplitter;
 
 /// The most failures that are kept.
 const MOST_FAILURES: usize = 500;
@@ -12,57 +13,38 @@ const LINE_BYTES: usize = 4 * LINE_CHARS + 4096;
 
 /// The lines of one output.
 pub(super) struct OutputScan {
+    splitter: LineSplitter,
     /// The bytes that stay in memory; no line that ends within them is kept here.
-    kept_bytes: u64,
-    bytes: u64,
-    /// The complete lines so far.
+    kept_bytes: usize,
+    /// The bytes of the complete lines so far, and their number.
+    bytes: usize,
     complete: usize,
-    begun: Vec<u8>,
-    is_begun: bool,
     failures: Vec<(usize, Vec<u8>)>,
 }
 
 impl OutputScan {
     pub(super) fn new(kept_bytes: usize) -> Self {
-        Self {
-            kept_bytes: kept_bytes as u64,
-            bytes: 0,
-            complete: 0,
-            begun: Vec::new(),
-            is_begun: false,
-            failures: Vec::new(),
-        }
+        let splitter = LineSplitter::new(LINE_BYTES);
+        Self { splitter, kept_bytes, bytes: 0, complete: 0, failures: Vec::new() }
     }
 
     pub(super) fn push(&mut self, piece: &[u8]) {
-        let mut lines = piece.split(|byte| *byte == b'\n').peekable();
-        while let Some(part) = lines.next() {
-            let room = LINE_BYTES.saturating_sub(self.begun.len());
-            self.begun.extend_from_slice(part.get(..room).unwrap_or(part));
-            self.is_begun |= !part.is_empty();
-            self.bytes += part.len() as u64;
-            if lines.peek().is_some() {
-                self.end_line();
+        let Self { splitter, kept_bytes, bytes, complete, failures } = self;
+        splitter.push(piece, |line, length| {
+            *bytes = bytes.saturating_add(length + 1);
+            *complete += 1;
+            if *bytes > *kept_bytes && failures.len() < MOST_FAILURES {
+                let text = String::from_utf8_lossy(line);
+                if reports_failure(&text.chars().take(LINE_CHARS).collect::<String>()) {
+                    failures.push((*complete, line.to_vec()));
+                }
             }
-        }
-    }
-
-    fn end_line(&mut self) {
-        self.bytes += 1;
-        self.complete += 1;
-        if self.bytes > self.kept_bytes && self.failures.len() < MOST_FAILURES {
-            let line = String::from_utf8_lossy(&self.begun);
-            if reports_failure(&line.chars().take(LINE_CHARS).collect::<String>()) {
-                self.failures.push((self.complete, self.begun.clone()));
-            }
-        }
-        self.begun.clear();
-        self.is_begun = false;
+        });
     }
 
     /// The number of all lines.
     pub(super) fn lines(&self) -> usize {
-        self.complete + usize::from(self.is_begun)
+        self.complete + usize::from(self.splitter.has_begun())
     }
 
     /// The lines that report failures and are not in memory otherwise, by number.

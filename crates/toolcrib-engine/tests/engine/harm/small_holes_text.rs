@@ -10,7 +10,7 @@ async fn read(text: &str) -> String {
     let engine = engine().tool(says(builder("fetch").untrusted(), text)).build().unwrap();
     let result = once(&engine, "fetch", json!({})).await;
     assert_ne!(unfence(&result.text).0, &*result.text, "it is fenced");
-    // The line about removed characters has a test of its own.
+    // Another test checks the line about removed characters.
     let lines = result.value.rsplit_once("\n[line ");
     lines.map_or(&*result.value, |(text, _)| text).to_owned()
 }

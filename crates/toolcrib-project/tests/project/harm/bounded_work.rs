@@ -39,7 +39,7 @@ fn loaded(name: &str, text: String) -> String {
     });
     let (told, took) = loading.unwrap().join().unwrap();
     assert!(took < WORST, "{name}: {took:?}");
-    assert!(told.len() < 8_000_000, "{name}: {} bytes are told", told.len());
+    assert!(told.len() < 8_000_000, "{name}: a text of {} bytes", told.len());
     told
 }
 

@@ -34,7 +34,7 @@ impl ToolBody for Order {
             let question = Clarification::new("Which size?").options(["S", "M"]);
             let ClarificationOutcome::Answered(size) = cx.clarifier()?.clarify(question).await
             else {
-                return Err(err("nobody answered"));
+                return Err(err("no person answered"));
             };
             let length = key.expose().len();
             Ok(ok(format!("{} in {size}, by line {line}, key of {length}", args["article"])))

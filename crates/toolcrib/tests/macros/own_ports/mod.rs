@@ -28,7 +28,7 @@ impl Log {
     }
 }
 
-/// One call in a turn of its own.
+/// One call in a separate turn.
 async fn call(engine: &Engine, options: TurnOptions, tool: &str, args: Value) -> ToolResult {
     let mut turn = engine.turn(options).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
