@@ -107,6 +107,11 @@ pub fn call(id: usize) -> ToolCall {
     ToolCall::unparsed(format!("call_{id}"), "look_up_0007", r#"{"number": 1042}"#)
 }
 
+/// The same call, with arguments that a client has parsed.
+fn parsed_call(id: usize) -> ToolCall {
+    ToolCall::new(format!("call_{id}"), "look_up_0007", json!({ "number": 1042 }))
+}
+
 /// A runtime of one thread.
 ///
 /// # Errors
@@ -121,13 +126,20 @@ pub fn runtime() -> io::Result<Runtime> {
 pub struct Caller<F> {
     calls: usize,
     asked: AtomicUsize,
+    call: fn(usize) -> ToolCall,
     watch: F,
 }
 
 impl<F: Fn(&ModelRequest) + Send + Sync + 'static> Caller<F> {
     /// A model that requests this many calls, and shows each request to `watch` first.
     pub fn new(calls: usize, watch: F) -> Self {
-        Self { calls, asked: AtomicUsize::new(0), watch }
+        Self { calls, asked: AtomicUsize::new(0), call, watch }
+    }
+
+    /// The same with parsed arguments, as scripted models and most own implementations give them.
+    #[must_use]
+    pub fn with_parsed_arguments(self) -> Self {
+        Self { call: parsed_call, ..self }
     }
 }
 
@@ -140,7 +152,7 @@ impl<F: Fn(&ModelRequest) + Send + Sync + 'static> Model for Caller<F> {
         (self.watch)(&request);
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
         let response = if asked < self.calls {
-            ModelResponse { calls: vec![call(asked)], ..ModelResponse::default() }
+            ModelResponse { calls: vec![(self.call)(asked)], ..ModelResponse::default() }
         } else {
             ModelResponse { text: "Done.".to_owned(), ..ModelResponse::default() }
         };

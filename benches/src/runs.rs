@@ -4,7 +4,7 @@ use std::{
     env,
     process::Command,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -54,20 +54,30 @@ pub fn in_processes<T: DeserializeOwned>(times: usize, kinds: &[String]) -> Outc
     Ok(found)
 }
 
-/// The start of each operation, in CPU time.
+/// The start of each operation, in CPU time and in wall time.
 #[derive(Debug, Clone, Default)]
-pub struct Times(Arc<Mutex<Vec<Duration>>>);
+pub struct Times(Arc<Mutex<Vec<(Duration, Instant)>>>);
 
 impl Times {
     /// Records a start now.
     pub fn note(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(cpu_time());
+        let now = (cpu_time(), Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(now);
     }
 
-    /// The duration of each, up to the start of the next, in microseconds.
+    /// The CPU time of each, up to the start of the next, in microseconds.
     pub fn each(&self) -> Vec<f64> {
+        self.pairs(|(from, _), (to, _)| micros(*to - *from))
+    }
+
+    /// The wall time of each, up to the start of the next, in microseconds.
+    pub fn each_wall(&self) -> Vec<f64> {
+        self.pairs(|(_, from), (_, to)| micros(*to - *from))
+    }
+
+    fn pairs(&self, of: impl Fn(&(Duration, Instant), &(Duration, Instant)) -> f64) -> Vec<f64> {
         let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        times.iter().zip(times.iter().skip(1)).map(|(a, b)| micros(*b - *a)).collect()
+        times.iter().zip(times.iter().skip(1)).map(|(from, to)| of(from, to)).collect()
     }
 }
 
@@ -76,6 +86,8 @@ impl Times {
 pub struct Run {
     /// CPU time per iteration, in microseconds.
     pub iterations: Vec<f64>,
+    /// Wall time per iteration, in microseconds.
+    pub wall: Vec<f64>,
     /// CPU time of the whole run, in microseconds.
     pub total: f64,
     /// Peak memory, in MiB.
@@ -83,8 +95,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs the loop in this process, with a model that requests [`ITERATIONS`] calls, one at a
-    /// time, and records when it is called.
+    /// Runs the loop in this process, with a model that requests `calls` calls, one at a time, and
+    /// records when it is called.
     ///
     /// # Errors
     /// If the run ends without an answer, or a call fails.
@@ -92,26 +104,28 @@ impl Run {
         runtime: &Runtime,
         menu: Menu,
         model: Arc<dyn Model>,
+        calls: usize,
+        options: RunOptions,
         times: &Times,
     ) -> Outcome<Self> {
         let settings = Settings {
             system: "You keep the ledgers.".into(),
             // The last one answers.
-            max_iterations: u32::try_from(ITERATIONS)? + 1,
+            max_iterations: u32::try_from(calls)? + 1,
             turn_timeout: Duration::from_secs(600),
             limits: TurnLimits::NONE,
             ..Settings::default()
         };
         let agent = Agent::new(menu.engine()?.build()?, model, settings);
         let began = cpu_time();
-        let outcome =
-            runtime.block_on(async { agent.run("Read the ledgers.", RunOptions::default()).await });
+        let outcome = runtime.block_on(async { agent.run("Read the ledgers.", options).await });
         let total = micros(cpu_time() - began);
         let succeeded = outcome.tool_calls.iter().filter(|result| result.is_ok()).count();
-        if outcome.stopped != EndReason::Answered || succeeded != ITERATIONS {
+        if outcome.stopped != EndReason::Answered || succeeded != calls {
             return Err(format!("{}, {succeeded} calls succeeded", outcome.stopped).into());
         }
-        Ok(Self { iterations: times.each(), total, peak_rss: peak_rss() })
+        let (iterations, wall) = (times.each(), times.each_wall());
+        Ok(Self { iterations, wall, total, peak_rss: peak_rss() })
     }
 }
 
@@ -135,9 +149,14 @@ impl Runs<'_> {
         self.middle(|run| median(run.iterations.iter().copied()))
     }
 
-    /// Time of a whole run divided by its iterations, in microseconds.
+    /// Wall time of an iteration, in microseconds: the median of each run's.
+    pub fn wall(&self) -> f64 {
+        self.middle(|run| median(run.wall.iter().copied()))
+    }
+
+    /// CPU time of a whole run divided by its iterations, in microseconds.
     pub fn whole(&self) -> f64 {
-        self.middle(|run| run.total) / ITERATIONS as f64
+        self.middle(|run| run.total / run.iterations.len() as f64)
     }
 
     /// An iteration among the first 20, in microseconds.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
+use toolcrib_agent::RunOptions;
 use toolcrib_benches::{
     Caller, ITERATIONS, Menu, Outcome, PROCESSES, Run, Runs, Table, Times, cpu_time, in_processes,
     median, micros, peak_rss,
@@ -51,12 +52,13 @@ pub(crate) fn one(kind: &str) -> Outcome<Found> {
     let noted = times.clone();
     let Some(wire) = wire else {
         let model = Caller::new(ITERATIONS, move |_| noted.note());
-        let run = Run::of(&runtime, menu, Arc::new(model), &times)?;
+        let run =
+            Run::of(&runtime, menu, Arc::new(model), ITERATIONS, RunOptions::default(), &times)?;
         return Ok(Found { run, exchanges: None });
     };
     let server = runtime.block_on(Server::start(answers(wire)))?;
     let model = Watched { model: Arc::new(wire.model(&server).build()?), times: noted };
-    let run = Run::of(&runtime, menu, Arc::new(model), &times)?;
+    let run = Run::of(&runtime, menu, Arc::new(model), ITERATIONS, RunOptions::default(), &times)?;
     let seen = server.seen();
     if seen.connections != 1 {
         return Err(format!("{} connections, and not one", seen.connections).into());
@@ -75,7 +77,8 @@ async fn exchanges(server: &Server, lengths: &[usize], body: Bytes) -> Outcome<R
         plain.exchange(body.slice(..body.len().min(*length))).await?;
     }
     let total = micros(cpu_time() - began);
-    Ok(Run { iterations: times.each(), total, peak_rss: peak_rss() })
+    let (iterations, wall) = (times.each(), times.each_wall());
+    Ok(Run { iterations, wall, total, peak_rss: peak_rss() })
 }
 
 /// A model that records when it is called.

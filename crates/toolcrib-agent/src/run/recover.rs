@@ -34,7 +34,7 @@ pub(super) struct AnswerRequest<'a> {
 }
 
 impl AnswerRequest<'_> {
-    /// Requests an answer, and applies the rules to failures.
+    /// Requests an answer by a request of `sent` bytes, and applies the rules to failures.
     ///
     /// A response that broke off after some of its text was shown is not requested again, because
     /// the text would be shown twice. A complete but unusable one is, and the event
@@ -43,6 +43,7 @@ impl AnswerRequest<'_> {
         self,
         report: &mut Report,
         request: ModelRequest,
+        sent: u64,
     ) -> Result<ModelResponse, RunEnd> {
         let Self { agent, models, recovery, current } = self;
         let mut attempts = recovery
@@ -58,7 +59,7 @@ impl AnswerRequest<'_> {
             let answer = match (attempts.begin(), &target) {
                 (Err(open), _) => Err(open.into_model_error()),
                 (Ok(()), Target::Model(model)) => {
-                    ask(agent, model, report, request.clone(), &mut received).await?
+                    ask(agent, model, report, request.clone(), sent, &mut received).await?
                 }
                 (Ok(()), Target::Code(answer, error)) => {
                     answer_by_code(agent, answer, report, &request, error, &mut received).await?

@@ -35,16 +35,17 @@ pub(super) struct PartialResponse {
     pub(super) first: Option<Instant>,
 }
 
-/// Sends a request and reads the response to its end, or to the model's error. Cancellation drops
-/// the stream, which aborts the request, and ends the run.
+/// Sends a request of `sent` bytes and reads the response to its end, or to the model's error.
+/// Cancellation drops the stream, which aborts the request, and ends the run.
 pub(super) async fn ask(
     agent: &AgentParts,
     model: &Arc<dyn Model>,
     report: &mut Report,
     request: ModelRequest,
+    sent: u64,
     received: &mut PartialResponse,
 ) -> Result<Result<ModelResponse, ModelError>, RunEnd> {
-    let (menu, sent) = (Arc::clone(&request.menu), request_bytes(&request));
+    let menu = Arc::clone(&request.menu);
     report.emit(|| EventKind::ModelStart {
         model: model.name().into(),
         messages: request.messages.len(),
@@ -108,16 +109,45 @@ pub(super) async fn ask(
     answer.ok_or_else(RunEnd::cancelled)
 }
 
-/// The size of a request, without images and the vendor's own JSON.
-fn request_bytes(request: &ModelRequest) -> u64 {
-    let of_message = |message: &Message| match message {
+/// The size of the requests of a run, without images and the vendor's own JSON. A conversation only grows
+/// between requests, so each message and each menu is counted once.
+#[derive(Default)]
+pub(super) struct RequestSize {
+    /// The number of counted messages, and their bytes.
+    messages: (usize, usize),
+    /// The last menu, and the bytes of its tools.
+    menu: Option<(Arc<Menu>, usize)>,
+}
+
+impl RequestSize {
+    /// The bytes of a request.
+    pub(super) fn of(&mut self, request: &ModelRequest) -> u64 {
+        let (counted, mut bytes) = self.messages;
+        let new = request.messages.iter().skip(counted);
+        bytes += new.map(message_bytes).sum::<usize>();
+        self.messages = (request.messages.len(), bytes);
+        let menu = &request.menu;
+        let known = self.menu.as_ref().filter(|(known, _)| Arc::ptr_eq(known, menu));
+        let tools = known.map_or_else(
+            || menu.tools().iter().map(|tool| tool.rendering().len()).sum(),
+            |(_, bytes)| *bytes,
+        );
+        self.menu = Some((Arc::clone(menu), tools));
+        (request.system.len() + bytes + tools) as u64
+    }
+
+    /// Counts all messages again: earlier ones were replaced.
+    pub(super) fn messages_replaced(&mut self) {
+        self.messages = (0, 0);
+    }
+}
+
+fn message_bytes(message: &Message) -> usize {
+    match message {
         Message::User { text, .. } | Message::Tool { text, .. } => text.len(),
         Message::Assistant { text, calls, .. } => text.len() + calls_bytes(calls),
         _ => 0,
-    };
-    let messages: usize = request.messages.iter().map(of_message).sum();
-    let tools: usize = request.menu.tools().iter().map(|tool| tool.rendering().len()).sum();
-    (request.system.len() + messages + tools) as u64
+    }
 }
 
 fn response_bytes(response: &ModelResponse) -> u64 {

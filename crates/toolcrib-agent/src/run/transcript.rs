@@ -18,6 +18,7 @@ use super::{
     recover::AnswerRequest,
     refused_images::{WithoutImages, accepted, may_be_refused},
     report::Report,
+    request::RequestSize,
     sanitize,
 };
 use crate::{
@@ -63,6 +64,7 @@ pub(super) struct Transcript<'a> {
     accepted: usize,
     /// The files of the user's message.
     attachments: Arc<Attachments>,
+    request_size: RequestSize,
 }
 
 impl<'a> Transcript<'a> {
@@ -84,6 +86,7 @@ impl<'a> Transcript<'a> {
             last_notice: LastNotice::in_history(&messages),
             accepted: accepted(&messages),
             attachments: Arc::default(),
+            request_size: RequestSize::default(),
             agent,
             models,
             current: 0,
@@ -269,6 +272,7 @@ impl<'a> Transcript<'a> {
                 self.report.emit(|| EventKind::ModelSuperseded { model });
             }
             let whole = mem::replace(&mut self.messages, Arc::new(without.messages));
+            self.request_size.messages_replaced();
             match self.request(menu, tool_choice.clone()).await {
                 Ok(response) => {
                     if let Some(recording) = &mut self.recording {
@@ -279,6 +283,7 @@ impl<'a> Transcript<'a> {
                 }
                 Err(end) => {
                     self.messages = whole;
+                    self.request_size.messages_replaced();
                     if end.stopped != EndReason::Failed {
                         return Err(end);
                     }
@@ -309,7 +314,8 @@ impl<'a> Transcript<'a> {
             recovery: &self.recovery,
             current: &mut self.current,
         };
-        answer_request.until_answered(&mut self.report, request).await
+        let sent = self.request_size.of(&request);
+        answer_request.until_answered(&mut self.report, request, sent).await
     }
 
     /// Leaves out the oldest messages that can be left out, because the context window is full.
@@ -323,6 +329,7 @@ impl<'a> Transcript<'a> {
         let messages = Arc::make_mut(&mut self.messages);
         *messages = compaction.remaining(mem::take(messages));
         messages.push(compaction.notice());
+        self.request_size.messages_replaced();
         self.report.emit(|| compaction.event());
         Ok(true)
     }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 use toolcrib_core::SessionStoreError;
 
 use super::{Failure, IN_MEMORY, sqlite_error};
@@ -21,9 +21,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The delay before a retry of a statement that does not wait by itself.
 const BUSY_STEP: Duration = Duration::from_millis(10);
 
+/// The number of prepared statements that are kept: more than the store has.
+const KEPT_STATEMENTS: usize = 64;
+
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -208,6 +211,12 @@ const MIGRATIONS: [&str; 8] = [
         FROM messages WHERE json_extract(body, '$.role') IN ('user', 'assistant')
             AND json_extract(body, '$.text') <> '' ORDER BY session, position;
 ",
+    // The number of a session's calls, and an index that finds those of a turn.
+    "
+    ALTER TABLE sessions ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET calls = (SELECT count(*) FROM calls WHERE session = sessions.id);
+    CREATE INDEX calls_by_turn ON calls (session, turn);
+",
 ];
 
 /// The present format: the number of migrations, which the file contains as its `user_version`.
@@ -229,6 +238,7 @@ pub(super) fn in_memory() -> Result<Connection, SessionStoreError> {
     let path = Path::new(IN_MEMORY);
     let open = || -> Result<Connection, Failure> {
         let mut connection = Connection::open_in_memory()?;
+        keep_statements(&connection)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection, path)?;
         Ok(connection)
@@ -277,6 +287,7 @@ fn open(path: &Path) -> Result<Connection, Failure> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_statements(&connection)?;
     // Without effect once the file has tables.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     // The change of mode does not wait for other processes by itself.
@@ -289,6 +300,13 @@ fn open(path: &Path) -> Result<Connection, Failure> {
     connection.pragma_update(None, "secure_delete", true)?;
     migrate(&mut connection, path)?;
     Ok(connection)
+}
+
+/// Keeps prepared statements with their plans. By default SQLite plans a statement with a subquery again
+/// whenever it is executed with other values.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {

@@ -88,10 +88,15 @@ pub(super) fn runs(
     limit: usize,
 ) -> Result<Vec<StoredRun>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let runs = turns_of!(
-        ", id, name, (SELECT count(*) FROM calls WHERE calls.session = id AND turn = number)",
-        "JOIN sessions ON id = session WHERE owner = ?1
-            ORDER BY began_ms DESC, id DESC, number DESC LIMIT ?2"
+    // The calls of the listed turns only are counted.
+    let runs = concat!(
+        "SELECT *, (SELECT count(*) FROM calls WHERE session = id AND turn = number) FROM (",
+        turns_of!(
+            ", id, name",
+            "JOIN sessions ON id = session WHERE owner = ?1
+                ORDER BY began_ms DESC, id DESC, number DESC LIMIT ?2"
+        ),
+        ") ORDER BY began_ms DESC, id DESC, number DESC"
     );
     all(transaction, runs, params![owner_key(owner), limit], |row| {
         let new = NewSession { owner: owner.clone(), name: row.get(14)?, personality: "".into() };

@@ -42,17 +42,18 @@ pub(super) fn records(
     session: &Arc<str>,
     records: &[SessionRecord],
 ) -> Result<(), Failure> {
-    let last = "SELECT turns, EXISTS (SELECT 1 FROM turns
+    let last = "SELECT turns, calls, EXISTS (SELECT 1 FROM turns
         WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)
         FROM sessions WHERE id = ?1";
-    let (turn, is_running) = transaction
+    let (turn, calls, is_running) = transaction
         .prepare_cached(last)?
-        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut writer = Writer { transaction, session, turn, is_running, bytes: 0 };
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut writer = Writer { transaction, session, turn, calls, is_running, bytes: 0 };
     records.iter().try_for_each(|record| writer.write(record))?;
-    let Writer { turn, bytes, .. } = writer;
-    let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, bytes = bytes + ?4 WHERE id = ?1";
-    let row = params![session, UnsignedInt(now_ms()), turn, UnsignedInt(bytes)];
+    let Writer { turn, calls, bytes, .. } = writer;
+    let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, calls = ?4, bytes = bytes + ?5
+        WHERE id = ?1";
+    let row = params![session, UnsignedInt(now_ms()), turn, calls, UnsignedInt(bytes)];
     transaction.prepare_cached(used)?.execute(row)?;
     Ok(())
 }
@@ -62,6 +63,8 @@ struct Writer<'a> {
     session: &'a Arc<str>,
     /// The number of the last turn; 0 before the first.
     turn: u32,
+    /// The number of the session's calls.
+    calls: u32,
     is_running: bool,
     /// The size of the written contents.
     bytes: u64,
@@ -211,12 +214,12 @@ impl Writer<'_> {
         self.transaction
             .prepare_cached(
                 "INSERT INTO calls (session, call_id, position, turn, tool, arguments, read_only,
-                idempotent, attempts, began_ms) SELECT ?1, ?2,
-                (SELECT count(*) FROM calls WHERE session = ?1), ?3, ?4, ?5, ?6, ?7, 1, ?8",
+                idempotent, attempts, began_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9)",
             )?
             .execute(params![
                 self.session,
                 intent.call_id,
+                self.calls,
                 self.turn,
                 intent.tool,
                 arguments,
@@ -224,6 +227,7 @@ impl Writer<'_> {
                 intent.idempotent,
                 UnsignedInt(now_ms())
             ])?;
+        self.calls += 1;
         Ok(())
     }
 

@@ -84,10 +84,10 @@ fn a_newer_format_is_refused_and_unchanged() {
     let path = folder.path().join("sessions.db");
     drop(SqliteStore::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 9).unwrap();
+    connection.pragma_update(None, "user_version", 10).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, SessionStoreError::NewerSchema { found: 9, known: 8, .. }), "{error}");
+    assert!(matches!(error, SessionStoreError::NewerSchema { found: 10, known: 9, .. }), "{error}");
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
 }
 
@@ -193,6 +193,7 @@ fn a_file_of_an_older_format_is_converted() {
         DROP TRIGGER messages_added; DROP TABLE texts; DROP TABLE texts_index;
         ALTER TABLE messages DROP COLUMN left_out;
         ALTER TABLE turns DROP COLUMN cache_write_tokens; DROP TABLE usage;
+        DROP INDEX calls_by_turn; ALTER TABLE sessions DROP COLUMN calls;
         PRAGMA user_version = 1";
     connection.execute_batch(to_first_format).unwrap();
     drop(connection);
