@@ -24,18 +24,37 @@ pub(super) enum Reading {
 impl FoldedText {
     pub(super) fn of(text: &str, reading: Reading) -> Self {
         let mut this = Self { text: String::with_capacity(text.len()), anchors: vec![(0, 0)] };
-        for (c, start, end) in resolved(text, reading) {
-            let expected = this.expected();
-            if expected != start {
-                let at = this.text.len();
-                this.anchors.extend([(at, expected), (at, start)]);
+        let mut rest = 0;
+        while let Some(unread) = text.get(rest..).filter(|unread| !unread.is_empty()) {
+            let (simple, other) = unread.split_at(simple_prefix(unread));
+            if !simple.is_empty() {
+                this.begin_at(rest);
+                this.text.extend(simple.chars().map(|c| c.to_ascii_lowercase()));
             }
-            this.text.push(plain_letter(c).to_ascii_lowercase());
-            if this.expected() != end {
-                this.anchors.push((this.text.len(), end));
+            let other_at = rest + simple.len();
+            rest = text.len();
+            for (c, start, end) in resolved(other, reading) {
+                this.begin_at(other_at + start);
+                this.text.push(plain_letter(c).to_ascii_lowercase());
+                if this.expected() != other_at + end {
+                    this.anchors.push((this.text.len(), other_at + end));
+                }
+                if text.as_bytes().get(other_at + end).is_some_and(|byte| is_simple(*byte)) {
+                    rest = other_at + end;
+                    break;
+                }
             }
         }
         this
+    }
+
+    /// Notes that the next character is from this place of the source.
+    fn begin_at(&mut self, source: usize) {
+        let expected = self.expected();
+        if expected != source {
+            let at = self.text.len();
+            self.anchors.extend([(at, expected), (at, source)]);
+        }
     }
 
     /// The source of the end of the text, if the distance has not changed.
@@ -64,11 +83,22 @@ impl FoldedText {
 /// Whether a text contains only plain characters, with none that are hidden or look like others. In
 /// such a text only those characters of a token change that have a look-alike.
 pub fn is_plain(text: &str) -> bool {
-    // Without an early exit the compiler vectorizes the loop.
-    let simple = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && byte != b'&';
-    text.bytes().fold(true, |all, byte| all & simple(byte))
+    let rest = text.get(simple_prefix(text)..).unwrap_or_default();
+    rest.is_empty()
         || (!text.chars().any(is_invisible)
             && resolved(text, Reading::Folded).map(|(c, ..)| plain_letter(c)).eq(text.chars()))
+}
+
+/// Whether a byte is a visible ASCII character, a space, a tab or a line feed, and begins no entity: it is
+/// read as it is.
+#[inline]
+pub(super) fn is_simple(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t') && byte != b'&'
+}
+
+/// The number of simple bytes at the beginning of a text.
+pub(super) fn simple_prefix(text: &str) -> usize {
+    text.bytes().position(|byte| !is_simple(byte)).unwrap_or(text.len())
 }
 
 /// The characters of a text as a template might read them, each with its byte range.
@@ -78,7 +108,8 @@ pub(super) fn resolved(text: &str, reading: Reading) -> impl Iterator<Item = (ch
         loop {
             let rest = text.get(at..)?;
             let first = rest.chars().next()?;
-            let (c, width) = match entity(rest) {
+            let entity = if first == '&' { entity(rest) } else { None };
+            let (c, width) = match entity {
                 Some(entity) => entity,
                 None if is_invisible(first) => {
                     at += first.len_utf8();

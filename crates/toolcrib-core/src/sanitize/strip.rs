@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::change::{ChangeKind, TextChange};
+use super::{
+    change::{ChangeKind, TextChange},
+    folded::simple_prefix,
+};
 use crate::hidden::{flag_of_tags, is_hidden, is_invisible, is_needed, is_run_of_code};
 
 /// A text without terminal escape sequences and hidden characters, with line feeds as line ends.
@@ -31,9 +34,15 @@ impl StrippedText {
         // Whether the current run of invisible characters stays.
         let mut is_of_code = false;
         let mut at = 0;
-        while let Some(rest) = text.get(at..)
-            && let Some(c) = rest.chars().next()
-        {
+        loop {
+            let unread = text.get(at..).unwrap_or_default();
+            let (simple, rest) = unread.split_at(simple_prefix(unread));
+            if let Some(end) = simple.chars().next_back() {
+                this.text.push_str(simple);
+                at += simple.len();
+                (before, last) = (Some(end), Some(end));
+            }
+            let Some(c) = rest.chars().next() else { break };
             let start = at;
             at += c.len_utf8();
             let next = text.get(at..).and_then(|rest| rest.chars().next());
