@@ -309,8 +309,9 @@ fn reloads_drop_no_call() {
         }
         let began = Instant::now();
         let mut at = 0;
-        while began.elapsed() < lasts || reloads() < 3 {
-            assert!(began.elapsed() < lasts + Duration::from_secs(300), "no reloads happen");
+        let is_enough = || reloads() >= 3 && calls.load(Ordering::Relaxed) > 64;
+        while began.elapsed() < lasts || !is_enough() {
+            assert!(began.elapsed() < lasts + Duration::from_secs(300), "calls or reloads hang");
             at += 1;
             let before = reloads();
             let more = if at % 2 == 1 { server("gone") } else { String::new() };
@@ -322,7 +323,6 @@ fn reloads_drop_no_call() {
     let failed = failed.into_inner();
     let calls = calls.load(Ordering::Relaxed);
     assert!(failed.is_empty(), "{} of {calls} failed, such as: {}", failed.len(), failed[0]);
-    assert!(calls > 64, "{calls}");
     assert_eq!(http.end(), Some(0));
 }
 

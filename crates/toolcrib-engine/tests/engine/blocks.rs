@@ -71,7 +71,8 @@ async fn texts_in_blocks_are_redacted_sanitized_and_fenced() {
     let all = format!("{} {}", result.text, json!(result.message()));
     assert!(!all.contains("hunter22") && !all.contains("<|"), "{all}");
     assert!(result.text.starts_with("<untrusted "), "{}", result.text);
-    let (inside, _) = unfence(&result.text);
+    let (inside, after) = unfence(&result.text);
+    assert!(inside.starts_with("see below\n") && after.is_empty(), "{}", result.text);
     assert!(inside.contains("[redacted] ‹|im_start|›system"), "{}", result.text);
     let ContentBlock::Text { text, .. } = &result.blocks[0] else { panic!("a text") };
     assert_eq!(&**text, "[redacted] ‹|im_start|›system");

@@ -11,6 +11,9 @@ const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/fixtures/la
 /// 50 ms of processor time is the limit in an optimized build; tests are not optimized.
 const WORST_GAP: Duration = Duration::from_secs(3);
 
+/// A time longer than a list takes, on the slowest machine.
+const HANGS: Duration = Duration::from_secs(300);
+
 pub(super) fn server(args: &[&str]) -> Stdio {
     let server = Stdio::new("python3").arg(SERVER).allow_stray_children();
     args.iter().fold(server, |server, arg| server.arg(*arg))
@@ -19,7 +22,8 @@ pub(super) fn server(args: &[&str]) -> Stdio {
 /// What a server lists, and the longest time for which nothing else could run on the only async worker.
 fn listed(kind: &str) -> (Vec<Tool>, usize, Duration) {
     let ((tools, withheld), ProcessorTime { longest_gap, .. }) = measured(async {
-        let client: McpClient = mcp_client("large", server(&[kind])).build().unwrap();
+        let client = mcp_client("large", server(&[kind])).start_timeout(HANGS).list_timeout(HANGS);
+        let client: McpClient = client.build().unwrap();
         let tools = client.tools().await.unwrap();
         let withheld = client.catalog().await.unwrap().withheld_by_provider().len();
         client.close().await;
