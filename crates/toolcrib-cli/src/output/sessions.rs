@@ -1,14 +1,15 @@
 //! Stored sessions: the list, and one session as text.
 
 use std::{
+    collections::HashMap,
     path::Path,
     time::{Duration, SystemTime},
 };
 
 use serde::Serialize;
 use toolcrib_core::{
-    CallOutcome, Message, SessionInfo, StoredCall, StoredSession, StoredTurn, ToolCall, TurnState,
-    unfence,
+    CallOutcome, Message, SessionInfo, StoredMessage, StoredSession, StoredTurn, ToolCall,
+    TurnState, unfence,
 };
 
 use super::{
@@ -98,7 +99,7 @@ pub(crate) fn session_waits() {
 
 /// A session, for reading.
 pub(crate) fn session(session: &StoredSession, verbose: bool) {
-    let StoredSession { info, turns, messages, calls } = session;
+    let (info, outcomes) = (&session.info, outcomes(session));
     let name = info.name.as_ref().map(|name| format!(" ({})", safe(name))).unwrap_or_default();
     say!(
         "{STRONG}session{STRONG:#} {}{name}, personality {}, {} bytes",
@@ -106,16 +107,34 @@ pub(crate) fn session(session: &StoredSession, verbose: bool) {
         safe(&info.personality),
         grouped(info.bytes)
     );
-    for turn in turns {
+    for (turn, messages) in by_turn(session) {
         say!("");
         turn_line(turn);
-        for stored in messages.iter().filter(|stored| stored.turn == turn.number) {
-            message(&stored.message, calls, verbose);
+        for stored in messages {
+            message(&stored.message, &outcomes, verbose);
         }
         if let TurnState::Ended { error: Some(error), .. } = &turn.state {
             block(&format!("{BAD}error{BAD:#}"), error);
         }
     }
+}
+
+/// The turns with their messages.
+fn by_turn(session: &StoredSession) -> impl Iterator<Item = (&StoredTurn, &[StoredMessage])> {
+    let mut rest = session.messages.as_slice();
+    session.turns.iter().map(move |turn| {
+        let end = rest.partition_point(|stored| stored.turn <= turn.number);
+        let (of_turn, later) = rest.split_at(end);
+        rest = later;
+        (turn, of_turn)
+    })
+}
+
+/// How each recorded call ended, by its id; `None` if it has not.
+type Outcomes<'a> = HashMap<&'a str, Option<CallOutcome>>;
+
+fn outcomes(session: &StoredSession) -> Outcomes<'_> {
+    session.calls.iter().map(|call| (&*call.call_id, call.outcome)).collect()
 }
 
 fn turn_line(turn: &StoredTurn) {
@@ -133,7 +152,7 @@ fn turn_line(turn: &StoredTurn) {
     );
 }
 
-fn message(message: &Message, calls: &[StoredCall], verbose: bool) {
+fn message(message: &Message, outcomes: &Outcomes<'_>, verbose: bool) {
     if let Some(notice) = message.as_notice() {
         return block(&format!("{WARN}notice{WARN:#}"), notice);
     }
@@ -144,7 +163,7 @@ fn message(message: &Message, calls: &[StoredCall], verbose: bool) {
                 block(&format!("{STRONG}model{STRONG:#}"), text);
             }
             for call in made {
-                let outcome = outcome(call, calls);
+                let outcome = outcome(call, outcomes);
                 let line = format!("{} {} {outcome}", call.name, arguments(call, verbose));
                 block(&format!("{DIM}call{DIM:#}"), &line);
             }
@@ -172,12 +191,11 @@ pub(super) fn without_fence(text: &str) -> String {
 
 /// How a call ended, as far as the store knows: a call that was refused before its effect has no
 /// record.
-fn outcome(call: &ToolCall, calls: &[StoredCall]) -> String {
-    let recorded = calls.iter().find(|recorded| recorded.call_id == call.id);
-    match recorded.map(|recorded| recorded.outcome) {
+fn outcome(call: &ToolCall, outcomes: &Outcomes<'_>) -> String {
+    match outcomes.get(&*call.id) {
         None => "(not made)".to_owned(),
         Some(None) => "(running)".to_owned(),
-        Some(Some(outcome)) => format!("({})", CallOutcome::as_str(outcome)),
+        Some(Some(outcome)) => format!("({})", CallOutcome::as_str(*outcome)),
     }
 }
 
@@ -240,20 +258,20 @@ pub(crate) fn session_json(session: &StoredSession) -> serde_json::Result<String
 
 /// A session as Markdown.
 pub(crate) fn session_markdown(session: &StoredSession) -> String {
-    let StoredSession { info, turns, messages, calls } = session;
+    let (info, outcomes) = (&session.info, outcomes(session));
     let title = info.name.as_ref().unwrap_or(&info.id);
     let mut page = format!("# Session {}\n", safe(title));
-    for turn in turns {
+    for (turn, messages) in by_turn(session) {
         let (began, end) = (time(turn.began_ms), safe(ended(&turn.state)));
         page += &format!("\n## Turn {}\n\n{began}, `{}`, {end}\n", turn.number, safe(&turn.model));
-        for stored in messages.iter().filter(|stored| stored.turn == turn.number) {
-            markdown_message(&mut page, &stored.message, calls);
+        for stored in messages {
+            markdown_message(&mut page, &stored.message, &outcomes);
         }
     }
     page
 }
 
-fn markdown_message(page: &mut String, message: &Message, calls: &[StoredCall]) {
+fn markdown_message(page: &mut String, message: &Message, outcomes: &Outcomes<'_>) {
     match message {
         Message::User { text, .. } => {
             let (who, text) =
@@ -265,7 +283,8 @@ fn markdown_message(page: &mut String, message: &Message, calls: &[StoredCall]) 
                 *page += &format!("\n**Model**\n\n{}\n", safe(text));
             }
             for call in made {
-                *page += &format!("\n**Call** `{}` {}\n", safe(&call.name), outcome(call, calls));
+                *page +=
+                    &format!("\n**Call** `{}` {}\n", safe(&call.name), outcome(call, outcomes));
                 *page += &fenced(&arguments(call, true));
             }
         }

@@ -108,7 +108,8 @@ impl<'a> Builder<'a> {
         if number.is_none() && !is_request {
             return self.iterations.last_mut().filter(|last| last.number.is_none());
         }
-        let known = self.iterations.iter().position(|iteration| iteration.number == number);
+        // Most events belong to the last iteration.
+        let known = self.iterations.iter().rposition(|iteration| iteration.number == number);
         let at = known.unwrap_or(self.iterations.len());
         if known.is_none() {
             self.iterations.push(TracedIteration {
@@ -230,15 +231,16 @@ impl<'a> Builder<'a> {
     /// Gives each iteration the text of its response.
     fn end(self, messages: &[&Message]) -> (Vec<TracedIteration>, Vec<Note>, Option<Note>) {
         let Self { mut iterations, notes, ended, .. } = self;
+        let mut of_call: HashMap<Arc<str>, usize> = HashMap::new();
+        for (at, iteration) in iterations.iter().enumerate() {
+            for call in &iteration.calls {
+                of_call.entry(Arc::clone(&call.call_id)).or_insert(at);
+            }
+        }
         let mut next = 0;
         for message in messages {
             let Message::Assistant { text, calls, .. } = message else { continue };
-            let of_calls = calls.first().and_then(|first| {
-                let has = |iteration: &TracedIteration| {
-                    iteration.calls.iter().any(|call| call.call_id == first.id)
-                };
-                iterations.iter().position(has)
-            });
+            let of_calls = calls.first().and_then(|first| of_call.get(&first.id).copied());
             let answered = |iteration: &TracedIteration| {
                 let mut responses = iteration.requests.iter().filter_map(|r| r.response.as_ref());
                 responses.any(|response| response.error.is_none())

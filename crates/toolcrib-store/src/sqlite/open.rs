@@ -26,7 +26,7 @@ const KEPT_STATEMENTS: usize = 64;
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -216,6 +216,49 @@ const MIGRATIONS: [&str; 9] = [
     ALTER TABLE sessions ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET calls = (SELECT count(*) FROM calls WHERE session = sessions.id);
     CREATE INDEX calls_by_turn ON calls (session, turn);
+",
+    // Sessions with the same tools share the texts about them: the parts of requests, and the sizes of
+    // definitions.
+    "
+    CREATE TABLE parts (
+        id INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        json TEXT NOT NULL
+    ) STRICT;
+    ALTER TABLE sent RENAME TO sent_texts;
+    CREATE TABLE sent (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        part INTEGER NOT NULL REFERENCES parts (id),
+        PRIMARY KEY (session, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX sent_by_part ON sent (part);
+    INSERT INTO parts (digest, json) SELECT session || ' ' || key, json FROM sent_texts;
+    INSERT INTO sent
+        SELECT session, key, id FROM sent_texts JOIN parts ON digest = session || ' ' || key;
+    DROP TABLE sent_texts;
+    CREATE TRIGGER sent_removed AFTER DELETE ON sent BEGIN
+        DELETE FROM parts WHERE id = old.part
+            AND NOT EXISTS (SELECT 1 FROM sent WHERE part = old.part);
+    END;
+    CREATE TRIGGER sent_replaced AFTER UPDATE OF part ON sent WHEN old.part <> new.part BEGIN
+        DELETE FROM parts WHERE id = old.part
+            AND NOT EXISTS (SELECT 1 FROM sent WHERE part = old.part);
+    END;
+    CREATE TABLE definitions (
+        id INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        sizes TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE offered (
+        day INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        session TEXT NOT NULL,
+        definitions INTEGER NOT NULL REFERENCES definitions (id),
+        times INTEGER NOT NULL,
+        PRIMARY KEY (day, owner, session, definitions)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX offered_by_definitions ON offered (definitions);
 ",
 ];
 

@@ -131,7 +131,8 @@ pub(super) fn sent(
     id: &str,
 ) -> Result<Vec<SentPart>, Failure> {
     check_owner(transaction, owner, id)?;
-    all(transaction, "SELECT key, json FROM sent WHERE session = ?1", [id], |row| {
+    let sent = "SELECT key, json FROM sent JOIN parts ON id = part WHERE session = ?1";
+    all(transaction, sent, [id], |row| {
         let key: String = row.get(0)?;
         let is_no_key = |_| Failure::Content(format!("`{}` is not a digest", key.escape_debug()));
         Ok(SentPart { key: key.parse().map_err(is_no_key)?, json: row.get(1)? })

@@ -1,6 +1,9 @@
 //! Sums of usage.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use rusqlite::{Row, Transaction, params};
 use toolcrib_core::{
@@ -11,9 +14,9 @@ use super::{
     Failure, SqliteStore, owner_key,
     read::{all, unsigned},
     unsigned::UnsignedInt,
-    write::Durability,
+    write::{Durability, Shared, shared},
 };
-use crate::session::today;
+use crate::{frozen::FrozenError, session::today};
 
 /// The number of days after which sums are removed.
 const KEPT_DAYS: u64 = 400;
@@ -31,7 +34,12 @@ impl UsageStore for SqliteStore {
         let (day, owner, session) =
             (today(), owner_key(owner), session.map_or("", |session| &**session));
         self.writing(Durability::Process, |transaction| {
-            entries.iter().try_for_each(|entry| add(transaction, day, &owner, session, entry))
+            let (definitions, others): (Vec<_>, Vec<_>) =
+                entries.iter().partition(|entry| is_definition(entry));
+            others
+                .into_iter()
+                .try_for_each(|entry| add(transaction, day, &owner, session, entry))?;
+            offered(transaction, day, &owner, session, &definitions)
         })
     }
 
@@ -39,8 +47,22 @@ impl UsageStore for SqliteStore {
         let usage = "SELECT day, owner, session, kind, name, count, input_tokens,
             cached_input_tokens, cache_write_tokens, output_tokens, known_cost_usd, unknown_costs,
             assumed_costs, assumed_tokens, assumed_cost_usd, definition_bytes, result_chars
-            FROM usage WHERE day >= ?1 ORDER BY day, owner, session, kind, name";
-        self.reading(|transaction| all(transaction, usage, params![UnsignedInt(day)], to_usage))
+            FROM usage WHERE day >= ?1";
+        let definitions = "SELECT day, owner, session, times, sizes
+            FROM offered JOIN definitions ON id = definitions WHERE day >= ?1";
+        self.reading(|transaction| {
+            let day = UnsignedInt(day);
+            let mut sums: BTreeMap<UsageKey, UsageEntry> = BTreeMap::new();
+            let rows = all(transaction, usage, params![day], to_usage)?;
+            let offered = all(transaction, definitions, params![day], to_definitions)?;
+            for (key, entry) in rows.into_iter().chain(offered.into_iter().flatten()) {
+                match sums.entry(key) {
+                    Entry::Vacant(vacant) => drop(vacant.insert(entry)),
+                    Entry::Occupied(sum) => sum.into_mut().add(&entry),
+                }
+            }
+            sums.into_iter().map(|(key, entry)| key.with(entry)).collect()
+        })
     }
 
     fn spent_today(&self, owner: Option<&SessionOwner>) -> Result<BudgetUse, SessionStoreError> {
@@ -113,12 +135,81 @@ fn add(
     Ok(())
 }
 
-fn to_usage(row: &Row<'_>) -> Result<StoredUsage, Failure> {
-    let invalid = |what: &str| Failure::Content(format!("a row of `usage` lacks {what}"));
-    let owner: String = row.get(1)?;
-    let (tenant, principal) =
-        serde_json::from_str(&owner).map_err(|_| invalid("an owner of usage"))?;
-    let session = Some(row.get::<_, Arc<str>>(2)?).filter(|session| !session.is_empty());
+/// The key of a sum, in the order of the rows.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct UsageKey {
+    day: u64,
+    owner: String,
+    session: Arc<str>,
+    source: UsageSource,
+}
+
+impl UsageKey {
+    /// The day, the owner and the session in the first columns of a row.
+    fn of(row: &Row<'_>, source: UsageSource) -> rusqlite::Result<Self> {
+        Ok(Self { day: unsigned(row, 0)?, owner: row.get(1)?, session: row.get(2)?, source })
+    }
+
+    fn with(self, entry: UsageEntry) -> Result<StoredUsage, Failure> {
+        let (tenant, principal) =
+            serde_json::from_str(&self.owner).map_err(|_| invalid("an owner of usage"))?;
+        let owner = SessionOwner { tenant, principal };
+        let session = Some(self.session).filter(|session| !session.is_empty());
+        Ok(StoredUsage::new(self.day, owner, session, entry))
+    }
+}
+
+fn invalid(what: &str) -> Failure {
+    Failure::Content(format!("a row of usage lacks {what}"))
+}
+
+/// Whether an entry only has the size of a tool's definition.
+fn is_definition(entry: &UsageEntry) -> bool {
+    let mut definition = UsageEntry::new(entry.source.clone());
+    definition.definition_bytes = entry.definition_bytes;
+    matches!(entry.source, UsageSource::Tool(_)) && *entry == definition
+}
+
+/// Counts definitions that were offered together. Their names and sizes are stored once for all
+/// sessions with the same menu.
+fn offered(
+    transaction: &Transaction<'_>,
+    day: u64,
+    owner: &str,
+    session: &str,
+    definitions: &[&UsageEntry],
+) -> Result<(), Failure> {
+    if definitions.is_empty() {
+        return Ok(());
+    }
+    let sizes = definitions.iter().filter_map(|entry| match &entry.source {
+        UsageSource::Tool(name) => Some((name, entry.definition_bytes)),
+        UsageSource::Model(_) => None,
+    });
+    let sizes = serde_json::to_string(&sizes.collect::<Vec<_>>()).map_err(FrozenError::from)?;
+    let id = shared(transaction, Shared::Definitions, &sizes)?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO offered VALUES (?1, ?2, ?3, ?4, 1)
+            ON CONFLICT (day, owner, session, definitions) DO UPDATE SET times = times + 1",
+        )?
+        .execute(params![UnsignedInt(day), owner, session, id])?;
+    Ok(())
+}
+
+fn to_definitions(row: &Row<'_>) -> Result<Vec<(UsageKey, UsageEntry)>, Failure> {
+    let times = unsigned(row, 3)?;
+    let sizes: Vec<(Arc<str>, u64)> =
+        serde_json::from_str(&row.get::<_, String>(4)?).map_err(FrozenError::from)?;
+    let entries = sizes.into_iter().map(|(name, bytes)| {
+        let mut entry = UsageEntry::new(UsageSource::Tool(name));
+        entry.definition_bytes = bytes.saturating_mul(times);
+        Ok((UsageKey::of(row, entry.source.clone())?, entry))
+    });
+    entries.collect()
+}
+
+fn to_usage(row: &Row<'_>) -> Result<(UsageKey, UsageEntry), Failure> {
     let (kind, name): (String, Arc<str>) = (row.get(3)?, row.get(4)?);
     let source = match &*kind {
         MODEL => UsageSource::Model(name),
@@ -140,13 +231,17 @@ fn to_usage(row: &Row<'_>) -> Result<StoredUsage, Failure> {
         definition_bytes: unsigned(row, 15)?,
         result_chars: unsigned(row, 16)?,
     };
-    let owner = SessionOwner { tenant, principal };
-    Ok(StoredUsage::new(unsigned(row, 0)?, owner, session, entry))
+    Ok((UsageKey::of(row, entry.source.clone())?, entry))
 }
 
 /// Removes old sums.
 pub(super) fn prune(transaction: &Transaction<'_>) -> Result<(), Failure> {
-    let before = today().saturating_sub(KEPT_DAYS);
-    transaction.execute("DELETE FROM usage WHERE day < ?1", params![UnsignedInt(before)])?;
+    let before = UnsignedInt(today().saturating_sub(KEPT_DAYS));
+    transaction.execute("DELETE FROM usage WHERE day < ?1", params![before])?;
+    if transaction.execute("DELETE FROM offered WHERE day < ?1", params![before])? > 0 {
+        let unused = "DELETE FROM definitions
+            WHERE NOT EXISTS (SELECT 1 FROM offered WHERE definitions = id)";
+        transaction.execute(unused, [])?;
+    }
     Ok(())
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
-use toolcrib_core::{CallIntent, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage};
+use toolcrib_core::{
+    CallIntent, Digest, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage,
+};
 
 use super::{Failure, unsigned::UnsignedInt};
 use crate::{
@@ -32,6 +34,41 @@ impl Durability {
         match self {
             Self::Process => "NORMAL",
             Self::Power => "FULL",
+        }
+    }
+}
+
+/// A text that several rows share.
+#[derive(Clone, Copy)]
+pub(super) enum Shared {
+    /// A part of a request.
+    Part,
+    /// The sizes of the definitions of a menu.
+    Definitions,
+}
+
+/// The id of a shared text, which is stored once.
+pub(super) fn shared(
+    transaction: &Transaction<'_>,
+    kind: Shared,
+    text: &str,
+) -> rusqlite::Result<i64> {
+    let (find, insert) = match kind {
+        Shared::Part => (
+            "SELECT id FROM parts WHERE digest = ?1",
+            "INSERT INTO parts (digest, json) VALUES (?1, ?2) RETURNING id",
+        ),
+        Shared::Definitions => (
+            "SELECT id FROM definitions WHERE digest = ?1",
+            "INSERT INTO definitions (digest, sizes) VALUES (?1, ?2) RETURNING id",
+        ),
+    };
+    let digest = Digest::of(text).to_string();
+    let found = transaction.prepare_cached(find)?.query_row([&digest], |row| row.get(0));
+    match found.optional()? {
+        Some(id) => Ok(id),
+        None => {
+            transaction.prepare_cached(insert)?.query_row(params![digest, text], |row| row.get(0))
         }
     }
 }
@@ -189,14 +226,19 @@ impl Writer<'_> {
     fn sent(&mut self, part: &SentPart) -> Result<(), Failure> {
         // A part that replaces another is counted as far as it is longer.
         let key = part.key.to_string();
-        let known = "SELECT octet_length(json) FROM sent WHERE session = ?1 AND key = ?2";
+        let known = "SELECT octet_length(json) FROM sent JOIN parts ON id = part
+            WHERE session = ?1 AND key = ?2";
         let mut known = self.transaction.prepare_cached(known)?;
         let known = known.query_row(params![self.session, key], |row| row.get(0)).optional()?;
         let known = usize::try_from(known.unwrap_or(0_i64)).unwrap_or_default();
         self.bytes += part.json.len().saturating_sub(known) as u64;
+        let id = shared(self.transaction, Shared::Part, &part.json)?;
         self.transaction
-            .prepare_cached("INSERT OR REPLACE INTO sent (session, key, json) VALUES (?1, ?2, ?3)")?
-            .execute(params![self.session, key, part.json])?;
+            .prepare_cached(
+                "INSERT INTO sent (session, key, part) VALUES (?1, ?2, ?3)
+                ON CONFLICT (session, key) DO UPDATE SET part = excluded.part",
+            )?
+            .execute(params![self.session, key, id])?;
         Ok(())
     }
 

@@ -8,8 +8,9 @@ use std::{
 
 use serde_json::json;
 use toolcrib_core::{
-    CallIntent, KvArea, KvStore as _, KvWrite, Message, NewSession, SessionLease, SessionOwner,
-    SessionRecord, SessionSearch, SessionStore as _, SessionStoreError, Usage,
+    CallIntent, Digest, KvArea, KvStore as _, KvWrite, Message, NewSession, SentPart, SessionLease,
+    SessionOwner, SessionRecord, SessionSearch, SessionStore as _, SessionStoreError, Usage,
+    UsageEntry, UsageSource, UsageStore as _,
 };
 use toolcrib_store::SqliteStore;
 
@@ -84,10 +85,13 @@ fn a_newer_format_is_refused_and_unchanged() {
     let path = folder.path().join("sessions.db");
     drop(SqliteStore::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 10).unwrap();
+    connection.pragma_update(None, "user_version", 11).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, SessionStoreError::NewerSchema { found: 10, known: 9, .. }), "{error}");
+    assert!(
+        matches!(error, SessionStoreError::NewerSchema { found: 11, known: 10, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
 }
 
@@ -189,10 +193,10 @@ fn a_file_of_an_older_format_is_converted() {
     let to_first_format = "ALTER TABLE turns DROP COLUMN skills;
         ALTER TABLE calls DROP COLUMN cut_off; ALTER TABLE calls DROP COLUMN result;
         ALTER TABLE turns DROP COLUMN title; DROP TABLE events;
-        DROP TABLE approvals; DROP TABLE grants; DROP TABLE sent; DROP TABLE kv;
+        DROP TABLE approvals; DROP TABLE grants; DROP TABLE sent; DROP TABLE parts; DROP TABLE kv;
         DROP TRIGGER messages_added; DROP TABLE texts; DROP TABLE texts_index;
         ALTER TABLE messages DROP COLUMN left_out;
-        ALTER TABLE turns DROP COLUMN cache_write_tokens; DROP TABLE usage;
+        ALTER TABLE turns DROP COLUMN cache_write_tokens; DROP TABLE usage; DROP TABLE offered; DROP TABLE definitions;
         DROP INDEX calls_by_turn; ALTER TABLE sessions DROP COLUMN calls;
         PRAGMA user_version = 1";
     connection.execute_batch(to_first_format).unwrap();
@@ -234,4 +238,62 @@ fn nothing_of_a_removed_session_stays_in_the_files() {
         assert!(!has(b"zebrafinch"), "{name}");
         assert!(name.ends_with("wal") || has(b"blackbird"));
     }
+}
+
+#[test]
+fn sessions_with_the_same_tools_share_the_texts_about_them() {
+    const TOOLS: u64 = 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let owner = SessionOwner::default();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let size = || number("PRAGMA page_count") * number("PRAGMA page_size");
+    let part =
+        |json: String| SessionRecord::Sent(SentPart { key: Digest::of("menu"), json: json.into() });
+    let menu = format!("[{}]", "{\"name\":\"look_up\"},".repeat(10_000));
+    let definitions = |bytes: u64| {
+        let entry = |tool: u64| {
+            let mut entry = UsageEntry::new(UsageSource::Tool(format!("tool_{tool:04}").into()));
+            entry.definition_bytes = bytes;
+            entry
+        };
+        (0..TOOLS).map(entry).collect::<Vec<_>>()
+    };
+    let run = || {
+        let (id, lease) = begin(&store);
+        store.write(&lease, &[began(), part(menu.clone()), ended()]).unwrap();
+        store.release(&lease).unwrap();
+        store.add_usage(&owner, Some(&id), &definitions(200)).unwrap();
+        id
+    };
+    let mut sessions = vec![run()];
+    let before = size();
+    sessions.extend((0..20).map(|_| run()));
+    assert!(size() - before <= 20 * 10_000, "{} bytes for 20 sessions", size() - before);
+    for id in &sessions {
+        assert_eq!(&*store.sent(&owner, id).unwrap()[0].json, &*menu);
+    }
+
+    // A tool's definitions of all menus are one sum.
+    store.add_usage(&owner, Some(&sessions[0]), &definitions(200)).unwrap();
+    store.add_usage(&owner, Some(&sessions[0]), &definitions(300)).unwrap();
+    let mut called = UsageEntry::new(UsageSource::Tool("tool_0007".into())).used(&Usage::NOTHING);
+    called.definition_bytes = 1;
+    store.add_usage(&owner, Some(&sessions[0]), &[called]).unwrap();
+    let sums = store.usage_since(0).unwrap();
+    let first = sums.iter().filter(|sum| sum.session.as_ref() == Some(&sessions[0]));
+    let bytes: Vec<_> = first.map(|sum| sum.entry.definition_bytes).collect();
+    assert_eq!((bytes.len() as u64, bytes[6], bytes[7]), (TOOLS, 700, 701));
+
+    // A part that no session has any more is removed, when it is replaced too.
+    let lease = store.acquire(&owner, &sessions[0], LEASE).unwrap();
+    store.write(&lease, &[began(), part("[1]".into()), part("[2]".into())]).unwrap();
+    store.release(&lease).unwrap();
+    assert_eq!(number("SELECT count(*) FROM parts"), 2);
+    for id in &sessions {
+        store.remove(&owner, id).unwrap();
+    }
+    assert_eq!(number("SELECT count(*) FROM parts"), 0);
 }
