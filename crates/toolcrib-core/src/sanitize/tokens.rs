@@ -75,7 +75,14 @@ impl Tokens {
     ) -> Vec<Range<usize>> {
         let bytes = folded.text.as_bytes();
         let at_start = self.at_start.find(bytes).into_iter();
-        let found = at_start.chain(self.anywhere.find_iter(bytes));
+        let mut at = 0;
+        let anywhere = std::iter::from_fn(|| {
+            let found = self.anywhere.find_at(bytes, at)?;
+            // The line feed after a tag may begin a role.
+            at = found.end() - usize::from(found.as_bytes().ends_with(b"\n"));
+            Some(found)
+        });
+        let found = at_start.chain(anywhere);
         let candidates = found.filter_map(|found| {
             let source = folded.original(&found.range())?;
             let written = resolved(text.get(source.clone())?, reading).map(|(c, ..)| c).collect();
