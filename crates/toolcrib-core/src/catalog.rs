@@ -23,7 +23,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    fn same(&self, other: &Self) -> bool {
+    pub(crate) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Text(Cow::Borrowed(a)), Self::Text(Cow::Borrowed(b)))
                 if std::ptr::eq(*a, *b) =>
@@ -180,7 +180,7 @@ impl Catalog {
     }
 
     /// Whether both are the same instance of a list.
-    fn shares(&self, other: &Self) -> bool {
+    pub(crate) fn shares(&self, other: &Self) -> bool {
         match (&self.tools, &other.tools) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,

@@ -1,12 +1,15 @@
 use std::{
     fmt::Display,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
+use parking_lot::Mutex;
+
 use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
 use crate::{
-    catalog::{Catalog, LastCatalog, Reason},
+    catalog::{Catalog, CatalogBuilder, Reason, WithheldByProvider},
     context_list::ListContext,
     panic_text::panic_text,
     tool::Tool,
@@ -80,14 +83,14 @@ pub fn gated_tools<V: IntoGateDecision + 'static>(
     inner: Arc<dyn ToolProvider>,
     gate: impl Fn(&Tool, &ListContext) -> V + Send + Sync + 'static,
 ) -> Arc<dyn ToolProvider> {
-    Arc::new(GatedProvider { name: name.into(), inner, gate, last: LastCatalog::default() })
+    Arc::new(GatedProvider { name: name.into(), inner, gate, last: Mutex::default() })
 }
 
 struct GatedProvider<G> {
     name: Arc<str>,
     inner: Arc<dyn ToolProvider>,
     gate: G,
-    last: LastCatalog,
+    last: Mutex<LastFiltered>,
 }
 
 impl<G, V> ToolProvider for GatedProvider<G>
@@ -128,33 +131,121 @@ where
     V: IntoGateDecision + 'static,
 {
     fn filter(&self, cx: &ListContext, catalog: Catalog) -> Result<Catalog, DiscoveryError> {
-        let mut filtered = self.last.builder();
-        filtered.withhold_all(catalog.withheld_by_provider());
-        // The tools after the last withheld one.
-        let mut rest = 0;
+        let last = self.last.lock().clone();
+        let mut filtered = Filtered::new(&self.name, &catalog, &last);
         for (at, tool) in catalog.offered().iter().enumerate() {
-            let verdict = catch_unwind(AssertUnwindSafe(|| (self.gate)(tool, cx).into_decision()))
-                .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
-            match verdict {
-                Ok(GateDecision::Offer) => {}
-                Ok(GateDecision::Withhold(reason)) => {
-                    filtered.offer(catalog.offered().get(rest..at).unwrap_or_default());
-                    filtered.withhold(tool, &self.name, &reason);
-                    rest = at + 1;
+            filtered.decided(at, tool, self.decide(tool, cx)?);
+        }
+        let Some(built) = filtered.build() else {
+            return Ok(last.output.with_listing_info(catalog.listing_info().clone()));
+        };
+        let listing_info = catalog.listing_info().clone();
+        let output = built.with_listing_info(listing_info);
+        let kept = LastFiltered { input: catalog, output: output.clone() };
+        let replaced = mem::replace(&mut *self.last.lock(), kept);
+        // Outside the lock: tools may do anything when they are dropped.
+        drop(replaced);
+        Ok(output)
+    }
+
+    fn decide(&self, tool: &Tool, cx: &ListContext) -> Result<GateDecision, DiscoveryError> {
+        let decision = catch_unwind(AssertUnwindSafe(|| (self.gate)(tool, cx).into_decision()))
+            .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
+        decision.map_err(|problem| {
+            let message =
+                format!("gate `{}` failed on tool `{}`: {problem}", self.name, tool.name());
+            DiscoveryError::new(DiscoveryErrorClass::Gate, message).in_provider(self)
+        })
+    }
+}
+
+/// The list that a gate filtered last, and its result.
+#[derive(Clone, Default)]
+struct LastFiltered {
+    input: Catalog,
+    output: Catalog,
+}
+
+/// The result of a gate. As long as its decisions on a list are those of the last time, nothing is
+/// written.
+struct Filtered<'a> {
+    gate: &'a Arc<str>,
+    input: &'a Catalog,
+    last: &'a Catalog,
+    /// The tools that were withheld the last time, of those without a decision yet; `None` once a
+    /// decision or the list is another.
+    before: Option<&'a [WithheldByProvider]>,
+    changed: CatalogBuilder,
+    /// The position after the last withheld tool of a changed result.
+    rest: usize,
+}
+
+impl<'a> Filtered<'a> {
+    fn new(gate: &'a Arc<str>, input: &'a Catalog, last: &'a LastFiltered) -> Self {
+        let others = input.withheld_by_provider().len();
+        let before = last.output.withheld_by_provider().get(others..);
+        let before = before.filter(|_| last.input.shares(input));
+        let last = &last.output;
+        let changed = CatalogBuilder::like(last.clone());
+        let mut this = Self { gate, input, last, before, changed, rest: 0 };
+        if before.is_none() {
+            this.changed.withhold_all(input.withheld_by_provider());
+        }
+        this
+    }
+
+    fn decided(&mut self, at: usize, tool: &Tool, decision: GateDecision) {
+        if let Some(before) = self.before {
+            let known = before.split_first().filter(|(known, _)| known.tool.same(tool));
+            match (&decision, known) {
+                (GateDecision::Offer, None) => return,
+                (GateDecision::Withhold(reason), Some((known, rest)))
+                    if known.reason.same(reason) =>
+                {
+                    self.before = Some(rest);
+                    return;
                 }
-                Err(problem) => {
-                    let message =
-                        format!("gate `{}` failed on tool `{}`: {problem}", self.name, tool.name());
-                    return Err(
-                        DiscoveryError::new(DiscoveryErrorClass::Gate, message).in_provider(self)
-                    );
-                }
+                _ => self.differs(at, before),
             }
         }
-        if rest == 0 {
-            return Ok(catalog);
+        if let GateDecision::Withhold(reason) = decision {
+            self.withhold(at, tool, &reason);
         }
-        filtered.offer(catalog.offered().get(rest..).unwrap_or_default());
-        Ok(self.last.keep(filtered.build()).with_listing_info(catalog.listing_info().clone()))
+    }
+
+    /// Writes the decisions before this position, which are those of the last time.
+    #[cold]
+    fn differs(&mut self, at: usize, left: &[WithheldByProvider]) {
+        self.before = None;
+        let others = self.input.withheld_by_provider();
+        self.changed.withhold_all(others);
+        let all = self.last.withheld_by_provider();
+        let withheld = all.get(others.len()..all.len() - left.len()).unwrap_or_default();
+        let mut withheld = withheld.iter().peekable();
+        for (earlier, tool) in self.input.offered().iter().enumerate().take(at) {
+            if let Some(known) = withheld.next_if(|known| known.tool.same(tool)) {
+                self.withhold(earlier, tool, &known.reason);
+            }
+        }
+    }
+
+    fn withhold(&mut self, at: usize, tool: &Tool, reason: &Reason) {
+        self.changed.offer(self.input.offered().get(self.rest..at).unwrap_or_default());
+        self.changed.withhold(tool, self.gate, reason);
+        self.rest = at + 1;
+    }
+
+    /// The list; `None` if it is the last one.
+    fn build(mut self) -> Option<Catalog> {
+        match self.before {
+            Some([]) => return None,
+            Some(left) => self.differs(self.input.offered().len(), left),
+            None => {}
+        }
+        if self.rest == 0 {
+            return Some(self.input.clone());
+        }
+        self.changed.offer(self.input.offered().get(self.rest..).unwrap_or_default());
+        Some(self.changed.build())
     }
 }
