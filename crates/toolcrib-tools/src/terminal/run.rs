@@ -14,8 +14,8 @@ use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 use super::{
     AFTER, COMMAND, DEFAULT_SECONDS, FOLDER, JOB, Jobs, TIMEOUT, TerminalTool, UNTIL,
     jobs::Job,
-    scan::OutputScan,
-    shown::{condensed, numbered},
+    scan::{FailureLine, OutputScan},
+    shown::{LineCounts, condensed, numbered, with_failures},
 };
 use crate::{
     arguments::{present, refused, text},
@@ -123,8 +123,7 @@ impl Body {
         let until = text(args, UNTIL);
         let mut state = job.watch();
         let waiting = state.wait_for(|state| {
-            let is_there = |until: &str| job.output(0).text.contains(until);
-            state.ended.is_some() || until.as_deref().is_some_and(is_there)
+            state.ended.is_some() || until.as_deref().is_some_and(|until| job.has_written(until))
         });
         tokio::select! {
             biased;
@@ -205,7 +204,8 @@ impl ProgramRun {
             Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
             None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
         };
-        condensed(&self.lines(cx), self.scan.lines(), room(cx), &rest)
+        let total = LineCounts { all: self.scan.lines(), failed: self.scan.failed() };
+        condensed(&self.lines(cx), total, room(cx), &rest)
     }
 
     /// The output as far as it is in memory, without secrets: its beginning, lines that report failures,
@@ -230,9 +230,9 @@ impl ProgramRun {
         let last = last.trim_end_matches('\n').split_once('\n').map_or("", |(_, rest)| rest);
         let last = cx.redacted(last);
         let first = (self.scan.lines() + 1).saturating_sub(last.lines().count());
-        for (number, line) in self.scan.failures() {
+        for FailureLine { number, bytes, .. } in self.scan.failures() {
             if *number > lines.len() && *number < first {
-                lines.push((*number, cx.redacted(&String::from_utf8_lossy(line))));
+                lines.push((*number, cx.redacted(&String::from_utf8_lossy(bytes))));
             }
         }
         lines.extend(numbered(first, &last));
@@ -283,9 +283,14 @@ fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
         true => "no output".to_owned(),
         false => format!("output up to position {}", output.end),
     });
-    let text = cx.redacted(&output.text);
+    let text = cx.redacted_part(&output.before, &output.text, "");
     let lines = numbered(1, text.trim_end());
-    let text = condensed(&lines, lines.len(), room(cx), "read on with a later `after`");
+    let rest = "read on with a later `after`";
+    let failures = output.failures.iter().map(|(number, line)| (*number, cx.redacted(line)));
+    let failures: Vec<_> = failures.collect();
+    let text = with_failures(&failures, output.more_failures, room(cx), |room| {
+        condensed(&lines, LineCounts::of(&lines), room, rest)
+    });
     let about = notes.join("; ");
     ToolOutput::text(if text.is_empty() { about } else { format!("{about}\n{text}") })
 }
