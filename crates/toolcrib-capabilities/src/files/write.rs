@@ -293,7 +293,7 @@ impl Change {
                 };
                 let line_ends = LineEnds::of(&text);
                 let content = match &old {
-                    Some(old) => old.encode(text),
+                    Some(old) => old.encode_whole(text),
                     None => text.into_bytes(),
                 };
                 check_size(content.len(), &located.written, limit)?;
