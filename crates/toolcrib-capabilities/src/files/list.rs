@@ -17,6 +17,7 @@ use super::{
     locate::{OpenFolder, Purpose},
     path::RelativePath,
     read::modified,
+    work_progress::{FileWork, WorkProgress},
 };
 
 /// The most entries that one call looks at, whatever it returns.
@@ -80,11 +81,12 @@ impl FilesHandle {
         ignored: bool,
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
-        self.run(cx, move |handle, _, cancel| {
+        self.run(cx, move |handle, cx, cancel| {
             let requested = depth;
             let depth = depth.clamp(1, handle.limits().max_depth);
             let most = handle.limits().max_entries;
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            let progress = &WorkProgress::new(cx, FileWork::List);
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             let mut listing = collect(&tree, most, cancel, |_| true)?;
             if requested <= depth {
                 listing.left_out.retain(|left_out| left_out.reason != LeftOutReason::TooDeep);
@@ -109,9 +111,10 @@ impl FilesHandle {
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         let pattern = glob(pattern).map_err(FileError::into_tool_error)?;
-        self.run(cx, move |handle, _, cancel| {
+        self.run(cx, move |handle, cx, cancel| {
             let (depth, most) = (handle.limits().max_depth, handle.limits().max_entries);
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            let progress = &WorkProgress::new(cx, FileWork::List);
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             collect(&tree, most, cancel, |entry| {
                 entry.kind == EntryKind::File && pattern.is_match(&entry.path)
             })
@@ -127,6 +130,7 @@ pub(super) struct Tree<'a> {
     pub(super) depth: usize,
     /// Whether files that `.gitignore` names are visited too.
     pub(super) ignored: bool,
+    pub(super) progress: &'a WorkProgress<'a>,
 }
 
 fn collect(
@@ -265,6 +269,7 @@ impl Level {
                 break;
             };
             *room = left;
+            tree.progress.seen();
             // Names that a path cannot contain cannot be read either.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let is_protected = floor.objection(&resolved.join(&name), Access::Read).is_some();

@@ -379,7 +379,7 @@ fn compare(
     let Some(known) = known else {
         return stale("was not read in this conversation; nothing was written; read it first");
     };
-    let content = read_file(located, limit)?;
+    let content = read_file(cx, located, limit)?;
     if content.digest != known.digest {
         return stale("changed since it was read; nothing was written; read it again");
     }
