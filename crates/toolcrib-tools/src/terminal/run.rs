@@ -204,7 +204,8 @@ impl ProgramRun {
             Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
             None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
         };
-        let total = LineCounts { all: self.scan.lines(), failed: self.scan.failed() };
+        let (all, failed) = (self.scan.lines(), self.scan.failed());
+        let total = LineCounts { all, failed, begins_in_part: self.begins_in_part() };
         condensed(&self.lines(cx), total, room(cx), &rest)
     }
 
@@ -213,6 +214,12 @@ impl ProgramRun {
     pub(crate) fn text(&self, cx: &ToolContext) -> String {
         let lines = self.lines(cx);
         lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the first line is longer than what is kept of the beginning.
+    fn begins_in_part(&self) -> bool {
+        let output = &self.finished.stdout;
+        output.is_truncated() && !output.head().contains(&b'\n')
     }
 
     fn lines(&self, cx: &ToolContext) -> Vec<(usize, String)> {
@@ -224,6 +231,11 @@ impl ProgramRun {
         // The line that continues beyond the head is incomplete.
         let head = head.rsplit_once('\n').map_or(&*head, |(complete, _)| complete);
         let mut lines = numbered(1, &cx.redacted_start(head));
+        if self.begins_in_part()
+            && let Some((_, line)) = lines.first_mut()
+        {
+            line.push('\u{2026}');
+        }
         let last = output.last(usize::MAX);
         let last = String::from_utf8_lossy(&last);
         // The first line may be the end of a secret.

@@ -38,12 +38,14 @@ pub(super) struct LineCounts {
     pub(super) all: usize,
     /// Those that report failures.
     pub(super) failed: usize,
+    /// Whether only a part of the first line is known.
+    pub(super) begins_in_part: bool,
 }
 
 impl LineCounts {
     /// Those of an output that is known.
     pub(super) fn of(lines: &[(usize, String)]) -> Self {
-        Self { all: lines.len(), failed: failed(lines) }
+        Self { all: lines.len(), failed: failed(lines), begins_in_part: false }
     }
 }
 
@@ -57,7 +59,7 @@ pub(super) fn condensed(
     rest: &str,
 ) -> String {
     let chars: usize = lines.iter().map(|(_, line)| line.chars().count() + 1).sum();
-    if lines.len() == total.all && chars <= room + 1 {
+    if lines.len() == total.all && !total.begins_in_part && chars <= room + 1 {
         let lines: Vec<_> = lines.iter().map(|(_, line)| line.as_str()).collect();
         return lines.join("\n").trim_end().to_owned();
     }
@@ -75,7 +77,8 @@ pub(super) fn condensed(
     let failures = failures(middle, room * FAILURES_PERCENT / 100);
     let more = total.failed.saturating_sub(failed(first) + failed(last) + failures.len());
     let shown = head.lines.len() + failures.len() + tail.lines.len();
-    let gap = match (total.all.saturating_sub(shown), head.is_cut || tail.is_cut) {
+    let is_cut = head.is_cut || tail.is_cut || total.begins_in_part;
+    let gap = match (total.all.saturating_sub(shown), is_cut) {
         (0, _) => "a part of a line is left out".to_owned(),
         (left_out, false) => format!("{left_out} lines left out"),
         (left_out, true) => format!("{left_out} lines and a part of a line left out"),
@@ -204,7 +207,7 @@ mod tests {
         let mut lines = numbered(1, "one\ntwo");
         lines.push((500, "error: lost".to_owned()));
         lines.extend(numbered(999, "last\nend"));
-        let total = LineCounts { all: 1_000, failed: 3 };
+        let total = LineCounts { all: 1_000, failed: 3, begins_in_part: false };
         let shown = condensed(&lines, total, 2_000, "see a1");
         assert_eq!(
             shown,
