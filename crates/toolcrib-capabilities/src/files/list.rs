@@ -176,6 +176,8 @@ struct Level {
     prefix: String,
     ignored: Option<IgnoreRules>,
     names: Vec<(String, Metadata)>,
+    /// The names that a path cannot contain, escaped.
+    unusable: Vec<String>,
 }
 
 /// Visits the names below a folder, in order, each with its open folder. Returns whether all were
@@ -200,6 +202,10 @@ pub(super) fn walk(
     while let Some((level, resolved)) = levels.last_mut() {
         if cancel.is_cancelled() {
             return Err(FileError::Cancelled);
+        }
+        for path in level.unusable.drain(..) {
+            left_out.add(LeftOutReason::Name, number, &path);
+            number += 1;
         }
         let Some((name, found)) = level.names.pop() else {
             levels.pop();
@@ -260,7 +266,7 @@ impl Level {
         is_whole: &mut bool,
     ) -> std::io::Result<Self> {
         let floor = &tree.top.floor;
-        let mut names = Vec::new();
+        let (mut names, mut unusable) = (Vec::new(), Vec::new());
         let mut has_patterns = false;
         for entry in dir.entries()? {
             let Ok(entry) = entry else { continue };
@@ -270,12 +276,25 @@ impl Level {
             };
             *room = left;
             tree.progress.seen();
-            // Names that a path cannot contain cannot be read either.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let is_protected = floor.objection(&resolved.join(&name), Access::Read).is_some();
-            if is_protected || RelativePath::parse(&name).is_err() {
+            let name = entry.file_name();
+            if floor.objection(&resolved.join(&name), Access::Read).is_some() {
                 continue;
             }
+            let is_usable = |name: &str| {
+                RelativePath::parse(name).is_ok()
+                    || RelativePath::parse(&format!("{prefix}{name}")).is_ok()
+            };
+            let name = match name.into_string() {
+                Ok(name) if is_usable(&name) => name,
+                Ok(name) => {
+                    unusable.push(format!("{prefix}{}", name.escape_debug()));
+                    continue;
+                }
+                Err(name) => {
+                    unusable.push(format!("{prefix}{}", name.to_string_lossy().escape_debug()));
+                    continue;
+                }
+            };
             has_patterns |= IgnoreRules::is_source(&name);
             if let Ok(found) = dir.symlink_metadata(&name) {
                 names.push((name, found));
@@ -284,7 +303,8 @@ impl Level {
         names.sort_unstable_by(|one, other| other.0.cmp(&one.0));
         let ignored =
             (has_patterns && !tree.ignored).then(|| IgnoreRules::of(&dir, &prefix)).flatten();
-        Ok(Self { dir: Arc::new(dir), prefix, ignored, names })
+        unusable.sort_unstable();
+        Ok(Self { dir: Arc::new(dir), prefix, ignored, names, unusable })
     }
 }
 
