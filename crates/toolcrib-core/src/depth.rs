@@ -7,6 +7,10 @@ use serde_json::Value;
 /// `serde_json`'s parser.
 pub const DEEPEST_JSON: usize = 128;
 
+/// Maximum nesting of the arguments of calls, in levels of objects and arrays. A model's arguments go back
+/// to it in each later request, and Google's parser accepts a hundred levels for the whole request.
+pub const DEEPEST_ARGUMENTS: usize = 64;
+
 /// Whether a value nests deeper than [`DEEPEST_JSON`].
 pub fn nests_too_deep(value: &Value) -> bool {
     let mut ahead = vec![(value, 0)];
@@ -15,6 +19,20 @@ pub fn nests_too_deep(value: &Value) -> bool {
             return true;
         }
         match value {
+            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a value has more than so many levels of objects and arrays.
+pub fn nests_deeper_than(levels: usize, value: &Value) -> bool {
+    let mut ahead = vec![(value, 1)];
+    while let Some((value, level)) = ahead.pop() {
+        match value {
+            Value::Array(_) | Value::Object(_) if level > levels => return true,
             Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
             Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
             _ => {}

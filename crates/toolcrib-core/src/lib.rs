@@ -194,7 +194,7 @@ pub mod __internal {
         catalog::CatalogBuilder,
         chance::random_share,
         counted::counted,
-        depth::{DEEPEST_JSON, dismantle, nests_too_deep},
+        depth::{DEEPEST_ARGUMENTS, DEEPEST_JSON, dismantle, nests_deeper_than, nests_too_deep},
         event::{millis, now_ms},
         fence::fence_chars,
         hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},

@@ -29,6 +29,9 @@ pub struct ToolResult {
     pub called: Option<Arc<str>>,
     /// The arguments, with known secrets redacted. Text if they were not JSON.
     pub args: Value,
+    /// Whether a middleware changed the arguments. The conversation of an agent then contains
+    /// [`args`](Self::args) in the place of those that the model wrote.
+    pub rewritten: bool,
     /// The error code; `None` is success.
     pub code: Option<ErrorCode>,
     /// Set if the call was not made, because the turn is a [dry run](crate::ToolContext::dry_run):
@@ -76,6 +79,7 @@ impl ToolResult {
             name,
             called: None,
             args: Value::Null,
+            rewritten: false,
             code: None,
             plan: None,
             value: Arc::default(),

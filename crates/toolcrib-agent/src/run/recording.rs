@@ -202,6 +202,14 @@ impl Recording {
         })
     }
 
+    /// Notes a message that replaces the one at a position, to be written before the next message.
+    pub(super) fn replace_next(&mut self, position: usize, message: &Message) {
+        if position < self.written {
+            let message = without_new_secrets(message, &self.redactor);
+            self.ahead.push(SessionRecord::Replaced { position, message });
+        }
+    }
+
     /// Whether a call waits for approval.
     pub(super) fn awaits_approval(&self) -> bool {
         self.awaits_approval

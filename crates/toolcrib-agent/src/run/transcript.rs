@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     outcome::{EndReason, RunEnd},
-    session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown},
+    session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown, what_ran},
 };
 
 /// The message with a result, as it appears in the conversation.
@@ -368,8 +368,35 @@ impl<'a> Transcript<'a> {
         }
     }
 
+    /// Gives the calls of the last response the arguments with which a middleware replaced theirs: the
+    /// model reads what ran.
+    fn keep_rewritten(&mut self, results: &[ToolResult]) {
+        let mut rewritten = results.iter().filter(|result| result.rewritten).peekable();
+        let is_response = |message: &Message| matches!(message, Message::Assistant { .. });
+        let Some(position) = self.messages.iter().rposition(is_response) else { return };
+        if rewritten.peek().is_none() {
+            return;
+        }
+        let messages = Arc::make_mut(&mut self.messages);
+        let Some(message @ Message::Assistant { .. }) = messages.get_mut(position) else { return };
+        if let Message::Assistant { calls, .. } = message {
+            for result in rewritten {
+                let call = calls.iter_mut().find(|call| call.id == result.call_id);
+                if let Some(call) = call
+                    && let Some(arguments) = what_ran(call, &result.name, &result.args)
+                {
+                    call.arguments = arguments;
+                }
+            }
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.replace_next(position, message);
+        }
+    }
+
     /// The stored conversation equals the replayed one.
     pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
+        self.keep_rewritten(&results);
         let said = results.iter().map(message_of);
         Arc::make_mut(&mut self.messages).extend(said);
         self.count(results);
@@ -378,6 +405,7 @@ impl<'a> Transcript<'a> {
     /// Keeps the results of the calls of an interrupted turn, in their order. `made` are the
     /// results of those that were made now.
     pub(super) fn keep_interrupted(&mut self, calls: Vec<InterruptedCall>, made: Vec<ToolResult>) {
+        self.keep_rewritten(&made);
         let mut results = made.iter().map(message_of);
         let messages = Arc::make_mut(&mut self.messages);
         for InterruptedCall { call, state } in calls {

@@ -13,13 +13,14 @@ use tokio::{
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    Message, NewSession, SentParts, SessionInfo, SessionOwner, SessionRecord, SessionStore,
-    SessionStoreError, StoredSession,
+    Message, NewSession, SentParts, SessionInfo, SessionLease, SessionOwner, SessionRecord,
+    SessionStore, SessionStoreError, StoredSession,
 };
 
 use self::lease::KeptLease;
 pub(crate) use self::recovery::{
     CallState, InterruptedCall, InterruptedTurn, denied, not_made, outcome_unknown, unknown,
+    what_ran,
 };
 
 /// An open session: a conversation in a store, whose turns are runs with
@@ -173,7 +174,7 @@ impl Session {
         let lease = self.0.lease.get().clone();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let messages = with(&self.0.store, move |store| {
-            let stored = store.read(&owner, &id)?;
+            let stored = read_as_made(store, &lease, &owner, &id)?;
             let end = recovery::end_of_interrupted(&stored);
             if !end.is_empty() {
                 store.write(&lease, &end)?;
@@ -196,9 +197,10 @@ impl Session {
         &self,
     ) -> Result<Option<(Vec<Message>, InterruptedTurn)>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
+        let lease = self.0.lease.get().clone();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let found = with(&self.0.store, move |store| {
-            let stored = store.read(&owner, &id)?;
+            let stored = read_as_made(store, &lease, &owner, &id)?;
             let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
             *left_out.lock() = recovery::left_out_ids(&stored);
             note_taint(&tainted, &stored);
@@ -256,6 +258,25 @@ impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Session").field(self.id()).finish()
     }
+}
+
+/// Reads a session, whose last response gets the arguments that ran.
+fn read_as_made(
+    store: &dyn SessionStore,
+    lease: &SessionLease,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<StoredSession, SessionStoreError> {
+    let mut stored = store.read(owner, id)?;
+    if let Some((position, message)) = recovery::with_what_ran(&stored) {
+        let replaced = SessionRecord::Replaced { position, message: message.clone() };
+        store.write(lease, &[replaced])?;
+        let mut history = stored.messages.iter_mut().filter(|stored| !stored.left_out);
+        if let Some(stored) = history.nth(position) {
+            stored.message = message;
+        }
+    }
+    Ok(stored)
 }
 
 fn note_taint(tainted: &AtomicBool, stored: &StoredSession) {

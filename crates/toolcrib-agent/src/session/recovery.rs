@@ -3,9 +3,10 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use serde_json::Value;
 use toolcrib_core::{
-    Arguments, CallOutcome, ErrorCode, Message, SessionRecord, SkillId, StoredCall, StoredSession,
-    ToolCall, TurnState, Usage,
+    __internal::PlainJson, Arguments, CallOutcome, ErrorCode, Message, SessionRecord, SkillId,
+    StoredCall, StoredMessage, StoredSession, ToolCall, TurnState, Usage,
 };
 use toolcrib_engine::REDACTED;
 
@@ -188,6 +189,46 @@ fn unanswered(session: &StoredSession) -> impl Iterator<Item = &ToolCall> {
         }
     }
     calls.iter().filter(move |call| !answered.contains(&call.id))
+}
+
+/// The response whose calls were interrupted, with the arguments that ran, if the message has others; and
+/// its position in the history. A middleware may have changed them.
+pub(super) fn with_what_ran(session: &StoredSession) -> Option<(usize, Message)> {
+    session.turns.last().filter(|turn| turn.state == TurnState::Running)?;
+    let history: Vec<_> = session.messages.iter().filter(|stored| !stored.left_out).collect();
+    let is_response = |stored: &&StoredMessage| matches!(stored.message, Message::Assistant { .. });
+    let position = history.iter().rposition(is_response)?;
+    let mut message = history.get(position)?.message.clone();
+    let Message::Assistant { calls, .. } = &mut message else { return None };
+    let mut is_changed = false;
+    for recorded in &session.calls {
+        let call = calls.iter_mut().find(|call| call.id == recorded.call_id);
+        if let Some(call) = call
+            && let Some(arguments) = what_ran(call, &recorded.tool, &recorded.arguments)
+        {
+            call.arguments = arguments;
+            is_changed = true;
+        }
+    }
+    is_changed.then_some((position, message))
+}
+
+/// The arguments of a call in the conversation, if those that ran differ from its own. `tool` is the tool
+/// that ran: the one that the call names, or that it names to `call_tool`.
+pub(crate) fn what_ran(call: &ToolCall, tool: &str, ran: &Value) -> Option<Arguments> {
+    let written = match &call.arguments {
+        Arguments::Json(written) => written.clone(),
+        Arguments::Text(text) => PlainJson::read(text.as_bytes()).unwrap_or_default(),
+    };
+    let mut whole = written.clone();
+    if *call.name == *tool {
+        whole = ran.clone();
+    } else if whole.get("tool").and_then(Value::as_str) == Some(tool)
+        && let Some(fields) = whole.as_object_mut()
+    {
+        fields.insert("arguments".to_owned(), ran.clone());
+    }
+    (whole != written).then_some(Arguments::Json(whole))
 }
 
 /// Whether the arguments are the model's: a secret in them is not stored.

@@ -11,10 +11,10 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, EndReason, RunError, RunOptions, RunOutcome, Session};
+use toolcrib_agent::{Agent, AgentBuilder, EndReason, RunError, RunOptions, RunOutcome, Session};
 use toolcrib_core::{
-    CallOutcome, ErrorCode, Message, SessionRecord, SessionStore, SessionStoreError, StoredSession,
-    ToolContext, TurnState,
+    Arguments, CallDecision, CallOutcome, ErrorCode, Message, PendingCall, SessionRecord,
+    SessionStore, SessionStoreError, StoredSession, ToolContext, TurnState, call_middleware,
 };
 use toolcrib_engine::{Redactor, TurnOptions};
 use toolcrib_models::ScriptedModel;
@@ -43,6 +43,21 @@ struct World(Arc<Mutex<HashMap<&'static str, Vec<String>>>>);
 
 impl World {
     fn agent(&self) -> Agent {
+        self.builder().build().unwrap()
+    }
+
+    /// An agent with a middleware that gives each call other arguments than the model wrote.
+    fn rewriting_agent(&self) -> Agent {
+        let middleware = call_middleware("signs", |call: &PendingCall<'_>| {
+            Ok(match call.args.get("signed") {
+                None => CallDecision::Rewrite(json!({ "signed": true })),
+                Some(_) => CallDecision::Proceed,
+            })
+        });
+        self.builder().engine(|engine| engine.middleware(middleware)).build().unwrap()
+    }
+
+    fn builder(&self) -> AgentBuilder {
         let tool = |name: &'static str| {
             let effects = Arc::clone(&self.0);
             let declared = match name {
@@ -58,11 +73,7 @@ impl World {
                 .unwrap()
         };
         let model = ScriptedModel::from_toml("script.toml", SCRIPT).unwrap();
-        Agent::builder()
-            .model(model)
-            .tools(["pay", "put", "look", "last"].map(tool))
-            .build()
-            .unwrap()
+        Agent::builder().model(model).tools(["pay", "put", "look", "last"].map(tool))
     }
 
     fn of(&self, tool: &str) -> Vec<String> {
@@ -76,18 +87,26 @@ fn in_session(session: &Session) -> RunOptions {
 
 /// Runs until a write fails; `false` if none did.
 async fn killed_at(store: &SqliteStore, world: &World, write: usize) -> (Arc<str>, bool) {
+    killed_with(store, &world.agent(), write).await
+}
+
+async fn killed_with(store: &SqliteStore, agent: &Agent, write: usize) -> (Arc<str>, bool) {
     let failing = Full::after(store, write);
     let session = Session::create(Arc::new(failing), new()).await.unwrap();
-    let outcome = world.agent().run("Go", in_session(&session)).await;
+    let outcome = agent.run("Go", in_session(&session)).await;
     let id = Arc::clone(session.id());
     session.close().await.unwrap();
     (id, outcome.stopped == EndReason::Failed)
 }
 
 async fn resumed(store: &SqliteStore, world: &World, id: &str) -> RunOutcome {
+    resumed_with(store, &world.agent(), id).await
+}
+
+async fn resumed_with(store: &SqliteStore, agent: &Agent, id: &str) -> RunOutcome {
     let owner = new().owner;
     let session = Session::open(Arc::new(store.clone()), &owner, id).await.unwrap();
-    let outcome = world.agent().resume(in_session(&session)).await;
+    let outcome = agent.resume(in_session(&session)).await;
     session.close().await.unwrap();
     outcome
 }
@@ -144,6 +163,39 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
         assert_eq!(after.turns[0].state, ended);
     }
     assert!(survived > 5, "most kills lose nothing: {survived}");
+}
+
+#[tokio::test]
+async fn after_a_kill_at_any_write_the_history_has_the_arguments_that_a_middleware_passed() {
+    for write in 0.. {
+        for resumes in [true, false] {
+            let (store, agent) = (SqliteStore::in_memory().unwrap(), World::default());
+            let agent = agent.rewriting_agent();
+            let (id, failed) = killed_with(&store, &agent, write).await;
+            if !failed {
+                return;
+            }
+            let outcome = match resumes {
+                true => resumed_with(&store, &agent, &id).await,
+                false => {
+                    let store = Arc::new(store.clone());
+                    let session = Session::open(store, &new().owner, &id).await.unwrap();
+                    let outcome = agent.run("And now?", in_session(&session)).await;
+                    session.close().await.unwrap();
+                    outcome
+                }
+            };
+            let after = stored(&store, &id);
+            let history = after.messages.iter().map(|stored| &stored.message);
+            for call in history.chain(&*outcome.messages).flat_map(Message::calls) {
+                let made = after.calls.iter().find(|made| made.call_id == call.id);
+                if let Some(made) = made {
+                    assert_eq!(made.arguments, json!({ "signed": true }));
+                    assert_eq!(call.arguments, Arguments::Json(made.arguments.clone()), "{write}");
+                }
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -127,7 +127,7 @@ fn what_a_filter_compares_with_has_to_be_said() {
     let misread = json!({ "at": { "orders": 1 }, "field": "total", "op": "exists" });
     assert_eq!(
         refused(ORDERS, "filter", misread),
-        "the arguments of `filter`: `at`: the value is not of type \"string\""
+        "the arguments of `filter`: `at`: expected a string, received an object"
     );
 }
 

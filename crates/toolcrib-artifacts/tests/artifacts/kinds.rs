@@ -303,7 +303,7 @@ fn users_add_kinds_which_are_asked_first_and_tools_name_theirs() {
     let registry = forge_tools(&turn).unwrap();
     assert!(registry.has("artifact_greetings_nth") && !registry.has("artifact_csv_rows"));
     assert_eq!(forged(&turn, "artifact_greetings_nth", json!({ "n": 0 })).unwrap(), "hello,you");
-    assert!(invalid(query(&turn, "nth", json!({}))).contains("`n` is required"));
+    assert!(invalid(query(&turn, "nth", json!({}))).contains("`n`: it is required"));
     let named = ArtifactSource::of("t", "other").kind("csv");
     assert_eq!(turn.keep(named, b"hello,you\n1,2\n").unwrap().kind().name(), "csv");
     keep_as(&turn, "third", "nothing of it");

@@ -78,19 +78,23 @@ fn what_is_wrong_with_the_arguments_of_a_query_is_named_with_its_field() {
     keep(&turn, "id,name\n1,Ann\n");
     let order = |value: Value| json!({ "where": { "column": "id", "op": "gt", "value": value } });
     for (name, args, expected) in [
-        ("rows", json!({ "start": { "a": 1 } }), "`start`: the value is not of type \"integer\""),
+        (
+            "rows",
+            json!({ "start": { "a": 1 } }),
+            "`start`: expected an integer, received an object",
+        ),
         ("rows", json!({ "start": -1 }), "`start`: the value is less than the minimum of 0"),
-        ("rows", json!({ "from": 1, "to": 2 }), "unknown: `from`, `to`"),
-        ("row_count", json!({ "where": {} }), "unknown: `where`"),
+        ("rows", json!({ "from": 1, "to": 2 }), "`from`, `to`: there is no such argument"),
+        ("row_count", json!({ "where": {} }), "`where`: there is no such argument"),
         (
             "select",
             json!({ "limit": 0, "where": { "column": "id", "op": "exists", "ops": "gt" } }),
-            "`limit`: the value is less than the minimum of 1; unknown: `where.ops`",
+            "`limit`: the value is less than the minimum of 1; `where.ops`: there is no such argument",
         ),
         (
             "select",
             order(json!([1])),
-            "`where.value`: the value is not of types \"boolean\", \"number\", \"string\"",
+            "`where.value`: expected a boolean or a number or a string, received an array",
         ),
     ] {
         let message = invalid(query(&turn, name, args));

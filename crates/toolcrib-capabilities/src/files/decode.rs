@@ -121,9 +121,17 @@ impl TextFile {
         Some(Self { text: text(bytes.to_vec(), None, "").ok()?, form })
     }
 
+    /// A whole new text in the same encoding, with the same byte order mark, which the text may repeat.
+    pub(super) fn encode_whole(&self, text: String) -> Vec<u8> {
+        match self.form {
+            Form::Utf8 => text.into_bytes(),
+            _ => self.encode(text.trim_start_matches(MARK).to_owned()),
+        }
+    }
+
     /// Another text in the same encoding, with the same byte order mark.
     pub(super) fn encode(&self, text: String) -> Vec<u8> {
-        let marked = || std::iter::once(MARK).chain(text.chars().skip_while(|c| *c == MARK));
+        let marked = || std::iter::once(MARK).chain(text.chars());
         let units = || {
             let mut buffer = [0; 2];
             marked().flat_map(move |c| c.encode_utf16(&mut buffer).to_vec())

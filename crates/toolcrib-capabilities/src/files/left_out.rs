@@ -21,6 +21,8 @@ pub enum LeftOutReason {
     Unreadable,
     /// Folders below the most levels.
     TooDeep,
+    /// Files and folders with names that a path cannot contain, such as control characters.
+    Name,
 }
 
 /// Files and folders that were left out for one reason.

@@ -17,6 +17,7 @@ use super::{
     locate::{OpenFolder, Purpose},
     path::RelativePath,
     read::modified,
+    work_progress::{FileWork, WorkProgress},
 };
 
 /// The most entries that one call looks at, whatever it returns.
@@ -80,11 +81,12 @@ impl FilesHandle {
         ignored: bool,
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
-        self.run(cx, move |handle, _, cancel| {
+        self.run(cx, move |handle, cx, cancel| {
             let requested = depth;
             let depth = depth.clamp(1, handle.limits().max_depth);
             let most = handle.limits().max_entries;
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            let progress = &WorkProgress::new(cx, FileWork::List);
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             let mut listing = collect(&tree, most, cancel, |_| true)?;
             if requested <= depth {
                 listing.left_out.retain(|left_out| left_out.reason != LeftOutReason::TooDeep);
@@ -109,9 +111,10 @@ impl FilesHandle {
     ) -> Result<Listing, ToolError> {
         let path = RelativePath::parse(path).map_err(FileError::into_tool_error)?;
         let pattern = glob(pattern).map_err(FileError::into_tool_error)?;
-        self.run(cx, move |handle, _, cancel| {
+        self.run(cx, move |handle, cx, cancel| {
             let (depth, most) = (handle.limits().max_depth, handle.limits().max_entries);
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored };
+            let progress = &WorkProgress::new(cx, FileWork::List);
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
             collect(&tree, most, cancel, |entry| {
                 entry.kind == EntryKind::File && pattern.is_match(&entry.path)
             })
@@ -127,6 +130,7 @@ pub(super) struct Tree<'a> {
     pub(super) depth: usize,
     /// Whether files that `.gitignore` names are visited too.
     pub(super) ignored: bool,
+    pub(super) progress: &'a WorkProgress<'a>,
 }
 
 fn collect(
@@ -172,6 +176,8 @@ struct Level {
     prefix: String,
     ignored: Option<IgnoreRules>,
     names: Vec<(String, Metadata)>,
+    /// The names that a path cannot contain, escaped.
+    unusable: Vec<String>,
 }
 
 /// Visits the names below a folder, in order, each with its open folder. Returns whether all were
@@ -196,6 +202,10 @@ pub(super) fn walk(
     while let Some((level, resolved)) = levels.last_mut() {
         if cancel.is_cancelled() {
             return Err(FileError::Cancelled);
+        }
+        for path in level.unusable.drain(..) {
+            left_out.add(LeftOutReason::Name, number, &path);
+            number += 1;
         }
         let Some((name, found)) = level.names.pop() else {
             levels.pop();
@@ -256,7 +266,7 @@ impl Level {
         is_whole: &mut bool,
     ) -> std::io::Result<Self> {
         let floor = &tree.top.floor;
-        let mut names = Vec::new();
+        let (mut names, mut unusable) = (Vec::new(), Vec::new());
         let mut has_patterns = false;
         for entry in dir.entries()? {
             let Ok(entry) = entry else { continue };
@@ -265,12 +275,26 @@ impl Level {
                 break;
             };
             *room = left;
-            // Names that a path cannot contain cannot be read either.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let is_protected = floor.objection(&resolved.join(&name), Access::Read).is_some();
-            if is_protected || RelativePath::parse(&name).is_err() {
+            tree.progress.seen();
+            let name = entry.file_name();
+            if floor.objection(&resolved.join(&name), Access::Read).is_some() {
                 continue;
             }
+            let is_usable = |name: &str| {
+                RelativePath::parse(name).is_ok()
+                    || RelativePath::parse(&format!("{prefix}{name}")).is_ok()
+            };
+            let name = match name.into_string() {
+                Ok(name) if is_usable(&name) => name,
+                Ok(name) => {
+                    unusable.push(format!("{prefix}{}", name.escape_debug()));
+                    continue;
+                }
+                Err(name) => {
+                    unusable.push(format!("{prefix}{}", name.to_string_lossy().escape_debug()));
+                    continue;
+                }
+            };
             has_patterns |= IgnoreRules::is_source(&name);
             if let Ok(found) = dir.symlink_metadata(&name) {
                 names.push((name, found));
@@ -279,7 +303,8 @@ impl Level {
         names.sort_unstable_by(|one, other| other.0.cmp(&one.0));
         let ignored =
             (has_patterns && !tree.ignored).then(|| IgnoreRules::of(&dir, &prefix)).flatten();
-        Ok(Self { dir: Arc::new(dir), prefix, ignored, names })
+        unusable.sort_unstable();
+        Ok(Self { dir: Arc::new(dir), prefix, ignored, names, unusable })
     }
 }
 

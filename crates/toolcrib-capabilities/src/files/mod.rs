@@ -54,6 +54,7 @@ mod storage;
 mod trash;
 mod undo;
 mod window;
+mod work_progress;
 mod write;
 
 use std::{

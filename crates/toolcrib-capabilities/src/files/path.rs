@@ -52,6 +52,21 @@ impl RelativePath {
     }
 }
 
+/// Whether a shell would replace a first name: `~`, `~ann`, `$HOME`, `${HOME}`. A name such as `$id.tsx` or
+/// `~$letter.docx` is one of a file.
+fn is_expanded(name: &str) -> bool {
+    let is_word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    match (name.strip_prefix('~'), name.strip_prefix('$')) {
+        (Some(user), _) => is_word(user),
+        (_, Some(variable)) => {
+            let braced = variable.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
+            let name = braced.unwrap_or(variable);
+            !name.is_empty() && is_word(name)
+        }
+        (None, None) => false,
+    }
+}
+
 /// Why a text is not a path below a folder.
 fn problem_of(text: &str) -> Option<&'static str> {
     let names = || text.split('/');
@@ -59,7 +74,7 @@ fn problem_of(text: &str) -> Option<&'static str> {
         Some("contains a control character")
     } else if text.starts_with('/') {
         Some("is an absolute path; write it relative to the folder")
-    } else if text.starts_with('~') || text.starts_with('$') || text.contains("://") {
+    } else if names().next().is_some_and(is_expanded) || text.contains("://") {
         Some(
             "is not a plain path: `~`, variables and URLs are not expanded; write it relative to \
               the folder",

@@ -12,10 +12,14 @@ use super::{
     part::{EDGE_CHARS, FileLines, FileRange},
     path::RelativePath,
     window::window,
+    work_progress::{FileWork, WorkProgress},
 };
 
 /// A file that another program writes is read again this often before the read fails.
 const ATTEMPTS: usize = 3;
+
+/// The bytes that are read at a time.
+const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +116,7 @@ impl FilesHandle {
             let located = handle.top().locate(&path, Purpose::Read)?;
             let limit = handle.limits().max_file_bytes;
             if located.found.as_ref().is_some_and(|found| found.is_file() && found.len() > limit) {
-                return window(&located, &range, cancel).map(FilePart::Lines);
+                return window(&located, &range, cx, cancel).map(FilePart::Lines);
             }
             recorded(cx, located, limit, |content| {
                 let bytes = content.bytes;
@@ -168,7 +172,7 @@ fn recorded<T>(
         // It may be created from now on.
         reads.forget(&located.path);
     }
-    let content = read_file(&located, limit)?;
+    let content = read_file(cx, &located, limit)?;
     let read = record_of(cx, &content);
     let converted = convert(content)?;
     if let Some(reads) = cx.reads() {
@@ -189,7 +193,11 @@ pub(super) fn record_of(cx: &ToolContext, content: &FileContent) -> FileRead {
 }
 
 /// The content of a located file. One that changes while it is read is read again.
-pub(super) fn read_file(located: &LocatedEntry, limit: u64) -> Result<FileContent, FileError> {
+pub(super) fn read_file(
+    cx: &ToolContext,
+    located: &LocatedEntry,
+    limit: u64,
+) -> Result<FileContent, FileError> {
     for _ in 0..ATTEMPTS {
         let (file, before) = located.open_file()?;
         if before.len() > limit {
@@ -198,8 +206,17 @@ pub(super) fn read_file(located: &LocatedEntry, limit: u64) -> Result<FileConten
         // One byte more than expected shows that it grew, without another allocation.
         let most = before.len() + 1;
         let mut bytes = Vec::with_capacity(usize::try_from(most).unwrap_or_default());
-        let read = (&file).take(most).read_to_end(&mut bytes);
-        let size = read.map_err(|error| located.failed(error))?;
+        let progress =
+            WorkProgress::new(cx, FileWork::Read { path: &located.written, size: before.len() });
+        let mut rest = (&file).take(most);
+        while let read @ 1.. = (&mut rest)
+            .take(PIECE_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| located.failed(error))?
+        {
+            progress.read(read);
+        }
+        let size = bytes.len();
         let after = file.metadata().map_err(|error| located.failed(error))?;
         if stamp(&before) == stamp(&after) && size as u64 == after.len() {
             let modified = modified(&after);

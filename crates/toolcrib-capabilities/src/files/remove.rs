@@ -33,7 +33,7 @@ impl FilesHandle {
             let located = handle.top().locate(&path, Purpose::Replace)?;
             check_changeable(&located)?;
             if let Some(known) = cx.reads().and_then(|reads| reads.get(&located.path)) {
-                let content = read_file(&located, handle.limits().max_file_bytes)?;
+                let content = read_file(cx, &located, handle.limits().max_file_bytes)?;
                 if content.digest != known.digest {
                     let problem = "changed since it was read; it was not removed; read it again";
                     return Err(FileError::Stale { path: located.written.clone(), problem });

@@ -19,6 +19,7 @@ use super::{
     path::RelativePath,
     search_query::{FileMatches, Search},
     search_work::{Candidate, Work},
+    work_progress::{FileWork, WorkProgress},
 };
 
 /// The most threads of a search.
@@ -44,8 +45,10 @@ impl FilesHandle {
         self.run(cx, move |handle, cx, cancel| {
             let limits = *handle.limits();
             let depth = limits.max_depth;
-            let tree = Tree { top: handle.top(), path: &path, depth, ignored: search.ignored };
-            let work = Work::new(&search, &matcher, cx, cancel);
+            let progress = &WorkProgress::new(cx, FileWork::Search);
+            let ignored = search.ignored;
+            let tree = Tree { top: handle.top(), path: &path, depth, ignored, progress };
+            let work = Work::new(&search, &matcher, cx, cancel, progress);
             let located = handle.top().locate(&path, Purpose::Read)?;
             if let (Some(name), Some(found)) = (&located.name, &located.found)
                 && found.is_file()

@@ -166,7 +166,9 @@ impl Search {
             return Err(invalid(format!("it is longer than {LONGEST_PATTERN} bytes")));
         }
         let mut builder = RegexMatcherBuilder::new();
-        builder.case_insensitive(self.ignore_case).line_terminator(Some(b'\n'));
+        builder.case_insensitive(self.ignore_case);
+        // `$` is before CR LF too: a reader does not see the CR.
+        builder.multi_line(true).crlf(true).line_terminator(Some(b'\n'));
         builder.size_limit(COMPILED_BYTES).dfa_size_limit(STATES_BYTES);
         builder.build(&self.pattern).map_err(|error| {
             let text = error.to_string();

@@ -28,6 +28,7 @@ use super::{
     list::Entry,
     part::EDGE_CHARS,
     search_query::{FileCount, FileMatches, Match, Search, SearchMode},
+    work_progress::WorkProgress,
 };
 
 /// The memory of a file's search, in bytes: a file with a longer line is searched in the beginnings of
@@ -67,6 +68,7 @@ pub(super) struct Work<'a> {
     matcher: &'a RegexMatcher,
     cx: &'a ToolContext,
     cancel: &'a CancellationToken,
+    progress: &'a WorkProgress<'a>,
     deadline: Instant,
     /// The matches in each file that has some, with the file's number.
     found: Mutex<Vec<(usize, FoundLines)>>,
@@ -89,12 +91,14 @@ impl<'a> Work<'a> {
         matcher: &'a RegexMatcher,
         cx: &'a ToolContext,
         cancel: &'a CancellationToken,
+        progress: &'a WorkProgress<'a>,
     ) -> Self {
         Self {
             search,
             matcher,
             cx,
             cancel,
+            progress,
             deadline: Instant::now() + LONGEST_SEARCH,
             found: Mutex::default(),
             left_out: Mutex::default(),
@@ -136,6 +140,7 @@ impl<'a> Work<'a> {
     /// Searches a file.
     pub(super) fn search(&self, file: &Candidate) {
         let path = &file.entry.path;
+        self.progress.begun();
         let found = self.search_whole(file).or_else(|_| {
             // A long line, mostly.
             let (found, has_long_lines) = self.search_beginnings(file)?;
@@ -251,7 +256,7 @@ impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.work.is_stopped() {
             true => Err(io::ErrorKind::Other.into()),
-            false => self.file.read(buffer),
+            false => self.file.read(buffer).inspect(|read| self.work.progress.read(*read)),
         }
     }
 }

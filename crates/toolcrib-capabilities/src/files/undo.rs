@@ -152,7 +152,7 @@ impl Undo<'_> {
         };
         check_changeable(&located)?;
         check_names(&located, found)?;
-        let present = read_file(&located, limit)?;
+        let present = read_file(self.cx, &located, limit)?;
         let known = self.cx.reads().and_then(|reads| reads.get(&located.path));
         if known.as_ref().is_some_and(|known| known.digest != present.digest) {
             return Err(stale("changed since it was read; nothing was undone; read it again"));

@@ -4,12 +4,14 @@ use std::io::Read as _;
 
 use encoding_rs::CoderResult;
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::ToolContext;
 
 use super::{
     decode::{Decoding, decoding},
     error::FileError,
     locate::LocatedEntry,
     part::{EDGE_CHARS, FileLines, FileRange},
+    work_progress::{FileWork, WorkProgress},
 };
 
 /// The bytes that are read at a time.
@@ -23,9 +25,12 @@ const WINDOW_BYTES: usize = 1 << 20;
 pub(super) fn window(
     located: &LocatedEntry,
     range: &FileRange,
+    cx: &ToolContext,
     cancel: &CancellationToken,
 ) -> Result<FileLines, FileError> {
     let (mut file, found) = located.open_file()?;
+    let work = FileWork::Read { path: &located.written, size: found.len() };
+    let progress = WorkProgress::new(cx, work);
     let mut window = Window::new(range);
     let mut piece = vec![0; PIECE_BYTES];
     let mut decoded = String::new();
@@ -35,6 +40,7 @@ pub(super) fn window(
             return Err(FileError::Cancelled);
         }
         let read = file.read(&mut piece).map_err(|error| located.failed(error))?;
+        progress.read(read);
         let mut input = piece.get(..read).unwrap_or_default();
         let decoding = match &mut decoding {
             Some(decoding) => decoding,

@@ -293,7 +293,7 @@ impl Change {
                 };
                 let line_ends = LineEnds::of(&text);
                 let content = match &old {
-                    Some(old) => old.encode(text),
+                    Some(old) => old.encode_whole(text),
                     None => text.into_bytes(),
                 };
                 check_size(content.len(), &located.written, limit)?;
@@ -379,7 +379,7 @@ fn compare(
     let Some(known) = known else {
         return stale("was not read in this conversation; nothing was written; read it first");
     };
-    let content = read_file(located, limit)?;
+    let content = read_file(cx, located, limit)?;
     if content.digest != known.digest {
         return stale("changed since it was read; nothing was written; read it again");
     }

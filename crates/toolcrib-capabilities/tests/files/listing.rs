@@ -1,6 +1,8 @@
 use std::{fs, os::unix::fs::symlink};
 
-use toolcrib_capabilities::files::{EntryKind, FileError, FileLimits, Files, Search};
+use toolcrib_capabilities::files::{
+    EntryKind, FileError, FileLimits, Files, LeftOutReason, Search,
+};
 
 use crate::support::{Disk, cause, conversation, text};
 
@@ -126,6 +128,61 @@ async fn a_folder_that_may_not_be_read_does_not_end_a_listing() {
     let listing = disk.files().list(&conversation(), "", 9, false).await.unwrap();
     fs::set_permissions(disk.notes().join("a"), fs::Permissions::from_mode(0o700)).unwrap();
     assert!(listing.entries.iter().any(|entry| entry.path == "b"));
+}
+
+/// The end of a line was not found before CR LF.
+#[tokio::test]
+async fn a_pattern_of_the_end_of_a_line_matches_before_each_line_end() {
+    let disk = Disk::new();
+    disk.put("crlf", "let x;\r\nlet y; \r\n\r\n").put("lf", "let x;\nlet y; \n\n");
+    let (files, cx) = (disk.files(), conversation());
+    for (pattern, lines) in [
+        ("x;$", [1, 1]),
+        ("^$", [3, 3]),
+        (r"\Alet x", [1, 1]),
+        ("^let y; $", [2, 2]),
+        (r"x;\s*$", [1, 1]),
+        ("[^x];", [2, 2]),
+    ] {
+        let found = files.search(&cx, Search::new(pattern)).await.unwrap();
+        let shown: Vec<_> = found.matches.iter().map(|one| one.line).collect();
+        assert_eq!(shown, lines, "{pattern}");
+    }
+    let found = files.search(&cx, Search::new("x;")).await.unwrap();
+    assert!(found.matches.iter().all(|one| one.text == "let x;"), "{found:?}");
+}
+
+/// Files with names such as `$id.tsx` were neither listed nor searched, without a word.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn names_with_a_dollar_or_a_tilde_are_listed_and_unusable_names_are_counted() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let disk = Disk::new();
+    for name in ["$id.tsx", "routes/$lang/$id.tsx", "~$letter.docx", "a\tb", "c\\d", "$HOME"] {
+        disk.put(name, "x");
+    }
+    fs::write(disk.notes().join(std::ffi::OsStr::from_bytes(b"\xff")), "x").unwrap();
+    let (files, cx) = (disk.files(), conversation());
+    let listing = files.list(&cx, "", 9, false).await.unwrap();
+    let paths: Vec<_> = listing.entries.iter().map(|entry| &*entry.path).collect();
+    let usable = ["$id.tsx", "routes", "routes/$lang", "routes/$lang/$id.tsx", "~$letter.docx"];
+    assert_eq!(paths, usable);
+    let unusable = ["$HOME", "a\\tb", "c\\\\d", "\u{fffd}"];
+    let found = files.search(&cx, Search::new("x")).await.unwrap();
+    assert_eq!(found.matches.len(), 3);
+    for left_out in [listing.left_out, found.left_out] {
+        assert_eq!(
+            (left_out[0].reason, &*left_out[0].paths),
+            (LeftOutReason::Name, &unusable.map(str::to_owned)[..])
+        );
+    }
+    for path in ["$id.tsx", "routes/$lang/$id.tsx"] {
+        assert_eq!(files.read_text(&cx, path).await.unwrap(), "x");
+    }
+    for path in ["~", "~/x", "~ann/x", "$HOME/x", "${HOME}/x", "$HOME"] {
+        let refused = files.read(&cx, path).await.unwrap_err();
+        assert!(refused.message.contains("is not a plain path"), "{path}: {refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! What a model writes as arguments, over each vendor's protocol: the tool receives it or nothing runs,
 //! and every later request shows what ran.
 
+#[cfg(unix)]
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+};
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::Stdio,
@@ -132,7 +137,7 @@ fn arguments_that_are_json_go_back_byte_for_byte() {
 /// K3: values written as text were refused.
 #[test]
 fn values_written_as_text_are_read_and_shown_over_every_vendor() {
-    for vendor in [Vendor::OpenAi, Vendor::Anthropic, Vendor::Gemini, Vendor::Ollama] {
+    for vendor in VENDORS {
         for (tool, written, read) in [
             ("typed", r#"{"i":"5"}"#, json!({ "i": 5 })),
             ("typed", r#"{"a":"[\"x\",\"y\"]"}"#, json!({ "a": ["x", "y"] })),
@@ -166,6 +171,77 @@ fn a_key_turns_the_reading_of_texts_off_for_the_model_and_the_command() {
         "{}",
         refused.stderr
     );
+}
+
+const VENDORS: [Vendor; 4] = [Vendor::OpenAi, Vendor::Anthropic, Vendor::Gemini, Vendor::Ollama];
+
+/// Arguments of 65 levels and more ran, and went back to the model as `{}`.
+#[test]
+fn arguments_that_ran_go_back_however_deep_they_nest_and_deeper_ones_do_not_run() {
+    let document = json!({
+        "openapi": "3.0.3", "info": { "title": "T", "version": "1" },
+        "servers": [{ "url": "http://127.0.0.1:9" }],
+        "paths": { "/a": { "post": {
+            "operationId": "x",
+            "requestBody": { "content": { "application/json": { "schema": { "type": "object" } } } },
+            "responses": { "200": { "description": "ok" } },
+        } } },
+    });
+    let file = "policy_default = \"allow\"\n[agent]\nmodel = \"script:s.toml\"\n[[tool]]\n\
+                kind = \"openapi\"\nfile = \"api.json\"\nallow_addresses = [\"127.0.0.1\"]\n";
+    for vendor in VENDORS {
+        for levels in [64, 65, 100, 126] {
+            let script = "[[rule]]\ntext = \"Done.\"\n";
+            let project = Project::of(&[
+                ("toolcrib.toml", file),
+                ("api.json", &document.to_string()),
+                ("s.toml", script),
+            ]);
+            let arrays = levels - 2;
+            let written =
+                format!(r#"{{"body":{{"a":{}{}}}}}"#, "[".repeat(arrays), "]".repeat(arrays));
+            let served = calling(vendor, "x", &written);
+            let ran = run(&project, &served, &["go"]);
+            let said = ran["tool_calls"][0]["value"].as_str().unwrap();
+            let refused = said.contains("they nest deeper than 64 levels");
+            assert_eq!(refused, levels > 64, "{vendor}, {levels}: {said}");
+            if !refused {
+                let whole: Value = serde_json::from_str(&written).unwrap();
+                assert_eq!(sent_back(&served.requests()[1]), whole, "{vendor}");
+            }
+        }
+    }
+}
+
+/// A hook's arguments ran, and the model read that its own had run.
+#[cfg(unix)]
+#[test]
+fn later_requests_sessions_traces_and_replays_show_the_arguments_of_a_hook() {
+    let hook = "[[hook]]\nat = \"before_call\"\nname = \"h\"\nprogram = \"./h.sh\"\n";
+    let program = "#!/bin/sh\necho '{\"decision\":\"rewrite\",\"args\":{\"text\":\"y\"}}'\n";
+    for vendor in VENDORS {
+        let project = notes(&format!("{PROJECT}{hook}"));
+        let served = calling(vendor, "add", r#"{"text":"x"}"#);
+        project.write("h.sh", program);
+        let executable = Permissions::from_mode(0o755);
+        fs::set_permissions(project.path().join("h.sh"), executable).unwrap();
+        let ran = run(&project, &served, &["--session", "s", "go"]);
+        assert_eq!(ran["tool_calls"][0]["args"], json!({ "text": "y" }), "{ran}");
+        run(&project, &served, &["--session", "s", "again"]);
+        for request in &served.requests()[1..] {
+            assert_eq!(sent_back(request), json!({ "text": "y" }), "{vendor}");
+        }
+        let shown = project.toolcrib(&["show", "s"]);
+        assert!(shown.stdout.contains(r#"{"text":"y"}"#), "{}{}", shown.stdout, shown.stderr);
+        assert!(!shown.stdout.contains(r#"{"text":"x"}"#), "{}", shown.stdout);
+        // The trace also has what the model wrote.
+        let (_, traced) = project.json(&["trace", "s/1"]);
+        let call = &traced["iterations"][0]["calls"][0];
+        assert_eq!(call["arguments"], json!({ "text": "y" }), "{traced}");
+        assert!(call["notes"].to_string().contains(r#""before":{"text":"x"}"#), "{call}");
+        let replayed = project.toolcrib(&["replay", "s/1"]);
+        assert_eq!(replayed.code, Some(0), "{}{}", replayed.stdout, replayed.stderr);
+    }
 }
 
 /// K32: the message named the keyword `anyOf`, and not what was wrong.

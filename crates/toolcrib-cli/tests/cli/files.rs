@@ -43,6 +43,10 @@ fn a_folder_is_read_listed_searched_and_written() {
     let call = |args: &[&str]| project.toolcrib(&[&["call"], args].concat());
     assert_eq!(call(&["notes_list_files"]).stdout, "a.md (4 bytes)\n\n");
     assert_eq!(call(&["notes_read_file", "path=a.md"]).stdout, "a.md: lines 1 to 1 of 1\none\n\n");
+    // A browser's server names the lines of a file so.
+    project.write("notes/log", "1\n2\n3\n4\n");
+    let linked = call(&["notes_read_file", "path=log#L2-L3"]);
+    assert_eq!(linked.stdout, "log: lines 2 to 3 of 4; continue with first_line 4\n2\n3\n\n");
     assert_eq!(
         call(&["notes_search_files", "pattern=O", "ignore_case=true"]).stdout,
         "a.md:1: one\n\n"
@@ -63,6 +67,50 @@ fn a_model_that_is_refused_a_stale_write_reads_and_then_writes() {
     let outcome = project.toolcrib(&["run", "change it"]);
     assert!(outcome.stdout.contains("edited"), "{}{}", outcome.stdout, outcome.stderr);
     assert_eq!(fs::read_to_string(project.path().join("notes/a.md")).unwrap(), "two\n");
+}
+
+/// T15: a search of megabytes, a read far into a file and a listing of many names showed nothing until
+/// they ended.
+#[test]
+fn a_person_sees_reads_searches_and_listings_that_take_long() {
+    let model = "
+[[rule]]
+step = 1
+calls = [{ tool = 'notes_search_files', args = { path = 'big.log', pattern = 'absent' } }]
+[[rule]]
+step = 2
+calls = [{ tool = 'notes_read_file', args = { path = 'big.log', first_line = 900000, lines = 1 } }]
+[[rule]]
+step = 3
+calls = [{ tool = 'notes_list_files', args = { path = 'many' } }]
+[[rule]]
+step = 4
+calls = [{ tool = 'notes_search_files', args = { path = 'many', pattern = 'absent' } }]
+[[rule]]
+step = 5
+calls = [{ tool = 'notes_read_file', args = { path = 'a.md' } }]
+[[rule]]
+text = 'done'
+";
+    let project = project();
+    project.write("model.toml", model);
+    let line = format!("{}\n", "x".repeat(99));
+    project.write("notes/big.log", &line.repeat(1_000_000));
+    fs::create_dir(project.path().join("notes/many")).unwrap();
+    for number in 0..12_000 {
+        fs::write(project.path().join(format!("notes/many/{number}")), "").unwrap();
+    }
+    let outcome = project.toolcrib(&["run", "look"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let shown: Vec<_> = outcome.stderr.lines().map(str::trim).collect();
+    let shows = |beginning: &str, end: &str| {
+        shown.iter().any(|line| line.starts_with(beginning) && line.ends_with(end))
+    };
+    assert!(shows("\u{2026} notes_search_files searched ", " MiB in 1 file"), "{shown:#?}");
+    assert!(shows("\u{2026} notes_read_file ", " of 95 MiB of big.log"), "{shown:#?}");
+    assert!(shows("\u{2026} notes_list_files looked at ", " names"), "{shown:#?}");
+    assert!(shows("\u{2026} notes_search_files looked at ", " names"), "{shown:#?}");
+    assert!(!shows("\u{2026} notes_read_file ", "a.md"), "{shown:#?}");
 }
 
 mod attacks {

@@ -394,6 +394,8 @@ pub enum EventKind {
         tool: Arc<str>,
         /// The middleware.
         middleware: Arc<str>,
+        /// The arguments before. The conversation contains the new ones.
+        before: Value,
         /// The new arguments.
         args: Value,
         /// The content id of tool and new arguments.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolcrib_core::{
-    __internal::{DEEPEST_JSON, PlainJson, dismantle, has_reserved_key, nests_too_deep},
+    __internal::{DEEPEST_ARGUMENTS, PlainJson, dismantle, has_reserved_key, nests_deeper_than},
     Arguments, Tool,
 };
 
@@ -69,11 +69,14 @@ fn prepared(
     if let Some(tool) = tool.filter(|_| converts && found.json_text) {
         converted = convert::convert(&mut value, tool.input_schema());
         if !converted.is_empty() {
-            if nests_too_deep(&value) {
+            if nests_deeper_than(DEEPEST_ARGUMENTS, &value) {
                 return Err(too_deep(value));
             }
             found = make_whole(&mut value);
         }
+    }
+    if found.levels > DEEPEST_ARGUMENTS {
+        return Err(too_deep(value));
     }
     if holds_more_than(MOST_VALUES, &value) {
         let problem = format!("they contain more than {MOST_VALUES} values");
@@ -93,7 +96,7 @@ fn empty() -> Value {
 /// # Errors
 /// The value, dismantled into text, and the problem.
 pub(super) fn admitted(value: Value) -> Result<Value, InvalidArguments> {
-    if nests_too_deep(&value) {
+    if nests_deeper_than(DEEPEST_ARGUMENTS, &value) {
         return Err(too_deep(value));
     }
     if has_reserved_key(&value) {
@@ -105,7 +108,7 @@ pub(super) fn admitted(value: Value) -> Result<Value, InvalidArguments> {
 
 fn too_deep(value: Value) -> InvalidArguments {
     dismantle(value);
-    let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
+    let problem = format!("they nest deeper than {DEEPEST_ARGUMENTS} levels");
     InvalidArguments { text: String::new(), problem }
 }
 
@@ -184,11 +187,13 @@ struct FoundValues {
     null: bool,
     /// A text that may be the JSON of another type.
     json_text: bool,
+    /// The levels of objects and arrays.
+    levels: usize,
 }
 
 /// Writes `10.0` as `10`: `#[tool]` and other consumers of integers accept no other form.
 fn make_whole(value: &mut Value) -> FoundValues {
-    fn visit(value: &mut Value, found: &mut FoundValues) {
+    fn visit(value: &mut Value, level: usize, found: &mut FoundValues) {
         /// Up to here every integer is exact.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match value {
@@ -202,13 +207,19 @@ fn make_whole(value: &mut Value) -> FoundValues {
                     *number = (whole as i64).into();
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| visit(item, found)),
-            Value::Object(map) => map.values_mut().for_each(|value| visit(value, found)),
+            Value::Array(items) => {
+                found.levels = found.levels.max(level);
+                items.iter_mut().for_each(|item| visit(item, level + 1, found));
+            }
+            Value::Object(map) => {
+                found.levels = found.levels.max(level);
+                map.values_mut().for_each(|value| visit(value, level + 1, found));
+            }
             _ => {}
         }
     }
     let mut found = FoundValues::default();
-    visit(value, &mut found);
+    visit(value, 1, &mut found);
     found
 }
 
@@ -260,7 +271,7 @@ mod tests {
     fn what_code_nests_without_measure_is_refused() {
         let deep = (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
         let problem = read(Arguments::Json(deep), None, true).unwrap_err().problem;
-        assert_eq!(problem, "they nest deeper than 128 levels");
+        assert_eq!(problem, "they nest deeper than 64 levels");
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub(super) struct Call {
     pub(super) sizes: Sizes,
     /// Set if a dry run does not make it.
     pub(super) plan: Option<CallPlan>,
+    /// Whether a middleware changed the arguments.
+    pub(super) rewritten: bool,
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.

@@ -159,12 +159,15 @@ fn refused(batch: &Batch<'_>, call: &Call, by: Arc<str>, cause: String) -> Failu
 
 fn rewrite(batch: &Batch<'_>, tool: &Tool, call: &mut Call, middleware: Arc<str>, mut args: Value) {
     arguments::normalize(&mut args, Some(tool));
+    let before = record::shown(batch, call);
+    call.rewritten = true;
     call.args_digest = args_digest(&call.name, &args);
     call.args = Ok(args);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolRewritten {
         call_id: Arc::clone(&call.id),
         tool: Arc::clone(&call.name),
         middleware,
+        before,
         args: record::shown(batch, call),
         args_digest: call.args_digest,
     });

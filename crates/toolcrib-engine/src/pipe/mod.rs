@@ -361,6 +361,7 @@ impl Batch<'_> {
             kept: None,
             sizes: Sizes::default(),
             plan: None,
+            rewritten: false,
         };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::ChainVerdict::Proceed) => Ok(()),

@@ -57,6 +57,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
         kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
         sizes: Sizes::of(batch),
         plan: None,
+        rewritten: false,
     };
     let shown = match redact::is_large(&call.args) {
         true => Some(redact::arguments(batch, &call.args).await),
@@ -98,6 +99,7 @@ pub(super) async fn end(
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
     result.called.clone_from(&call.called);
     result.args = redact::arguments(batch, &call.args).await;
+    result.rewritten = call.rewritten;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
     result.lead = fenced.lead.map(Into::into);

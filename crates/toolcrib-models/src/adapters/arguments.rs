@@ -2,14 +2,14 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, value::RawValue};
-use toolcrib_core::{__internal::scan_json, Arguments};
-
-/// Maximum depth of arguments that are sent back, in levels. Google's JSON parser accepts a hundred
-/// for the whole request, and one past call must not make each later request invalid.
-const DEEPEST: usize = 64;
+use toolcrib_core::{
+    __internal::{DEEPEST_ARGUMENTS, nests_deeper_than, scan_json},
+    Arguments,
+};
 
 /// The arguments of a past call as a JSON object, with the model's bytes unchanged if they are one.
-/// Otherwise the empty object: the call's result describes the problem.
+/// Otherwise the empty object: an engine refused the call, and its result describes the problem. One past
+/// call must not make each later request invalid.
 #[derive(Debug)]
 pub(super) enum ObjectArguments<'a> {
     /// As text.
@@ -27,7 +27,9 @@ impl<'a> From<&'a Arguments> for ObjectArguments<'a> {
                 Ok(raw) if raw.get().starts_with('{') && is_sound(raw.get()) => Self::Text(raw),
                 _ => Self::Unusable,
             },
-            Arguments::Json(value @ Value::Object(map)) if !data_nests_deep(value) => {
+            Arguments::Json(value @ Value::Object(map))
+                if !nests_deeper_than(DEEPEST_ARGUMENTS, value) =>
+            {
                 Self::Data(map)
             }
             Arguments::Json(_) => Self::Unusable,
@@ -48,21 +50,7 @@ impl Serialize for ObjectArguments<'_> {
 /// Whether a text is JSON that any parser accepts. Arguments that are only passed through are not
 /// inspected, and may contain half a surrogate pair (`"\ud83d"`) or an infinite number (`1e999`).
 fn is_sound(json: &str) -> bool {
-    scan_json(json, DEEPEST, |_| false).is_ok()
-}
-
-/// Whether data nests too deep, found without recursion.
-fn data_nests_deep(value: &Value) -> bool {
-    let mut ahead = vec![(value, 1)];
-    while let Some((value, level)) = ahead.pop() {
-        match value {
-            Value::Array(_) | Value::Object(_) if level > DEEPEST => return true,
-            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
-            Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
-            _ => {}
-        }
-    }
-    false
+    scan_json(json, DEEPEST_ARGUMENTS, |_| false).is_ok()
 }
 
 #[cfg(test)]
@@ -107,7 +95,7 @@ mod tests {
             let arrays = levels - 1;
             format!("{{\"a\":{}{}}}", "[".repeat(arrays), "]".repeat(arrays))
         };
-        let (deepest, deeper) = (nested(DEEPEST), nested(DEEPEST + 1));
+        let (deepest, deeper) = (nested(DEEPEST_ARGUMENTS), nested(DEEPEST_ARGUMENTS + 1));
         assert_eq!(sent(&Arguments::Text(deepest.clone())), deepest);
         assert_eq!(sent(&Arguments::Text(deeper.clone())), "{}");
         assert_eq!(sent(&Arguments::Text(nested(100_000))), "{}");

@@ -157,6 +157,7 @@ impl Body {
         if let Some(folder) = given.first_mut().filter(|folder| folder.is_empty()) {
             ".".clone_into(folder);
         }
+        let has_filter = given.last().is_some_and(|filter| !filter.is_empty());
         let script = match self.tool {
             CodeTool::Lint => LINT,
             CodeTool::Typecheck => TYPECHECK,
@@ -174,7 +175,7 @@ impl Body {
         let what = if command.is_empty() { "the program" } else { command };
         let next = "run fewer tests with `filter`, or ask for a longer timeout of this tool";
         if let Some((code, about)) = ran.stopped(what, self.most, next, &cx) {
-            return Err(ToolError::new(code, format!("{about}\n{}", ran.shown(&cx))));
+            return Err(ToolError::new(code, format!("{about}\n{}", shown(&ran, &cx))));
         }
         let code = match ran.finished.ended {
             ProcessEnd::Code(code) => code,
@@ -182,7 +183,7 @@ impl Body {
                 let about = format!(
                     "{what} was ended by {}\n{}",
                     ended_by(end, ran.limits),
-                    ran.shown(&cx)
+                    shown(&ran, &cx)
                 );
                 return Err(ToolError::failed(about));
             }
@@ -204,7 +205,7 @@ impl Body {
                 place.file = below.to_string_lossy().into_owned();
             }
         }
-        Ok(self.result(&ran, &report, (command, code), &cx))
+        Ok(self.result(&ran, &report, (command, code), &cx, has_filter))
     }
 
     fn result(
@@ -213,10 +214,16 @@ impl Body {
         report: &Report,
         (command, code): (&str, i32),
         cx: &ToolContext,
+        has_filter: bool,
     ) -> ToolOutput {
         let Report { problems, passed, failed, has_counts } = report;
-        let is_good = code == 0;
+        let none_ran = self.tool == CodeTool::RunTests && *has_counts && passed + failed == 0;
+        let is_good = code == 0 && !(none_ran && has_filter);
         let about = match (self.tool, has_counts, is_good) {
+            _ if none_ran && has_filter && problems.is_empty() => {
+                "no test ran; none that runs matches `filter`".to_owned()
+            }
+            _ if none_ran && is_good => "no test ran".to_owned(),
             (CodeTool::RunTests, true, true) => format!("{passed} passed"),
             (CodeTool::RunTests, true, false) => format!("{passed} passed, {failed} failed"),
             (_, _, true) if problems.is_empty() => "no problems".to_owned(),
@@ -240,7 +247,7 @@ impl Body {
             let _ = write!(shown, "\n{line}");
         }
         if problems.is_empty() && !is_good {
-            let _ = write!(shown, "\n{}", ran.shown(cx));
+            let _ = write!(shown, "\n{}", self::shown(ran, cx));
         }
         let data: Vec<_> = problems.iter().take(MOST_PROBLEMS).map(Problem::data).collect();
         ToolOutput::text(shown).structured(json!({
@@ -280,6 +287,11 @@ fn missing(command: &str, code: i32, output: &str) -> Option<String> {
     let why = output.trim();
     let gap = if why.is_empty() { "" } else { "\n" };
     Some(format!("`{command}` cannot be run here: {why}{gap}{next}"))
+}
+
+/// The output as a terminal shows it, without the mark.
+fn shown(ran: &ProgramRun, cx: &ToolContext) -> String {
+    parts(&ran.shown(cx)).2.to_owned()
 }
 
 /// The program that ran, its language, and its output.

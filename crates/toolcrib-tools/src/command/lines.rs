@@ -19,6 +19,11 @@ impl LineSplitter {
         self.length > 0
     }
 
+    /// The beginning of that line.
+    pub(crate) fn begun(&self) -> &[u8] {
+        &self.begun
+    }
+
     /// Passes each line that ends in the piece, without its line feed, and its whole length.
     pub(crate) fn push(&mut self, piece: &[u8], mut on_line: impl FnMut(&[u8], usize)) {
         let mut parts = piece.split(|byte| *byte == b'\n').peekable();

@@ -70,7 +70,10 @@ fn failed(body: &Body, finished: &ProcessOutput, cx: &ToolContext) -> String {
     };
     let ending = |captured| ending(captured, usize::MAX, cx);
     match (ending(&finished.stderr), ending(&finished.stdout)) {
-        (Some(stderr), _) => format!("{ended}; it wrote to stderr:\n{stderr}"),
+        (Some(stderr), Some(stdout)) => {
+            format!("{ended}; it wrote to stderr:\n{stderr}\nand to stdout:\n{stdout}")
+        }
+        (Some(stderr), None) => format!("{ended}; it wrote to stderr:\n{stderr}"),
         (None, Some(stdout)) => format!("{ended}; it wrote:\n{stdout}"),
         (None, None) => format!("{ended}, without output"),
     }

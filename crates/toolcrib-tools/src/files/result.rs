@@ -304,6 +304,7 @@ fn left_out(all: &[LeftOut]) -> String {
             }
             LeftOutReason::Rest => "over the limit of a search: only the beginning was searched",
             LeftOutReason::Unreadable => "could not be read",
+            LeftOutReason::Name => "with names that a path cannot contain",
             LeftOutReason::TooDeep => "folders too deep were not entered (name one as the path)",
             _ => "were left out",
         };

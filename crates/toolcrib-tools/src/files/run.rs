@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolcrib_capabilities::files::{
     FilePart, FileRange, FilesHandle, Replacement, Search, SearchMode,
 };
-use toolcrib_core::{ContentBlock, TextOrigin, ToolContext, ToolError, ToolOutput};
+use toolcrib_core::{ContentBlock, ErrorCode, TextOrigin, ToolContext, ToolError, ToolOutput};
 
 use super::{
     ALL, CONTENT, CONTEXT, DEPTH, EDITS, ENCODING, FIRST_COLUMN, FIRST_LINE, FOLDER, FROM,
@@ -97,13 +97,27 @@ async fn read(
     cx: &ToolContext,
     shown: Option<TextOrigin>,
 ) -> Result<ToolOutput, ToolError> {
-    let path = string(args, PATH);
+    let mut path = string(args, PATH);
     let mut range = FileRange::default();
     range.first_line = number(args, FIRST_LINE, 1, usize::MAX);
     range.first_column = number(args, FIRST_COLUMN, 1, usize::MAX);
     range.lines = number(args, LINES, MOST_LINES, MOST_LINES);
     range.encoding = text(args, ENCODING).map(Cow::into_owned);
-    match files.read_part(cx, &path, range).await? {
+    let read = match files.read_part(cx, &path, range.clone()).await {
+        Err(error) if error.code == ErrorCode::InputInvalid => match of_link(&path) {
+            Some((file, first, last)) => {
+                if present(args, FIRST_LINE).is_none() && present(args, LINES).is_none() {
+                    (range.first_line, range.lines) = (first, last.saturating_sub(first) + 1);
+                }
+                let part = files.read_part(cx, file, range).await.map_err(|_| error)?;
+                path = Cow::Owned(file.to_owned());
+                part
+            }
+            None => return Err(error),
+        },
+        read => read?,
+    };
+    match read {
         FilePart::Lines(lines) => {
             Ok(ToolOutput::text(part(&path, &lines, flag(args, NUMBERED), cx, shown)))
         }
@@ -121,6 +135,19 @@ async fn read(
         )),
         _ => Err(refused(PATH, "is neither text nor an image")),
     }
+}
+
+/// The file and the lines of a link such as `a.log#L3-L7`, which other tools write into their results.
+fn of_link(path: &str) -> Option<(&str, usize, usize)> {
+    let (file, lines) = path.rsplit_once("#L")?;
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let (first, last): (usize, usize) =
+        (first.parse().ok()?, last.trim_start_matches('L').parse().ok()?);
+    (first >= 1 && last >= first).then_some((
+        file,
+        first,
+        last.min(first.saturating_add(MOST_LINES - 1)),
+    ))
 }
 
 /// The replacements of a patch; the schema has checked them before.

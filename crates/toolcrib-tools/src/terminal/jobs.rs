@@ -13,11 +13,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolcrib_capabilities::process::{Process, ProcessEnd, ProcessLimits};
 use toolcrib_core::{Identity, ToolContext, ToolError};
 
-use super::{JOB, table::shown_time};
+use super::{
+    JOB,
+    scan::{FailureLine, OutputScan},
+    shown::{failed, numbered},
+    table::shown_time,
+};
 use crate::{arguments::refused, command::limits::ended_by};
 
 /// The bytes of a job's output that are kept: the last ones.
 const LOG_BYTES: usize = 1 << 20;
+
+/// The bytes before a requested part that are read with it, for the redaction of secrets.
+const BEFORE_BYTES: usize = 4096;
 
 /// The ended jobs of a conversation that are remembered.
 const MOST_ENDED: usize = 16;
@@ -73,18 +81,29 @@ pub(super) struct State {
 }
 
 /// The end of an output.
-#[derive(Default)]
 struct Log {
     bytes: VecDeque<u8>,
     /// The bytes before them.
     gone: u64,
+    scan: OutputScan,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { bytes: VecDeque::new(), gone: 0, scan: OutputScan::new(0) }
+    }
 }
 
 /// A part of an output.
 pub(super) struct Output {
     pub(super) text: String,
+    /// Text before it, by which a secret at its beginning is recognized. Not for a model.
+    pub(super) before: String,
     /// The bytes before it that were requested and are gone.
     pub(super) gone: u64,
+    /// The lines of these that report failures, by number, and how many more do.
+    pub(super) failures: Vec<(usize, String)>,
+    pub(super) more_failures: usize,
     /// The position after it.
     pub(super) end: u64,
 }
@@ -254,6 +273,7 @@ impl Job {
     fn push(&self, bytes: &[u8]) {
         {
             let mut log = self.log.lock();
+            log.scan.push(bytes);
             log.bytes.extend(bytes);
             let surplus = log.bytes.len().saturating_sub(LOG_BYTES);
             log.bytes.drain(..surplus);
@@ -281,15 +301,47 @@ impl Job {
         self.state.subscribe()
     }
 
+    /// Whether its output, as far as it is kept, contains a text.
+    pub(super) fn has_written(&self, text: &str) -> bool {
+        let mut log = self.log.lock();
+        String::from_utf8_lossy(log.bytes.make_contiguous()).contains(text)
+    }
+
     /// Its output from a position on, as far as it is kept. It ends at a whole character.
     pub(super) fn output(&self, after: u64) -> Output {
         let log = self.log.lock();
-        let gone = log.gone.saturating_sub(after);
-        let skipped = usize::try_from(after.saturating_sub(log.gone)).unwrap_or(usize::MAX);
-        let bytes: Vec<u8> = log.bytes.iter().skip(skipped).copied().collect();
-        let end = log.gone.max(after) + bytes.len() as u64;
-        let end = end.min(log.gone + log.bytes.len() as u64);
-        Output { text: String::from_utf8_lossy(&bytes).into_owned(), gone, end }
+        let end = log.gone + log.bytes.len() as u64;
+        // The rest of a line whose beginning is gone may be the end of a secret.
+        let cut = match log.gone {
+            0 => 0,
+            _ => log
+                .bytes
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(log.bytes.len(), |at| at + 1),
+        };
+        let kept = log.gone + cut as u64;
+        let skipped = usize::try_from(after.max(kept) - log.gone).unwrap_or(usize::MAX);
+        let text = |from: usize, to: usize| {
+            let bytes = log.bytes.iter().skip(from).take(to.saturating_sub(from));
+            String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
+        };
+        let before = text(skipped.saturating_sub(BEFORE_BYTES).max(cut), skipped);
+        let text = text(skipped, log.bytes.len());
+        let gone = kept.saturating_sub(after);
+        let mut output = Output { text, before, gone, failures: Vec::new(), more_failures: 0, end };
+        if gone > 0 {
+            let known = log.scan.failures().iter().filter(|line| line.end as u64 <= kept);
+            let (earlier, missed): (Vec<_>, Vec<_>) =
+                known.partition(|line| line.end as u64 <= after);
+            let shown = earlier.len() + missed.len() + failed(&numbered(1, &output.text));
+            output.more_failures = log.scan.failed().saturating_sub(shown);
+            let missed = missed.into_iter();
+            let text =
+                |line: &FailureLine| (line.number, String::from_utf8_lossy(&line.bytes).into());
+            output.failures = missed.map(text).collect();
+        }
+        output
     }
 
     /// One line about it.

@@ -122,8 +122,9 @@ impl TerminalTool {
     fn does(self, prefix: Option<&str>) -> String {
         match self {
             Self::Run => format!(
-                "Runs a command line in a shell and returns its output and exit code. It has no input. \
-                 For a server, or work that takes minutes, use {}.",
+                "Runs a command line in a shell and returns its output and exit code. It has no input, \
+                 and all that it starts in the background ends with it. For a server, or work that takes \
+                 minutes, use {}.",
                 Self::Start.name(prefix)
             ),
             Self::Start => format!(

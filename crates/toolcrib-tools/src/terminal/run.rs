@@ -14,8 +14,8 @@ use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 use super::{
     AFTER, COMMAND, DEFAULT_SECONDS, FOLDER, JOB, Jobs, TIMEOUT, TerminalTool, UNTIL,
     jobs::Job,
-    scan::OutputScan,
-    shown::{condensed, numbered},
+    scan::{FailureLine, OutputScan},
+    shown::{LineCounts, condensed, numbered, with_failures},
 };
 use crate::{
     arguments::{present, refused, text},
@@ -123,8 +123,7 @@ impl Body {
         let until = text(args, UNTIL);
         let mut state = job.watch();
         let waiting = state.wait_for(|state| {
-            let is_there = |until: &str| job.output(0).text.contains(until);
-            state.ended.is_some() || until.as_deref().is_some_and(is_there)
+            state.ended.is_some() || until.as_deref().is_some_and(|until| job.has_written(until))
         });
         tokio::select! {
             biased;
@@ -205,7 +204,9 @@ impl ProgramRun {
             Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
             None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
         };
-        condensed(&self.lines(cx), self.scan.lines(), room(cx), &rest)
+        let (all, failed) = (self.scan.lines(), self.scan.failed());
+        let total = LineCounts { all, failed, begins_in_part: self.begins_in_part() };
+        condensed(&self.lines(cx), total, room(cx), &rest)
     }
 
     /// The output as far as it is in memory, without secrets: its beginning, lines that report failures,
@@ -213,6 +214,12 @@ impl ProgramRun {
     pub(crate) fn text(&self, cx: &ToolContext) -> String {
         let lines = self.lines(cx);
         lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the first line is longer than what is kept of the beginning.
+    fn begins_in_part(&self) -> bool {
+        let output = &self.finished.stdout;
+        output.is_truncated() && !output.head().contains(&b'\n')
     }
 
     fn lines(&self, cx: &ToolContext) -> Vec<(usize, String)> {
@@ -224,15 +231,20 @@ impl ProgramRun {
         // The line that continues beyond the head is incomplete.
         let head = head.rsplit_once('\n').map_or(&*head, |(complete, _)| complete);
         let mut lines = numbered(1, &cx.redacted_start(head));
+        if self.begins_in_part()
+            && let Some((_, line)) = lines.first_mut()
+        {
+            line.push('\u{2026}');
+        }
         let last = output.last(usize::MAX);
         let last = String::from_utf8_lossy(&last);
         // The first line may be the end of a secret.
         let last = last.trim_end_matches('\n').split_once('\n').map_or("", |(_, rest)| rest);
         let last = cx.redacted(last);
         let first = (self.scan.lines() + 1).saturating_sub(last.lines().count());
-        for (number, line) in self.scan.failures() {
+        for FailureLine { number, bytes, .. } in self.scan.failures() {
             if *number > lines.len() && *number < first {
-                lines.push((*number, cx.redacted(&String::from_utf8_lossy(line))));
+                lines.push((*number, cx.redacted(&String::from_utf8_lossy(bytes))));
             }
         }
         lines.extend(numbered(first, &last));
@@ -283,9 +295,14 @@ fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
         true => "no output".to_owned(),
         false => format!("output up to position {}", output.end),
     });
-    let text = cx.redacted(&output.text);
+    let text = cx.redacted_part(&output.before, &output.text, "");
     let lines = numbered(1, text.trim_end());
-    let text = condensed(&lines, lines.len(), room(cx), "read on with a later `after`");
+    let rest = "read on with a later `after`";
+    let failures = output.failures.iter().map(|(number, line)| (*number, cx.redacted(line)));
+    let failures: Vec<_> = failures.collect();
+    let text = with_failures(&failures, output.more_failures, room(cx), |room| {
+        condensed(&lines, LineCounts::of(&lines), room, rest)
+    });
     let about = notes.join("; ");
     ToolOutput::text(if text.is_empty() { about } else { format!("{about}\n{text}") })
 }

@@ -19,24 +19,37 @@ pub(super) struct OutputScan {
     /// The bytes of the complete lines so far, and their number.
     bytes: usize,
     complete: usize,
-    failures: Vec<(usize, Vec<u8>)>,
+    /// The first lines that report failures, and the number of all such lines.
+    failures: Vec<FailureLine>,
+    failed: usize,
+}
+
+/// A line that reports a failure.
+pub(super) struct FailureLine {
+    /// Its number, from 1.
+    pub(super) number: usize,
+    /// The position after it in the output, in bytes.
+    pub(super) end: usize,
+    /// Its beginning.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl OutputScan {
     pub(super) fn new(kept_bytes: usize) -> Self {
         let splitter = LineSplitter::new(LINE_BYTES);
-        Self { splitter, kept_bytes, bytes: 0, complete: 0, failures: Vec::new() }
+        Self { splitter, kept_bytes, bytes: 0, complete: 0, failures: Vec::new(), failed: 0 }
     }
 
     pub(super) fn push(&mut self, piece: &[u8]) {
-        let Self { splitter, kept_bytes, bytes, complete, failures } = self;
+        let Self { splitter, kept_bytes, bytes, complete, failures, failed } = self;
         splitter.push(piece, |line, length| {
             *bytes = bytes.saturating_add(length + 1);
             *complete += 1;
-            if *bytes > *kept_bytes && failures.len() < MOST_FAILURES {
-                let text = String::from_utf8_lossy(line);
-                if reports_failure(&text.chars().take(LINE_CHARS).collect::<String>()) {
-                    failures.push((*complete, line.to_vec()));
+            if reports_failure(&String::from_utf8_lossy(line)) {
+                *failed += 1;
+                if *bytes > *kept_bytes && failures.len() < MOST_FAILURES {
+                    let (number, end, bytes) = (*complete, *bytes, line.to_vec());
+                    failures.push(FailureLine { number, end, bytes });
                 }
             }
         });
@@ -47,8 +60,14 @@ impl OutputScan {
         self.complete + usize::from(self.splitter.has_begun())
     }
 
+    /// The number of all lines that report failures.
+    pub(super) fn failed(&self) -> usize {
+        let begun = reports_failure(&String::from_utf8_lossy(self.splitter.begun()));
+        self.failed + usize::from(begun)
+    }
+
     /// The lines that report failures and are not in memory otherwise, by number.
-    pub(super) fn failures(&self) -> &[(usize, Vec<u8>)] {
+    pub(super) fn failures(&self) -> &[FailureLine] {
         &self.failures
     }
 }
@@ -84,7 +103,10 @@ mod tests {
                 end += line.len() + 1;
                 (end > kept && line.starts_with("error")).then(|| (at + 1, line.as_bytes().to_vec()))
             }).collect();
-            prop_assert_eq!(scan.failures(), expected);
+            let found = scan.failures().iter().map(|line| (line.number, line.bytes.clone()));
+            prop_assert_eq!(found.collect::<Vec<_>>(), expected);
+            let failed = text.lines().filter(|line| line.starts_with("error")).count();
+            prop_assert_eq!(scan.failed(), failed);
         }
     }
 }

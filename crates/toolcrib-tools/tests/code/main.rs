@@ -115,6 +115,34 @@ async fn an_error_of_python_has_its_place() {
     assert_eq!(found.structured.unwrap()["ok"], json!(false));
 }
 
+/// A filter that matched no test was a success with 0 passed tests.
+#[tokio::test]
+async fn a_filter_that_matches_no_test_is_no_success() {
+    let test = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n";
+    let app = App::new(&[("test_a.py", test)]);
+    let run = async |filter: &str| {
+        app.call_among(&["python3"], CodeTool::RunTests, json!({ "filter": filter })).await
+    };
+    let found = run("test_a").await;
+    assert!(found.text.ends_with("unittest -k test_a: 1 passed"), "{found:?}");
+    let none = run("test_b").await;
+    let expected = "unittest -k test_b: no test ran; none that runs matches `filter`\n";
+    assert!(none.text.contains(expected), "{none:?}");
+    assert_eq!(none.structured.unwrap()["ok"], json!(false));
+}
+
+#[tokio::test]
+async fn an_output_that_no_reader_knows_is_shown_without_the_mark_of_the_program() {
+    if !has("npm") {
+        return skip("npm is not installed");
+    }
+    let package = r#"{ "name": "x", "scripts": { "test": "echo it is odd; exit 3" } }"#;
+    let app = App::new(&[("package.json", package)]);
+    let failed = app.call(CodeTool::RunTests, json!({})).await;
+    let expected = "npm test --silent: failed with exit code 3, 0 problems\nit is odd";
+    assert_eq!(&*failed.text, expected);
+}
+
 #[tokio::test]
 async fn a_failed_test_of_node_has_its_place() {
     if !has("npm") {

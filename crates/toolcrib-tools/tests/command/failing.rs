@@ -16,7 +16,10 @@ async fn an_exit_code_comes_with_what_was_said_of_it() {
     let error =
         call(sh("echo out; echo the reason >&2; exit 3", &[]), json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
-    assert_eq!(error.message, "`sh` failed with exit code 3; it wrote to stderr:\nthe reason");
+    // Test runners write failures to stdout, beside warnings on stderr.
+    let expected =
+        "`sh` failed with exit code 3; it wrote to stderr:\nthe reason\nand to stdout:\nout";
+    assert_eq!(error.message, expected);
     let cause = error.cause_chain().unwrap();
     assert!(cause.starts_with("/bin/sh with 3 arguments and 1073741824 bytes"), "{cause}");
     assert!(cause.contains("exit code 3 after "), "{cause}");

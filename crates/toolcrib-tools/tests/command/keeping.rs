@@ -197,8 +197,10 @@ async fn a_store_without_room_leaves_beginning_and_end() {
     let engine = self::engine(small(&format!("{LINES}; exit 3")), Strange::Full);
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let result = call(&mut turn, "run_it", json!({})).await;
-    let why = "warned\n[not all of its stdout was kept: the disk is full]";
-    assert!(inside(&result).ends_with(why), "{}", result.text);
+    let text = inside(&result);
+    assert!(text.contains("it wrote to stderr:\nwarned\nand to stdout:\n\u{2026}"), "{text}");
+    let why = "line 9999\n\n[redacted]\n[not all of its stdout was kept: the disk is full]";
+    assert!(text.ends_with(why), "{text}");
 }
 
 #[tokio::test]

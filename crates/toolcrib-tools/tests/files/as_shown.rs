@@ -188,6 +188,17 @@ async fn hidden_text_of_a_file_that_is_replaced_goes_with_a_word() {
     assert_eq!(notes.get("a"), "\u{feff}ab\nc\n", "the byte order mark stays");
 }
 
+/// A patch removed the second of two byte order marks, which is a part of the text.
+#[tokio::test]
+async fn a_patch_of_a_file_with_two_byte_order_marks_keeps_both() {
+    let notes = Notes::new(&[("a", "\u{feff}\u{feff}one\n")]);
+    let engine = engine(&notes, &[]);
+    read(&engine, "a").await;
+    let patched = patch(&engine, "a", "one", "two").await;
+    assert!(patched.is_ok(), "{}", patched.value);
+    assert_eq!(notes.get("a"), "\u{feff}\u{feff}two\n");
+}
+
 mod attacks {
     use super::*;
 

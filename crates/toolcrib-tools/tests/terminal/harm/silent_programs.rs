@@ -21,8 +21,46 @@ async fn failures_beyond_the_memory_limit_are_shown_and_the_rest_is_counted() {
     let lines: Vec<_> = result.text.lines().collect();
     let gap = lines.iter().position(|line| line.contains(" lines left out; ")).unwrap();
     let left_out: usize = lines[gap][1..].split(' ').next().unwrap().parse().unwrap();
-    // Without the lines about the end, the gap and the failure.
-    assert_eq!(left_out + lines.len() - 3, 25_001, "{}", lines[gap]);
+    // Without the lines about the end and the gap.
+    assert_eq!(left_out + lines.len() - 2, 25_001, "{}", lines[gap]);
+    // More failures than are kept, and than have room.
+    let result = shell.run("yes 'error: boom' | head -n 30000; printf 'error: end'; false").await;
+    let lines: Vec<_> = result.text.lines().collect();
+    let number = |end: &str| -> usize {
+        let note = lines.iter().find(|line| line.contains(end)).unwrap();
+        note[1..].split(' ').next().unwrap().parse().unwrap()
+    };
+    let shown = lines.iter().filter(|line| line.contains("error: ")).count();
+    assert_eq!(shown + number(" more lines that report failures]"), 30_001);
+    assert_eq!(shown + number(" lines left out; "), 30_001);
+    // A line that is longer than what is kept, and one that is longer than the result.
+    for shell in [shell, Shell::new()] {
+        let result = shell.run("head -c 900000 /dev/zero | tr '\\0' x").await;
+        let end = result.text.trim_start_matches('x');
+        assert!(end.starts_with("\u{2026}\n[a part of a line is left out; "), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn failures_of_a_job_are_shown_although_its_memory_is_full() {
+    let shell = Shell::new();
+    let command =
+        "echo 'error: first'; seq 1 200000; yes 'error: boom' | head -n 600; seq 1 300000; false";
+    shell.call("s", "start_job", json!({ "command": command })).await;
+    let ended = shell.wait("job-1", None).await;
+    assert!(ended.text.starts_with("job-1 ended with exit code 1; "), "{}", ended.text);
+    assert!(ended.text.contains(" earlier bytes are gone; "), "{}", ended.text);
+    assert!(ended.text.contains("\n1: error: first\n200002: error: boom\n"), "{}", ended.text);
+    let more = ended.text.lines().find(|line| line.ends_with(" more lines that report failures]"));
+    let more: usize = more.unwrap()[1..].split(' ').next().unwrap().parse().unwrap();
+    let shown = ended.text.lines().filter(|line| line.contains(": error: ")).count();
+    assert_eq!(shown + more, 601);
+    // What was read before is not repeated.
+    let later = shell.call("s", "read_job", json!({ "job": "job-1", "after": 13 })).await;
+    assert!(!later.text.contains("error: first"), "{}", later.text);
+    assert!(later.text.contains("\n200002: error: boom\n"), "{}", later.text);
+    let last = shell.call("s", "read_job", json!({ "job": "job-1", "after": 3_000_000 })).await;
+    assert!(!last.text.contains("error"), "{}", last.text);
 }
 
 #[tokio::test]
