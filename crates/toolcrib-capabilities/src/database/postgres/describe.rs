@@ -110,6 +110,7 @@ async fn describe(
     connection: &Connection,
     numbered: &NumberedStatement,
 ) -> Result<StatementDescription, StatementError> {
+    numbered.check()?;
     let statement = match connection.client.prepare(&numbered.sql).await {
         Ok(statement) => statement,
         Err(error) => {
@@ -127,7 +128,6 @@ async fn describe(
             return Err(StatementError::Sql { message, offset });
         }
     };
-    numbered.check(statement.params().len())?;
     let columns: Vec<_> = statement.columns().iter().map(Column::name).map(str::to_owned).collect();
     Ok(StatementDescription {
         parameters: numbered.names.iter().map(|name| format!(":{name}")).collect(),

@@ -55,7 +55,12 @@ pub(super) async fn check(
     let prepared = transaction.prepare(sql).await;
     let tree = notices.0.lock().take().unwrap_or_default();
     let prepared = prepared.map_err(|error| match unbound(sql) {
-        Some(parameter) if error.code() == Some(&SqlState::SYNTAX_ERROR) => {
+        Some(parameter)
+            if error.code() == Some(&SqlState::SYNTAX_ERROR)
+                // Of the operator `?`.
+                || (error.code() == Some(&SqlState::UNDEFINED_FUNCTION)
+                    && parameter.starts_with('?')) =>
+        {
             RunError::Refused(StatementError::Unbound(vec![parameter.to_owned()]))
         }
         _ => RunError::Statement { error, sql: sql.to_owned() },

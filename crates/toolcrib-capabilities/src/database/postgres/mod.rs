@@ -250,8 +250,10 @@ impl Shared {
 
     fn refused_role(&self, server: &Server, problems: &[(String, String)]) -> DatabaseError {
         let create = role::create_role(server.database());
-        let (problems, statements): (Vec<_>, Vec<_>) =
+        let (mut problems, statements): (Vec<_>, Vec<_>) =
             problems.iter().map(|(problem, statement)| (&**problem, &**statement)).unzip();
+        // Several roles that it can become may have the same right.
+        problems.dedup();
         DatabaseError::Server {
             name: Arc::clone(&self.name),
             problem: format!("its role may not explore: it {}", problems.join(", and ")),

@@ -48,15 +48,10 @@ impl NumberedStatement {
         numbered
     }
 
-    /// Verifies that all parameters have names; `count` is their number according to the server.
-    pub(super) fn check(&self, count: usize) -> Result<(), StatementError> {
-        let number = match &self.number {
-            Some(number) => format!(": `{number}`"),
-            None if count == self.names.len() => return Ok(()),
-            None => String::new(),
-        };
-        let refused = format!("write parameters as `:name`, not by number{number}");
-        Err(StatementError::Refused(refused))
+    /// Refuses a parameter that is written as a number. It would be one of those with names.
+    pub(super) fn check(&self) -> Result<(), StatementError> {
+        let refused = |number| format!("write parameters as `:name`, not by number: `{number}`");
+        self.number.as_ref().map_or(Ok(()), |number| Err(StatementError::Refused(refused(number))))
     }
 
     /// The byte of the statement as written for a character of the numbered one, from 1.

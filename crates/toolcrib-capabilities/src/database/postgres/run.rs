@@ -282,10 +282,10 @@ async fn statement(
     reads: bool,
 ) -> Result<StatementResult, RunError> {
     let numbered = NumberedStatement::of(sql);
+    numbered.check().map_err(RunError::Refused)?;
     let sql = &numbered.sql;
     let prepared = transaction.prepare(sql).await;
     let statement = prepared.map_err(|error| RunError::Statement { error, sql: sql.clone() })?;
-    numbered.check(statement.params().len()).map_err(RunError::Refused)?;
     let null = Value::Null;
     let named = statement.params().iter().zip(&numbered.names);
     let values: Vec<_> = named
