@@ -81,7 +81,7 @@ fn an_error_of_a_statement_is_said_once() {
     let project = Project::of(&[
         (
             "toolcrib.toml",
-            "[database.shop]\nseed = 'seed.sql'\n\
+            "[database.shop]\nfile = 'shop.db'\nseed = 'seed.sql'\n\
              [[tool]]\nkind = 'sql_explore'\nname = 'shop'\ndescription = 'Orders.'\n\
              [[tool]]\nkind = 'sql'\nname = 'add'\ndescription = 'Adds an order.'\n\
              statements = [\"INSERT INTO orders VALUES (1)\"]\n",
