@@ -107,6 +107,8 @@ impl PostgresServer {
     pub fn database(&self, script: &str) -> io::Result<String> {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.psql("postgres", &format!("CREATE DATABASE {name}"))?;
+        // The default since version 15.
+        self.psql(&name, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
         self.psql(&name, script)?;
         Ok(name)
     }

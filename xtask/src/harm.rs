@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 23] = [
+const KINDS: [(&str, &[&str]); 25] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -35,6 +35,8 @@ const KINDS: [(&str, &[&str]); 23] = [
     ("a file that is altered beyond an edit", &["line_ends", "read_only_files"]),
     ("a search or a read that misses silently", &["left_out"]),
     ("a change of a file that cannot be undone", &["undo"]),
+    ("a statement without its values, a cell that is altered", &["database_values"]),
+    ("a role that may do more than read", &["database_roles"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
 ];
 

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     error::{StatementError, short_message},
     guard::{Access, Guard, Speaker},
+    math,
+    unknown::with_nearest,
 };
 
 /// The size limit of a text, a blob or a row in a statement on a handle: 4 MiB. SQLite's own limit
@@ -138,7 +140,7 @@ impl GuardedConnection {
                 })
                 .map(|()| value),
             Ok(TransactionEnd::RollBack(value)) => Ok(value),
-            Err(error) => Err(error),
+            Err(error) => Err(self.as_host(|connection| with_nearest(connection, error))),
         };
         if !self.connection.is_autocommit() {
             let rolled_back = self.as_host(|connection| connection.execute_batch("ROLLBACK"));
@@ -204,13 +206,15 @@ impl GuardedConnection {
         match patiently(give_up, || self.connection.prepare(sql)) {
             Ok(statement) => described(&statement),
             Err(rusqlite::Error::MultipleStatement) => Err(StatementError::Several),
-            Err(error) => Err(match self.guard.lock().refused.take() {
-                Some(refused) => refused,
-                None => StatementError::Sql {
-                    message: short_message(&error),
+            Err(error) => {
+                let refused = self.guard.lock().refused.take();
+                Err(refused.unwrap_or_else(|| StatementError::Sql {
                     offset: error_position(&error, sql),
-                },
-            }),
+                    message: short_message(
+                        &self.as_host(|connection| with_nearest(connection, error)),
+                    ),
+                }))
+            }
         }
     }
 }
@@ -223,7 +227,7 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
     // Without this a misspelled column in double quotes is silently a string.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
-    Ok(())
+    math::add(connection)
 }
 
 /// Limits what one statement of a model can cost.

@@ -161,12 +161,12 @@ pub enum DatabaseError {
         source: StatementError,
     },
     /// A statement, or SQLite itself, failed. The transaction was rolled back.
-    #[error("database `{name}`: {}", short_message(source))]
+    #[error("database `{name}`: {}", short_message(error))]
     Sql {
         /// The database.
         name: Arc<str>,
-        /// SQLite's error.
-        source: rusqlite::Error,
+        /// SQLite's error. It is not a cause, whose text would repeat this one's.
+        error: rusqlite::Error,
     },
 }
 
@@ -183,15 +183,21 @@ pub enum StatementError {
     /// It writes, and the handle is read-only.
     #[error("the statement writes, and the handle is read-only")]
     Writes,
+    /// It has parameters, and nothing gives them values.
+    #[error(
+        "the statement has a parameter without a value: `{}`; write the value itself",
+        .0.join("`, `")
+    )]
+    Unbound(Vec<String>),
     /// No handle permits this statement.
     #[error("{0}")]
     Refused(String),
-    /// SQLite rejects it.
+    /// The database rejects it.
     #[error("{message}")]
     Sql {
-        /// SQLite's message.
+        /// The database's message, with the nearest name if it does not know a table or a column.
         message: String,
-        /// The byte offset of the error, from 0, if SQLite reports it.
+        /// The byte offset of the error, from 0, if the database reports it.
         offset: Option<usize>,
     },
     /// The database itself failed.

@@ -4,8 +4,8 @@ use rusqlite::hooks::{AuthAction, Authorization};
 
 use super::error::StatementError;
 
-/// Virtual tables (full-text search, R-trees) use these themselves.
-const HARMLESS_PRAGMAS: [&str; 2] = ["data_version", "page_size"];
+/// Virtual tables (full-text search, R-trees) use two of these themselves; the third lists tables.
+const HARMLESS_PRAGMAS: [&str; 3] = ["data_version", "page_size", "table_list"];
 
 /// The functions that a statement of a model may call. Left out are those that make large values of
 /// nothing (`zeroblob`, `randomblob`), load code, or read the state of the connection.
@@ -87,6 +87,11 @@ fn refusal(action: AuthAction<'_>, access: Access) -> Option<StatementError> {
             return Some(StatementError::Refused(format!(
                 "connections are shared between calls; remove PRAGMA {pragma_name}"
             )));
+        }
+        AuthAction::Read { table_name, .. }
+            if table_name.eq_ignore_ascii_case("pragma_table_list") =>
+        {
+            return None;
         }
         // SQLite reports such a table as the statement spells it.
         AuthAction::Read { table_name, .. }

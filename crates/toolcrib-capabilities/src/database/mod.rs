@@ -15,7 +15,7 @@
 //! Statements on a handle cannot attach another file, set a pragma, begin or end transactions,
 //! create temporary objects (connections are shared), or load extensions. Foreign keys are
 //! enforced, and text in double quotes is a name, never a string, so that a misspelled column is an
-//! error. No text, blob or row may be larger than [`MAX_VALUE_BYTES`]. The schema of the file is not
+//! error. The mathematical functions of SQLite's shell are available, such as `sqrt`. No text, blob or row may be larger than [`MAX_VALUE_BYTES`]. The schema of the file is not
 //! trusted: its views and triggers call no functions with side effects, and SQLite's defensive mode
 //! is on.
 
@@ -26,11 +26,13 @@ mod files;
 mod guard;
 mod lock;
 mod make;
+mod math;
 mod pool;
 pub mod postgres;
 mod replace;
 mod seed;
 mod transaction;
+mod unknown;
 
 use std::{
     fmt,

@@ -20,6 +20,7 @@ use super::{
     DatabaseSpec,
     connection::{OPS_BETWEEN_LOOKS, configure, error_position},
     error::{DatabaseError, short_message},
+    unknown::with_nearest,
 };
 
 /// The time limit of a seed: many times the time of a million rows.
@@ -77,7 +78,7 @@ pub(crate) fn run(
                      take so long are better imported by a tool"
                 )
             } else {
-                problem(&error)
+                problem(&with_nearest(connection, error))
             };
             return Err(failed(spec, Some(line_at(script, at)), problem));
         }

@@ -133,8 +133,8 @@ impl Shared {
         description
     }
 
-    fn failed(&self, source: rusqlite::Error) -> DatabaseError {
-        DatabaseError::Sql { name: Arc::clone(&self.name), source }
+    fn failed(&self, error: rusqlite::Error) -> DatabaseError {
+        DatabaseError::Sql { name: Arc::clone(&self.name), error }
     }
 
     fn cancelled(&self) -> DatabaseError {

@@ -37,12 +37,16 @@ fn what_is_wrong_with_a_text_is_said() {
         assert!(matches!(handle.describe(" ; -- nothing"), Err(StatementError::Empty)));
         assert!(matches!(handle.describe("SELECT 1; SELECT 2"), Err(StatementError::Several)));
         for (sql, said, at) in [
-            ("SELECT amuont FROM refunds", "no such column: amuont", Some(7)),
+            (
+                "SELECT amuont FROM refunds",
+                "no such column: amuont; did you mean `amount`?",
+                Some(7),
+            ),
             ("SELECT 1; SELEC 2", "near \"SELEC\": syntax error", Some(10)),
-            ("SELECT * FROM refnuds", "no such table: refnuds", None),
+            ("SELECT * FROM refnuds", "no such table: refnuds; did you mean `refunds`?", None),
             (
                 "SELECT \"amuont\" FROM refunds",
-                "no such column: \"amuont\" - should this be a string literal in single-quotes?",
+                "no such column: \"amuont\"; did you mean `amount`?",
                 Some(7),
             ),
         ] {

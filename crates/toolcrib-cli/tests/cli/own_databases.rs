@@ -77,6 +77,41 @@ fn the_example_answers_from_its_file_and_only_the_tool_that_may_write_changes_it
 }
 
 #[test]
+fn an_error_of_a_statement_is_said_once() {
+    let project = Project::of(&[
+        (
+            "toolcrib.toml",
+            "[database.shop]\nfile = 'shop.db'\nseed = 'seed.sql'\n\
+             [[tool]]\nkind = 'sql_explore'\nname = 'shop'\ndescription = 'Orders.'\n\
+             [[tool]]\nkind = 'sql'\nname = 'add'\ndescription = 'Adds an order.'\n\
+             statements = [\"INSERT INTO orders VALUES (1)\"]\n",
+        ),
+        (
+            "seed.sql",
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY); INSERT INTO orders VALUES (1);",
+        ),
+    ]);
+    for (args, message) in [
+        (
+            &["call", "shop_query", "sql=SELECT idd FROM orders"] as &[_],
+            "input_invalid: database `shop`: no such column: idd; did you mean `id`?",
+        ),
+        (
+            &["call", "shop_query", "sql=SELECT id FROM orders WHERE id = ?"],
+            "input_invalid: the statement has a parameter without a value: `?`; write the value itself",
+        ),
+        (
+            &["call", "add"],
+            "execution_failed: database `shop`: UNIQUE constraint failed: orders.id",
+        ),
+    ] {
+        let outcome = project.toolcrib(args);
+        assert_eq!(outcome.code, Some(1), "{args:?}: {}", outcome.stdout);
+        assert_eq!(outcome.stderr.trim_end(), format!("error: {message}"), "{args:?}");
+    }
+}
+
+#[test]
 fn a_server_is_read_over_verified_tls() {
     let Some(server) = PostgresServer::shared() else { return };
     let database = server.database("CREATE TABLE orders (id int); INSERT INTO orders VALUES (7)");

@@ -58,9 +58,9 @@ spare = {{ type = "string" }}
         help: did you mean `sql`?
     toolcrib.toml:15:1: `kind` is missing in `[[tool]]`
         help: write for example: kind = "sql"
-    toolcrib.toml:19:27: statement 1: no such column: amont
+    toolcrib.toml:19:27: statement 1: no such column: amont; did you mean `amount`?
     toolcrib.toml:19:63: statement 2 writes, and the tool is declared `read_only`; drop one or the other
-    toolcrib.toml:21:8: statement 3: no such column: amont
+    toolcrib.toml:21:8: statement 3: no such column: amont; did you mean `amount`?
     toolcrib.toml:26:8: two tools are called `list_charges`; the first is at toolcrib.toml:16
         help: rename one of them
     toolcrib.toml:28:12: unknown database `dsk`
@@ -69,7 +69,7 @@ spare = {{ type = "string" }}
         help: write statements = ["SELECT 1"]
     toolcrib.toml:34:15: `params` and `schema_file` both describe the arguments
         help: keep one of them
-    toolcrib.toml:36:15: statement 1: no such column: amont
+    toolcrib.toml:36:15: statement 1: no such column: amont; did you mean `amount`?
     toolcrib.toml:41:29: statement 1 uses `:id`, and there is no parameter of that name; declare it, or use one of `ids`, `spare`
     toolcrib.toml:44:9: no statement uses the parameter `spare`; use it as `:spare` or drop it
     "#);

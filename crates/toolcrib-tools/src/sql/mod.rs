@@ -13,7 +13,7 @@
 //! Compact JSON, as text and as data: `{"rows":[{"column":value}],"changed":n}`. `rows` are those
 //! of the last statement that gives columns; `changed` counts the rows that all statements
 //! inserted, updated and deleted, those of triggers and of cascading foreign keys included. A blob
-//! is `{"bytes":n}`, a number that is infinite is `null`. If the rows were cut, at
+//! is `{"bytes":n}`, and an infinite number is `"Infinity"` or `"-Infinity"`. If the rows were cut, at
 //! [`max_rows`](SqlToolSpec::max_rows) or at about [`MAX_ROWS_BYTES`], `"more":true` follows, and a
 //! `"note"` where one row alone is larger than that; whatever the statements write is written all
 //! the same. A text, a blob or a row that is larger than
@@ -25,9 +25,9 @@
 //!
 //! # PostgreSQL
 //! Arguments are passed as text, which the server reads as the type of the parameter. Cells of the
-//! type `numeric` are text, exactly; times are text as in ISO 8601; `json` is JSON. A type without a
-//! form in JSON needs a cast, which is checked when the tool is made. `changed` counts the rows of
-//! statements that begin with `INSERT`, `UPDATE`, `DELETE` or `MERGE`. Whether a statement with rows
+//! type `numeric` are text, exactly; times are text as in ISO 8601; `json` is JSON, in which a number
+//! that a JSON value here would round is text. A floating-point number may also be `"NaN"`. A type
+//! without a form in JSON is the server's text. `changed` counts the rows of statements that begin with `INSERT`, `UPDATE`, `DELETE` or `MERGE`. Whether a statement with rows
 //! writes is not known before the call: a read-only transaction refuses it there.
 
 mod arguments;

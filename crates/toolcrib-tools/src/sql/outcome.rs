@@ -13,6 +13,10 @@ pub const MAX_ROWS_BYTES: usize = 1024 * 1024;
 /// The size that a cell other than text counts for.
 const OTHER_CELL_BYTES: usize = 24;
 
+/// The note if parts of documents of JSON are text.
+const JSON_AS_TEXT: &str = "Numbers in json with more digits than a JSON number keeps here, and \
+    documents with repeated names, are given as text, exactly.";
+
 /// The rows of one statement, as far as they are kept.
 #[derive(Default)]
 pub(crate) struct Rows {
@@ -20,6 +24,8 @@ pub(crate) struct Rows {
     more: bool,
     /// Whether they end before a row that is too large by itself.
     too_large: bool,
+    /// Whether parts of documents of JSON are text.
+    has_json_as_text: bool,
 }
 
 impl Rows {
@@ -59,7 +65,8 @@ impl Rows {
 
 impl From<StatementResult> for Rows {
     fn from(ran: StatementResult) -> Self {
-        Self { rows: ran.rows, more: ran.more, too_large: ran.too_large }
+        let StatementResult { rows, more, too_large, has_json_as_text, .. } = ran;
+        Self { rows, more, too_large, has_json_as_text }
     }
 }
 
@@ -82,11 +89,18 @@ impl Rows {
         if self.more {
             json.insert("more".into(), true.into());
         }
+        let mut notes = Vec::new();
         if self.too_large {
             let most = MAX_ROWS_BYTES / 1024 / 1024;
-            let note =
-                format!("A row is larger than {most} MiB; it and those after it were left out.");
-            json.insert("note".into(), note.into());
+            notes.push(format!(
+                "A row is larger than {most} MiB; it and those after it were left out."
+            ));
+        }
+        if self.has_json_as_text {
+            notes.push(JSON_AS_TEXT.to_owned());
+        }
+        if !notes.is_empty() {
+            json.insert("note".into(), notes.join(" ").into());
         }
         json.into()
     }
@@ -125,7 +139,10 @@ fn cell_json(cell: ValueRef<'_>) -> Value {
     match cell {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(integer) => integer.into(),
-        ValueRef::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
+        ValueRef::Real(real) => Number::from_f64(real).map_or_else(
+            || if real > 0.0 { "Infinity".into() } else { "-Infinity".into() },
+            Value::Number,
+        ),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
         ValueRef::Blob(blob) => json!({ "bytes": blob.len() }),
     }

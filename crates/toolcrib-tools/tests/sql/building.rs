@@ -171,5 +171,8 @@ async fn over_an_inspected_database_a_tool_is_checked_and_listed_and_does_not_ru
     let error = call(&tool, json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::NotAvailable);
     let typo = reads(&["SELECT amuont FROM charges"], json!({})).build(&inspected).unwrap_err();
-    assert_eq!(typo.to_string(), "tool `tool`: statement 1: no such column: amuont");
+    assert_eq!(
+        typo.to_string(),
+        "tool `tool`: statement 1: no such column: amuont; did you mean `amount`?"
+    );
 }

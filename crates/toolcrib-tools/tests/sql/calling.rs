@@ -105,7 +105,7 @@ async fn what_json_cannot_say_is_said_another_way() {
     assert_eq!(
         Desk::new().call(spec, json!({})).await.unwrap()["rows"],
         json!([{
-            "blob": { "bytes": 3 }, "infinite": null, "minus": null, "absent": null,
+            "blob": { "bytes": 3 }, "infinite": "Infinity", "minus": "-Infinity", "absent": null,
             "broken": "a\u{fffd}b", "exact": 9_007_199_254_740_993_i64,
         }])
     );

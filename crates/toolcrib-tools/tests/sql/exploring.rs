@@ -6,12 +6,12 @@ use toolcrib_tools::{Declaration, sql_explore::ExploreTool};
 
 use crate::support::{Desk, call};
 
-fn explorer(desk: &Desk, tool: ExploreTool) -> Tool {
+pub(crate) fn explorer(desk: &Desk, tool: ExploreTool) -> Tool {
     let base = Declaration::new("desk", "Orders and charges.");
     tool.build(tool.declaration(&base, "desk"), &desk.database, 2).unwrap()
 }
 
-async fn query(desk: &Desk, sql: &str) -> Result<Value, ToolError> {
+pub(crate) async fn query(desk: &Desk, sql: &str) -> Result<Value, ToolError> {
     call(&explorer(desk, ExploreTool::Query), json!({ "sql": sql })).await
 }
 
@@ -44,6 +44,8 @@ async fn a_model_lists_describes_and_queries() {
     assert_eq!(described, expected);
     let none = call(&describe, json!({ "table": "x' OR 1" })).await.unwrap_err();
     assert!(none.message.contains("no table or view `x' OR 1`"), "{none:?}");
+    let near = call(&describe, json!({ "table": "ordres" })).await.unwrap_err();
+    assert_eq!(near.message, "there is no table or view `ordres`; did you mean `orders`?");
     let rows = query(&desk, "SELECT customer FROM orders ORDER BY id").await.unwrap();
     assert_eq!(
         rows,
@@ -55,7 +57,12 @@ async fn a_model_lists_describes_and_queries() {
 async fn an_error_of_the_statement_is_one_of_the_arguments_and_says_how_to_go_on() {
     let desk = Desk::new();
     for (sql, expected) in [
-        ("SELECT nmae FROM orders", "no such column: nmae"),
+        ("SELECT custmer FROM orders", "no such column: custmer; did you mean `customer`?"),
+        ("SELECT o.custmer FROM Orders o", "column: o.custmer; did you mean `customer`?"),
+        ("SELECT \"custmer\" FROM orders", "column: \"custmer\"; did you mean `customer`?"),
+        ("SELECT x FROM ordres", "no such table: ordres; did you mean `orders`?"),
+        ("SELECT x FROM main.ordres", "no such table: main.ordres; did you mean `orders`?"),
+        ("SELECT zzz FROM orders", "no such column: zzz"),
         ("DELETE FROM orders", "the statement writes, and this tool only reads"),
         ("SELECT 1; SELECT 2", "pass one statement only"),
         ("SELECT id, id FROM orders", "two columns are named `id`; rename one with AS"),
@@ -67,5 +74,7 @@ async fn an_error_of_the_statement_is_one_of_the_arguments_and_says_how_to_go_on
         let error = query(&desk, sql).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::InputInvalid, "{sql}");
         assert!(error.message.contains(expected), "{sql}: {error:?}");
+        assert!(!expected.starts_with("no such") || error.message.ends_with(expected), "{error:?}");
+        assert_eq!(error.cause_chain(), None, "{sql}: it was said");
     }
 }

@@ -11,6 +11,7 @@
 mod building;
 mod calling;
 mod exploring;
+mod harm;
 mod server;
 mod support;
 mod writing;

@@ -28,13 +28,13 @@ CREATE FUNCTION doubled(x int) RETURNS int LANGUAGE sql STABLE AS 'SELECT x * 2'
 ";
 
 /// A database of the server, and the role that only reads it.
-struct Shop {
-    server: &'static PostgresServer,
-    name: String,
+pub(crate) struct Shop {
+    pub(crate) server: &'static PostgresServer,
+    pub(crate) name: String,
 }
 
 impl Shop {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let server = PostgresServer::shared()?;
         let name = server.database(SCRIPT).unwrap();
         let shop = Self { server, name };
@@ -45,28 +45,28 @@ impl Shop {
         Some(shop)
     }
 
-    fn reader(&self) -> String {
+    pub(crate) fn reader(&self) -> String {
         format!("reader_{}", self.name)
     }
 
-    fn psql(&self, script: &str) -> String {
+    pub(crate) fn psql(&self, script: &str) -> String {
         self.server.psql(&self.name, script).unwrap()
     }
 
-    fn open(&self, user: &str, writable: bool) -> PostgresDatabase {
+    pub(crate) fn open(&self, user: &str, writable: bool) -> PostgresDatabase {
         at(&self.server.url(user, &self.name), writable)
     }
 
-    fn owner(&self) -> PostgresDatabase {
+    pub(crate) fn owner(&self) -> PostgresDatabase {
         self.open("owner", true)
     }
 
-    fn explore(&self, tool: ExploreTool) -> Tool {
+    pub(crate) fn explore(&self, tool: ExploreTool) -> Tool {
         let database = self.open(&self.reader(), false);
         explorer(tool, &database, Some(Duration::from_secs(5))).unwrap()
     }
 
-    async fn query(&self, sql: &str) -> Result<Value, ToolError> {
+    pub(crate) async fn query(&self, sql: &str) -> Result<Value, ToolError> {
         call(&self.explore(ExploreTool::Query), json!({ "sql": sql })).await
     }
 }
@@ -76,7 +76,7 @@ fn at(url: &str, writable: bool) -> PostgresDatabase {
     PostgresDatabase::new(&spec).unwrap()
 }
 
-fn explorer(
+pub(crate) fn explorer(
     tool: ExploreTool,
     database: &PostgresDatabase,
     timeout: Option<Duration>,
@@ -87,7 +87,7 @@ fn explorer(
     tool
 }
 
-fn errors(spec: SqlToolSpec, database: &PostgresDatabase) -> Vec<String> {
+pub(crate) fn errors(spec: SqlToolSpec, database: &PostgresDatabase) -> Vec<String> {
     let errors = spec.build(database).unwrap_err().errors;
     errors.into_iter().map(|error| error.message).collect()
 }
@@ -106,7 +106,7 @@ async fn a_declared_statement_reads_rows_of_all_usual_types() {
     let tool = reads(&[sql], any(&["customer"])).build(&shop.owner()).unwrap();
     let result = call(&tool, json!({ "customer": "Ada" })).await.unwrap();
     let expected = json!({
-        "id": 1, "customer": "Ada", "total": "9.50", "b": true, "f": 1.5, "nan": null,
+        "id": 1, "customer": "Ada", "total": "9.50", "b": true, "f": 1.5, "nan": "NaN",
         "mood": "ok", "json": { "a": [1] }, "list": [1, null],
         "uuid": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "blob": { "bytes": 2 },
         "day": "1969-07-20", "ides": "0044-03-15 BC", "never": "infinity", "time": "23:59:59.5",
@@ -149,8 +149,8 @@ async fn statements_are_checked_in_the_server_when_the_tool_is_made() {
     for (sql, expected) in [
         ("SELECT :a::int, totl FROM orders", "statement 1: column \"totl\" does not exist"),
         ("SELECT 1 AS a, 2 AS a, :a::int AS b", "two columns named `a`"),
-        ("SELECT '10.0.0.1'::inet AS ip, :a::int AS b", "the column `ip` has the type inet; cast"),
-        ("SELECT $1::int AS a", "write parameters as `:name`"),
+        ("SELECT $1::int AS a", "write parameters as `:name`, not by number: `$1`"),
+        ("SELECT :a::int AS a, $1::int AS b", "not by number: `$1`"),
         ("SELECT 1; SELECT :a::int", "cannot insert multiple commands"),
         ("UPDATE orders SET total = :a", "declared `read_only`"),
     ] {
@@ -215,8 +215,8 @@ async fn a_cancelled_statement_ends_in_the_server() {
     let Some(shop) = Shop::new() else { return };
     let tool = reads(&["SELECT pg_sleep(6000)::text AS slept"], json!({}));
     let tool = tool.build(&shop.owner()).unwrap();
-    let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(6000)%' \
-        AND state = 'active' AND pid <> pg_backend_pid()";
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND state = 'active' AND wait_event = 'PgSleep'";
     let wait_for = async |count: &str| {
         for _ in 0..12_000 {
             if shop.psql(running) == count {
@@ -311,11 +311,49 @@ async fn a_model_lists_describes_and_queries() {
     assert_eq!((many["rows"].as_array().unwrap().len(), &many["more"]), (200, &json!(true)));
 }
 
+#[tokio::test]
+async fn an_unknown_table_or_column_comes_with_the_nearest_and_is_said_once() {
+    let Some(shop) = Shop::new() else { return };
+    shop.psql(&format!(
+        "CREATE SCHEMA sales; CREATE TABLE sales.invoices (id int, \"Paid at\" date); \
+         GRANT USAGE ON SCHEMA sales TO {0}; GRANT SELECT ON sales.invoices TO {0}",
+        shop.reader()
+    ));
+    for (sql, expected) in [
+        (
+            "SELECT custmer FROM orders",
+            "column \"custmer\" does not exist; did you mean `customer`?",
+        ),
+        ("SELECT o.custmer FROM orders o", "o.custmer does not exist; did you mean `customer`?"),
+        ("SELECT * FROM ordres", "relation \"ordres\" does not exist; did you mean `orders`?"),
+        ("SELECT * FROM public.ordres", "does not exist; did you mean `orders`?"),
+        ("SELECT * FROM invoice", "does not exist; did you mean `sales.invoices`?"),
+        ("SELECT * FROM \"Invoices\"", "does not exist; did you mean `sales.invoices`?"),
+        ("SELECT paidat FROM sales.invoices", "not exist; did you mean `\"Paid at\"`?"),
+        ("EXPLAIN SELECT custmer FROM orders", "not exist; did you mean `customer`?"),
+        ("SELECT zzz FROM orders", "column \"zzz\" does not exist"),
+        ("SELECT orders.id FROM orders o", "Perhaps you meant to reference the table alias \"o\"."),
+    ] {
+        let error = shop.query(sql).await.unwrap_err();
+        assert!(error.message.ends_with(expected), "{sql}: {error:?}");
+        assert_eq!(error.cause_chain(), None, "{sql}");
+    }
+    let found = errors(reads(&["SELECT id FROM ordres"], json!({})), &shop.owner());
+    assert_eq!(found, ["statement 1: relation \"ordres\" does not exist; did you mean `orders`?"]);
+    // The table is renamed after the tool was made.
+    let tool = reads(&["SELECT id FROM orders"], json!({})).build(&shop.owner()).unwrap();
+    shop.psql("ALTER TABLE orders RENAME TO orders2");
+    let error = call(&tool, json!({})).await.unwrap_err();
+    let message = "database `shop`: relation \"orders\" does not exist; did you mean `orders2`?";
+    assert_eq!(error.message, message);
+    assert_eq!(error.cause_chain().as_deref(), Some(message));
+}
+
 mod attacks {
     use super::*;
 
     /// An attack, and a part of the reason for its refusal.
-    const ATTACKS: [(&str, &str); 26] = [
+    const ATTACKS: [(&str, &str); 32] = [
         ("DROP TABLE orders", "syntax error"),
         ("SELECT 1; DROP TABLE orders", "multiple commands"),
         ("INSERT INTO refunds VALUES (1, 1) RETURNING amount", "syntax error"),
@@ -329,6 +367,12 @@ mod attacks {
         ("DO $$ BEGIN PERFORM 1; END $$", "syntax error"),
         ("LISTEN x", "syntax error"),
         ("PREPARE x AS SELECT 1", "syntax error"),
+        ("EXPLAIN ANALYZE DELETE FROM orders", "syntax error"),
+        ("EXPLAIN (ANALYZE, VERBOSE) CREATE TABLE stolen AS SELECT 1", "syntax error"),
+        ("EXPLAIN ANALYZE SELECT * FROM locked", "pg_advisory_lock(bigint) may have side effects"),
+        ("/* */ explain -- (\n(analyze) SELECT mail()", "mail() may have side effects"),
+        ("EXPLAIN (ANALYZE) SELECT 1; DROP TABLE orders", "multiple commands"),
+        ("EXPLAIN (ANALYZE) COMMIT", "syntax error"),
         ("SELECT pg_read_file('/etc/passwd')", "pg_read_file"),
         ("SELECT pg_ls_dir('/')", "pg_ls_dir"),
         ("SELECT lo_create(0)", "lo_create(oid) may have side effects"),
@@ -386,6 +430,7 @@ mod attacks {
             let error = explorer(ExploreTool::Query, &database, None).unwrap_err().to_string();
             assert!(error.contains(expected), "{role}: {error}");
             assert!(error.contains("CREATE ROLE toolcrib_explore LOGIN"), "{error}");
+            assert!(error.contains("to permit it, run:"), "{error}");
             assert!(error.contains(&format!("GRANT CONNECT ON DATABASE \"{name}\"")), "{error}");
         }
         // A role that is changed later is refused with its next connection.

@@ -28,11 +28,16 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new() -> Self {
+        Self::with(SEED)
+    }
+
+    /// A database of another seed.
+    pub(crate) fn with(seed: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spec = DatabaseSpec {
             name: "desk".into(),
             file: folder.path().join("desk.db"),
-            seed: Seed { name: "seed.sql".into(), sql: SEED.into() },
+            seed: Seed { name: "seed.sql".into(), sql: seed.into() },
         };
         let database = Database::open(&spec, &CancellationToken::new()).unwrap();
         Self { _folder: folder, spec, database }

@@ -1,13 +1,13 @@
 //! Checks of statements while a project is loaded, outside any async runtime.
 
-use std::{collections::HashSet, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{error::ErrorPosition, types::FromSql as _};
+use tokio_postgres::{Column, error::ErrorPosition};
 
 use super::{
     PostgresDatabase, PostgresHandle, Shared, connect::Connection, placeholders::NumberedStatement,
-    value::Cell,
+    unknown,
 };
 use crate::database::{DatabaseError, StatementDescription, StatementError, guard::Access};
 
@@ -110,38 +110,28 @@ async fn describe(
     connection: &Connection,
     numbered: &NumberedStatement,
 ) -> Result<StatementDescription, StatementError> {
-    let statement = connection.client.prepare(&numbered.sql).await;
-    let statement = statement.map_err(|error| {
-        let Some(error) = error.as_db_error() else {
-            return StatementError::Sql { message: super::full_text(&error), offset: None };
-        };
-        let offset = match error.position() {
-            Some(ErrorPosition::Original(character)) => numbered.written(*character),
-            _ => None,
-        };
-        StatementError::Sql { message: error.message().to_owned(), offset }
-    })?;
-    if statement.params().len() != numbered.names.len() {
-        return Err(StatementError::Refused(
-            "write parameters as `:name`, not by number".to_owned(),
-        ));
-    }
-    let mut columns = Vec::with_capacity(statement.columns().len());
-    let mut unknown = HashSet::new();
-    for column in statement.columns() {
-        if !Cell::accepts(column.type_()) && unknown.insert(column.name()) {
-            return Err(StatementError::Refused(cast(column.name(), column.type_().name())));
+    numbered.check()?;
+    let statement = match connection.client.prepare(&numbered.sql).await {
+        Ok(statement) => statement,
+        Err(error) => {
+            let Some(error) = error.as_db_error() else {
+                return Err(StatementError::Sql {
+                    message: super::full_text(&error),
+                    offset: None,
+                });
+            };
+            let offset = match error.position() {
+                Some(ErrorPosition::Original(character)) => numbered.written(*character),
+                _ => None,
+            };
+            let message = unknown::message(&connection.client, error, &numbered.sql).await;
+            return Err(StatementError::Sql { message, offset });
         }
-        columns.push(column.name().to_owned());
-    }
+    };
+    let columns: Vec<_> = statement.columns().iter().map(Column::name).map(str::to_owned).collect();
     Ok(StatementDescription {
         parameters: numbered.names.iter().map(|name| format!(":{name}")).collect(),
         read_only: !columns.is_empty(),
         columns,
     })
-}
-
-/// The next step for a column whose type has no form in JSON here.
-pub(super) fn cast(column: &str, kind: &str) -> String {
-    format!("the column `{column}` has the type {kind}; cast it, such as to text with `::text`")
 }

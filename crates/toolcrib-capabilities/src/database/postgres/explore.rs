@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     PostgresHandle,
+    explain::Explained,
     functions::{self, Notices},
-    run::{Limits, RunError, StatementResult, collect},
+    run::{Limits, RunError, StatementResult, collect, fetch_rows},
 };
 use crate::database::{DatabaseError, StatementError, TransactionEnd};
 
@@ -17,7 +18,7 @@ const CURSOR: &str = "toolcrib_explored";
 
 impl PostgresHandle {
     /// Runs one query, as the query of a cursor: PostgreSQL takes there neither statements that
-    /// write nor commands. Everything is rolled back.
+    /// write nor commands. `EXPLAIN` of such a query is permitted too. Everything is rolled back.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -28,11 +29,19 @@ impl PostgresHandle {
         cancel: &CancellationToken,
     ) -> Result<StatementResult, DatabaseError> {
         let work = async |transaction: &Transaction<'_>, notices: &Notices| {
-            functions::check(transaction, notices, sql).await?;
-            let declare = format!("DECLARE {CURSOR} NO SCROLL CURSOR WITHOUT HOLD FOR {sql}");
+            let explained = Explained::of(sql);
+            let query = explained.as_ref().map_or(sql, |explained| explained.statement);
+            functions::check(transaction, notices, query).await?;
+            let declare = format!("DECLARE {CURSOR} NO SCROLL CURSOR WITHOUT HOLD FOR {query}");
             transaction.execute(&declare, &[]).await?;
-            let fetch = format!("FETCH FORWARD {} FROM {CURSOR}", limits.max_rows + 1);
-            let fetch = transaction.prepare(&fetch).await?;
+            if let Some(Explained { statement, prefix }) = explained {
+                let explain = transaction.prepare(&format!("{prefix}{statement}")).await?;
+                let most = i32::try_from(limits.max_rows + 1).unwrap_or(i32::MAX);
+                let (ran, _) = collect(transaction, &explain, Vec::new(), most, limits).await?;
+                return Ok(TransactionEnd::RollBack(ran));
+            }
+            let text = format!("FETCH FORWARD {} FROM {CURSOR}", limits.max_rows + 1);
+            let fetch = transaction.prepare(&text).await?;
             let mut columns = HashSet::new();
             for column in fetch.columns() {
                 if !columns.insert(column.name()) {
@@ -42,7 +51,7 @@ impl PostgresHandle {
                     ))));
                 }
             }
-            let (ran, _) = collect(transaction, &fetch, Vec::new(), 0, limits).await?;
+            let (ran, _) = fetch_rows(transaction, &text, fetch.columns(), limits).await?;
             Ok(TransactionEnd::RollBack(ran))
         };
         self.transaction(limits.timeout, cancel, work).await

@@ -7,9 +7,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
-use tokio_postgres::Transaction;
+use tokio_postgres::{Transaction, error::SqlState};
 
-use super::run::RunError;
+use super::{placeholders::unbound, run::RunError};
 use crate::database::StatementError;
 
 /// The volatile functions of the system that have no side effect.
@@ -44,7 +44,7 @@ impl Notices {
     }
 }
 
-/// Refuses a statement that calls a function which may have side effects.
+/// Refuses a statement that has parameters, or calls a function which may have side effects.
 pub(super) async fn check(
     transaction: &Transaction<'_>,
     notices: &Notices,
@@ -54,7 +54,22 @@ pub(super) async fn check(
     *notices.0.lock() = Some(String::new());
     let prepared = transaction.prepare(sql).await;
     let tree = notices.0.lock().take().unwrap_or_default();
-    prepared?;
+    let prepared = prepared.map_err(|error| match unbound(sql) {
+        Some(parameter)
+            if error.code() == Some(&SqlState::SYNTAX_ERROR)
+                // Of the operator `?`.
+                || (error.code() == Some(&SqlState::UNDEFINED_FUNCTION)
+                    && parameter.starts_with('?')) =>
+        {
+            RunError::Refused(StatementError::Unbound(vec![parameter.to_owned()]))
+        }
+        _ => RunError::Statement { error, sql: sql.to_owned() },
+    })?;
+    let parameters: Vec<_> =
+        (1..=prepared.params().len()).map(|number| format!("${number}")).collect();
+    if !parameters.is_empty() {
+        return Err(RunError::Refused(StatementError::Unbound(parameters)));
+    }
     transaction.batch_execute(SEND_NO_TREES).await?;
     let refuse = |reason| Err(RunError::Refused(StatementError::Refused(reason)));
     if !tree.contains("{QUERY") {

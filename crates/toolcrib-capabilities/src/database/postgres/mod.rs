@@ -11,11 +11,13 @@
 
 mod connect;
 mod describe;
+mod explain;
 mod explore;
 mod functions;
 mod placeholders;
 mod role;
 mod run;
+mod unknown;
 mod value;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -246,12 +248,19 @@ impl Shared {
         }
     }
 
-    fn refused_role(&self, server: &Server, problems: &[String]) -> DatabaseError {
+    fn refused_role(&self, server: &Server, problems: &[(String, String)]) -> DatabaseError {
         let create = role::create_role(server.database());
+        let (mut problems, statements): (Vec<_>, Vec<_>) =
+            problems.iter().map(|(problem, statement)| (&**problem, &**statement)).unzip();
+        // Several roles that it can become may have the same right.
+        problems.dedup();
         DatabaseError::Server {
             name: Arc::clone(&self.name),
             problem: format!("its role may not explore: it {}", problems.join(", and ")),
-            help: format!("use a role that can only read, such as:\n{create}"),
+            help: format!(
+                "to permit it, run:\n{}\nor use a role that can only read, such as:\n{create}",
+                statements.join("\n")
+            ),
         }
     }
 }

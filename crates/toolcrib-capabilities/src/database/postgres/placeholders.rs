@@ -1,10 +1,14 @@
 //! Parameters by name: `:name` becomes `$1`.
 
+use crate::database::StatementError;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NumberedStatement {
     pub(super) sql: String,
     /// The names in the order of their numbers, each once.
     pub(super) names: Vec<String>,
+    /// The first parameter that is written as a number, such as `$1`.
+    number: Option<String>,
     /// For each parameter, the byte after it in `sql`, and in the statement as written.
     ends: Vec<(usize, usize)>,
 }
@@ -12,8 +16,12 @@ pub(super) struct NumberedStatement {
 impl NumberedStatement {
     /// Numbers the parameters outside strings, quoted names and comments.
     pub(super) fn of(written: &str) -> Self {
-        let mut numbered =
-            Self { sql: String::with_capacity(written.len()), names: Vec::new(), ends: Vec::new() };
+        let mut numbered = Self {
+            sql: String::with_capacity(written.len()),
+            names: Vec::new(),
+            number: None,
+            ends: Vec::new(),
+        };
         let mut at = 0;
         while let Some(rest) = written.get(at..).filter(|rest| !rest.is_empty()) {
             let before = written.get(..at).unwrap_or_default();
@@ -28,6 +36,9 @@ impl NumberedStatement {
                 numbered.ends.push((numbered.sql.len(), at + length));
                 length
             } else {
+                if numbered.number.is_none() && !ends_name(before) {
+                    numbered.number = number(rest).map(str::to_owned);
+                }
                 let length = token(before, rest);
                 numbered.sql.push_str(rest.get(..length).unwrap_or(rest));
                 length
@@ -35,6 +46,12 @@ impl NumberedStatement {
             at += length;
         }
         numbered
+    }
+
+    /// Refuses a parameter that is written as a number. It would be one of those with names.
+    pub(super) fn check(&self) -> Result<(), StatementError> {
+        let refused = |number| format!("write parameters as `:name`, not by number: `{number}`");
+        self.number.as_ref().map_or(Ok(()), |number| Err(StatementError::Refused(refused(number))))
     }
 
     /// The byte of the statement as written for a character of the numbered one, from 1.
@@ -47,17 +64,71 @@ impl NumberedStatement {
     }
 }
 
+/// The first parameter, in the syntax of any database, of a statement that the server cannot read.
+pub(super) fn unbound(sql: &str) -> Option<&str> {
+    let mut at = 0;
+    while let Some(rest) = sql.get(at..).filter(|rest| !rest.is_empty()) {
+        let before = sql.get(..at)?;
+        let length = token(before, rest);
+        let is_alone = !ends_name(before) && !before.ends_with([':', ']', ')', '?']);
+        if length == 1 && is_alone {
+            let named = ['$', '@'].into_iter().find_map(|sign| {
+                let after = rest.strip_prefix(sign)?;
+                rest.get(..1 + name_length(after)).filter(|found| found.len() > 1)
+            });
+            let found = name(rest).and_then(|name| rest.get(..1 + name.len()));
+            if let Some(found) = found.or(named).or_else(|| question_mark(rest)) {
+                return Some(found);
+            }
+        }
+        at += length;
+    }
+    None
+}
+
+/// `?` or `?1` at the start, unless it is an operator: no operand follows.
+fn question_mark(rest: &str) -> Option<&str> {
+    let after = rest.strip_prefix('?')?;
+    let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    let (_, next) = after.split_at_checked(digits)?;
+    let next = next.trim_start();
+    let word = next.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let goes_on = ["and", "or", "order", "group", "limit", "offset", "union", "having", "then"];
+    let ends = next.is_empty() || next.starts_with([',', ')', ';', ':']);
+    let is_value = digits > 0 || ends || goes_on.iter().any(|one| word.eq_ignore_ascii_case(one));
+    rest.get(..1 + digits).filter(|_| is_value)
+}
+
+/// `$1` at the start.
+fn number(rest: &str) -> Option<&str> {
+    let after = rest.strip_prefix('$')?;
+    let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    rest.get(..1 + digits).filter(|_| digits > 0)
+}
+
+/// Whether a name or a number may end here, so that `$` belongs to it.
+fn ends_name(before: &str) -> bool {
+    before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+/// The bytes of the name at the start.
+fn name_length(text: &str) -> usize {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    if text.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        text.find(|c| !is_name(c)).unwrap_or(text.len())
+    } else {
+        0
+    }
+}
+
 /// The name of a parameter at the start.
 fn name(rest: &str) -> Option<&str> {
     let after = rest.strip_prefix(':')?;
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
-    let name = after.get(..end)?;
-    name.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some(name)
+    after.get(..name_length(after)).filter(|name| !name.is_empty())
 }
 
 /// The bytes of the string, quoted name or comment at the start; of one character otherwise.
-fn token(before: &str, rest: &str) -> usize {
+pub(super) fn token(before: &str, rest: &str) -> usize {
     let end = |from: usize, close: &str| {
         let found = rest.get(from..).and_then(|inner| inner.find(close));
         found.map_or(rest.len(), |at| from + at + close.len())
@@ -79,7 +150,7 @@ fn token(before: &str, rest: &str) -> usize {
         return comment(rest);
     }
     if let Some(tag) = dollar_tag(rest)
-        && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$')
+        && !ends_name(before)
     {
         return end(tag.len(), tag);
     }

@@ -6,18 +6,19 @@ use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio_postgres::{
-    CancelToken, Client, IsolationLevel, Row, Transaction, error::SqlState, types::FromSql as _,
+    CancelToken, Client, Column, IsolationLevel, SimpleQueryMessage, SimpleQueryRow, Transaction,
+    error::SqlState, types::Type,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     PostgresHandle, Shared,
     connect::{Connection, MAX_RECEIVED},
-    describe::cast,
     full_text,
     functions::Notices,
     placeholders::NumberedStatement,
-    value::{Argument, Cell},
+    unknown,
+    value::{Argument, Cells, bytes},
 };
 use crate::database::{DatabaseError, StatementError, TransactionEnd, guard::Access};
 
@@ -46,10 +47,14 @@ pub struct StatementResult {
     pub has_columns: bool,
     /// The number of rows that it inserted, updated or deleted.
     pub changed: u64,
+    /// Whether numbers in `json` and `jsonb`, or whole documents, are text because JSON values would
+    /// lose digits or members of them.
+    pub has_json_as_text: bool,
 }
 
 impl PostgresHandle {
-    /// Runs the statements in one transaction, in order, with arguments by name. If `ends` says so
+    /// Runs the statements in one transaction, in order, with arguments by name; one that is absent
+    /// is NULL. If `ends` says so
     /// of a result, with its position, the rest is skipped and everything is rolled back.
     ///
     /// A read-only handle sees one consistent snapshot. On a writable one the transaction is
@@ -139,8 +144,11 @@ impl PostgresHandle {
             Err(RunError::Commit(error)) if error.as_db_error().is_none() => {
                 Err(DatabaseError::OutcomeUnknown { name: Arc::clone(&shared.name) })
             }
+            Err(RunError::Statement { error, sql }) => {
+                Err(shared.explained(&error, &connection, timeout, &sql).await)
+            }
             Err(RunError::Driver(error) | RunError::Commit(error)) => {
-                Err(shared.explained(&error, &connection, timeout))
+                Err(shared.explained(&error, &connection, timeout, "").await)
             }
         };
         running.token = None;
@@ -161,7 +169,12 @@ async fn begin(
     };
     let builder = client.build_transaction().isolation_level(level).read_only(reads);
     let transaction = builder.start().await?;
-    let set = format!("SET LOCAL statement_timeout = {}", timeout.as_millis().max(1));
+    // The last three are formats of cells, which a role may have set otherwise.
+    let set = format!(
+        "SET LOCAL statement_timeout = {}; SET LOCAL datestyle = 'ISO'; \
+         SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3",
+        timeout.as_millis().max(1)
+    );
     transaction.batch_execute(&set).await?;
     Ok(transaction)
 }
@@ -169,6 +182,11 @@ async fn begin(
 /// The error of a statement.
 pub(super) enum RunError {
     Refused(StatementError),
+    /// The server cannot prepare a statement.
+    Statement {
+        error: tokio_postgres::Error,
+        sql: String,
+    },
     Driver(tokio_postgres::Error),
     /// Of the commit itself.
     Commit(tokio_postgres::Error),
@@ -219,11 +237,12 @@ impl Shared {
         }
     }
 
-    fn explained(
+    async fn explained(
         &self,
         error: &tokio_postgres::Error,
         connection: &Connection,
         timeout: Duration,
+        sql: &str,
     ) -> DatabaseError {
         let name = Arc::clone(&self.name);
         if connection.is_exhausted() {
@@ -241,14 +260,11 @@ impl Shared {
                     format!("the statement took longer than {timeout} ms; ask for less at a time");
                 DatabaseError::Limit { name, problem }
             }
-            Some(error) => {
-                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-                DatabaseError::Postgres {
-                    name,
-                    message: format!("{}{hint}", error.message()),
-                    code: error.code().code().into(),
-                }
-            }
+            Some(error) => DatabaseError::Postgres {
+                name,
+                message: unknown::message(&connection.client, error, sql).await,
+                code: error.code().code().into(),
+            },
             None => DatabaseError::Server {
                 name,
                 problem: full_text(error),
@@ -265,21 +281,20 @@ async fn statement(
     limits: Limits,
     reads: bool,
 ) -> Result<StatementResult, RunError> {
-    let NumberedStatement { sql, names, .. } = NumberedStatement::of(sql);
-    let statement = transaction.prepare(&sql).await?;
+    let numbered = NumberedStatement::of(sql);
+    numbered.check().map_err(RunError::Refused)?;
+    let sql = &numbered.sql;
+    let prepared = transaction.prepare(sql).await;
+    let statement = prepared.map_err(|error| RunError::Statement { error, sql: sql.clone() })?;
     let null = Value::Null;
-    let named = statement.params().iter().zip(&names);
+    let named = statement.params().iter().zip(&numbered.names);
     let values: Vec<_> = named
         .map(|(kind, name)| Argument::new(arguments.get(name).unwrap_or(&null), kind))
         .collect();
-    if values.len() != statement.params().len() {
-        let refused = "write parameters as `:name`, not by number";
-        return Err(RunError::Refused(StatementError::Refused(refused.to_owned())));
-    }
     // The server runs a statement that writes to its end in any case.
     let most = if reads { i32::try_from(limits.max_rows + 1).unwrap_or(i32::MAX) } else { 0 };
     collect(transaction, &statement, values, most, limits).await.map(|(mut ran, affected)| {
-        ran.changed = if counts_changes(&sql, ran.has_columns) { affected } else { 0 };
+        ran.changed = if counts_changes(sql, ran.has_columns) { affected } else { 0 };
         ran
     })
 }
@@ -293,34 +308,63 @@ pub(super) async fn collect(
     most: i32,
     limits: Limits,
 ) -> Result<(StatementResult, u64), RunError> {
-    for column in statement.columns() {
-        if !Cell::accepts(column.type_()) {
-            let refused = cast(column.name(), column.type_().name());
-            return Err(RunError::Refused(StatementError::Refused(refused)));
-        }
+    if statement.columns().is_empty() {
+        let affected = transaction.execute_raw(statement, values).await?;
+        return Ok((StatementResult::default(), affected));
     }
-    let portal = transaction.bind_raw(statement, values).await?;
-    let mut stream = pin!(transaction.query_portal_raw(&portal, most).await?);
-    let mut ran = StatementResult {
-        has_columns: !statement.columns().is_empty(),
-        ..StatementResult::default()
-    };
-    let mut bytes = 0;
-    while let Some(row) = stream.try_next().await? {
-        if ran.more {
-            continue;
-        }
-        let of_row = row_bytes(&row);
+    // The driver receives rows of a portal in the binary format, which few types share with JSON.
+    // `FETCH`, as a simple query, returns each type as the server writes it.
+    let _portal = transaction.bind_raw(statement, values).await?;
+    let cursors = transaction.simple_query(NEWEST_PORTAL).await?;
+    let name = cursors.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.try_get(0).ok().flatten(),
+        _ => None,
+    });
+    let name = name.ok_or_else(|| {
+        RunError::Refused(StatementError::Refused(
+            "the server does not list the portal of the statement in pg_cursors".to_owned(),
+        ))
+    })?;
+    let count = if most == 0 { "ALL".to_owned() } else { format!("FORWARD {most}") };
+    let fetch = format!("FETCH {count} FROM \"{name}\"");
+    fetch_rows(transaction, &fetch, statement.columns(), limits).await
+}
+
+/// The name that the driver has given to the portal which was bound last.
+const NEWEST_PORTAL: &str = "SELECT name FROM pg_catalog.pg_cursors WHERE name ~ '^p[0-9]+$' \
+    ORDER BY creation_time DESC, length(name) DESC, name DESC LIMIT 1";
+
+/// Runs a `FETCH` of a cursor with these columns.
+pub(super) async fn fetch_rows(
+    transaction: &Transaction<'_>,
+    fetch: &str,
+    columns: &[Column],
+    limits: Limits,
+) -> Result<(StatementResult, u64), RunError> {
+    let mut stream = pin!(transaction.client().simple_query_raw(fetch).await?);
+    let mut ran = StatementResult { has_columns: true, ..StatementResult::default() };
+    let (mut bytes, mut fetched) = (0, 0);
+    let mut cells = Cells::default();
+    while let Some(message) = stream.try_next().await? {
+        let row = match message {
+            SimpleQueryMessage::Row(row) if !ran.more => row,
+            SimpleQueryMessage::CommandComplete(count) => {
+                fetched = count;
+                continue;
+            }
+            _ => continue,
+        };
+        let of_row = row_bytes(columns, &row)?;
         bytes += of_row;
         let full = ran.rows.len() == limits.max_rows;
         ran.more = full || bytes > limits.max_bytes;
         ran.too_large = !full && of_row > limits.max_bytes;
         if !ran.more {
-            ran.rows.push(row_json(&row)?);
+            ran.rows.push(row_json(columns, &row, &mut cells)?);
         }
     }
-    let affected = stream.rows_affected().unwrap_or_default();
-    Ok((ran, affected))
+    ran.has_json_as_text = cells.has_json_as_text;
+    Ok((ran, fetched))
 }
 
 /// The driver does not report whether a count is of rows that were read or changed.
@@ -330,16 +374,27 @@ fn counts_changes(sql: &str, has_columns: bool) -> bool {
     !has_columns || writes.iter().any(|write| word.is_some_and(|w| w.eq_ignore_ascii_case(write)))
 }
 
-fn row_bytes(row: &Row) -> usize {
-    let names: usize = row.columns().iter().map(|column| column.name().len()).sum();
-    names + row.raw_size_bytes()
+fn row_bytes(columns: &[Column], row: &SimpleQueryRow) -> Result<usize, tokio_postgres::Error> {
+    let mut sum = 0;
+    for (position, column) in columns.iter().enumerate() {
+        let text = row.try_get(position)?.unwrap_or_default();
+        // Two digits are one byte, of which only the number is returned.
+        let of_cell = if *column.type_() == Type::BYTEA { bytes(text) } else { text.len() };
+        sum += column.name().len() + of_cell;
+    }
+    Ok(sum)
 }
 
-fn row_json(row: &Row) -> Result<Value, tokio_postgres::Error> {
-    let mut cells = Map::with_capacity(row.len());
-    for (position, column) in row.columns().iter().enumerate() {
-        let cell: Option<Cell> = row.try_get(position)?;
-        cells.insert(column.name().to_owned(), cell.map_or(Value::Null, |Cell(value)| value));
+fn row_json(
+    columns: &[Column],
+    row: &SimpleQueryRow,
+    cells: &mut Cells,
+) -> Result<Value, tokio_postgres::Error> {
+    let mut object = Map::with_capacity(columns.len());
+    for (position, column) in columns.iter().enumerate() {
+        let text = row.try_get(position)?;
+        let cell = text.map_or(Value::Null, |text| cells.read(column.type_(), text));
+        object.insert(column.name().to_owned(), cell);
     }
-    Ok(Value::Object(cells))
+    Ok(Value::Object(object))
 }

@@ -1,13 +1,9 @@
-//! Values: arguments as text, which the server parses, and cells as JSON.
+//! Values: arguments as text, which the server parses, and cells, which are the server's text.
 
-use std::error::Error;
+use serde_json::{Map, Number, Value, json};
+use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, private::BytesMut, to_sql_checked};
 
-use serde_json::{Number, Value, json};
-use tokio_postgres::types::{
-    Format, FromSql, IsNull, Kind, ToSql, Type, private::BytesMut, to_sql_checked,
-};
-
-type AnyError = Box<dyn Error + Sync + Send>;
+type AnyError = Box<dyn std::error::Error + Sync + Send>;
 
 /// An argument in PostgreSQL's text format; `None` is NULL.
 #[derive(Debug)]
@@ -16,11 +12,11 @@ pub(super) struct Argument(Option<String>);
 impl Argument {
     /// The argument for a parameter of a type.
     pub(super) fn new(value: &Value, kind: &Type) -> Self {
-        Self(text(value, kind))
+        Self(argument(value, kind))
     }
 }
 
-fn text(value: &Value, kind: &Type) -> Option<String> {
+fn argument(value: &Value, kind: &Type) -> Option<String> {
     let is_json = [Type::JSON, Type::JSONB].contains(kind);
     match (value, kind.kind()) {
         (Value::Null, _) => None,
@@ -29,7 +25,7 @@ fn text(value: &Value, kind: &Type) -> Option<String> {
             let items = items.iter().map(|value| element(value, item));
             Some(format!("{{{}}}", items.collect::<Vec<_>>().join(",")))
         }
-        (value, Kind::Domain(base)) => text(value, base),
+        (value, Kind::Domain(base)) => argument(value, base),
         (Value::String(text), _) => Some(text.clone()),
         (Value::Number(number), _) => Some(whole(number).unwrap_or_else(|| number.to_string())),
         (value, _) => Some(value.to_string()),
@@ -43,7 +39,7 @@ fn whole(number: &Number) -> Option<String> {
 }
 
 fn element(value: &Value, kind: &Type) -> String {
-    match text(value, kind) {
+    match argument(value, kind) {
         None => "NULL".to_owned(),
         Some(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
     }
@@ -67,107 +63,254 @@ impl ToSql for Argument {
     to_sql_checked!();
 }
 
-/// A cell of a result.
-pub(super) struct Cell(pub(super) Value);
+/// Reads cells, which have the server's text format, as JSON.
+#[derive(Default)]
+pub(super) struct Cells {
+    /// Whether a part of a document of JSON, or the whole, became text: JSON values here would
+    /// lose digits or members.
+    pub(super) has_json_as_text: bool,
+}
 
-impl<'a> FromSql<'a> for Cell {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, AnyError> {
-        Ok(Self(match kind.kind() {
-            Kind::Domain(base) => return Self::from_sql(base, raw),
-            Kind::Enum(_) => std::str::from_utf8(raw)?.into(),
-            Kind::Array(_) => {
-                let items = Vec::<Option<Self>>::from_sql(kind, raw)?.into_iter();
-                items.map(|item| item.map_or(Value::Null, |Self(value)| value)).collect()
+impl Cells {
+    /// A cell of a type. Types that JSON has no form for are the server's text.
+    pub(super) fn read(&mut self, kind: &Type, text: &str) -> Value {
+        match (kind.kind(), kind) {
+            (Kind::Domain(base), _) => self.read(base, text),
+            (Kind::Array(item), &(Type::INT2_VECTOR | Type::OID_VECTOR)) => {
+                text.split_ascii_whitespace().map(|text| self.read(item, text)).collect()
             }
-            _ => simple(kind, raw)?,
-        }))
+            (Kind::Array(item), _) => self.array(item, text).unwrap_or_else(|| text.into()),
+            (_, &Type::BOOL) => (text == "t").into(),
+            (_, &Type::BYTEA) => json!({ "bytes": bytes(text) }),
+            (_, &(Type::FLOAT4 | Type::FLOAT8)) => {
+                let number = text.parse().ok().and_then(Number::from_f64);
+                number.map_or_else(|| text.into(), Value::Number)
+            }
+            (_, &(Type::INT2 | Type::INT4 | Type::INT8 | Type::OID)) => {
+                text.parse().map_or_else(|_| text.into(), |integer: i64| integer.into())
+            }
+            (_, &(Type::JSON | Type::JSONB)) => self.document(text),
+            (_, &Type::TIMESTAMP) => text.replacen(' ', "T", 1).into(),
+            (_, &Type::TIMESTAMPTZ) => in_utc(text).unwrap_or_else(|| text.to_owned()).into(),
+            _ => text.into(),
+        }
     }
 
-    fn accepts(kind: &Type) -> bool {
-        match kind.kind() {
-            Kind::Domain(base) | Kind::Array(base) => Self::accepts(base),
-            Kind::Enum(_) => true,
-            Kind::Simple | Kind::Pseudo => {
-                SIMPLE.contains(kind) || <&str as FromSql<'_>>::accepts(kind)
+    /// An array as a list; `None` for one with its own lower bounds, or with an unknown separator.
+    fn array(&mut self, item: &Type, text: &str) -> Option<Value> {
+        let base = match item.kind() {
+            Kind::Domain(base) => base,
+            _ => item,
+        };
+        let separator = match (base.kind(), base) {
+            (_, &Type::BOX) => ';',
+            // A type of an extension may have any.
+            (Kind::Simple, base) => Type::from_oid(base.oid()).map(|_| ',')?,
+            _ => ',',
+        };
+        let mut rest = text.strip_prefix('{')?;
+        let list = self.list(item, separator, &mut rest)?;
+        rest.is_empty().then_some(list)
+    }
+
+    /// The list after its opening brace; removes it from `rest`. The server permits six levels.
+    fn list(&mut self, item: &Type, separator: char, rest: &mut &str) -> Option<Value> {
+        let mut items = Vec::new();
+        if let Some(after) = rest.strip_prefix('}') {
+            *rest = after;
+            return Some(items.into());
+        }
+        loop {
+            items.push(if let Some(inner) = rest.strip_prefix('{') {
+                *rest = inner;
+                self.list(item, separator, rest)?
+            } else if let Some(quoted) = rest.strip_prefix('"') {
+                let (text, after) = unquoted(quoted)?;
+                *rest = after;
+                self.read(item, &text)
+            } else {
+                let (text, after) = rest.split_at(rest.find([separator, '}'])?);
+                *rest = after;
+                if text == "NULL" { Value::Null } else { self.read(item, text) }
+            });
+            if let Some(after) = rest.strip_prefix('}') {
+                *rest = after;
+                return Some(items.into());
             }
-            _ => false,
+            *rest = rest.strip_prefix(separator)?;
+        }
+    }
+
+    /// A document of JSON, with all digits and members: what a JSON value here cannot keep is text.
+    fn document(&mut self, text: &str) -> Value {
+        let kept = KeptDocument::of(text);
+        match serde_json::from_str::<Value>(&kept.text) {
+            Ok(value) if members(&value) == kept.members => {
+                self.has_json_as_text |= kept.has_numbers_as_text;
+                value
+            }
+            // Two members of one name, too many levels, or half a surrogate pair.
+            _ => {
+                self.has_json_as_text = true;
+                text.into()
+            }
         }
     }
 }
 
-/// The types that [`simple`] reads, besides texts.
-const SIMPLE: [Type; 17] = [
-    Type::BOOL,
-    Type::BYTEA,
-    Type::CHAR,
-    Type::DATE,
-    Type::FLOAT4,
-    Type::FLOAT8,
-    Type::INT2,
-    Type::INT4,
-    Type::INT8,
-    Type::JSON,
-    Type::JSONB,
-    Type::NUMERIC,
-    Type::OID,
-    Type::TIME,
-    Type::TIMESTAMP,
-    Type::TIMESTAMPTZ,
-    Type::UUID,
-];
-
-fn simple(kind: &Type, raw: &[u8]) -> Result<Value, AnyError> {
-    let real = |real: f64| Number::from_f64(real).map_or(Value::Null, Value::Number);
-    Ok(match *kind {
-        Type::BOOL => bool::from_sql(kind, raw)?.into(),
-        Type::BYTEA => json!({ "bytes": raw.len() }),
-        Type::CHAR => String::from_utf8_lossy(raw).into(),
-        Type::DATE => date(i64::from(i32::from_sql(&Type::INT4, raw)?)).into(),
-        Type::FLOAT4 => real(f32::from_sql(kind, raw)?.into()),
-        Type::FLOAT8 => real(f64::from_sql(kind, raw)?),
-        Type::INT2 => i16::from_sql(kind, raw)?.into(),
-        Type::INT4 => i32::from_sql(kind, raw)?.into(),
-        Type::INT8 => i64::from_sql(kind, raw)?.into(),
-        Type::JSON => serde_json::from_slice(raw)?,
-        Type::JSONB => serde_json::from_slice(raw.get(1..).unwrap_or_default())?,
-        Type::NUMERIC => numeric(raw).ok_or("a numeric value cannot be read")?.into(),
-        Type::OID => u32::from_sql(kind, raw)?.into(),
-        Type::TIME => time(i64::from_sql(&Type::INT8, raw)?).into(),
-        Type::TIMESTAMP => timestamp(i64::from_sql(&Type::INT8, raw)?, "").into(),
-        Type::TIMESTAMPTZ => timestamp(i64::from_sql(&Type::INT8, raw)?, "Z").into(),
-        Type::UUID => uuid(raw).into(),
-        _ => <&str>::from_sql(kind, raw)?.into(),
-    })
+/// The number of bytes of `\x00ff`.
+pub(super) fn bytes(text: &str) -> usize {
+    text.len().saturating_sub(2) / 2
 }
 
-fn uuid(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (at, byte) in raw.iter().enumerate() {
-        if [4, 6, 8, 10].contains(&at) {
-            text.push('-');
+/// A string up to its closing quote, and the text after it.
+fn unquoted(quoted: &str) -> Option<(String, &str)> {
+    let mut text = String::new();
+    let mut chars = quoted.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((text, quoted.get(at + 1..)?)),
+            '\\' => text.push(chars.next()?.1),
+            _ => text.push(c),
         }
-        text.push_str(&format!("{byte:02x}"));
     }
-    text
+    None
 }
 
-/// The days from 1970-01-01 to 2000-01-01, where PostgreSQL begins.
-const EPOCH_DAYS: i64 = 10_957;
-const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// A valid document of JSON whose numbers have quotes if a JSON value here would round them.
+struct KeptDocument {
+    text: String,
+    members: usize,
+    has_numbers_as_text: bool,
+}
 
-/// A date by its days since 2000-01-01.
-fn date(days: i64) -> String {
-    if days == i64::from(i32::MAX) {
-        return "infinity".to_owned();
+impl KeptDocument {
+    fn of(document: &str) -> Self {
+        let text = String::with_capacity(document.len());
+        let mut kept = Self { text, members: 0, has_numbers_as_text: false };
+        let mut rest = document;
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                '"' => string_length(rest),
+                '-' | '0'..='9' => {
+                    let is_other = |c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
+                    rest.find(is_other).unwrap_or(rest.len())
+                }
+                _ => first.len_utf8(),
+            };
+            let (token, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+            let is_number = first == '-' || first.is_ascii_digit();
+            if is_number && !is_exact(token) {
+                kept.has_numbers_as_text = true;
+                kept.text.push_str(&format!("\"{token}\""));
+            } else {
+                kept.text.push_str(token);
+            }
+            kept.members += usize::from(first == ':');
+            rest = after;
+        }
+        kept
     }
-    if days == i64::from(i32::MIN) {
-        return "-infinity".to_owned();
+}
+
+/// The bytes of the string at the start, with its quotes.
+fn string_length(rest: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in rest.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
     }
-    // Eras of 400 years that begin in March: Howard Hinnant, "chrono-Compatible Low-Level Date
-    // Algorithms", civil_from_days.
-    let shifted = days + EPOCH_DAYS + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
+    rest.len()
+}
+
+fn members(value: &Value) -> usize {
+    let of_map = |map: &Map<String, Value>| map.len() + map.values().map(members).sum::<usize>();
+    match value {
+        Value::Object(map) => of_map(map),
+        Value::Array(items) => items.iter().map(members).sum(),
+        _ => 0,
+    }
+}
+
+/// Whether a number of a document is the same as a JSON value here. A whole number of more than 64
+/// bits never is: it would be shown with an exponent.
+fn is_exact(token: &str) -> bool {
+    if token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok() {
+        return true;
+    }
+    let real = token.parse().ok().filter(|real: &f64| real.is_finite());
+    let is_whole = !token.contains(['.', 'e', 'E']);
+    real.is_some_and(|real| !is_whole && decimal(token) == decimal(&format!("{real:e}")))
+}
+
+/// The digits of a number without zeros at both ends, and their exponent; the sign is left out.
+fn decimal(token: &str) -> Option<(String, i64)> {
+    let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let significant = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+    let exponent = exponent.parse::<i64>().ok()? - i64::try_from(fraction.len()).ok()? + zeros;
+    let significant = significant.trim_start_matches('0');
+    Some((significant.to_owned(), if significant.is_empty() { 0 } else { exponent }))
+}
+
+/// A time with an offset, such as `2026-01-01 00:00:00.5+02`, as ISO 8601 in UTC.
+fn in_utc(text: &str) -> Option<String> {
+    let (text, era) = match text.strip_suffix(" BC") {
+        Some(text) => (text, " BC"),
+        None => (text, ""),
+    };
+    let (date, time) = text.split_once(' ')?;
+    let at = time.find(['+', '-'])?;
+    let (time, offset) = time.split_at_checked(at)?;
+    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
+    let mut next = || date.next()?.ok();
+    let (year, month, day) = (next()?, next()?, next()?);
+    let year = if era.is_empty() { year } else { 1 - year };
+    let sign = if offset.starts_with('-') { -1 } else { 1 };
+    let seconds = days(year, month, day) * 86_400 + seconds(clock)?
+        - sign * seconds(offset.trim_start_matches(['+', '-']))?;
+    let date = date_of(seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400);
+    let (date, era) = match date.strip_suffix(" BC") {
+        Some(date) => (date, " BC"),
+        None => (date.as_str(), ""),
+    };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    Some(format!("{date}T{hour:02}:{minute:02}:{second:02}{point}{fraction}Z{era}"))
+}
+
+/// The seconds of `hours:minutes:seconds`, the last of which may be missing.
+fn seconds(clock: &str) -> Option<i64> {
+    let mut unit = 3600;
+    let mut sum = 0;
+    for part in clock.splitn(3, ':') {
+        sum += part.parse::<i64>().ok()? * unit;
+        unit /= 60;
+    }
+    Some(sum)
+}
+
+/// The days from the first of March of the year 0 to a date. Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", `days_from_civil`.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
+}
+
+/// The reverse, `civil_from_days` in the same text.
+fn date_of(days: i64) -> String {
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -180,62 +323,4 @@ fn date(days: i64) -> String {
     } else {
         format!("{:04}-{month:02}-{day:02} BC", 1 - year)
     }
-}
-
-/// A time by its microseconds since midnight.
-fn time(micros: i64) -> String {
-    let seconds = micros / 1_000_000;
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let text = format!("{hour:02}:{minute:02}:{second:02}.{:06}", micros % 1_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A time by its microseconds since 2000-01-01.
-fn timestamp(micros: i64, zone: &str) -> String {
-    match micros {
-        i64::MAX => "infinity".to_owned(),
-        i64::MIN => "-infinity".to_owned(),
-        _ => {
-            let (days, rest) =
-                (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
-            format!("{}T{}{zone}", date(days), time(rest))
-        }
-    }
-}
-
-/// A decimal number, exactly: groups of four digits, with the weight of the first.
-fn numeric(raw: &[u8]) -> Option<String> {
-    let word = |at: usize| -> Option<u16> {
-        let bytes = raw.get(at * 2..at * 2 + 2)?;
-        Some(u16::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let (count, weight) = (usize::from(word(0)?), i32::from(word(1)?.cast_signed()));
-    let (sign, scale) = (word(2)?, usize::from(word(3)?));
-    match sign {
-        0xC000 => return Some("NaN".to_owned()),
-        0xD000 => return Some("Infinity".to_owned()),
-        0xF000 => return Some("-Infinity".to_owned()),
-        _ => {}
-    }
-    let group = |position: i32| -> Option<u16> {
-        match usize::try_from(weight - position) {
-            Ok(at) if at < count => word(4 + at),
-            _ => Some(0),
-        }
-    };
-    let mut text = String::new();
-    for position in (0..=weight.max(0)).rev() {
-        text.push_str(&format!("{:04}", group(position)?));
-    }
-    let whole = text.trim_start_matches('0');
-    let mut text = if whole.is_empty() { "0".to_owned() } else { whole.to_owned() };
-    if scale > 0 {
-        let mut fraction = String::new();
-        for position in 1..=scale.div_ceil(4) {
-            fraction.push_str(&format!("{:04}", group(-i32::try_from(position).ok()?)?));
-        }
-        text.push('.');
-        text.push_str(fraction.get(..scale)?);
-    }
-    Some(if sign == 0x4000 { format!("-{text}") } else { text })
 }

@@ -1,0 +1,117 @@
+//! The mathematical functions of SQLite's shell, with the same results. The crate with SQLite's source
+//! compiles it without them, and only the environment of the outermost build could change that.
+
+use std::f64::consts::PI;
+
+use rusqlite::{
+    Connection,
+    functions::{Context, FunctionFlags},
+    types::{Value, ValueRef},
+};
+
+type OfOne = fn(f64) -> f64;
+type OfTwo = fn(f64, f64) -> f64;
+
+/// They may occur in indexes, generated columns and views.
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
+    .union(FunctionFlags::SQLITE_DETERMINISTIC)
+    .union(FunctionFlags::SQLITE_INNOCUOUS);
+
+const OF_ONE: [(&str, OfOne); 16] = [
+    ("acos", f64::acos),
+    ("acosh", f64::acosh),
+    ("asin", f64::asin),
+    ("asinh", f64::asinh),
+    ("atan", f64::atan),
+    ("atanh", f64::atanh),
+    ("cos", f64::cos),
+    ("cosh", f64::cosh),
+    ("degrees", f64::to_degrees),
+    ("exp", f64::exp),
+    ("radians", f64::to_radians),
+    ("sin", f64::sin),
+    ("sinh", f64::sinh),
+    ("sqrt", f64::sqrt),
+    ("tan", f64::tan),
+    ("tanh", f64::tanh),
+];
+
+const OF_TWO: [(&str, OfTwo); 4] =
+    [("atan2", f64::atan2), ("mod", |x, y| x % y), ("pow", f64::powf), ("power", f64::powf)];
+
+/// An integer is returned as it is.
+const TO_WHOLE: [(&str, OfOne); 4] =
+    [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
+
+const LOGARITHMS: [(&str, OfOne); 4] =
+    [("ln", f64::ln), ("log", f64::log10), ("log10", f64::log10), ("log2", f64::log2)];
+
+/// Adds the functions, unless SQLite has its own.
+pub(super) fn add(connection: &Connection) -> rusqlite::Result<()> {
+    let has_them = "SELECT sqlite_compileoption_used('ENABLE_MATH_FUNCTIONS')";
+    if connection.query_row(has_them, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    for (name, function) in OF_ONE {
+        let call = move |cx: &Context<'_>| Ok(real(cx, 0).map(function));
+        connection.create_scalar_function(name, 1, FLAGS, call)?;
+    }
+    for (name, function) in OF_TWO {
+        let call = move |cx: &Context<'_>| {
+            let both = real(cx, 0).zip(real(cx, 1));
+            Ok(both.map(|(x, y)| function(x, y)))
+        };
+        connection.create_scalar_function(name, 2, FLAGS, call)?;
+    }
+    for (name, function) in TO_WHOLE {
+        let call = move |cx: &Context<'_>| {
+            Ok(match numeric(cx.get_raw(0)) {
+                Some(Value::Real(real)) => Some(Value::Real(function(real))),
+                other => other,
+            })
+        };
+        connection.create_scalar_function(name, 1, FLAGS, call)?;
+    }
+    for (name, function) in LOGARITHMS {
+        let call = move |cx: &Context<'_>| Ok(positive(cx, 0).map(function));
+        connection.create_scalar_function(name, 1, FLAGS, call)?;
+    }
+    let to_base = |cx: &Context<'_>| {
+        let base = positive(cx, 0).map(f64::ln).filter(|base| *base > 0.0);
+        Ok(base.zip(positive(cx, 1)).map(|(base, x)| x.ln() / base))
+    };
+    connection.create_scalar_function("log", 2, FLAGS, to_base)?;
+    connection.create_scalar_function("pi", 0, FLAGS, |_| Ok(PI))
+}
+
+fn positive(cx: &Context<'_>, argument: usize) -> Option<f64> {
+    real(cx, argument).filter(|real| *real > 0.0)
+}
+
+fn real(cx: &Context<'_>, argument: usize) -> Option<f64> {
+    match numeric(cx.get_raw(argument))? {
+        Value::Integer(integer) => Some(integer as f64),
+        Value::Real(real) => Some(real),
+        _ => None,
+    }
+}
+
+/// A number, or a text that is nothing but one; all else makes the result NULL.
+fn numeric(value: ValueRef<'_>) -> Option<Value> {
+    match value {
+        ValueRef::Integer(integer) => Some(Value::Integer(integer)),
+        ValueRef::Real(real) => Some(Value::Real(real)),
+        ValueRef::Text(text) => {
+            let is_space = |c: char| matches!(c, ' ' | '\t'..='\r');
+            let text = str::from_utf8(text).ok()?.trim_matches(is_space);
+            // Rust also reads names, such as `inf`.
+            let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+            if !text.bytes().all(is_number) {
+                return None;
+            }
+            let integer = text.parse().map(Value::Integer);
+            integer.or_else(|_| text.parse().map(Value::Real)).ok()
+        }
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    }
+}
