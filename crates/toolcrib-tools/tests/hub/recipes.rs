@@ -1,4 +1,4 @@
-//! The three recipes of the documentation, each against a server that behaves as theirs do.
+//! The recipes of the documentation, each against a server that behaves as theirs do.
 
 use std::{
     sync::{
@@ -105,6 +105,51 @@ async fn a_marketplace_with_pages_a_cursor_and_a_key() {
     assert_eq!(invalid.code.unwrap().as_str(), "input_invalid");
     let nobody = call(&engine, TurnOptions::default(), "GMAIL_SEND", json!({ "to": "bob" })).await;
     assert_eq!(nobody.code.unwrap().as_str(), "not_available");
+}
+
+#[tokio::test]
+async fn the_registry_of_mcp_lists_servers_whose_entries_can_be_read() {
+    let entry = |name: &str, about: &str| {
+        let server = json!({ "name": name, "description": about, "version": "1.2.0" });
+        json!({ "server": server, "_meta": { "status": "active" } })
+    };
+    let server = Server::start(move |asked| {
+        match (asked.uri.path(), asked.uri.query().unwrap_or_default()) {
+            ("/v0/servers", "version=latest&limit=2") => json(&json!({
+                "servers": [entry("io.github.ada/files", "Reads files."), entry("com.example/mail", "Mail.")],
+                "metadata": { "nextCursor": "com.example/mail:1.2.0", "count": 2 },
+            })),
+            ("/v0/servers", "version=latest&limit=2&cursor=com.example%2Fmail%3A1.2.0") => {
+                json(&json!({ "servers": [entry("org.example/time", "Time.")], "metadata": { "count": 1 } }))
+            }
+            ("/v0/servers/io.github.ada%2Ffiles/versions/latest", "") => {
+                json(&entry("io.github.ada/files", "Reads files."))
+            }
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    let mut spec = HubSpec::new(
+        "registry",
+        server.url("/v0/servers?version=latest&limit=2&cursor={cursor}"),
+        Method::GET,
+        server.url("/v0/servers/{tool}/versions/latest"),
+    );
+    spec.pointers = HubPointers {
+        list: "/servers".to_owned(),
+        name: "/server/name".to_owned(),
+        description: "/server/description".to_owned(),
+        next: Some("/metadata/nextCursor".to_owned()),
+        ..HubPointers::default()
+    };
+    let hub = spec.build(&client(), None).unwrap();
+    let listed = fetch(&hub).await.unwrap();
+    let listed = names(&listed);
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    let files = listed.iter().find(|name| name.contains("files")).unwrap().to_string();
+    let engine = Engine::builder().provider(hub.provider()).build().unwrap();
+    let result = call(&engine, TurnOptions::default(), &files, json!({})).await;
+    assert!(result.value.contains("io.github.ada/files"), "{result:?}");
 }
 
 #[tokio::test]
