@@ -39,6 +39,22 @@ pub(super) fn bounded() -> ValidationOptions<'static> {
     )
 }
 
+/// A back reference to a named group as one to its number, which the translation to the engine's dialect knows.
+fn numbered(pattern: &str) -> String {
+    let mut read = pattern.to_owned();
+    while let Some((before, rest)) = read.split_once("\\k<") {
+        let Some((name, after)) = rest.split_once('>') else { break };
+        let Some(start) = pattern.find(&format!("(?<{name}>")) else { break };
+        let outside = pattern.get(..start).unwrap_or_default().replace("\\(", "");
+        let of_names = outside.matches("(?<").count()
+            - outside.matches("(?<=").count()
+            - outside.matches("(?<!").count();
+        let number = outside.matches('(').count() - outside.matches("(?").count() + of_names + 1;
+        read = format!("{before}\\{number}{after}");
+    }
+    read
+}
+
 /// The schema with `\d` and `\w` of ASCII, as in ECMA-262: the bounded engine reads those of Unicode.
 pub(super) fn with_ascii_classes(schema: &Value) -> Value {
     match schema {
@@ -65,6 +81,7 @@ fn ascii_classes(pattern: &str) -> Cow<'_, str> {
     if !pattern.contains('\\') {
         return pattern.into();
     }
+    let pattern = numbered(pattern);
     let (mut read, mut in_class) = (String::with_capacity(pattern.len()), false);
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {

@@ -30,8 +30,20 @@ pub(super) fn parse(
     first_line: usize,
     problems: &Problems,
 ) -> Option<Option<Located<Node>>> {
-    let lines: Vec<&str> = frontmatter.lines().collect();
+    // YAML permits no tabs there.
+    let untabbed = |line: &str| {
+        let (start, rest) = line.split_at_checked(indent(line)).unwrap_or_default();
+        start.replace('\t', "  ") + rest
+    };
+    let lines: Vec<String> = frontmatter.lines().map(untabbed).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut mended = Mended { file, first_line, text: String::new(), found: Vec::new() };
+    if let Some(at) = frontmatter.lines().zip(&lines).position(|(line, untabbed)| line != *untabbed)
+    {
+        let at = Spot { file: Arc::clone(file), line: first_line + at, column: 1 };
+        let message = "a line begins with a tab; it is read as two blanks";
+        mended.found.push(Diagnostic::warning(&at, message).help("write blanks"));
+    }
     mended.block(&lines, 0);
     let Mended { text, found, .. } = mended;
     if found.is_empty() {
@@ -72,13 +84,12 @@ impl Mended<'_> {
             self.text.push_str(&whole);
             return;
         };
-        let start = start.replace('\t', "  ");
         if value.is_empty() || value.starts_with(['|', '>']) {
             // Its parts may be mended.
             self.text.push_str(&format!("{start}{key}: {value}\n"));
             match value.is_empty() {
                 true => self.block(inside, at + 1),
-                false => inside.iter().for_each(|line| self.plain(&line.replace('\t', "  "))),
+                false => inside.iter().for_each(|line| self.plain(line)),
             }
             return;
         }

@@ -8,7 +8,7 @@ use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_ur
 use super::{
     body::is_json,
     document::{OpenApi, Outline, Version},
-    schema::{Bundle, Side, bundled},
+    schema::{Bundle, SchemaLimit, Side, bundled},
     security::{Auth, Credential, credentials},
     serialize::{Style, StyleKind},
     shapes::{input_schema, responses},
@@ -29,8 +29,7 @@ pub(super) struct MakeOptions {
     pub(super) auth: Auth,
     /// The headers that are sent with every request, which may contain credentials.
     pub(super) headers: Vec<HeaderName>,
-    /// The largest schema, in bytes.
-    pub(super) largest_schema: usize,
+    pub(super) schema_limit: SchemaLimit,
 }
 
 /// An operation that can be called.
@@ -185,7 +184,7 @@ pub(super) fn make(
     let (path, query) = fixed_query(operation.path)?;
     let path = declared.path(path)?;
     let Reader { parameters, .. } = declared;
-    let input_schema = bundled(document, Side::Request, options.largest_schema, |schemas| {
+    let input_schema = bundled(document, Side::Request, options.schema_limit, |schemas| {
         input_schema(schemas, &parameters, body.as_ref())
     })?;
     let arguments = parameters.iter().map(|declared| &declared.parameter.argument);
@@ -193,7 +192,7 @@ pub(super) fn make(
     let arguments = arguments.cloned().collect();
     let (accept, output) = responses(document, operation);
     let of_response = |schema| {
-        bundled(document, Side::Response, options.largest_schema, |made| made.convert(schema, 0))
+        bundled(document, Side::Response, options.schema_limit, |made| made.convert(schema, 0))
     };
     let output_schema = output.and_then(|schema| of_response(schema).ok());
     let output_schema = output_schema.map(|bundle| bundle.json);

@@ -39,6 +39,7 @@ pub(super) struct Schemas<'d> {
     side: Side,
     levels: Option<usize>,
     subschemas: usize,
+    most_subschemas: usize,
     /// The names of definitions by reference.
     names: HashMap<&'d str, String>,
     taken: HashSet<String>,
@@ -54,15 +55,24 @@ pub(super) struct Bundle {
     pub(super) left_patterns: Vec<String>,
 }
 
-/// Makes a schema by means of [`Schemas`], with as many levels as fit `largest` bytes; without any level, it
-/// may have more.
+/// The limit of a schema.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SchemaLimit {
+    /// In bytes.
+    pub(super) largest: usize,
+    /// Whether only its size is wanted: it is not checked.
+    pub(super) is_measured: bool,
+}
+
+/// Makes a schema by means of [`Schemas`], with as many levels as fit the limit; without any level, it may have
+/// more.
 ///
 /// # Errors
 /// A reference that cannot be resolved, or the size.
 pub(super) fn bundled<'d>(
     document: &'d OpenApi,
     side: Side,
-    largest: usize,
+    limit: SchemaLimit,
     make: impl Fn(&mut Schemas<'d>) -> Value,
 ) -> Result<Bundle, String> {
     let tried = match side {
@@ -70,11 +80,14 @@ pub(super) fn bundled<'d>(
         Side::Response => LEVELS.get(..1).unwrap_or_default(),
     };
     for &levels in tried {
+        // A subschema has at least three bytes, so one with more is too large.
+        let most = if levels.is_some() { limit.largest / 3 } else { MOST_SUBSCHEMAS };
         let mut schemas = Schemas {
             document,
             side,
             levels,
             subschemas: 0,
+            most_subschemas: most.min(MOST_SUBSCHEMAS),
             names: HashMap::new(),
             taken: HashSet::new(),
             waiting: VecDeque::new(),
@@ -85,7 +98,7 @@ pub(super) fn bundled<'d>(
         if let Some(problem) = schemas.problem {
             return Err(problem);
         }
-        if schemas.subschemas > MOST_SUBSCHEMAS {
+        if schemas.subschemas > schemas.most_subschemas {
             continue;
         }
         if let Value::Object(made) = &mut made
@@ -97,9 +110,11 @@ pub(super) fn bundled<'d>(
         let left_patterns = leave_foreign_patterns(&mut made);
         let json = made.to_string();
         let is_last = levels.is_none() && json.len() <= LARGEST;
-        if json.len() <= largest || is_last {
-            check_schema(&made)
-                .map_err(|problem| format!("its schema cannot be enforced: {problem}"))?;
+        if json.len() <= limit.largest || is_last {
+            if !limit.is_measured {
+                check_schema(&made)
+                    .map_err(|problem| format!("its schema cannot be enforced: {problem}"))?;
+            }
             return Ok(Bundle { json: json.into(), left_patterns });
         }
     }
@@ -111,7 +126,7 @@ impl<'d> Schemas<'d> {
     fn definitions(&mut self) -> Map<String, Value> {
         let mut made = Map::new();
         while let Some((reference, level)) = self.waiting.pop_front() {
-            if self.subschemas > MOST_SUBSCHEMAS {
+            if self.subschemas > self.most_subschemas {
                 break;
             }
             let Some(name) = self.names.get(reference).cloned() else { continue };
@@ -131,7 +146,7 @@ impl<'d> Schemas<'d> {
     /// A schema, at a level of its parts.
     pub(super) fn convert(&mut self, schema: &'d Value, level: usize) -> Value {
         self.subschemas += 1;
-        if self.subschemas > MOST_SUBSCHEMAS {
+        if self.subschemas > self.most_subschemas {
             return json!({});
         }
         let Some(from) = schema.as_object() else {

@@ -10,7 +10,7 @@ use super::{
     document::{OpenApi, Outline},
     plan::{CompiledOperation, MakeOptions, Plan, description, make},
     run::Call,
-    schema::LARGEST,
+    schema::{LARGEST, SchemaLimit},
     security::{Auth, parameter_place, schemes},
     select::Selector,
 };
@@ -35,10 +35,7 @@ pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
 /// The most tools of one document.
 const MOST_TOOLS: usize = 5_000;
 
-/// The bytes that all schemas of a document may have, for each byte of the document: the values take about
-/// twenty times as much memory.
-const SHARE: usize = 1;
-/// The bytes that they may have in any case.
+/// The bytes that the schemas of a document may have in any case.
 const SMALL: usize = 256 * 1024;
 
 /// A document and its settings, as read from a table.
@@ -202,8 +199,9 @@ impl DeclaredOpenApi {
         selected.into_iter().zip(made).map(tool).collect()
     }
 
-    /// The operations, with schemas that have at most [`SHARE`] of the bytes of the document together: operations
-    /// that share a large schema would otherwise each have a copy. The largest ones lose levels.
+    /// The operations. Their schemas together have at most one and a half times the bytes of the document, since
+    /// their values take twenty times as much memory: operations that share a large schema would otherwise each
+    /// have a copy. The largest ones lose levels.
     fn made(
         &self,
         document: &OpenApi,
@@ -215,9 +213,9 @@ impl DeclaredOpenApi {
             server: self.server.as_ref().map(|server| server.value.to_string()),
             auth: self.auth.clone(),
             headers: headers.filter_map(|(name, _)| HeaderName::try_from(name).ok()).collect(),
-            largest_schema: LARGEST,
+            schema_limit: SchemaLimit { largest: LARGEST, is_measured: false },
         };
-        let most = (document.bytes * SHARE).max(SMALL);
+        let most = (document.bytes + document.bytes / 2).max(SMALL);
         let (mut all, mut sizes, mut total) = (Vec::new(), Vec::new(), 0);
         for (one, _) in selected {
             let made = make(document, one, &options);
@@ -231,17 +229,21 @@ impl DeclaredOpenApi {
             match total <= most {
                 true => all.push(made),
                 // They are made again with fewer levels.
-                false => all.clear(),
+                false => {
+                    all.clear();
+                    options.schema_limit.is_measured = true;
+                }
             }
         }
         if total <= most {
             return all;
         }
-        options.largest_schema = share(sizes, most);
+        let largest = share(sizes, most);
+        options.schema_limit = SchemaLimit { largest, is_measured: false };
         let message = format!(
             "the schemas of `{file}` are shortened to {} bytes each: together they have {total} bytes, and the \
              document {}",
-            options.largest_schema, document.bytes
+            largest, document.bytes
         );
         let help = "choose operations with `include`; what a shortened schema leaves out, the server checks";
         problems.push(Diagnostic::warning(at, message).help(help));

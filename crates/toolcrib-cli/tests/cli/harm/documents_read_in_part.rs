@@ -17,7 +17,7 @@ fn project(server: &Server, (file, document): (&str, &str), keys: &str) -> Proje
     Project::of(&[("toolcrib.toml", &toml), (file, document)])
 }
 
-fn document(paths: Value) -> String {
+fn document(paths: &Value) -> String {
     json!({ "openapi": "3.0.3", "info": { "title": "T", "version": "1" }, "paths": paths })
         .to_string()
 }
@@ -66,7 +66,7 @@ fn an_optional_body_of_get_withheld_the_operation() {
     let server = Server::start();
     let body = |required: Option<bool>, media: &str| json!({ "required": required, "content": { media: { "schema": { "type": "object" } } } });
     let query = json!([{ "name": "q", "in": "query", "schema": { "type": "string" } }]);
-    let text = document(json!({
+    let text = document(&json!({
         "/s": {
             "get": { "operationId": "s", "parameters": query, "requestBody": body(None, "application/json") },
             "head": { "operationId": "h", "requestBody": body(Some(false), "image/png") },
@@ -88,7 +88,7 @@ fn an_optional_body_of_get_withheld_the_operation() {
 fn paths_with_a_fragment_were_withheld() {
     let server = Server::start();
     let post = |id: Option<&str>| json!({ "post": { "operationId": id } });
-    let text = document(json!({
+    let text = document(&json!({
         "/oauth2/token": post(None),
         "/oauth2/token#refresh": post(None),
         "/#X-Amz-Target=Jobs.List": { "post": { "operationId": "jobs", "parameters": [
@@ -112,7 +112,7 @@ fn paths_with_a_fragment_were_withheld() {
 fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
     let server = Server::start();
     let token = |place: &str, name: &str| json!([{ "name": name, "in": place, "required": true, "schema": { "type": "string" } }]);
-    let mut text: Value = serde_json::from_str(&document(json!({
+    let mut text: Value = serde_json::from_str(&document(&json!({
         "/chat": { "post": { "operationId": "cp", "parameters": token("header", "token") } },
         "/list": { "get": { "operationId": "ls", "parameters": token("query", "token") } },
         "/cookie": { "parameters": token("cookie", "sid"), "get": { "operationId": "ck" } },
@@ -180,35 +180,36 @@ fn what_a_document_has_twice_was_lost_silently() {
 
 /// Patterns of ECMA-262, Python and .NET that are not linear, each with a text that it matches and one that it
 /// does not.
-const PATTERNS: [(&str, &str, &str); 8] = [
+const PATTERNS: [(&str, &str, &str); 7] = [
     ("^(?!www\\.)[a-z.]+$", "api.example", "www.example"),
     ("^(?=.*\\d)(?=.*[a-z]).{4,}$", "abc1", "abcd"),
     ("(?<=@)example$", "a@example", "a.example"),
     ("^[a-z]+(?<!-x)$", "abc", "ABC"),
     ("^(?<q>['\"]).*\\k<q>$", "'a'", "'a\""),
     ("^(a|b)\\1$", "aa", "ab"),
-    ("^(?>a+)b$", "aab", "aac"),
     ("^(?!0)\\d+$", "12", "\u{661}\u{662}"),
 ];
 
 #[test]
 fn a_pattern_of_another_dialect_removed_its_neighbors() {
     let server = Server::start();
-    for (pattern, ..) in PATTERNS.into_iter().chain([("^[", "", ""), ("(?R)", "", "")]) {
+    for (pattern, ..) in
+        PATTERNS.into_iter().chain([("^[", "", ""), ("^(?>a+)b$", "", ""), ("(?&x)", "", "")])
+    {
         let body = json!({ "type": "object", "properties": {
             "a": { "type": "string", "description": "A name.", "pattern": pattern },
             "b": { "type": "string", "pattern": "^x+$" },
             "c": { "not": { "pattern": pattern } },
             "d": { "oneOf": [{ "pattern": pattern }, { "minLength": 2 }] },
         }, "patternProperties": { (pattern): { "type": "integer" } }, "additionalProperties": false });
-        let text = document(json!({ "/a": { "post": { "operationId": "a", "requestBody": {
+        let text = document(&json!({ "/a": { "post": { "operationId": "a", "requestBody": {
             "content": { "application/json": { "schema": body } } } } } }));
         let project = project(&server, ("o.json", &text), "");
         let all = r#"body={"a": "any", "b": "xx", "c": "any", "d": "any", "other": 1}"#;
         requested(&project, &server, &["a", all]);
         let refused = project.toolcrib(&["call", "a", r#"body={"b": "yy"}"#]);
         assert_ne!(refused.code, Some(0), "{pattern}: {}", refused.stdout);
-        let shown = project.json(&["tools", "a"]).1.to_string();
+        let shown = project.json(&["tools"]).1.to_string();
         let said = format!("A name. Must match the pattern {pattern}, which the server checks.");
         assert!(shown.contains(json!(said).to_string().trim_matches('"')), "{pattern}: {shown}");
         assert!(warnings(&project).contains("only the server checks some patterns"), "{pattern}");
@@ -227,8 +228,8 @@ fn a_pattern_with_look_around_withheld_a_tool_of_the_project() {
             json!(pattern)
         );
         let project = Project::of(&[("toolcrib.toml", &toml)]);
-        requested(&project, &server, &["get", &format!("q={}", json!(fits))]);
-        let (_, refused) = project.json(&["call", "get", &format!("q={}", json!(differs))]);
+        requested(&project, &server, &["get", &format!("q={fits}")]);
+        let (_, refused) = project.json(&["call", "get", &format!("q={differs}")]);
         assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
         assert!(refused["value"].as_str().unwrap().contains("`q`"), "{pattern}: {refused}");
     }

