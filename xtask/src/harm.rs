@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 25] = [
+const KINDS: [(&str, &[&str]); 28] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -37,6 +37,9 @@ const KINDS: [(&str, &[&str]); 25] = [
     ("a change of a file that cannot be undone", &["undo"]),
     ("a statement without its values, a cell that is altered", &["database_values"]),
     ("a role that may do more than read", &["database_roles"]),
+    ("a document of which a part is lost or refused", &["documents_read_in_part"]),
+    ("an argument that a server reads as another path", &["path_segments"]),
+    ("one unreadable skill that stops every command", &["unreadable_skills"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
 ];
 

@@ -11,7 +11,7 @@ use crate::{
     depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
     mcp_names::{is_mcp_name, is_mcp_origin, is_mcp_toolset},
-    name::{InvalidToolNameError, ToolName},
+    name::{InvalidToolNameError, SkillId, ToolName},
     text_origin::TextOrigin,
 };
 
@@ -126,6 +126,7 @@ pub(crate) struct ToolSettings {
     pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
+    pub(crate) skill: Option<SkillId>,
     pub(crate) meta: Map<String, Value>,
 }
 
@@ -324,6 +325,12 @@ impl ToolDefinition {
     /// Whether the tool stays in the menu while a skill narrows it. The policy still applies.
     pub fn always_include(&self) -> bool {
         self.settings.always_include
+    }
+
+    /// The skill that it belongs to, as a tool of [`skill_scoped_tools`](crate::skill_scoped_tools): other
+    /// active skills do not hide it while this one is active.
+    pub fn skill(&self) -> Option<&SkillId> {
+        self.settings.skill.as_ref()
     }
 
     /// Whether the tool is deferred: callable, and absent from the definitions that a model reads

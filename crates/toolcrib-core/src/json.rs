@@ -1,6 +1,10 @@
 //! Strict reading of JSON from outside.
 
-use std::{borrow::Cow, cell::Cell, fmt};
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    fmt,
+};
 
 use serde::{
     Deserialize, Deserializer,
@@ -107,16 +111,32 @@ impl PlainJson {
         }
         let left = Cell::new(most);
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let Self(value) = PlainJsonSeed { most, left: &left }.deserialize(&mut reader)?;
+        let seed = PlainJsonSeed { most, left: &left, repeated: None };
+        let Self(value) = seed.deserialize(&mut reader)?;
         reader.end()?;
         Ok(value)
+    }
+
+    /// Reads a document whose author can only be warned: of a key that occurs twice in an object the last
+    /// one counts, as other readers of documents do it. Also returns those keys, at most so many.
+    ///
+    /// # Errors
+    /// For a text that is not JSON, and a reserved key.
+    pub fn read_document(most: usize, json: &str) -> serde_json::Result<(Value, Vec<String>)> {
+        let (left, repeated) = (Cell::new(usize::MAX), RefCell::new(Vec::new()));
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let seed =
+            PlainJsonSeed { most: usize::MAX, left: &left, repeated: Some((most, &repeated)) };
+        let Self(value) = seed.deserialize(&mut reader)?;
+        reader.end()?;
+        Ok((value, repeated.into_inner()))
     }
 }
 
 impl<'de> Deserialize<'de> for PlainJson {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         let left = Cell::new(usize::MAX);
-        PlainJsonSeed { most: usize::MAX, left: &left }.deserialize(json)
+        PlainJsonSeed { most: usize::MAX, left: &left, repeated: None }.deserialize(json)
     }
 }
 
@@ -125,6 +145,8 @@ impl<'de> Deserialize<'de> for PlainJson {
 struct PlainJsonSeed<'a> {
     most: usize,
     left: &'a Cell<usize>,
+    /// Repeated keys, at most so many. None if they are an error.
+    repeated: Option<(usize, &'a RefCell<Vec<String>>)>,
 }
 
 impl<'de> DeserializeSeed<'de> for PlainJsonSeed<'_> {
@@ -182,6 +204,7 @@ impl<'de> Visitor<'de> for PlainJsonSeed<'_> {
         while let Some(PlainJson(item)) = items.next_element_seed(self)? {
             all.push(item);
         }
+        all.shrink_to_fit();
         Ok(PlainJson(all.into()))
     }
 
@@ -195,9 +218,21 @@ impl<'de> Visitor<'de> for PlainJsonSeed<'_> {
                 return Err(A::Error::custom(format_args!("a key begins with `{RESERVED}`")));
             }
             let PlainJson(value) = entries.next_value_seed(self)?;
-            if all.insert(key, value).is_some() {
-                return Err(A::Error::custom("duplicate key in an object"));
+            match (all.contains_key(&key), self.repeated) {
+                (false, _) => {}
+                (true, None) => return Err(A::Error::custom("duplicate key in an object")),
+                (true, Some((most, repeated))) => {
+                    let mut repeated = repeated.borrow_mut();
+                    if repeated.len() < most {
+                        repeated.push(key.clone());
+                    }
+                }
             }
+            all.insert(key, value);
+        }
+        if self.repeated.is_some() {
+            // A document is large: without the room for more keys it takes a third of the memory.
+            all = all.into_iter().collect();
         }
         Ok(PlainJson(all.into()))
     }

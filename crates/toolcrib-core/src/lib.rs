@@ -188,7 +188,7 @@ pub mod __internal {
     #[cfg(feature = "schema")]
     pub use crate::schema::{
         AcceptedTypes, CompiledSchema, JsonType, ValueStep, check_schema, check_schema_work,
-        check_uncompiled, must_be_compiled,
+        check_uncompiled, leave_foreign_patterns, must_be_compiled,
     };
     pub use crate::{
         catalog::CatalogBuilder,

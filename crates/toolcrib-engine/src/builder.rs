@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 
 use crate::{
-    compose::Visibility,
+    compose::{Gates, Visibility},
     deferral::Deferral,
     engine::Engine,
     parts::{EngineParts, Limits},
@@ -399,6 +399,7 @@ impl EngineBuilder {
             session_state: Arc::default(),
             sources: self.sources.into_iter().map(Contribution::by_host).collect(),
             visibility: Arc::new(Visibility {
+                gates: Gates::default(),
                 personalities: Personalities::new(self.personalities)?,
                 policy: self.policy,
                 deferral: self.deferral,
@@ -443,6 +444,7 @@ impl EngineBuilder {
         for plugin in self.plugins {
             parts.add_plugin(&*plugin)?;
         }
+        parts.set_gates();
         parts.check()?;
         Ok(Engine(Arc::new(parts)))
     }
@@ -517,6 +519,7 @@ impl EngineParts {
             self.set_skills(self.skill_sources.load()?);
         }
         self.plugins.push(id);
+        self.set_gates();
         Ok(())
     }
 
@@ -534,6 +537,7 @@ impl EngineParts {
         self.skill_sources = Arc::new(self.skill_sources.without(id));
         let skills = self.visibility.skills.without_plugin(id);
         self.set_skills(Arc::new(skills));
+        self.set_gates();
         true
     }
 
@@ -548,6 +552,12 @@ impl EngineParts {
 
     fn set_skills(&mut self, skills: Arc<Skills>) {
         self.visibility = Arc::new(Visibility { skills, ..Visibility::clone(&self.visibility) });
+    }
+
+    fn set_gates(&mut self) {
+        let sources = self.sources.iter();
+        let gates = Gates::among(sources.flat_map(|source| source.item.in_turn()));
+        self.visibility = Arc::new(Visibility { gates, ..Visibility::clone(&self.visibility) });
     }
 
     /// Checks that need all parts.

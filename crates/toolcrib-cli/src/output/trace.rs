@@ -9,7 +9,7 @@ use super::{
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
 };
 use crate::trace::{
-    Note, Trace, TracedCall, TracedEnd, TracedIteration, TracedMenu, TracedRequest,
+    Note, Trace, TracedCall, TracedDiscovery, TracedEnd, TracedIteration, TracedMenu, TracedRequest,
 };
 
 /// The length limit of arguments, results and texts without `-v`, in characters.
@@ -169,6 +169,7 @@ fn iteration(iteration: &TracedIteration, verbose: bool) {
         Some(number) => say!("\n{STRONG}iteration {number}{STRONG:#}  {at}"),
         None => say!("\n{STRONG}wrap-up{STRONG:#}  {at}"),
     }
+    discovery(&iteration.discovery, verbose);
     if let Some(menu) = &iteration.menu {
         self::menu(menu, verbose);
     }
@@ -190,6 +191,33 @@ fn iteration(iteration: &TracedIteration, verbose: bool) {
         self::call(call, verbose);
     }
     notes.for_each(|note| self::note(note, verbose));
+}
+
+/// The sources in one line, each with its duration.
+fn discovery(sources: &[TracedDiscovery], verbose: bool) {
+    if sources.is_empty() {
+        return;
+    }
+    let in_words = |source: &TracedDiscovery| {
+        let cache = match (&*source.cache, source.age_ms) {
+            ("" | "none", _) => String::new(),
+            (cache, None) => format!(" {DIM}(cache: {}){DIM:#}", safe(cache)),
+            (cache, Some(age)) => {
+                format!(" {DIM}(cache: {}, {} old){DIM:#}", safe(cache), self::took(age))
+            }
+        };
+        let tools = count(source.tool_count, "tool");
+        format!("{}: {tools} in {}{cache}", safe(&source.provider), self::took(source.duration_ms))
+    };
+    let shown = if verbose { sources.len() } else { SHORT_LIST };
+    let mut listed: Vec<_> = sources.iter().take(shown).map(in_words).collect();
+    if sources.len() > shown {
+        listed.push(format!(
+            "{DIM}{}; -v lists all{DIM:#}",
+            count(sources.len() - shown, "more source")
+        ));
+    }
+    say!("  {DIM}discovery{DIM:#} {}", listed.join("; "));
 }
 
 fn menu(menu: &TracedMenu, verbose: bool) {

@@ -125,6 +125,15 @@ impl<'a> Builder<'a> {
         let call_id = event.fields.get("call_id").and_then(Value::as_str).map(str::to_owned);
         match (&*event.name, call_id) {
             ("tools.offered", _) => self.offered(&event),
+            ("tools.discovery_completed", _) if event.iteration.is_some() => {
+                if let Some(place) = self.place(&event) {
+                    place.discovery.push(read(&event.fields));
+                }
+                // The error of an older listing is news.
+                if event.fields.contains_key("error") {
+                    self.note(event, false);
+                }
+            }
             ("model.start", _) => {
                 let mut request: TracedRequest = read(&event.fields);
                 request.at_ms = event.at_ms;

@@ -47,6 +47,8 @@ pub(crate) struct TracedIteration {
     pub(crate) number: Option<u32>,
     /// Milliseconds since the run began.
     pub(crate) at_ms: u64,
+    /// The sources that were listed for its menu.
+    pub(crate) discovery: Vec<TracedDiscovery>,
     pub(crate) menu: Option<TracedMenu>,
     /// More than one if a request was repeated.
     pub(crate) requests: Vec<TracedRequest>,
@@ -55,6 +57,18 @@ pub(crate) struct TracedIteration {
     pub(crate) calls: Vec<TracedCall>,
     /// The other events.
     pub(crate) notes: Vec<Note>,
+}
+
+/// A source that was listed.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TracedDiscovery {
+    pub(crate) provider: String,
+    pub(crate) tool_count: u64,
+    pub(crate) duration_ms: u64,
+    pub(crate) cache: String,
+    /// The age of a cached listing, in milliseconds.
+    pub(crate) age_ms: Option<u64>,
 }
 
 /// The menu of an iteration.
@@ -232,16 +246,9 @@ impl Note {
         Self { name: event.name, at_ms: event.at_ms, fields: event.fields }
     }
 
-    /// Whether a reader of the trace wants it: fast listings are not news.
+    /// Whether a reader of the trace wants it.
     pub(crate) fn is_news(&self) -> bool {
-        match &*self.name {
-            "tools.discovery_completed" => {
-                self.fields.get("duration_ms").and_then(Value::as_u64) >= Some(100)
-                    || self.fields.contains_key("error")
-            }
-            "agent.turn_start" => false,
-            _ => true,
-        }
+        *self.name != *"agent.turn_start"
     }
 
     /// The event in words.

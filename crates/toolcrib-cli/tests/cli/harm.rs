@@ -2,6 +2,7 @@
 
 mod allow_origin;
 mod answered_calls;
+mod documents_read_in_part;
 mod false_claims;
 mod false_claims_gateway;
 mod faults;
@@ -11,6 +12,7 @@ mod null_arguments;
 mod one_bad_server;
 mod one_json;
 mod origin_names;
+mod path_segments;
 mod process_limits;
 mod registry_and_names_remote;
 mod remote_progress;
@@ -22,5 +24,6 @@ mod small_holes_remote;
 mod terminal_words;
 mod terminal_words_servers;
 mod trust;
+mod unreadable_skills;
 mod untrusted_definitions;
 mod upstream_sessions;

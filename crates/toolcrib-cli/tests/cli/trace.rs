@@ -81,6 +81,7 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
       user      I was charged twice for order 1042, please refund one charge
 
     iteration 1  +[ms]
+      discovery registry: 25 tools in [ms]; skills: 1 tool in [ms]
       menu      16 tools offered, 10 withheld (2ee10254)
       withheld  refund_duplicate_charge, change_delivery_address, hold_shipment and 7 more: policy rule 2 (toolcrib.toml:31) denies it: Data is changed only under a skill that says how. (policy)
       model     script:script.toml: 1 message and 16 tools sent, 5,940 B; 26 B back in [ms]; 1,489 tokens in, 7 out, $0
@@ -90,6 +91,7 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
       event     skill.activated +[ms]  by: read_skill; skill: billing
 
     iteration 2  +[ms]
+      discovery registry: 25 tools in [ms]; skills: 1 tool in [ms]
       menu      4 tools offered, 22 withheld (be3d207b)
       withheld  track_shipment, list_shipment_events, list_open_shipments and 10 more: no active skill lists it (active: `billing`) (skill)
       withheld  change_delivery_address, hold_shipment, report_lost_shipment and 6 more: policy rule 2 (toolcrib.toml:31) denies it: Data is changed only under a skill that says how.; no active skill lists it (active: `billing`) (policy)
@@ -103,6 +105,7 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
       result    {"rows":[],"changed":0,"note":"Nothing was refunded for this order."}
 
     iteration 3  +[ms]
+      discovery registry: 25 tools in [ms]; skills: 1 tool in [ms]
       menu      4 tools offered, 22 withheld (be3d207b, as before)
       model     script:script.toml: 6 messages and 4 tools sent, 3,461 B; 40 B back in [ms]; 866 tokens in, 10 out, $0
       call      refund_duplicate_charge {"order_id":1042}  ok in [ms] (writes)
@@ -110,6 +113,7 @@ fn a_run_is_listed_and_its_trace_says_what_was_offered_called_and_changed() {
       result    {"rows":[{"refund_id":121,"charge_id":75,"amount_cents":12900,"refunded_on":"[day]"}],"changed":1}
 
     iteration 4  +[ms]
+      discovery registry: 25 tools in [ms]; skills: 1 tool in [ms]
       menu      4 tools offered, 22 withheld (be3d207b, as before)
       model     script:script.toml: 8 messages and 4 tools sent, 3,710 B; 117 B back in [ms]; 928 tokens in, 30 out, $0
 

@@ -11,7 +11,8 @@ use crate::{
 /// Offers its tools only while the given skill is the most recently activated one.
 ///
 /// Neighbor: an engine's own skills keep their tools while *any* of them is active; this decorator
-/// is for hand-built stacks of providers.
+/// is for hand-built stacks of providers. Its tools count as the skill's: an engine's skill of this id
+/// needs no list of tools, and other active skills do not hide them.
 ///
 /// # Errors
 /// [`BlankSkillIdError`] when the id is blank.
@@ -21,7 +22,7 @@ pub fn skill_scoped_tools(
 ) -> Result<Arc<dyn ToolProvider>, BlankSkillIdError> {
     let skill = SkillId::new(skill)?;
     let id: Arc<str> = format!("skill-scoped:{skill}").into();
-    let offered: Catalog = tools.into_iter().collect();
+    let offered: Catalog = tools.into_iter().map(|tool| tool.of_skill(&skill)).collect();
     let mut withheld = Catalog::new();
     for tool in offered.offered() {
         withheld.withhold(tool.clone(), Arc::clone(&id), Reason::NeedsSkill(skill.clone()));

@@ -5,6 +5,7 @@
 //! validated.
 
 mod accepts;
+mod foreign;
 mod keywords;
 mod patterns;
 mod plan;
@@ -14,20 +15,19 @@ mod steps;
 
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Validator, error::ValidationErrorKind};
+use jsonschema::{Validator, error::ValidationErrorKind};
 use serde_json::Value;
 
-pub use self::accepts::{AcceptedTypes, JsonType, ValueStep};
 use self::plan::Plan;
+pub use self::{
+    accepts::{AcceptedTypes, JsonType, ValueStep},
+    foreign::leave_foreign_patterns,
+};
 use crate::depth::{DEEPEST_JSON, nests_too_deep};
 
-/// Keywords that can keep a valid schema from being compiled: with a pattern that is not linear, or
+/// Keywords that can keep a valid schema from being compiled: with a pattern that no engine reads, or
 /// a reference without a target or to the outside.
 const CAN_FAIL: [&str; 4] = ["$ref", "$dynamicRef", "pattern", "patternProperties"];
-
-/// The largest compiled pattern, and the maximum memory of one during matching, in bytes.
-const LARGEST_PATTERN: usize = 2 * 1024 * 1024;
-const LARGEST_PATTERN_CACHE: usize = 256 * 1024;
 
 /// The maximum number of steps for a value: about 100 ms. A page of 100 nested blocks, of 60 kinds,
 /// takes a third of it.
@@ -107,18 +107,15 @@ impl CompiledSchema {
     /// Why it cannot be enforced, without values of the schema.
     pub fn new(schema: &Value) -> Result<Self, Arc<str>> {
         let plan = Plan::of(schema)?;
-        let validator = jsonschema::options()
-            // A schema may come from a server: its remote references are not fetched.
-            .offline()
-            // Linear time: patterns may come from a server, the matched texts from a model.
-            .with_pattern_options(
-                PatternOptions::regex()
-                    .size_limit(LARGEST_PATTERN)
-                    .dfa_size_limit(LARGEST_PATTERN_CACHE),
-            )
-            .build(schema)
-            .map_err(|error| problem(&error))?;
-        Ok(Self { validator, plan })
+        // Linear time, if possible: patterns may come from a server, the matched texts from a model.
+        let validator = match foreign::linear().build(schema) {
+            Err(_) if plan.backtracks => {
+                let schema = foreign::with_ascii_classes(schema);
+                foreign::bounded().build(&schema).map_err(|error| problem(&error))
+            }
+            other => other.map_err(|error| problem(&error)),
+        };
+        Ok(Self { validator: validator?, plan })
     }
 
     /// The memory that it takes, in units of a subschema.
@@ -132,8 +129,10 @@ impl CompiledSchema {
         if let Some(problems) = self.problems_within(MOST_EXPLAINED, value, part) {
             return problems;
         }
+        let explains = || self.plan.steps_of_problems(value, MOST_EXPLAINED).is_some();
         match self.plan.steps_to_decide(value, MOST_STEPS) {
             None => vec![TOO_MUCH.to_owned()],
+            Some(_) if explains() => problems::problems(&self.validator, value, part),
             Some(_) if self.validator.is_valid(value) => Vec::new(),
             Some(_) => vec![
                 "a part of it does not match, and it has too many values, or the schema too many \
@@ -153,8 +152,11 @@ impl CompiledSchema {
     /// The [problems](Self::problems), for a caller that does not wait: the limit for values is
     /// lower.
     pub fn problems_at_once(&self, value: &Value, part: &str) -> Vec<String> {
-        self.problems_within(MOST_EXPLAINED, value, part)
-            .unwrap_or_else(|| vec![TOO_MUCH.to_owned()])
+        let decides = self.plan.steps_to_decide(value, MOST_AT_ONCE);
+        match decides.and_then(|_| self.plan.steps_of_problems(value, MOST_EXPLAINED)) {
+            Some(_) => problems::problems(&self.validator, value, part),
+            None => vec![TOO_MUCH.to_owned()],
+        }
     }
 
     /// Whether a value is valid, for a caller that does not wait. A value that would take more than
@@ -171,6 +173,15 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> Arc<str> {
             .into();
     }
     let path = error.instance_path().to_string();
+    if let ValidationErrorKind::Format { format } = error.kind()
+        && *format == "regex"
+    {
+        let at = if path.is_empty() { error.schema_path().to_string() } else { path };
+        return format!(
+            "the pattern at `{at}` cannot be read: it is not one of ECMA-262, or it is too large"
+        )
+        .into();
+    }
     let problem = error.masked();
     match path.as_str() {
         "" => problem.to_string().into(),

@@ -21,19 +21,28 @@ pub(super) struct Size {
     width: u64,
     /// The nesting depth of the counts.
     depth: u32,
+    /// Whether the pattern is certainly not linear.
+    pub(super) backtracks: bool,
 }
 
 impl Size {
     /// The approximate size of a pattern.
     pub(super) fn of(pattern: &str) -> Self {
         // `\d`, `\w` and `\s` are ASCII in JSON Schema.
-        let parsed =
-            |unicode| ParserBuilder::new().utf8(false).unicode(unicode).build().parse(pattern).ok();
-        parsed(false).or_else(|| parsed(true)).map_or(Self::simple(UNKNOWN), |hir| of(&hir))
+        let parsed = |pattern: &str| {
+            let parsed = |unicode| {
+                ParserBuilder::new().utf8(false).unicode(unicode).build().parse(pattern).ok()
+            };
+            parsed(false).or_else(|| parsed(true)).map(|hir| of(&hir))
+        };
+        parsed(pattern).unwrap_or_else(|| {
+            let size = parsed(&without_looks(pattern)).unwrap_or(Self::simple(UNKNOWN));
+            Self { backtracks: true, ..size }
+        })
     }
 
     fn simple(states: u64) -> Self {
-        Self { states, width: states, depth: 0 }
+        Self { states, width: states, depth: 0, backtracks: false }
     }
 
     /// The size of both patterns together.
@@ -42,6 +51,7 @@ impl Size {
             states: self.states.saturating_add(other.states),
             width: self.width.saturating_add(other.width),
             depth: self.depth.max(other.depth),
+            backtracks: self.backtracks || other.backtracks,
         }
     }
 
@@ -51,6 +61,18 @@ impl Size {
         let rounds = (bytes + 1).saturating_pow(self.depth);
         self.states.min(self.width.saturating_mul(rounds))
     }
+}
+
+/// A pattern of about the same size without look-around, atomic groups and back references.
+fn without_looks(pattern: &str) -> String {
+    let mut plain = pattern.to_owned();
+    for look in ["(?=", "(?!", "(?<=", "(?<!", "(?>"] {
+        plain = plain.replace(look, "(?:");
+    }
+    for digit in '1'..='9' {
+        plain = plain.replace(&format!("\\{digit}"), "(?:)");
+    }
+    plain
 }
 
 /// Recursive; the parser limits the depth.

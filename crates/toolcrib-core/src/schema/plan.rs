@@ -29,7 +29,7 @@ const MOST_UNEVALUATED: u64 = 2_048;
 
 /// Maximum total number of states of a schema's patterns. The compiler takes about 0.1 µs and 50
 /// bytes for each.
-const MOST_STATES: u64 = 50_000;
+pub(super) const MOST_STATES: u64 = 50_000;
 
 /// The subschemas that a schema applies to a value.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) nodes: Vec<Node>,
     states: u64,
     patterns: usize,
+    /// Whether some pattern is certainly not linear.
+    pub(super) backtracks: bool,
 }
 
 /// One subschema; others are referred to by their index in [`Plan::nodes`].
@@ -92,14 +94,15 @@ impl Plan {
             waiting: VecDeque::new(),
         };
         reader.node(schema);
-        let mut plan = Self { nodes: Vec::new(), states: 0, patterns: 0 };
+        let mut plan = Self { nodes: Vec::new(), states: 0, patterns: 0, backtracks: false };
         while let Some((schema, at)) = reader.waiting.pop_front() {
             if reader.nodes.len() > MOST_SUBSCHEMAS {
                 return Err(format!("it has more than {MOST_SUBSCHEMAS} subschemas").into());
             }
             let node = keywords::read(&mut reader, schema)?;
-            plan.states =
-                plan.states.saturating_add(node.text_pattern.and(node.name_patterns).states);
+            let of_node = node.text_pattern.and(node.name_patterns);
+            plan.states = plan.states.saturating_add(of_node.states);
+            plan.backtracks |= of_node.backtracks;
             plan.patterns += ["pattern", "patternProperties"]
                 .into_iter()
                 .filter_map(|key| schema.get(key))

@@ -130,6 +130,11 @@ impl Problems<'_> {
                     prefix(pointer)
                 )
             }
+            ValidationErrorKind::BacktrackLimitExceeded { .. }
+            | ValidationErrorKind::RegexEngineFailure { .. } => format!(
+                "{}comparing it with its pattern takes too many steps; pass a shorter text",
+                prefix(pointer)
+            ),
             _ if field.is_empty() => error.masked_with("all of it").to_string(),
             _ => format!("`{field}`: {}", error.masked_with("the value")),
         }

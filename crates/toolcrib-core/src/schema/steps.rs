@@ -24,6 +24,10 @@ const LOOKS_AT_UNIQUE: u64 = 16;
 /// 1e-300 have a thousand bits.
 const OF_FRACTION: u64 = 1_024;
 
+/// Steps per byte of a text that the bounded engine matches: it goes back 4,096 times at most, and may read the
+/// rest of the text each time, at about 5 ns per byte.
+const PER_BYTE_OF_BACKTRACKS: u64 = 1_024;
+
 /// Subschemas that a meta-schema applies to one value, with a safety margin.
 const IN_META_SCHEMA: u64 = 256;
 
@@ -32,7 +36,18 @@ impl Plan {
     /// nests too deep. One step is one subschema applied to one value, or work of about that size.
     /// If each of them reports an error, it takes 1.1 µs and 500 bytes.
     pub(super) fn steps_to_explain(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(Meter { plan: self, left: limit, depth: 0, decides: false }, value)
+        self.count(
+            Meter { plan: self, left: limit, depth: 0, decides: false, matches: true },
+            value,
+        )
+    }
+
+    /// The same without the steps of matching patterns, which make no problems.
+    pub(super) fn steps_of_problems(&self, value: &Value, limit: u64) -> Option<u64> {
+        self.count(
+            Meter { plan: self, left: limit, depth: 0, decides: false, matches: false },
+            value,
+        )
     }
 
     /// The steps for deciding whether a value is valid, likewise, of 10 to 25 ns each. The
@@ -40,7 +55,7 @@ impl Plan {
     /// which it compiles, so none are counted as remembered. An alternative ends at a member that
     /// differs from its required constant, such as the type of a block.
     pub(super) fn steps_to_decide(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(Meter { plan: self, left: limit, depth: 0, decides: true }, value)
+        self.count(Meter { plan: self, left: limit, depth: 0, decides: true, matches: true }, value)
     }
 
     fn count(&self, mut meter: Meter<'_>, value: &Value) -> Option<u64> {
@@ -73,6 +88,8 @@ struct Meter<'p> {
     depth: usize,
     /// Whether the validator stops at the first mismatch.
     decides: bool,
+    /// Whether matching patterns counts.
+    matches: bool,
 }
 
 impl Meter<'_> {
@@ -191,6 +208,12 @@ impl Meter<'_> {
     fn text(&mut self, text: &str, pattern: Size) -> Option<()> {
         let bytes = text.len() as u64;
         self.spend(bytes / BYTES_IN_STEP)?;
+        if !self.matches {
+            return Some(());
+        }
+        if pattern.backtracks {
+            self.spend(PER_BYTE_OF_BACKTRACKS.saturating_mul(bytes))?;
+        }
         // An active state takes up to 5 ns per byte.
         self.spend(pattern.at_once(bytes).saturating_mul(bytes))
     }

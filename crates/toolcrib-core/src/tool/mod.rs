@@ -18,6 +18,7 @@ use crate::{
     availability::{Availability, IntoAvailability},
     context::ToolContext,
     definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
+    name::SkillId,
     output::{ErrorCode, ToolError, ToolOutput},
 };
 
@@ -126,6 +127,13 @@ impl Tool {
         if *definition.origin == *UNDECLARED_ORIGIN {
             definition.origin = origin_of_plugin(plugin).into();
         }
+        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+    }
+
+    /// The same tool as one that belongs to a skill.
+    pub(crate) fn of_skill(&self, skill: &SkillId) -> Self {
+        let mut definition = self.0.definition.clone();
+        definition.settings.skill = Some(skill.clone());
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 

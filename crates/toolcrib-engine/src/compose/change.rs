@@ -9,7 +9,7 @@
 //! a separate fact. The same applies to a skill that the caller may not activate: the facts that
 //! make policy pass a call of `read_skill` are included.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use serde_json::json;
 use toolcrib_core::{Effect, Fact, RoleHolders, Rule, RuleMatch, SkillId, Tool};
@@ -30,6 +30,9 @@ pub(super) const MOST_CHANGES: usize = 4;
 /// How many situations are judged before the search gives up: some milliseconds.
 const MOST_JUDGED: usize = 20_000;
 
+/// How often gates are tried before the search gives up: each time, a provider lists all of its tools.
+const MOST_TRIED: usize = 500;
+
 /// The goal of a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Goal<'a> {
@@ -49,6 +52,8 @@ pub(super) enum Obstacle<'a> {
     Skills,
     /// Another step of this skill is the current one, or all are done.
     Steps(&'a Skill),
+    /// A gate of its provider withholds it.
+    Gate,
 }
 
 /// Why no turn can have some skills active.
@@ -84,6 +89,8 @@ pub(super) struct Search<'a> {
     /// Skills that are active although the caller is refused now: an approval admitted them.
     let_pass: Vec<SkillId>,
     judged: usize,
+    /// How often gates were tried.
+    tried: Cell<usize>,
     /// Whether more facts could be tried than the size allowed.
     cut_short: bool,
 }
@@ -114,6 +121,7 @@ impl<'a> Search<'a> {
             names_principals,
             let_pass,
             judged: 0,
+            tried: Cell::new(0),
             cut_short: false,
         };
         this.let_pass = this.refused_at_the_start();
@@ -131,7 +139,7 @@ impl<'a> Search<'a> {
                 chosen.sort_by_key(FactChange::rank);
                 return SearchResult::Smallest(chosen);
             }
-            if self.judged >= MOST_JUDGED {
+            if self.gives_up() {
                 return SearchResult::TooManyFacts;
             }
             if !self.cut_short {
@@ -152,13 +160,13 @@ impl<'a> Search<'a> {
     /// Adds up to `left` changes until all goals are reached; leaves the chosen ones in `chosen`.
     fn extend(&mut self, chosen: &mut Vec<FactChange>, left: usize) -> bool {
         self.judged += 1;
-        if self.judged >= MOST_JUDGED {
+        if self.gives_up() {
             return false;
         }
         let (candidates, waiting) = {
             let supposed = self.supposed(&*chosen);
             match self.candidates(supposed.facts()) {
-                None => return true,
+                None => return !self.gives_up(),
                 Some(candidates) => candidates,
             }
         };
@@ -187,6 +195,34 @@ impl<'a> Search<'a> {
             chosen.remove(at);
         }
         false
+    }
+
+    fn gives_up(&self) -> bool {
+        self.judged >= MOST_JUDGED || self.tried.get() >= MOST_TRIED
+    }
+
+    /// Whether a gate decides on a tool, and withholds it.
+    fn gate_withholds(&self, tool: &Tool, facts: Facts<'_>) -> Option<bool> {
+        let withholds = self.visibility.gates.withhold(tool.name(), facts);
+        self.tried.set(self.tried.get() + usize::from(withholds.is_some()));
+        withholds
+    }
+
+    /// The first [obstacle], or that of a gate.
+    fn obstacle(&self, tool: &Tool, facts: Facts<'_>) -> Option<Obstacle<'a>> {
+        let of_gate = || self.gate_withholds(tool, facts) == Some(true);
+        obstacle(self.visibility, tool, facts).or_else(|| of_gate().then_some(Obstacle::Gate))
+    }
+
+    /// Another last activated skill, or fewer: a gate may depend on them.
+    fn other_skills(&self, facts: Facts<'_>) -> Vec<FactChange> {
+        let all = self.visibility.skills.iter().map(|skill| &skill.id);
+        let others = all.filter(|id| facts.skills.last() != Some(*id)).cloned();
+        let active = facts.skills.iter().cloned();
+        others
+            .map(FactChange::ActivateSkill)
+            .chain(active.map(FactChange::DeactivateSkill))
+            .collect()
     }
 
     /// Why no turn can have these facts, if none can.
@@ -273,10 +309,10 @@ impl<'a> Search<'a> {
     fn to_a_goal(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
         self.goals.iter().find_map(|goal| match goal {
             Goal::Offer(tool) => {
-                let obstacle = obstacle(self.visibility, tool, facts)?;
+                let obstacle = self.obstacle(tool, facts)?;
                 Some(self.to_offer(tool, &obstacle, facts))
             }
-            Goal::Withhold(tool) => match obstacle(self.visibility, tool, facts) {
+            Goal::Withhold(tool) => match self.obstacle(tool, facts) {
                 Some(_) => None,
                 None => Some(self.to_withhold(tool, facts)),
             },
@@ -332,6 +368,7 @@ impl<'a> Search<'a> {
                 let others = self.visibility.skills.iter().map(|skill| skill.id.clone());
                 found.extend(others.map(FactChange::ActivateSkill));
             }
+            Obstacle::Gate => found = self.other_skills(facts),
             Obstacle::Policy(ruling) => {
                 for rule in self.rules_on(tool) {
                     if is_by(ruling, rule) {
@@ -366,6 +403,9 @@ impl<'a> Search<'a> {
         let with_step = self.visibility.skills.iter().filter(has_step);
         found.extend(with_step.map(|skill| FactChange::ActivateSkill(skill.id.clone())));
         found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
+        if self.gate_withholds(tool, facts).is_some() {
+            found.extend(self.other_skills(facts));
+        }
         if !tool.always_include() {
             found.extend(self.any_other_skill(tool, facts).map(FactChange::ActivateSkill));
         }
@@ -373,7 +413,7 @@ impl<'a> Search<'a> {
     }
 
     /// Activating a skill that does not list the tool withdraws it from those that do. Any such
-    /// skill works, except one that a rule names, that is already active, that the personality does
+    /// skill works, except one that lists no tools, that a rule names, that is already active, that the personality does
     /// not reach or that the caller may not activate.
     fn any_other_skill(&self, tool: &Tool, facts: Facts<'_>) -> impl Iterator<Item = SkillId> {
         let is_named = |id: &SkillId| self.rules.iter().any(|rule| rule.when.skills.contains(id));
@@ -386,7 +426,8 @@ impl<'a> Search<'a> {
             let id = &skill.id;
             let is_idle = !facts.skills.contains(id) && skill.is_reached_by(facts.personality);
             let before = before_skill(facts, facts.skills.len());
-            is_idle && !offers(id) && !is_named(id) && !self.refuses(skill, before)
+            let has_list = !skill.tools.is_empty();
+            is_idle && has_list && !offers(id) && !is_named(id) && !self.refuses(skill, before)
         };
         let one = others.iter().copied().find(plain);
         let chosen = one.map_or(others, |one| vec![one]);

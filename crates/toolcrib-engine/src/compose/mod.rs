@@ -4,6 +4,7 @@ mod change;
 mod composition_cache;
 mod explain;
 mod fact;
+mod gates;
 mod why;
 mod withheld;
 
@@ -19,8 +20,8 @@ use toolcrib_core::{
     Tool, ToolName, WithheldByProvider,
 };
 
-pub(crate) use self::composition_cache::CompositionCache;
 use self::withheld::HiddenTool;
+pub(crate) use self::{composition_cache::CompositionCache, gates::Gates};
 pub use self::{
     fact::FactChange,
     why::{Cause, CauseStage, Explanation, SmallestChange},
@@ -50,6 +51,7 @@ pub(crate) struct Visibility {
     /// Gates, checks and rules write reasons, which may quote secrets.
     pub(crate) redactor: Redactor,
     pub(crate) requests: Arc<RequestTools>,
+    pub(crate) gates: Gates,
 }
 
 impl Visibility {

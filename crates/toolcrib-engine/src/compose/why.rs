@@ -215,7 +215,13 @@ impl Withheld {
                 _ if self.is_held_by_steps(withheld_by_provider) => {
                     of(&withheld_by_provider.tool, vec![Goal::Offer(&withheld_by_provider.tool)])
                 }
-                _ => self.nothing_offers(hidden, "the gate decides"),
+                _ => {
+                    let tool = &withheld_by_provider.tool;
+                    let is_gated = visibility.gates.withhold(tool.name(), facts) == Some(true);
+                    let change = is_gated.then(|| of(tool, vec![Goal::Offer(tool)]));
+                    let change = change.filter(|change| !change.facts.is_empty());
+                    change.unwrap_or_else(|| self.nothing_offers(hidden, "the gate decides"))
+                }
             },
             HiddenTool::Schema { .. } => self.nothing_offers(hidden, "its schema must be fixed"),
             HiddenTool::Unavailable { .. } => {

@@ -48,7 +48,8 @@ pub struct Skill {
     pub description: Arc<str>,
     /// The text that the model reads after activating it; see [`instructions`](Self::instructions).
     pub body: Arc<str>,
-    /// The names of its tools: while skills are active, the menu is narrowed to theirs.
+    /// The names of its tools: while skills are active, the menu is narrowed to theirs. A skill without any
+    /// narrows nothing.
     pub tools: Vec<ToolName>,
     /// When they are offered. Default: the [setting](Skills::tools_mode) for all skills.
     pub tools_mode: Option<ToolsMode>,
@@ -359,7 +360,7 @@ impl Skills {
         Some(reached)
     }
 
-    /// Sets whether an active skill hides the tools that belong to no skill. Default: true.
+    /// Sets whether an active skill with tools hides the tools that belong to no skill. Default: true.
     #[must_use]
     pub fn focus(mut self, focus: bool) -> Self {
         self.focus = focus;

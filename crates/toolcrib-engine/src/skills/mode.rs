@@ -68,7 +68,8 @@ impl Skills {
     /// Whether skills admit a tool. For a tool that no skill decides on this depends on focus; a
     /// tool that is always included passes in any case.
     pub(crate) fn admit(&self, active: &[SkillId], tool: &ToolDefinition) -> bool {
-        if tool.always_include() {
+        let is_of_active = |skill: &SkillId| active.contains(skill);
+        if tool.always_include() || tool.skill().is_some_and(is_of_active) {
             return true;
         }
         // One pass over the skills, since this runs for each tool; equivalent to `decider` and
@@ -85,7 +86,18 @@ impl Skills {
             };
             *by.get_or_insert(false) |= self.mode_of(skill).admits(&skill.id, active);
         }
-        by_host.or(by_own_plugin).unwrap_or(!self.focus || active.is_empty() || by_another)
+        by_host.or(by_own_plugin).unwrap_or_else(|| by_another || !self.narrow(active))
+    }
+
+    /// Whether the active skills hide the tools that belong to none of them. A skill without a list narrows
+    /// nothing: it may only have instructions, or its tools have a gate that depends on it. One that is no
+    /// longer known may have had a list.
+    fn narrow(&self, active: &[SkillId]) -> bool {
+        let has_list = |id: &SkillId| {
+            let mut known = self.iter().filter(|skill| skill.id == *id);
+            known.next().is_none_or(|skill| !skill.tools.is_empty())
+        };
+        self.focus && active.iter().any(has_list)
     }
 
     /// The skills that admit a tool when they are active: those whose modes count for it; without

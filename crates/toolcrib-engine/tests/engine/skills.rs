@@ -9,7 +9,9 @@ mod steps;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, ToolCall, ToolName};
+use toolcrib_core::{
+    ErrorCode, ToolCall, ToolName, ToolProvider, gated_tools, skill_scoped_tools, static_tools,
+};
 use toolcrib_engine::{
     BuildError, Engine, OnSkip, Skill, SkillStep, Skills, ToolsMode, Turn, TurnError, TurnOptions,
 };
@@ -169,10 +171,66 @@ async fn without_focus_tools_of_no_skill_stay() {
 }
 
 #[tokio::test]
-async fn a_skill_without_tools_leaves_what_is_always_included() {
-    let engine = desk(skills([("manners", &[])]));
-    let options = TurnOptions::default().skill(skill_id("manners"));
-    assert_eq!(offered(&engine, options).await, ["help", "read_skill"]);
+async fn a_skill_without_tools_narrows_nothing() {
+    let engine = desk(skills([("manners", &[]), ("billing", &["refund"])]));
+    let manners = || TurnOptions::default().skill(skill_id("manners"));
+    // The tool of another skill is hidden as before.
+    assert_eq!(offered(&engine, manners()).await, ["track", "note", "help", "read_skill"]);
+    let both = manners().skill(skill_id("billing"));
+    assert_eq!(offered(&engine, both).await, ["refund", "help", "read_skill"]);
+    let both = TurnOptions::default().skill(skill_id("billing")).skill(skill_id("manners"));
+    assert_eq!(offered(&engine, both).await, ["refund", "help", "read_skill"]);
+}
+
+/// The composition of the first design, as it was written for other engines: two gates over one list.
+fn by_gates() -> Arc<dyn ToolProvider> {
+    let all = ["read_billing", "write_billing", "read_health"].map(tool);
+    let of = |skill: &str| match skill {
+        "billing" => ["read_billing", "write_billing"].as_slice(),
+        "health" => &["read_health"],
+        _ => &[],
+    };
+    let read_only =
+        gated_tools("readonly", static_tools(all), |tool, _| tool.name().starts_with("read_"));
+    gated_tools("skill", read_only, move |tool, cx| {
+        cx.active_skill().is_none_or(|skill| of(skill).contains(&tool.name().as_str()))
+    })
+}
+
+#[tokio::test]
+async fn gates_and_scoped_tools_offer_their_tools_for_skills_without_a_list() {
+    let scoped = skill_scoped_tools("billing", [tool("refund")]).unwrap();
+    let engine = engine()
+        .provider(by_gates())
+        .provider(scoped)
+        .skills(skills([("billing", &[]), ("health", &[]), ("listed", &["ghost"])]))
+        .build()
+        .unwrap();
+    let with = |skills: &[&str]| {
+        skills.iter().fold(TurnOptions::default(), |options, skill| options.skill(skill_id(skill)))
+    };
+    for (active, expected) in [
+        (&[][..], ["read_billing", "read_health"].as_slice()),
+        (&["billing"], &["read_billing", "refund"]),
+        (&["health"], &["read_health"]),
+        (&["health", "billing"], &["read_billing", "refund"]),
+        // A list narrows, but not the tools that are the skill's own.
+        (&["listed", "billing"], &["refund"]),
+    ] {
+        let mut expected = expected.to_vec();
+        expected.push("read_skill");
+        assert_eq!(offered(&engine, with(active)).await, expected, "{active:?}");
+    }
+    // The change that `why` names was tried with the gates.
+    let mut turn = engine.turn(with(&["health"])).unwrap();
+    let why = turn.iteration().await.unwrap().why("read_billing").unwrap();
+    assert_eq!(why.change.text, "to offer it: activate skill `billing`");
+    let mut turn = engine.turn(with(&["listed", "billing"])).unwrap();
+    let why = turn.iteration().await.unwrap().why("read_billing").unwrap();
+    assert_eq!(why.change.text, "to offer it: skill `listed` not active");
+    let mut turn = engine.turn(with(&["billing"])).unwrap();
+    let why = turn.iteration().await.unwrap().why("write_billing").unwrap();
+    assert!(why.change.facts.is_empty(), "{why:?}");
 }
 
 #[tokio::test]

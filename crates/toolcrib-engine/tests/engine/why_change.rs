@@ -302,7 +302,7 @@ fn skills_withhold_a_tool_by_one_that_does_not_list_it() {
     let world = |skills: Skills, rules: Vec<Rule>| {
         engine().tool(tool("t")).skills(skills).policy(Policy::of(rules)).build().unwrap()
     };
-    let three = || skills([("one", &["t"]), ("two", &[]), ("three", &[])]);
+    let three = || skills([("one", &["t"]), ("two", &["ghost"]), ("three", &[])]);
     assert_eq!(change(&world(three(), Vec::new()), here(), "t", true), [skill("two")]);
     let active = || here().skill(skill_id("one"));
     assert_eq!(
@@ -360,7 +360,8 @@ fn a_skill_of_a_plugin_comes_and_goes_with_a_personality_that_lists_it() {
 fn a_skill_within_reach_withholds_a_tool_rather_than_one_beyond() {
     let of_plugin = |id: &'static str| {
         Brings(id, move |registrar: &mut PluginRegistrar| {
-            registrar.skill(Skill::new(skill_id(id), "Another.", "Do it."));
+            let another = Skill::new(skill_id(id), "Another.", "Do it.");
+            registrar.skill(another.tools([ToolName::new("ghost").unwrap()]));
             Ok(())
         })
     };
@@ -382,7 +383,7 @@ fn a_skill_that_the_caller_may_not_activate_hid_the_one_that_withholds() {
     let deny = Rule::deny("not one").tools([READ_SKILL]).arguments([of_one]);
     let engine = engine()
         .tool(tool("own"))
-        .skills(skills([("one", &[]), ("two", &[])]))
+        .skills(skills([("one", &["ghost"]), ("two", &["ghost"])]))
         .policy(Policy::of([deny]))
         .build()
         .unwrap();

@@ -4,7 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Annotations, Catalog, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
+    __internal::leave_foreign_patterns, Annotations, Catalog, Reason, RemoteDefinition,
+    RemoteListing, Tool, ToolBody, ToolBuilder,
 };
 
 use super::{builder::Settings, name::ServerName, skills::SkillList};
@@ -139,11 +140,17 @@ impl Definitions<'_> {
         remote: &RemoteTool,
         annotations: Annotations,
     ) -> ToolBuilder {
+        // The server validates again, so what cannot be checked here costs only itself.
+        let without_foreign_patterns = |schema: &Value| {
+            let mut schema = schema.clone();
+            leave_foreign_patterns(&mut schema);
+            schema
+        };
         let said = [&remote.description, &remote.title].into_iter().flatten();
         let description = said.map(|text| text.trim()).find(|text| !text.is_empty());
         let mut builder = Tool::builder(name)
             .description(description.unwrap_or(raw))
-            .input_schema(remote.input_schema.clone())
+            .input_schema(without_foreign_patterns(&remote.input_schema))
             .annotations(annotations);
         if let Some(title) = &remote.title {
             builder = builder.title(title);
@@ -155,7 +162,7 @@ impl Definitions<'_> {
             builder = builder.meta(OWN_NAME, raw);
         }
         if let Some(schema) = &remote.output_schema {
-            builder = builder.output_schema(schema.clone());
+            builder = builder.output_schema(without_foreign_patterns(schema));
         }
         self.common(builder)
     }

@@ -2,7 +2,7 @@
 
 use jsonschema::{Draft, PatternOptions, ValidationError, error::ValidationErrorKind};
 use serde_json::Value as Json;
-use toolcrib_core::__internal::check_schema_work;
+use toolcrib_core::__internal::{CompiledSchema, check_schema_work};
 
 /// The types of JSON Schema.
 pub(super) const TYPES: [&str; 7] =
@@ -36,10 +36,11 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
         return vec![SchemaProblem { pointer: String::new(), message }];
     }
     jsonschema::options()
-        // As calls are validated: in linear time, without look-around.
         .with_pattern_options(PatternOptions::regex())
         .build(schema)
         .err()
+        // A pattern that is not linear may be one of the engine that validates calls in bounded steps.
+        .filter(|_| CompiledSchema::new(schema).is_err())
         .map(|error| problem(&error))
         .into_iter()
         .collect()
@@ -54,6 +55,9 @@ fn problem(error: &ValidationError<'_>) -> SchemaProblem {
         }
         ValidationErrorKind::Referencing(_) => {
             "a `$ref` has no target in the schema itself, and schemas are not fetched".to_owned()
+        }
+        ValidationErrorKind::Format { format } if *format == "regex" => {
+            "the pattern cannot be read: it is not one of ECMA-262, or it is too large".to_owned()
         }
         _ => error.to_string(),
     };

@@ -46,9 +46,12 @@ impl<'a> Keys<'a> {
         problems: &'a Problems,
     ) -> Option<Self> {
         let parsed = yaml::parse(frontmatter, file, FIRST_LINE);
-        match parsed.or_else(|problem| {
-            quoted::parse(frontmatter, file, FIRST_LINE, problems).ok_or(problem)
-        }) {
+        let is_read = matches!(&parsed, Ok(node) if !node.as_ref().is_some_and(quoted::is_misread));
+        let mended = match is_read {
+            true => None,
+            false => quoted::parse(frontmatter, file, FIRST_LINE, problems),
+        };
+        match mended.map_or(parsed, Ok) {
             Ok(Some(node)) => Self::of(node, "the frontmatter", problems),
             Ok(None) => {
                 let at = Spot::start_of(Arc::clone(file));

@@ -11,7 +11,7 @@ mod yaml;
 
 use std::{fs, io, path::Path, sync::Arc};
 
-use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot};
 
 pub use self::install::{InstallError, InstalledSkill, RefusedArchiveError};
 pub(crate) use self::{
@@ -51,7 +51,7 @@ fn folder_of(named: Option<&Located<Arc<str>>>) -> &str {
 
 impl SkillFolders {
     /// Reads all skills in the named folder, or in the default one; `file` is the position of
-    /// errors. Every problem is recorded.
+    /// errors. Every problem is recorded; a skill with an error is left out, with warnings.
     pub(crate) fn read(
         root: &Root,
         named: Option<&Located<Arc<str>>>,
@@ -76,14 +76,25 @@ impl SkillFolders {
             }
         };
         for name in names {
-            match read(root, folder, &name, problems) {
-                FolderContent::NoSkill => {}
-                FolderContent::Broken => this.names.push(name),
-                FolderContent::Skill(skill) => {
-                    this.skills.push(*skill);
-                    this.names.push(name);
+            let of_skill = Problems::new(root.shown(&skill_file(folder, &name)));
+            let content = read(root, folder, &name, &of_skill);
+            let found = of_skill.into_diagnostics();
+            let is_broken = found.errors().next().is_some();
+            // One broken skill does not keep the project from being used.
+            for mut problem in found.iter().cloned() {
+                problem.severity = Severity::Warning;
+                problems.push(problem);
+            }
+            match content {
+                FolderContent::NoSkill => continue,
+                FolderContent::Skill(skill) if !is_broken => this.skills.push(*skill),
+                FolderContent::Skill(_) | FolderContent::Broken => {
+                    let at = Spot::start_of(root.shown(&skill_file(folder, &name)));
+                    let message = format!("skill `{name}` is left out until this file is mended");
+                    problems.push(Diagnostic::warning(&at, message));
                 }
             }
+            this.names.push(name);
         }
         this
     }

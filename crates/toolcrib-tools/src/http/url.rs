@@ -1,9 +1,9 @@
 //! The URL of a call: arguments stay inside one segment of the path or one value of the query,
 //! and never change what surrounds them.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use serde_json::Value;
 use toolcrib_capabilities::http::{HttpError, parse_url};
 use toolcrib_core::ToolError;
@@ -165,6 +165,7 @@ fn fill_segment(segment: &[Part], args: &Value) -> Result<String, ToolError> {
             Part::Param { name, .. } | Part::Secret { name, .. } => {
                 place = Some(name);
                 let argument = text(args, name).ok_or_else(|| refused(name, "must be given"))?;
+                check_path(name, &argument)?;
                 encode(&mut filled, &argument);
             }
         }
@@ -209,6 +210,37 @@ fn fill_value(parts: &[Part], args: &Value) -> Vec<String> {
     }
 }
 
+/// Refuses a text that a server may read as more than a part of one segment: many servers, and what is before
+/// them, decode a path more than once, and some read a backslash as `/`.
+pub(crate) fn check_path(argument: &str, text: &str) -> Result<(), ToolError> {
+    /// More layers of encoding than any value has for a good reason.
+    const MOST_LAYERS: usize = 8;
+    let mut bytes = Cow::from(text.as_bytes());
+    for _ in 0..MOST_LAYERS {
+        match Cow::from(percent_decode(&bytes)) {
+            Cow::Borrowed(_) => break,
+            Cow::Owned(decoded) => bytes = decoded.into(),
+        }
+    }
+    if bytes.contains(&b'\\') {
+        return Err(refused(argument, "must not contain a backslash, which servers read as a `/`"));
+    }
+    // Some servers cut off what follows a `;` in a segment.
+    let mut segments = bytes.split(|byte| *byte == b'/');
+    let is_dots = |segment: &[u8]| {
+        let segment = segment.split(|byte| *byte == b';').next().unwrap_or_default();
+        matches!(segment, b"." | b"..")
+    };
+    let is_encoded = matches!(Cow::from(percent_decode(&bytes)), Cow::Owned(_));
+    if segments.any(is_dots) || is_encoded {
+        return Err(refused(
+            argument,
+            "must not contain a `.` or `..` as a part of a path, percent-encoded or not",
+        ));
+    }
+    Ok(())
+}
+
 pub(crate) fn encode(into: &mut String, argument: &str) {
     // Writing to a string cannot fail.
     let _ = write!(into, "{}", utf8_percent_encode(argument, ENCODED));
@@ -241,16 +273,14 @@ mod tests {
         read(text).unwrap().fill(&args).map_err(|error| error.message)
     }
 
-    const HOSTILE: [&str; 24] = [
+    const HOSTILE: [&str; 22] = [
         "a/b",
-        "../admin",
-        "..%2fadmin",
-        "%2e%2e",
-        "%2E%2e/",
+        "..admin",
+        "a..%2fadmin",
+        "%2e%2e%2e",
         "/",
         "//evil.example/",
-        "\\",
-        "..\\x",
+        "100%25",
         "?x=1",
         "x&admin=1",
         "x=y",
@@ -299,9 +329,49 @@ mod tests {
             let message = fill(template, args).unwrap_err();
             assert!(message.starts_with("`x` must"), "{message}");
         }
-        let dots = json!({ "x": "...", "y": ".", "z": 7 });
+        let dots = json!({ "x": "...", "y": ".5", "z": 7 });
         let url = fill("https://a.example/{x}/v{y}/{z}", dots).unwrap();
-        assert_eq!(parse_url(&url).unwrap().path(), "/.../v./7");
+        assert_eq!(parse_url(&url).unwrap().path(), "/.../v.5/7");
+    }
+
+    #[test]
+    fn a_value_that_a_server_may_read_as_another_path_is_refused() {
+        let deep = (0..20).fold("..".to_owned(), |text, _| encoded_twice(&text));
+        for value in [
+            "..",
+            ".",
+            "../admin",
+            "a/../b",
+            "a/./b",
+            "a/..",
+            "%2e%2e",
+            "%2E%2e/x",
+            ".%2e/x",
+            "..%2fadmin",
+            "%252e%252e%252fadmin",
+            "a%2f..%2fb",
+            "%25252e%25252e",
+            "..;/admin",
+            "..;v=1/x",
+            "\\",
+            "a\\b",
+            "..\\x",
+            "%5c",
+            "a%255c..%255cb",
+            &deep,
+        ] {
+            for template in ["https://a.example/v1/{x}/items", "https://a.example/v{x}.json"] {
+                let message = fill(template, json!({ "x": value })).unwrap_err();
+                assert!(message.starts_with("`x` must"), "{value:?}: {message}");
+            }
+            assert!(fill("https://a.example/?q={x}", json!({ "x": value })).is_ok(), "{value:?}");
+        }
+    }
+
+    fn encoded_twice(text: &str) -> String {
+        let mut into = String::new();
+        encode(&mut into, &text.replace('.', "%2e"));
+        into
     }
 
     #[test]

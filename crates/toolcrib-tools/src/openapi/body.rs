@@ -1,7 +1,6 @@
 //! The request bodies of operations.
 
 use serde_json::{Map, Value};
-use toolcrib_capabilities::http::Method;
 
 use super::{
     document::{Outline, Version},
@@ -33,9 +32,6 @@ impl<'d> Reader<'d> {
             return self.old_body(operation);
         }
         let Some(body) = operation.operation.get("requestBody") else { return Ok(None) };
-        if matches!(operation.method, Method::GET | Method::HEAD) {
-            return Err("a GET or HEAD has a body".to_owned());
-        }
         let body = self.document.resolved(body)?;
         let content = body.get("content").and_then(Value::as_object);
         let Some(content) = content.filter(|content| !content.is_empty()) else { return Ok(None) };
@@ -68,6 +64,13 @@ impl<'d> Reader<'d> {
             schema: BodySchema::Of(of.get("schema")),
             description: body.get("description").and_then(Value::as_str).unwrap_or_default(),
         }))
+    }
+
+    /// Whether the body of the operation, of any kind, may be left out.
+    pub(super) fn has_optional_body(&self, operation: &Outline<'d>) -> bool {
+        let body = operation.operation.get("requestBody");
+        let body = body.and_then(|body| self.document.resolved(body).ok());
+        body.is_some_and(|body| body.get("required") != Some(&Value::Bool(true)))
     }
 
     /// The body of Swagger 2.0.

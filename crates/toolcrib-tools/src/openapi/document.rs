@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use toolcrib_capabilities::http::Method;
-use toolcrib_core::ToolName;
+use toolcrib_config::suggest;
+use toolcrib_core::{__internal::PlainJson, ToolName};
 
 use super::yaml;
 
@@ -30,6 +31,10 @@ const METHODS: [(&str, Method); 7] = [
 #[derive(Debug)]
 pub struct OpenApi {
     root: Value,
+    /// The bytes of its text.
+    pub(super) bytes: usize,
+    /// The keys that occur twice in an object, with their lines where known.
+    repeated: Vec<String>,
     pub(super) version: Version,
 }
 
@@ -72,8 +77,9 @@ impl OpenApi {
         let refuse = |problem: String| OpenApiError { problem };
         // Programs on Windows begin files with a byte order mark.
         let text = text.trim_start_matches('\u{feff}');
-        let root: Value = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| refuse(format!("as JSON, {error}")))?
+        let (root, repeated) = if text.trim_start().starts_with('{') {
+            PlainJson::read_document(yaml::MOST_REPEATED, text)
+                .map_err(|error| refuse(format!("as JSON, {error}")))?
         } else {
             yaml::parse(text).map_err(|problem| refuse(format!("as YAML, {problem}")))?
         };
@@ -97,7 +103,7 @@ impl OpenApi {
                 return Err(refuse("it has neither a key `openapi` nor `swagger`".to_owned()));
             }
         };
-        Ok(Self { root, version })
+        Ok(Self { root, bytes: text.len(), repeated, version })
     }
 
     pub(super) fn root(&self) -> &Value {
@@ -221,6 +227,57 @@ impl OpenApi {
         found
     }
 
+    /// What its author wrote twice, or in vain: each as the end of a sentence about the document, with help.
+    pub(super) fn flaws(&self, operations: &[Outline<'_>]) -> Vec<(String, &'static str)> {
+        let mut flaws = Vec::new();
+        let all = |names: &[String]| suggest::quoted(names.iter().map(String::as_str));
+        if !self.repeated.is_empty() {
+            let message =
+                format!("has keys that occur twice in an object: {}", all(&self.repeated));
+            flaws.push((message, "the last one counts; remove the others"));
+        }
+        let lost: Vec<String> = self
+            .root
+            .get("paths")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter(|(path, item)| {
+                let is_extension = path.starts_with("x-");
+                let is_read = path.starts_with('/') && self.resolved(item).is_ok();
+                !(is_extension || is_read)
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        if !lost.is_empty() {
+            let message = format!("has paths that cannot be read: {}", all(&lost));
+            flaws.push((message, "a path begins with `/`, and its references are in the document"));
+        }
+        let mut by_id: HashMap<&str, Vec<String>> = HashMap::new();
+        let mut by_path: HashMap<String, Vec<String>> = HashMap::new();
+        for one in operations {
+            let shown = format!("{} {}", one.method, one.path);
+            if let Some(id) = one.id {
+                by_id.entry(id).or_default().push(shown.clone());
+            }
+            by_path.entry(without_names(&shown)).or_default().push(shown);
+        }
+        let mut twice: Vec<_> = by_id.into_iter().filter(|(_, all)| all.len() > 1).collect();
+        twice.sort_unstable();
+        for (id, operations) in twice.iter().take(yaml::MOST_REPEATED) {
+            let (id, operations) = (suggest::quoted([*id]), all(operations));
+            let message = format!("has the operationId {id} more than once: {operations}");
+            flaws.push((message, "their tools have names with a digest; give each its own id"));
+        }
+        let mut same: Vec<_> = by_path.into_values().filter(|all| all.len() > 1).collect();
+        same.sort_unstable();
+        for operations in same.iter().take(yaml::MOST_REPEATED) {
+            let message = format!("has one operation more than once: {}", all(operations));
+            flaws.push((message, "their paths differ only in the names of places; remove one"));
+        }
+        flaws
+    }
+
     /// The operations with methods that are newer than OpenAPI 3.1: `QUERY /search`.
     pub(super) fn other_operations(&self) -> Vec<String> {
         let paths = self.root.get("paths").and_then(Value::as_object);
@@ -278,6 +335,17 @@ impl Outline<'_> {
             name => name.to_owned(),
         }
     }
+}
+
+/// An operation without the names of the places in its path.
+fn without_names(operation: &str) -> String {
+    let mut pieces = operation.split('{');
+    let mut same = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        same.push_str("{}");
+        same.push_str(piece.split_once('}').map_or(piece, |(_, after)| after));
+    }
+    same
 }
 
 pub(super) fn unresolved(reference: &str) -> String {

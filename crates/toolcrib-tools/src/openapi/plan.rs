@@ -8,7 +8,7 @@ use toolcrib_capabilities::http::{HeaderName, Method, is_set_by_client, parse_ur
 use super::{
     body::is_json,
     document::{OpenApi, Outline, Version},
-    schema::{Side, bundled},
+    schema::{Bundle, SchemaLimit, Side, bundled},
     security::{Auth, Credential, credentials},
     serialize::{Style, StyleKind},
     shapes::{input_schema, responses},
@@ -21,7 +21,7 @@ const LONGEST_TEXT: usize = 700;
 const MOST_PARAMETERS: usize = 200;
 
 /// How operations are made.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct MakeOptions {
     /// The base URL, which replaces those of the document.
     pub(super) server: Option<String>,
@@ -29,6 +29,7 @@ pub(super) struct MakeOptions {
     pub(super) auth: Auth,
     /// The headers that are sent with every request, which may contain credentials.
     pub(super) headers: Vec<HeaderName>,
+    pub(super) schema_limit: SchemaLimit,
 }
 
 /// An operation that can be called.
@@ -103,8 +104,12 @@ pub(super) struct Part {
 
 pub(super) struct CompiledOperation {
     pub(super) plan: Plan,
-    pub(super) input_schema: Value,
-    pub(super) output_schema: Option<Value>,
+    /// The names of the arguments.
+    pub(super) arguments: Vec<String>,
+    pub(super) input_schema: Bundle,
+    pub(super) output_schema: Option<Box<str>>,
+    /// Whether it has an optional body that is never sent.
+    pub(super) drops_body: bool,
 }
 
 /// A parameter as declared, and its argument.
@@ -157,19 +162,40 @@ pub(super) fn make(
     options: &MakeOptions,
 ) -> Result<CompiledOperation, String> {
     let server = server(document, operation, options)?;
+    let parameters = parameters(document, operation)?;
+    let has_headers = !options.headers.is_empty();
     let credentials =
-        credentials(document, operation.operation, &options.auth, !options.headers.is_empty())?;
-    let mut declared = Reader::read(document, operation, &credentials, &options.headers)?;
-    let body = declared.body(operation)?;
+        credentials(document, operation.operation, &parameters, &options.auth, has_headers)?;
+    let mut declared = Reader::read(document, parameters, &credentials, &options.headers)?;
+    let body = declared.body(operation);
+    let has_body = !matches!(body, Ok(None));
+    let body = match operation.method {
+        // The meaning of such a body is not defined, and many servers and proxies refuse it.
+        Method::GET | Method::HEAD => match body {
+            Ok(Some(body)) if body.required => {
+                return Err("a GET or HEAD requires a body".to_owned());
+            }
+            Err(problem) if !declared.has_optional_body(operation) => return Err(problem),
+            _ => None,
+        },
+        _ => body?,
+    };
+    let drops_body = has_body && body.is_none();
     let (path, query) = fixed_query(operation.path)?;
     let path = declared.path(path)?;
     let Reader { parameters, .. } = declared;
-    let input_schema = bundled(document, Side::Request, |schemas| {
+    let input_schema = bundled(document, Side::Request, options.schema_limit, |schemas| {
         input_schema(schemas, &parameters, body.as_ref())
     })?;
+    let arguments = parameters.iter().map(|declared| &declared.parameter.argument);
+    let arguments = arguments.chain(body.iter().map(|declared| &declared.body.argument));
+    let arguments = arguments.cloned().collect();
     let (accept, output) = responses(document, operation);
-    let output_schema = output
-        .and_then(|schema| bundled(document, Side::Response, |made| made.convert(schema, 0)).ok());
+    let of_response = |schema| {
+        bundled(document, Side::Response, options.schema_limit, |made| made.convert(schema, 0))
+    };
+    let output_schema = output.and_then(|schema| of_response(schema).ok());
+    let output_schema = output_schema.map(|bundle| bundle.json);
     let plan = Plan {
         method: operation.method.clone(),
         server,
@@ -180,15 +206,17 @@ pub(super) fn make(
         accept,
         credentials,
     };
-    Ok(CompiledOperation { plan, input_schema, output_schema })
+    Ok(CompiledOperation { plan, arguments, input_schema, output_schema, drops_body })
 }
 
-/// A path, and the query that some documents append: `/v1/messages?beta=true`.
+/// A path, and the query that some documents append: `/v1/messages?beta=true`. The fragment by which others
+/// tell operations of one path apart is never sent: `/oauth2/token#refresh`.
 fn fixed_query(path: &str) -> Result<(&str, Vec<String>), String> {
+    let path = path.split('#').next().unwrap_or_default();
     let (before, query) = path.split_once('?').unwrap_or((path, ""));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%=&,:".contains(c);
-    if before.contains('#') || !query.chars().all(is_plain) {
-        return Err("its path contains `#`, or a query with places".to_owned());
+    if !query.chars().all(is_plain) {
+        return Err("its path contains a query with places".to_owned());
     }
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     Ok((before, pairs.map(str::to_owned).collect()))
@@ -226,11 +254,36 @@ pub(super) struct Reader<'d> {
     pub(super) fields: Vec<&'d Map<String, Value>>,
 }
 
+/// The parameters of an operation, as declared.
+fn parameters<'d>(
+    document: &'d OpenApi,
+    operation: &Outline<'d>,
+) -> Result<Vec<&'d Map<String, Value>>, String> {
+    let lists = [operation.item.get("parameters"), operation.operation.get("parameters")];
+    // Those of the operation replace those of the path.
+    let mut all: Vec<&Map<String, Value>> = Vec::new();
+    for parameter in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
+        let resolved = document.resolved(parameter)?;
+        let Some(parameter) = resolved.as_object() else { continue };
+        let key = ["name", "in"].map(|key| parameter.get(key));
+        let is_same = |other: &Map<String, Value>| ["name", "in"].map(|key| other.get(key)) == key;
+        let known = all.iter().position(|other| is_same(other));
+        match known.and_then(|known| all.get_mut(known)) {
+            Some(other) => *other = parameter,
+            None => all.push(parameter),
+        }
+        if all.len() > MOST_PARAMETERS {
+            return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
+        }
+    }
+    Ok(all)
+}
+
 impl<'d> Reader<'d> {
     /// Reads the parameters, except those that the credentials and headers of the project are.
     fn read(
         document: &'d OpenApi,
-        operation: &Outline<'d>,
+        all: Vec<&'d Map<String, Value>>,
         credentials: &[Credential],
         headers: &[HeaderName],
     ) -> Result<Self, String> {
@@ -241,24 +294,6 @@ impl<'d> Reader<'d> {
             body: None,
             fields: Vec::new(),
         };
-        let lists = [operation.item.get("parameters"), operation.operation.get("parameters")];
-        // Those of the operation replace those of the path.
-        let mut all: Vec<&Map<String, Value>> = Vec::new();
-        for parameter in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
-            let resolved = document.resolved(parameter)?;
-            let Some(parameter) = resolved.as_object() else { continue };
-            let key = ["name", "in"].map(|key| parameter.get(key));
-            let is_same =
-                |other: &Map<String, Value>| ["name", "in"].map(|key| other.get(key)) == key;
-            let known = all.iter().position(|other| is_same(other));
-            match known.and_then(|known| all.get_mut(known)) {
-                Some(other) => *other = parameter,
-                None => all.push(parameter),
-            }
-            if all.len() > MOST_PARAMETERS {
-                return Err(format!("it has more than {MOST_PARAMETERS} parameters"));
-            }
-        }
         let is_sent = |parameter: &Map<String, Value>| {
             let said = |key| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
             let (place, name) = (said("in"), said("name"));

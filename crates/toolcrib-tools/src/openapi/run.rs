@@ -19,7 +19,7 @@ use crate::{
         exchange::Exchange,
         headers::{self, HeaderTemplate, fits},
         run::set_by_default,
-        url::{encode, is_dot},
+        url::{check_path, encode, is_dot},
     },
 };
 
@@ -116,6 +116,7 @@ impl Call {
                         place = Some(argument);
                         let value = present(args, argument)
                             .ok_or_else(|| refused(argument, "must be given"))?;
+                        check_texts(argument, value)?;
                         filled.push_str(&in_path(&parameter.name, parameter.style, value));
                     }
                 }
@@ -194,6 +195,19 @@ impl Parts {
         value.set_sensitive(true);
         self.headers.insert(name, value);
         Ok(())
+    }
+}
+
+/// Checks each text of a value for the path; its depth is that of the arguments, which is bounded.
+fn check_texts(argument: &str, value: &Value) -> Result<(), ToolError> {
+    match value {
+        Value::String(text) => check_path(argument, text),
+        Value::Array(items) => items.iter().try_for_each(|item| check_texts(argument, item)),
+        Value::Object(members) => members.iter().try_for_each(|(key, value)| {
+            check_path(argument, key)?;
+            check_texts(argument, value)
+        }),
+        _ => Ok(()),
     }
 }
 

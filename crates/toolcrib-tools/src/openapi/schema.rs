@@ -8,17 +8,18 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use toolcrib_core::__internal::check_schema;
+use toolcrib_core::__internal::{check_schema, leave_foreign_patterns};
 
 use super::document::{OpenApi, unresolved};
 use crate::http::answer::one_line;
 
 /// The largest schema, in bytes: more would fill the context of a model.
-const LARGEST: usize = 48 * 1024;
+pub(super) const LARGEST: usize = 48 * 1024;
 /// The largest number of subschemas.
 const MOST_SUBSCHEMAS: usize = 6_000;
-/// The numbers of levels to try.
-const LEVELS: [usize; 9] = [32, 8, 6, 5, 4, 3, 2, 1, 0];
+/// The numbers of levels to try. Without any, only the type is left.
+const LEVELS: [Option<usize>; 10] =
+    [Some(32), Some(8), Some(6), Some(5), Some(4), Some(3), Some(2), Some(1), Some(0), None];
 /// The longest description, in characters.
 const LONGEST_TEXT: usize = 300;
 
@@ -36,8 +37,9 @@ pub(super) enum Side {
 pub(super) struct Schemas<'d> {
     document: &'d OpenApi,
     side: Side,
-    levels: usize,
+    levels: Option<usize>,
     subschemas: usize,
+    most_subschemas: usize,
     /// The names of definitions by reference.
     names: HashMap<&'d str, String>,
     taken: HashSet<String>,
@@ -45,25 +47,47 @@ pub(super) struct Schemas<'d> {
     problem: Option<String>,
 }
 
-/// Makes a schema by means of [`Schemas`], with as many levels as fit.
+/// A finished schema.
+pub(super) struct Bundle {
+    /// As JSON, since the values of a document's schemas would take thirty times the memory.
+    pub(super) json: Box<str>,
+    /// The patterns that are left to the server.
+    pub(super) left_patterns: Vec<String>,
+}
+
+/// The limit of a schema.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SchemaLimit {
+    /// In bytes.
+    pub(super) largest: usize,
+    /// Whether only its size is wanted: it is not checked.
+    pub(super) is_measured: bool,
+}
+
+/// Makes a schema by means of [`Schemas`], with as many levels as fit the limit; without any level, it may have
+/// more.
 ///
 /// # Errors
 /// A reference that cannot be resolved, or the size.
 pub(super) fn bundled<'d>(
     document: &'d OpenApi,
     side: Side,
+    limit: SchemaLimit,
     make: impl Fn(&mut Schemas<'d>) -> Value,
-) -> Result<Value, String> {
+) -> Result<Bundle, String> {
     let tried = match side {
         Side::Request => LEVELS.as_slice(),
         Side::Response => LEVELS.get(..1).unwrap_or_default(),
     };
     for &levels in tried {
+        // A subschema has at least three bytes, so one with more is too large.
+        let most = if levels.is_some() { limit.largest / 3 } else { MOST_SUBSCHEMAS };
         let mut schemas = Schemas {
             document,
             side,
             levels,
             subschemas: 0,
+            most_subschemas: most.min(MOST_SUBSCHEMAS),
             names: HashMap::new(),
             taken: HashSet::new(),
             waiting: VecDeque::new(),
@@ -74,7 +98,7 @@ pub(super) fn bundled<'d>(
         if let Some(problem) = schemas.problem {
             return Err(problem);
         }
-        if schemas.subschemas > MOST_SUBSCHEMAS {
+        if schemas.subschemas > schemas.most_subschemas {
             continue;
         }
         if let Value::Object(made) = &mut made
@@ -83,8 +107,15 @@ pub(super) fn bundled<'d>(
             made.insert("$defs".to_owned(), definitions.into());
         }
         open_parts(&mut made);
-        if made.to_string().len() <= LARGEST {
-            return enforceable(made);
+        let left_patterns = leave_foreign_patterns(&mut made);
+        let json = made.to_string();
+        let is_last = levels.is_none() && json.len() <= LARGEST;
+        if json.len() <= limit.largest || is_last {
+            if !limit.is_measured {
+                check_schema(&made)
+                    .map_err(|problem| format!("its schema cannot be enforced: {problem}"))?;
+            }
+            return Ok(Bundle { json: json.into(), left_patterns });
         }
     }
     Err(format!("its schema has more than {} KiB", LARGEST / 1024))
@@ -95,7 +126,7 @@ impl<'d> Schemas<'d> {
     fn definitions(&mut self) -> Map<String, Value> {
         let mut made = Map::new();
         while let Some((reference, level)) = self.waiting.pop_front() {
-            if self.subschemas > MOST_SUBSCHEMAS {
+            if self.subschemas > self.most_subschemas {
                 break;
             }
             let Some(name) = self.names.get(reference).cloned() else { continue };
@@ -115,13 +146,13 @@ impl<'d> Schemas<'d> {
     /// A schema, at a level of its parts.
     pub(super) fn convert(&mut self, schema: &'d Value, level: usize) -> Value {
         self.subschemas += 1;
-        if self.subschemas > MOST_SUBSCHEMAS {
+        if self.subschemas > self.most_subschemas {
             return json!({});
         }
         let Some(from) = schema.as_object() else {
             return if schema.as_bool() == Some(false) { json!(false) } else { json!({}) };
         };
-        if level > self.levels {
+        if self.levels.is_none_or(|levels| level > levels) {
             return self.outline(schema);
         }
         let mut to = Map::new();
@@ -366,29 +397,6 @@ fn open(schema: &mut Value, is_part: bool, parts: &mut HashSet<String>) {
             ("const" | "enum" | "default", _) => {}
             (_, one) => open(one, false, parts),
         }
-    }
-}
-
-/// A schema that the engine can enforce: without patterns, if one of them is in another dialect.
-fn enforceable(mut schema: Value) -> Result<Value, String> {
-    if check_schema(&schema).is_err() {
-        remove_patterns(&mut schema);
-        check_schema(&schema)
-            .map_err(|problem| format!("its schema cannot be enforced: {problem}"))?;
-    }
-    Ok(schema)
-}
-
-fn remove_patterns(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            // A property of this name has an object or a boolean.
-            map.retain(|key, value| !(key == "pattern" && value.is_string()));
-            map.remove("patternProperties");
-            map.values_mut().for_each(remove_patterns);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_patterns),
-        _ => {}
     }
 }
 

@@ -12,7 +12,8 @@ use super::document::{OpenApi, Version};
 pub struct Auth {
     /// The secret for any scheme.
     pub any: Option<Arc<str>>,
-    /// The secrets by the name of their scheme.
+    /// The secrets by the name of their scheme, or of a parameter that is a credential: one in a header, the
+    /// query or a cookie, which some documents declare in place of a scheme.
     pub by_scheme: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -47,7 +48,33 @@ impl Place {
     }
 }
 
+/// The place of a parameter that may be a credential: one in a header, the query or a cookie.
+pub(super) fn parameter_place(parameter: &Map<String, Value>) -> Option<(&str, Place)> {
+    let said = |key: &str| parameter.get(key).and_then(Value::as_str);
+    let name = said("name")?;
+    let place = match said("in")? {
+        "header" => {
+            let header = HeaderName::try_from(name).ok();
+            Place::Header(header.filter(|header| !is_set_by_client(header))?)
+        }
+        "query" => Place::Query(name.to_owned()),
+        "cookie" => Place::Cookie(name.to_owned()),
+        _ => return None,
+    };
+    Some((name, place))
+}
+
 impl Auth {
+    /// The credentials among the parameters of an operation.
+    fn of_parameters(&self, parameters: &[&Map<String, Value>]) -> Vec<Credential> {
+        let credential = |parameter: &&Map<String, Value>| {
+            let (name, place) = parameter_place(parameter)?;
+            let (_, secret) = self.by_scheme.iter().find(|(named, _)| **named == *name)?;
+            Some(Credential { secret: Arc::clone(secret), place, is_optional: false })
+        };
+        parameters.iter().filter_map(credential).collect()
+    }
+
     fn is_empty(&self) -> bool {
         self.any.is_none() && self.by_scheme.is_empty()
     }
@@ -58,15 +85,35 @@ impl Auth {
     }
 }
 
-/// The credentials of an operation.
+/// The credentials of an operation: those of its parameters, and those of its security schemes.
 ///
 /// # Errors
 /// Why it cannot be called with these secrets.
 pub(super) fn credentials(
     document: &OpenApi,
     operation: &Map<String, Value>,
+    parameters: &[&Map<String, Value>],
     auth: &Auth,
     has_headers: bool,
+) -> Result<Vec<Credential>, String> {
+    let mut found = auth.of_parameters(parameters);
+    // The author of `headers` sends the credential with them, and so does that of a parameter.
+    let is_sent = has_headers && auth.is_empty() || !found.is_empty();
+    for credential in of_schemes(document, operation, auth, is_sent)? {
+        // A scheme may be the parameter.
+        if found.iter().all(|known| known.place != credential.place) {
+            found.push(credential);
+        }
+    }
+    Ok(found)
+}
+
+/// The credentials of the security schemes. If the credential is sent otherwise, none is required.
+fn of_schemes(
+    document: &OpenApi,
+    operation: &Map<String, Value>,
+    auth: &Auth,
+    is_sent: bool,
 ) -> Result<Vec<Credential>, String> {
     let required = operation.get("security").or_else(|| document.root().get("security"));
     let alternatives = required.and_then(Value::as_array);
@@ -91,8 +138,7 @@ pub(super) fn credentials(
             Err(problem) => problems.push(problem),
         }
     }
-    // The author of `headers` sends the credential with them.
-    if is_optional || has_headers && auth.is_empty() {
+    if is_optional || is_sent {
         return Ok(Vec::new());
     }
     // One that a secret solves is the more useful one.

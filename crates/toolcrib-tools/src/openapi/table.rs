@@ -1,6 +1,6 @@
 //! `[[tool]]` of the kind `openapi`.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, HeaderName, HttpClient, parse_url};
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value, suggest};
@@ -8,9 +8,10 @@ use toolcrib_core::{Annotations, Capabilities, Tool, ToolName};
 
 use super::{
     document::{OpenApi, Outline},
-    plan::{MakeOptions, Plan, description, make},
+    plan::{CompiledOperation, MakeOptions, Plan, description, make},
     run::Call,
-    security::{Auth, schemes},
+    schema::{LARGEST, SchemaLimit},
+    security::{Auth, parameter_place, schemes},
     select::Selector,
 };
 use crate::{
@@ -33,6 +34,9 @@ pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
 
 /// The most tools of one document.
 const MOST_TOOLS: usize = 5_000;
+
+/// The bytes that the schemas of a document may have in any case.
+const SMALL: usize = 256 * 1024;
 
 /// A document and its settings, as read from a table.
 #[derive(Debug, Clone)]
@@ -64,7 +68,9 @@ pub struct DeclaredOperation {
     /// The file of the document.
     file: Arc<str>,
     plan: Result<Box<Plan>, Arc<str>>,
-    output_schema: Option<serde_json::Value>,
+    /// The schemas of arguments and results as JSON: only the tools have them as values.
+    input_schema: Box<str>,
+    output_schema: Option<Box<str>>,
     /// The secrets of its credentials as written, each with its field.
     secrets: Vec<(String, String)>,
     shared: Arc<Shared>,
@@ -129,7 +135,11 @@ impl DeclaredOpenApi {
                 problems.push(Diagnostic::warning(&pattern.at, message).help(help));
             }
         }
-        self.report_unknown_schemes(document, &file, problems);
+        self.report_unknown_schemes(document, &operations, &file, problems);
+        for (flaw, help) in document.flaws(&operations) {
+            let message = format!("`{file}` {flaw}");
+            problems.push(Diagnostic::warning(at, message).help(help));
+        }
         let others = document.other_operations();
         if !others.is_empty() {
             let others = suggest::quoted(others.iter().map(String::as_str));
@@ -155,22 +165,13 @@ impl DeclaredOpenApi {
             let message = format!("`{file}` has no operation that becomes a tool");
             problems.push(Diagnostic::warning(at, message));
         }
-        let options = MakeOptions {
-            server: self.server.as_ref().map(|server| server.value.to_string()),
-            auth: self.auth.clone(),
-            headers: self
-                .shared
-                .headers
-                .iter()
-                .filter_map(|(name, _)| HeaderName::try_from(name).ok())
-                .collect(),
-        };
+        let made = self.made(document, &selected, (&file, at, problems));
+        report_omissions(&selected, &made, (&file, at, problems));
         let toolset = base.toolset.clone().unwrap_or_else(|| match prefix {
             Some(prefix) => prefix.into(),
             None => stem(&file).into(),
         });
-        let tool = |(one, name): (&Outline<'_>, ToolName)| {
-            let made = make(document, one, &options);
+        let tool = |((one, name), made): ((&Outline<'_>, ToolName), _)| {
             let mut declaration = Declaration {
                 name: name.to_string(),
                 description: description(one),
@@ -178,12 +179,12 @@ impl DeclaredOpenApi {
                 toolset: Some(Arc::clone(&toolset)),
                 ..base.clone()
             };
-            let (plan, output_schema) = match made {
-                Ok(made) => {
-                    declaration.input_schema = made.input_schema;
-                    (Ok(Box::new(made.plan)), made.output_schema)
+            let (plan, input_schema, output_schema) = match made {
+                Ok(CompiledOperation { plan, arguments, input_schema, output_schema, .. }) => {
+                    declaration.input_schema = outline(arguments);
+                    (Ok(Box::new(plan)), input_schema.json, output_schema)
                 }
-                Err(flaw) => (Err(flaw.into()), None),
+                Err(flaw) => (Err(Arc::from(flaw)), Box::default(), None),
             };
             let secrets = plan.iter().flat_map(|plan| &plan.credentials);
             let secrets = secrets
@@ -191,23 +192,159 @@ impl DeclaredOpenApi {
             let secrets = secrets.collect();
             let shared = Arc::clone(&self.shared);
             let file = Arc::clone(&file);
-            let operation = DeclaredOperation { file, plan, output_schema, secrets, shared };
+            let operation =
+                DeclaredOperation { file, plan, input_schema, output_schema, secrets, shared };
             (name, declaration, operation)
         };
-        selected.into_iter().map(tool).collect()
+        selected.into_iter().zip(made).map(tool).collect()
     }
 
-    /// Records the names in `auth` that are not security schemes of the document.
-    fn report_unknown_schemes(&self, document: &OpenApi, file: &str, problems: &Problems) {
+    /// The operations. Their schemas together have at most one and a half times the bytes of the document, since
+    /// their values take twenty times as much memory: operations that share a large schema would otherwise each
+    /// have a copy. The largest ones lose levels.
+    fn made(
+        &self,
+        document: &OpenApi,
+        selected: &[(&Outline<'_>, ToolName)],
+        (file, at, problems): (&str, &Spot, &Problems),
+    ) -> Vec<Result<CompiledOperation, String>> {
+        let headers = self.shared.headers.iter();
+        let mut options = MakeOptions {
+            server: self.server.as_ref().map(|server| server.value.to_string()),
+            auth: self.auth.clone(),
+            headers: headers.filter_map(|(name, _)| HeaderName::try_from(name).ok()).collect(),
+            schema_limit: SchemaLimit { largest: LARGEST, is_measured: false },
+        };
+        let most = (document.bytes + document.bytes / 2).max(SMALL);
+        let (mut all, mut sizes, mut total) = (Vec::new(), Vec::new(), 0);
+        for (one, _) in selected {
+            let made = make(document, one, &options);
+            let of_schemas = made.iter().flat_map(|made| {
+                [Some(&made.input_schema.json), made.output_schema.as_ref()].into_iter().flatten()
+            });
+            for size in of_schemas.map(|json| json.len()) {
+                sizes.push(size);
+                total += size;
+            }
+            match total <= most {
+                true => all.push(made),
+                // They are made again with fewer levels.
+                false => {
+                    all.clear();
+                    options.schema_limit.is_measured = true;
+                }
+            }
+        }
+        if total <= most {
+            return all;
+        }
+        let largest = share(sizes, most);
+        options.schema_limit = SchemaLimit { largest, is_measured: false };
+        let message = format!(
+            "the schemas of `{file}` are shortened to {} bytes each: together they have {total} bytes, and the \
+             document {}",
+            largest, document.bytes
+        );
+        let help = "choose operations with `include`; what a shortened schema leaves out, the server checks";
+        problems.push(Diagnostic::warning(at, message).help(help));
+        selected.iter().map(|(one, _)| make(document, one, &options)).collect()
+    }
+
+    /// Records the names in `auth` that are neither security schemes nor parameters of the document.
+    fn report_unknown_schemes(
+        &self,
+        document: &OpenApi,
+        operations: &[Outline<'_>],
+        file: &str,
+        problems: &Problems,
+    ) {
+        if self.schemes.is_empty() {
+            return;
+        }
         let known: Vec<&str> =
             schemes(document).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        for scheme in self.schemes.iter().filter(|scheme| !known.contains(&&*scheme.value)) {
+        let parameters: HashSet<&str> = fillable(document, operations).collect();
+        let is_known = |name: &str| known.contains(&name) || parameters.contains(name);
+        for scheme in self.schemes.iter().filter(|scheme| !is_known(&scheme.value)) {
             let shown = suggest::quoted([&*scheme.value]);
-            let message = format!("`{file}` declares no security scheme {shown}");
+            let message = format!(
+                "`{file}` declares no security scheme {shown}, nor a parameter of this name in a \
+                 header, the query or a cookie"
+            );
             let help = suggest::help(&scheme.value, "security schemes", known.iter().copied());
             problems.push(Diagnostic::error(&scheme.at, message).help(help));
         }
     }
+}
+
+/// The size of the largest schemas, if all together may have `most` bytes and smaller ones stay as they are.
+fn share(mut sizes: Vec<usize>, most: usize) -> usize {
+    sizes.sort_unstable();
+    let (mut left, mut count) = (most, sizes.len());
+    for size in sizes {
+        if size.saturating_mul(count) > left {
+            break;
+        }
+        left -= size;
+        count -= 1;
+    }
+    left / count.max(1)
+}
+
+/// Warns of what calls never send, and what only the server checks.
+fn report_omissions(
+    selected: &[(&Outline<'_>, ToolName)],
+    made: &[Result<CompiledOperation, String>],
+    (file, at, problems): (&str, &Spot, &Problems),
+) {
+    /// The most names in a warning.
+    const SHOWN: usize = 5;
+    let warn = |all: &mut dyn Iterator<Item = &str>, what: &str, help: &str| {
+        let (mut shown, mut count) = (Vec::new(), 0);
+        for one in all {
+            count += 1;
+            if shown.len() < SHOWN && !shown.contains(&one) {
+                shown.push(one);
+            }
+        }
+        if count > 0 {
+            let more = if count > shown.len() { ", …" } else { "" };
+            let message = format!("{what} of `{file}`: {}{more}", suggest::quoted(shown));
+            problems.push(Diagnostic::warning(at, message).help(help));
+        }
+    };
+    let callable =
+        || selected.iter().zip(made).filter_map(|(one, made)| Some((one, made.as_ref().ok()?)));
+    let bodies = callable().filter(|(_, made)| made.drops_body);
+    warn(
+        &mut bodies.map(|((_, name), _)| name.as_str()),
+        "an optional body of GET or HEAD is never sent by operations",
+        "the other arguments are sent",
+    );
+    let patterns = callable().flat_map(|(_, made)| &made.input_schema.left_patterns);
+    warn(
+        &mut patterns.map(String::as_str),
+        "only the server checks some patterns",
+        "they are of another dialect, such as ECMA-262 with look-around, or too large",
+    );
+}
+
+/// The names of arguments, as a schema.
+fn outline(arguments: Vec<String>) -> serde_json::Value {
+    let properties: serde_json::Map<_, _> =
+        arguments.into_iter().map(|name| (name, serde_json::Value::Bool(true))).collect();
+    serde_json::json!({ "type": "object", "properties": properties })
+}
+
+/// The names of the parameters that a secret can fill.
+fn fillable<'d>(
+    document: &'d OpenApi,
+    operations: &[Outline<'d>],
+) -> impl Iterator<Item = &'d str> {
+    let lists = operations.iter().flat_map(|one| [one.item, one.operation]);
+    let all = lists.filter_map(|map| map.get("parameters")?.as_array()).flatten();
+    all.filter_map(|one| parameter_place(document.resolved(one).ok()?.as_object()?))
+        .map(|(name, _)| name)
 }
 
 /// The effects that a method has by its definition (RFC 9110).
@@ -287,10 +424,13 @@ impl DeclaredOperation {
     /// All that is wrong with the headers.
     pub fn build(
         &self,
-        declaration: Declaration,
+        mut declaration: Declaration,
         client: &HttpClient,
         has_secret: impl Fn(&str) -> bool,
     ) -> Result<Tool, ToolErrors> {
+        if let Ok(schema) = serde_json::from_str(&self.input_schema) {
+            declaration.input_schema = schema;
+        }
         let placeholder = |flaw: Arc<str>| {
             let found = Findings::of(&declaration).finish();
             let name = declaration.name.clone();
@@ -310,7 +450,7 @@ impl DeclaredOperation {
             Err(flaw) => return placeholder(Arc::clone(flaw)),
         };
         if plan.credentials.iter().any(|one| one.is_optional && !has_secret(&one.secret)) {
-            plan.credentials.clear();
+            plan.credentials.retain(|one| !one.is_optional);
         }
         let of_headers = Declaration {
             source: declaration.source.clone(),
@@ -339,13 +479,14 @@ impl DeclaredOperation {
             plan,
             headers: headers.body.headers,
         };
+        let output_schema = self.output_schema.as_deref().map(serde_json::from_str);
         let mut builder = declaration
             .clone()
             .into_builder()
             .capabilities(Capabilities::none().secrets(secrets))
             .open_world();
-        if let Some(schema) = &self.output_schema {
-            builder = builder.output_schema(schema.clone());
+        if let Some(Ok(schema)) = output_schema {
+            builder = builder.output_schema(schema);
         }
         match builder.body(call) {
             Ok(tool) => Ok(tool),

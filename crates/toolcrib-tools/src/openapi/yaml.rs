@@ -1,4 +1,5 @@
-//! YAML as JSON: the first document of a text, by the core schema of YAML 1.2.
+//! YAML as JSON: the first document of a text, by the core schema of YAML 1.2, with the merge keys (`<<`) of
+//! YAML 1.1, which documents still use.
 
 use std::collections::HashMap;
 
@@ -8,8 +9,15 @@ use serde_json::{Map, Number, Value};
 /// The depth limit, as that of JSON texts.
 const DEEPEST: usize = 128;
 
-/// The limit of values, counting those of aliases each time: aliases multiply.
+/// The limit of values, counting those of aliases each time: aliases multiply. A smaller text has a lower one.
 const MOST_VALUES: usize = 4_000_000;
+/// The values that any text may have, besides one for each of its bytes.
+const ALWAYS_VALUES: usize = 100_000;
+/// The bytes of a text that count as one value.
+const BYTES_OF_VALUE: usize = 32;
+
+/// The most repeated keys that are listed.
+pub(super) const MOST_REPEATED: usize = 10;
 
 /// A list or map that is still open, with the anchor that names it; 0 for none.
 struct OpenCollection {
@@ -19,14 +27,44 @@ struct OpenCollection {
 
 enum Kind {
     List(Vec<Value>),
-    Map { entries: Map<String, Value>, key: Option<String> },
+    Map { entries: Map<String, Value>, key: Option<Key>, merged: Vec<Map<String, Value>> },
 }
 
-/// Parses a text.
+/// A key of a map.
+enum Key {
+    Name(String),
+    /// `<<`: its value is a map, or a list of maps, with the entries that the map itself lacks.
+    Merge,
+}
+
+impl OpenCollection {
+    /// The finished value.
+    fn close(self) -> (usize, Value) {
+        let value = match self.kind {
+            Kind::List(mut items) => {
+                items.shrink_to_fit();
+                items.into()
+            }
+            Kind::Map { mut entries, merged, .. } => {
+                for (key, value) in merged.into_iter().flatten() {
+                    entries.entry(key).or_insert(value);
+                }
+                // Without the room for more keys, a large document takes a third of the memory.
+                entries.into_iter().collect()
+            }
+        };
+        (self.anchor, value)
+    }
+}
+
+/// Parses a text. Also returns the keys that occur twice in a map, of which the last one counts, each with
+/// its line.
 ///
 /// # Errors
 /// The error, with its place.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<(Value, Vec<String>), String> {
+    let most_values = MOST_VALUES.min(text.len() + ALWAYS_VALUES);
+    let mut repeated = Vec::new();
     let mut open: Vec<OpenCollection> = Vec::new();
     let mut anchors: HashMap<usize, (Value, usize)> = HashMap::new();
     let mut values = 0_usize;
@@ -49,20 +87,23 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
             Event::MappingStart(anchor, _) => {
                 open.push(OpenCollection {
                     anchor,
-                    kind: Kind::Map { entries: Map::new(), key: None },
+                    kind: Kind::Map { entries: Map::new(), key: None, merged: Vec::new() },
                 });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(OpenCollection { anchor, kind: Kind::List(items) }) => (anchor, items.into()),
-                Some(OpenCollection { anchor, kind: Kind::Map { entries, .. } }) => {
-                    (anchor, entries.into())
-                }
+                Some(collection) => collection.close(),
                 None => continue,
             },
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.suffix == "str");
                 let plain = style == ScalarStyle::Plain && !is_text;
+                if let (true, "<<", Some(Kind::Map { key: key @ None, .. })) =
+                    (plain, &*text, open.last_mut().map(|open| &mut open.kind))
+                {
+                    *key = Some(Key::Merge);
+                    continue;
+                }
                 (anchor, if plain { scalar(&text) } else { text.into_owned().into() })
             }
             Event::Alias(anchor) => {
@@ -70,7 +111,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
                     return wrong("an alias refers to a value that contains it");
                 };
                 values += size;
-                if values > MOST_VALUES {
+                if values > most_values {
                     return wrong("its aliases make too many values of it");
                 }
                 (0, value.clone())
@@ -78,7 +119,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
             Event::DocumentEnd | Event::StreamEnd => break,
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
         };
-        if values > MOST_VALUES {
+        if values > most_values {
             return wrong("it has too many values");
         }
         if anchor != 0 {
@@ -87,15 +128,39 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
             anchors.insert(anchor, (done.clone(), size));
         }
         match open.last_mut().map(|open| &mut open.kind) {
-            None => return Ok(done),
+            None => return Ok((done, repeated)),
             Some(Kind::List(items)) => items.push(done),
-            Some(Kind::Map { entries, key }) => match key.take() {
-                None => *key = Some(key_text(done)),
-                Some(key) => drop(entries.insert(key, done)),
+            Some(Kind::Map { entries, key, merged }) => match key.take() {
+                None => *key = Some(Key::Name(key_text(done))),
+                Some(Key::Merge) => match maps(done) {
+                    Some(maps) => merged.extend(maps),
+                    None => return wrong("`<<` needs a map, or a list of maps"),
+                },
+                Some(Key::Name(key)) => {
+                    if entries.contains_key(&key) && repeated.len() < MOST_REPEATED {
+                        repeated.push(format!("{key} (line {})", span.start.line()));
+                    }
+                    entries.insert(key, done);
+                }
             },
         }
     }
     Err("it is empty".to_owned())
+}
+
+/// The maps that a merge key names; of several, the first one with an entry has it.
+fn maps(value: Value) -> Option<Vec<Map<String, Value>>> {
+    match value {
+        Value::Object(map) => Some(vec![map]),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| match item {
+                Value::Object(map) => Some(map),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    }
 }
 
 /// JSON has only texts as keys: the status `200` becomes `"200"`.
@@ -109,7 +174,12 @@ fn key_text(key: Value) -> String {
 fn size_of(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size_of).sum::<usize>(),
-        Value::Object(entries) => 1 + entries.values().map(size_of).sum::<usize>(),
+        Value::Object(entries) => {
+            let of_entry =
+                |(key, value): (&String, &Value)| key.len() / BYTES_OF_VALUE + size_of(value);
+            1 + entries.iter().map(of_entry).sum::<usize>()
+        }
+        Value::String(text) => 1 + text.len() / BYTES_OF_VALUE,
         _ => 1,
     }
 }
@@ -161,13 +231,13 @@ mod tests {
             "g": "1.0.0", "h": 31, "i": "2024-01-01", "j": "two\nlines\n", "k": 0.5,
             "l": 18_446_744_073_709_551_615_u64, "m": [null],
         });
-        assert_eq!(parse(yaml).unwrap(), expected);
+        assert_eq!(parse(yaml).unwrap(), (expected, Vec::new()));
     }
 
     #[test]
     fn aliases_are_resolved_and_cannot_multiply_without_end() {
         assert_eq!(
-            parse("a: &x {b: 1}\nc: *x\n").unwrap(),
+            parse("a: &x {b: 1}\nc: *x\n").unwrap().0,
             json!({ "a": {"b": 1}, "c": {"b": 1} })
         );
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -177,6 +247,41 @@ mod tests {
         }
         assert!(parse(&bomb).unwrap_err().contains("too many values"));
         assert!(parse("&a [*a]").is_err());
+        // A long text counts by its length, and merged maps count like other aliases.
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1_000_000), "*a, ".repeat(1_000));
+        assert!(parse(&long).unwrap_err().contains("too many values"));
+        let mut bomb = "a0: &a0 {k: [x, x, x, x, x, x, x, x, x, x]}\n".to_owned();
+        for level in 1..30 {
+            let inner = level - 1;
+            bomb += &format!(
+                "a{level}: &a{level} {{ <<: [*a{inner}], k{level}: *a{inner}, l{level}: *a{inner} }}\n"
+            );
+        }
+        assert!(parse(&bomb).unwrap_err().contains("too many values"));
+    }
+
+    #[test]
+    fn merge_keys_add_the_entries_that_a_map_lacks() {
+        let yaml = "base: &base {a: 1, b: 1}\nmore: &more {<<: *base, b: 2, c: 2}\n\
+                    one:\n  b: own\n  <<: *base\nlist: {<<: [*more, {d: 4, c: no}]}\n\
+                    quoted: {'<<': x}\nlast: << \n";
+        let (parsed, repeated) = parse(yaml).unwrap();
+        assert_eq!(parsed["more"], json!({ "b": 2, "c": 2, "a": 1 }));
+        assert_eq!(parsed["one"], json!({ "b": "own", "a": 1 }));
+        assert_eq!(parsed["list"], json!({ "b": 2, "c": 2, "a": 1, "d": 4 }));
+        assert_eq!(parsed["quoted"], json!({ "<<": "x" }));
+        assert_eq!(parsed["last"], json!("<<"));
+        assert_eq!(repeated, [""; 0]);
+        for wrong in ["{<<: text}", "{<<: [{a: 1}, 2]}", "<<: null"] {
+            assert!(parse(wrong).unwrap_err().contains("`<<`"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn repeated_keys_are_listed_and_the_last_one_counts() {
+        let (parsed, repeated) = parse("a: 1\nb: {c: 1,\n  c: 2}\na: 3\n").unwrap();
+        assert_eq!(parsed, json!({ "a": 3, "b": { "c": 2 } }));
+        assert_eq!(repeated, ["c (line 3)", "a (line 4)"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The three recipes of the documentation, each against a server that behaves as theirs do.
+//! The recipes of the documentation, each against a server that behaves as theirs do.
 
 use std::{
     sync::{
@@ -108,6 +108,51 @@ async fn a_marketplace_with_pages_a_cursor_and_a_key() {
 }
 
 #[tokio::test]
+async fn the_registry_of_mcp_lists_servers_whose_entries_can_be_read() {
+    let entry = |name: &str, about: &str| {
+        let server = json!({ "name": name, "description": about, "version": "1.2.0" });
+        json!({ "server": server, "_meta": { "status": "active" } })
+    };
+    let server = Server::start(move |asked| {
+        match (asked.uri.path(), asked.uri.query().unwrap_or_default()) {
+            ("/v0/servers", "version=latest&limit=2") => json(&json!({
+                "servers": [entry("io.github.ada/files", "Reads files."), entry("com.example/mail", "Mail.")],
+                "metadata": { "nextCursor": "com.example/mail:1.2.0", "count": 2 },
+            })),
+            ("/v0/servers", "version=latest&limit=2&cursor=com.example%2Fmail%3A1.2.0") => {
+                json(&json!({ "servers": [entry("org.example/time", "Time.")], "metadata": { "count": 1 } }))
+            }
+            ("/v0/servers/io.github.ada%2Ffiles/versions/latest", "") => {
+                json(&entry("io.github.ada/files", "Reads files."))
+            }
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    let mut spec = HubSpec::new(
+        "registry",
+        server.url("/v0/servers?version=latest&limit=2&cursor={cursor}"),
+        Method::GET,
+        server.url("/v0/servers/{tool}/versions/latest"),
+    );
+    spec.pointers = HubPointers {
+        list: "/servers".to_owned(),
+        name: "/server/name".to_owned(),
+        description: "/server/description".to_owned(),
+        next: Some("/metadata/nextCursor".to_owned()),
+        ..HubPointers::default()
+    };
+    let hub = spec.build(&client(), None).unwrap();
+    let listed = fetch(&hub).await.unwrap();
+    let listed = names(&listed);
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    let files = listed.iter().find(|name| name.contains("files")).unwrap().to_string();
+    let engine = Engine::builder().provider(hub.provider()).build().unwrap();
+    let result = call(&engine, TurnOptions::default(), &files, json!({})).await;
+    assert!(result.value.contains("io.github.ada/files"), "{result:?}");
+}
+
+#[tokio::test]
 async fn a_registry_that_says_when_nothing_changed() {
     let version = Arc::new(AtomicUsize::new(1));
     let current = Arc::clone(&version);
@@ -193,9 +238,11 @@ async fn a_policy_service_that_each_tenant_has_tools_of_its_own_at() {
     let listings: Vec<_> =
         server.lines().into_iter().filter(|line| line.starts_with("GET")).collect();
     assert_eq!(listings, ["GET /tenants/acme/tools", "GET /tenants/zeta/tools"]);
-    // A name that would lead elsewhere stays inside its segment.
+    // A name that would lead elsewhere is refused.
     let sly = TurnOptions::default().tenant("acme/../zeta").principal("ada");
     let mut turn = engine.turn(sly).unwrap();
-    turn.iteration().await.unwrap();
-    assert_eq!(server.lines().pop().unwrap(), "GET /tenants/acme%2F..%2Fzeta/tools");
+    let before = server.lines().len();
+    let Err(error) = turn.iteration().await else { panic!("the tenant led elsewhere") };
+    assert!(error.to_string().contains("`tenant` must not contain"), "{error}");
+    assert_eq!(server.lines().len(), before);
 }

@@ -176,7 +176,13 @@ fn schemas_of_both_versions_become_the_same_json_schema() {
             json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }], "discriminator": {} }),
             json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
         ),
-        ("3.0.0", json!({ "type": "string", "pattern": "(" }), json!({ "type": "string" })),
+        (
+            "3.0.0",
+            json!({ "type": "string", "pattern": "(" }),
+            json!({
+                "type": "string", "description": "Must match the pattern (, which the server checks.",
+            }),
+        ),
         ("3.0.0", json!({ "type": "any", "pattern": 5, "minLength": -1 }), json!({})),
         (
             "3.0.0",

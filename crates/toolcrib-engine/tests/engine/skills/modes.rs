@@ -120,7 +120,7 @@ fn expected(
     let listing: Vec<_> =
         skills.iter().enumerate().filter(|(_, (_, tools))| tools.contains(&tool)).collect();
     if listing.is_empty() {
-        return active.is_empty() || !focus;
+        return !focus || active.iter().all(|at| skills[*at].1.is_empty());
     }
     listing.iter().any(|(at, (mode, _))| match mode {
         ToolsMode::Always => true,

@@ -1,0 +1,250 @@
+//! OpenAPI documents of which a part was lost without a word, or refused as a whole.
+
+use serde_json::{Value, json};
+
+use crate::{http::Server, support::Project};
+
+const SECRET: &str = "hush-documents-41c7";
+const VARIABLE: &str = "TOOLCRIB_TEST_DOCUMENT_SECRET";
+
+/// A project with a document and more keys of its table.
+fn project(server: &Server, (file, document): (&str, &str), keys: &str) -> Project {
+    let port = server.port;
+    let toml = format!(
+        "policy_default = 'allow'\n[secrets]\nKEY = {{ env = '{VARIABLE}' }}\n[[tool]]\nkind = 'openapi'\n\
+         file = '{file}'\nserver = 'http://127.0.0.1:{port}'\nallow_addresses = ['127.0.0.1']\n{keys}\n"
+    );
+    Project::of(&[("toolcrib.toml", &toml), (file, document)])
+}
+
+fn document(paths: &Value) -> String {
+    json!({ "openapi": "3.0.3", "info": { "title": "T", "version": "1" }, "paths": paths })
+        .to_string()
+}
+
+/// The request of a call that succeeds.
+fn requested(project: &Project, server: &Server, args: &[&str]) -> String {
+    let before = server.asked().len();
+    let mut command = project.command(&[&["call"], args].concat());
+    let output = command.env(VARIABLE, SECRET).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let asked = server.asked();
+    assert_eq!(asked.len(), before + 1, "{args:?}");
+    asked[before].clone()
+}
+
+fn first_line(request: &str) -> &str {
+    request.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1")
+}
+
+/// The warnings of `check`, which succeeds.
+fn warnings(project: &Project) -> String {
+    let checked = project.toolcrib(&["check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    checked.stderr + &checked.stdout
+}
+
+#[test]
+fn the_entries_of_a_merge_key_were_lost() {
+    let server = Server::start();
+    let yaml = "openapi: 3.0.3\nx-page: &page\n  - {name: page, in: query, schema: {type: integer}}\n\
+                x-common: &common\n  tags: [a]\n  parameters: *page\n\
+                x-more: &more {<<: *common, deprecated: true}\n\
+                paths:\n  /a:\n    get: {<<: *more, operationId: listed}\n    \
+                post:\n      operationId: own\n      <<: [{tags: [b]}, *common]\n      parameters: []\n";
+    let project = project(&server, ("o.yaml", yaml), "");
+    assert_eq!(first_line(&requested(&project, &server, &["listed", "page=3"])), "GET /a?page=3");
+    let refused = project.toolcrib(&["call", "own", "page=3"]);
+    assert_ne!(refused.code, Some(0), "{}", refused.stdout);
+    let wrong = yaml.replace("[{tags: [b]}, *common]", "[text]");
+    let wrong = super::documents_read_in_part::project(&server, ("o.yaml", &wrong), "");
+    assert!(wrong.toolcrib(&["check"]).stderr.contains("`<<` needs a map"));
+}
+
+#[test]
+fn an_optional_body_of_get_withheld_the_operation() {
+    let server = Server::start();
+    let body = |required: Option<bool>, media: &str| json!({ "required": required, "content": { media: { "schema": { "type": "object" } } } });
+    let query = json!([{ "name": "q", "in": "query", "schema": { "type": "string" } }]);
+    let text = document(&json!({
+        "/s": {
+            "get": { "operationId": "s", "parameters": query, "requestBody": body(None, "application/json") },
+            "head": { "operationId": "h", "requestBody": body(Some(false), "image/png") },
+        },
+        "/must": { "get": { "operationId": "must", "requestBody": body(Some(true), "application/json") } },
+    }));
+    let project = project(&server, ("o.json", &text), "");
+    let sent = requested(&project, &server, &["s", "q=1"]);
+    assert_eq!(first_line(&sent), "GET /s?q=1");
+    assert!(!sent.to_lowercase().contains("content-length: "), "{sent}");
+    assert_eq!(first_line(&requested(&project, &server, &["h"])), "HEAD /s");
+    let said = warnings(&project);
+    assert!(said.contains("an optional body of GET or HEAD is never sent"), "{said}");
+    let why = project.toolcrib(&["menu", "--why"]).stdout;
+    assert!(why.contains("a GET or HEAD requires a body"), "{why}");
+}
+
+#[test]
+fn paths_with_a_fragment_were_withheld() {
+    let server = Server::start();
+    let post = |id: Option<&str>| json!({ "post": { "operationId": id } });
+    let text = document(&json!({
+        "/oauth2/token": post(None),
+        "/oauth2/token#refresh": post(None),
+        "/#X-Amz-Target=Jobs.List": { "post": { "operationId": "jobs", "parameters": [
+            { "name": "X-Amz-Target", "in": "header", "required": true,
+              "schema": { "type": "string", "enum": ["Jobs.List"] } }] } },
+        "/a/{id}?x=1#{ghost}": post(Some("both")),
+    }));
+    let text = text.replace("\"operationId\":null", "\"summary\":\"Posts.\"");
+    let project = project(&server, ("o.json", &text), "");
+    for (args, line) in [
+        (["post_oauth2_token"].as_slice(), "POST /oauth2/token"),
+        (&["post_oauth2_token_refresh"], "POST /oauth2/token"),
+        (&["jobs", "X-Amz-Target=Jobs.List"], "POST /"),
+        (&["both", "id=7"], "POST /a/7?x=1"),
+    ] {
+        assert_eq!(first_line(&requested(&project, &server, args)), line);
+    }
+}
+
+#[test]
+fn a_credential_that_is_an_ordinary_parameter_was_asked_of_the_model() {
+    let server = Server::start();
+    let token = |place: &str, name: &str| json!([{ "name": name, "in": place, "required": true, "schema": { "type": "string" } }]);
+    let mut text: Value = serde_json::from_str(&document(&json!({
+        "/chat": { "post": { "operationId": "cp", "parameters": token("header", "token") } },
+        "/list": { "get": { "operationId": "ls", "parameters": token("query", "token") } },
+        "/cookie": { "parameters": token("cookie", "sid"), "get": { "operationId": "ck" } },
+        "/other": { "get": { "operationId": "other" } },
+    })))
+    .unwrap();
+    text["components"]["securitySchemes"]["o"] = json!({ "type": "oauth2", "flows": {} });
+    text["security"] = json!([{ "o": [] }]);
+    let text = text.to_string();
+    let auth = "auth = { token = 'secret:KEY', sid = 'secret:KEY' }";
+    let project = self::project(&server, ("o.json", &text), auth);
+    let sent = requested(&project, &server, &["cp"]).to_lowercase();
+    assert!(
+        sent.contains(&format!("\r\ntoken: {SECRET}\r\n")) && !sent.contains("authorization"),
+        "{sent}"
+    );
+    let sent = requested(&project, &server, &["ls"]);
+    assert_eq!(first_line(&sent), format!("GET /list?token={SECRET}"));
+    let sent = requested(&project, &server, &["ck"]).to_lowercase();
+    assert!(sent.contains(&format!("\r\ncookie: sid={SECRET}\r\n")), "{sent}");
+    let menu = project.json(&["menu"]).1.to_string();
+    assert!(!menu.contains("\"token\"") && !menu.contains("\"sid\""), "{menu}");
+    // Without a parameter to fill, the scheme is needed.
+    let why = project.toolcrib(&["menu", "--why"]).stdout;
+    assert!(why.contains("security scheme `o`"), "{why}");
+    // A scheme beside it is sent too, and an unknown name is an error.
+    let both = self::project(
+        &server,
+        ("o.json", &text),
+        "auth = { token = 'secret:KEY', o = 'secret:KEY' }",
+    );
+    let sent = requested(&both, &server, &["cp"]).to_lowercase();
+    assert!(sent.contains(&format!("\r\nauthorization: bearer {SECRET}\r\n")), "{sent}");
+    let unknown = self::project(&server, ("o.json", &text), "auth = { tokn = 'secret:KEY' }");
+    let said = unknown.toolcrib(&["check"]);
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(said.stderr.contains("no security scheme `tokn`, nor a parameter"), "{}", said.stderr);
+}
+
+#[test]
+fn what_a_document_has_twice_was_lost_silently() {
+    let server = Server::start();
+    let text = r#"{"openapi": "3.0.3", "paths": {
+        "/a": {"get": {"operationId": "gone"}},
+        "/a": {"get": {"operationId": "same"}},
+        "/b/{id}": {"get": {"operationId": "same"}},
+        "/b/{name}": {"get": {"operationId": "b2"}},
+        "no-slash": {"get": {"operationId": "lost"}}
+    }}"#;
+    let project = project(&server, ("o.json", text), "");
+    let said = warnings(&project);
+    for part in [
+        "keys that occur twice in an object: `/a`",
+        "the operationId `same` more than once: `GET /a`, `GET /b/{id}`",
+        "one operation more than once: `GET /b/{id}`, `GET /b/{name}`",
+        "paths that cannot be read: `no-slash`",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let yaml = "openapi: 3.0.3\npaths:\n  /a: {get: {operationId: x, operationId: y}}\n";
+    let project = self::project(&server, ("o.yaml", yaml), "");
+    assert!(warnings(&project).contains("`operationId (line 3)`"));
+    assert_eq!(first_line(&requested(&project, &server, &["y"])), "GET /a");
+}
+
+/// Patterns of ECMA-262, Python and .NET that are not linear, each with a text that it matches and one that it
+/// does not.
+const PATTERNS: [(&str, &str, &str); 7] = [
+    ("^(?!www\\.)[a-z.]+$", "api.example", "www.example"),
+    ("^(?=.*\\d)(?=.*[a-z]).{4,}$", "abc1", "abcd"),
+    ("(?<=@)example$", "a@example", "a.example"),
+    ("^[a-z]+(?<!-x)$", "abc", "ABC"),
+    ("^(?<q>['\"]).*\\k<q>$", "'a'", "'a\""),
+    ("^(a|b)\\1$", "aa", "ab"),
+    ("^(?!0)\\d+$", "12", "\u{661}\u{662}"),
+];
+
+#[test]
+fn a_pattern_of_another_dialect_removed_its_neighbors() {
+    let server = Server::start();
+    for (pattern, ..) in
+        PATTERNS.into_iter().chain([("^[", "", ""), ("^(?>a+)b$", "", ""), ("(?&x)", "", "")])
+    {
+        let body = json!({ "type": "object", "properties": {
+            "a": { "type": "string", "description": "A name.", "pattern": pattern },
+            "b": { "type": "string", "pattern": "^x+$" },
+            "c": { "not": { "pattern": pattern } },
+            "d": { "oneOf": [{ "pattern": pattern }, { "minLength": 2 }] },
+        }, "patternProperties": { (pattern): { "type": "integer" } }, "additionalProperties": false });
+        let text = document(&json!({ "/a": { "post": { "operationId": "a", "requestBody": {
+            "content": { "application/json": { "schema": body } } } } } }));
+        let project = project(&server, ("o.json", &text), "");
+        let all = r#"body={"a": "any", "b": "xx", "c": "any", "d": "any", "other": 1}"#;
+        requested(&project, &server, &["a", all]);
+        let refused = project.toolcrib(&["call", "a", r#"body={"b": "yy"}"#]);
+        assert_ne!(refused.code, Some(0), "{pattern}: {}", refused.stdout);
+        let shown = project.json(&["tools"]).1.to_string();
+        let said = format!("A name. Must match the pattern {pattern}, which the server checks.");
+        assert!(shown.contains(json!(said).to_string().trim_matches('"')), "{pattern}: {shown}");
+        assert!(warnings(&project).contains("only the server checks some patterns"), "{pattern}");
+    }
+}
+
+#[test]
+fn a_pattern_with_look_around_withheld_a_tool_of_the_project() {
+    let server = Server::start();
+    let port = server.port;
+    for (pattern, fits, differs) in PATTERNS {
+        let toml = format!(
+            "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'get'\ndescription = 'Gets.'\n\
+             url = 'http://127.0.0.1:{port}/?q={{q}}'\nallow_addresses = ['127.0.0.1']\n\
+             [tool.params]\nq = {{ type = \"string\", pattern = {} }}\n",
+            json!(pattern)
+        );
+        let project = Project::of(&[("toolcrib.toml", &toml)]);
+        requested(&project, &server, &["get", &format!("q={fits}")]);
+        let (_, refused) = project.json(&["call", "get", &format!("q={differs}")]);
+        assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
+        assert!(refused["value"].as_str().unwrap().contains("`q`"), "{pattern}: {refused}");
+    }
+    // Going back is bounded, and what exceeds the bound is refused.
+    let toml = format!(
+        "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'get'\ndescription = 'Gets.'\n\
+         url = 'http://127.0.0.1:{port}/?q={{q}}'\nallow_addresses = ['127.0.0.1']\n\
+         [tool.params]\nq = {{ type = 'string', pattern = '^(?!x)(a|a)*\\1b$' }}\n"
+    );
+    let project = Project::of(&[("toolcrib.toml", &toml)]);
+    let (_, refused) = project.json(&["call", "get", &format!("q={}", "a".repeat(60))]);
+    assert_eq!(refused["code"], json!("input_invalid"), "{refused}");
+    assert!(refused["value"].as_str().unwrap().contains("too many steps"), "{refused}");
+    let broken = toml.replace("^(?!x)(a|a)*\\1b$", "^(?!x)[");
+    let said = Project::of(&[("toolcrib.toml", &broken)]).toolcrib(&["check"]);
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(said.stderr.contains("the pattern cannot be read"), "{}", said.stderr);
+}
