@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 23] = [
+const KINDS: [(&str, &[&str]); 24] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -36,6 +36,7 @@ const KINDS: [(&str, &[&str]); 23] = [
     ("a search or a read that misses silently", &["left_out"]),
     ("a change of a file that cannot be undone", &["undo"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
+    ("an approval that is used twice", &["one_use"]),
 ];
 
 const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];
