@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 24] = [
+const KINDS: [(&str, &[&str]); 28] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -37,6 +37,10 @@ const KINDS: [(&str, &[&str]); 24] = [
     ("a change of a file that cannot be undone", &["undo"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
     ("an approval that is used twice", &["one_use"]),
+    ("a caller without a session that nothing restricts", &["without_session"]),
+    ("a caller that is locked out, or loses what is in use", &["sessions_under_pressure"]),
+    ("a log that ends silently with a full disk", &["full_disk"]),
+    ("a new tool that enters a running gateway unasked", &["new_tools"]),
 ];
 
 const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];
