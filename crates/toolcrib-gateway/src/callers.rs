@@ -23,8 +23,6 @@ use toolcrib_core::{
 };
 use toolcrib_engine::HaltedByRule;
 
-use super::access::Access;
-
 /// How long a caller is restricted after it last read untrusted content, or was halted.
 const RESTRICTED_FOR: Duration = Duration::from_hours(24);
 
@@ -163,16 +161,16 @@ impl Callers {
     pub(super) async fn of_request(
         &self,
         store: Option<&Arc<dyn KvStore>>,
-        access: &Access,
+        owner: SessionOwner,
         counts: bool,
     ) -> Restrictions {
         if store.is_none() && !counts && self.count.load(Ordering::Acquire) == 0 {
             return Restrictions::default();
         }
         if counts {
-            self.note(store, access, Noted::Iteration).await;
+            self.note(store, owner.clone(), Noted::Iteration).await;
         }
-        let record = self.record(store, access).await;
+        let record = self.record(store, owner).await;
         // Without knowledge, the caller may have read anything.
         let fail = |_| Restrictions { tainted: true, ..Restrictions::default() };
         record.map_or_else(fail, |record| record.restricts(now_ms()))
@@ -183,12 +181,12 @@ impl Callers {
     pub(super) async fn of_session(
         &self,
         store: Option<&Arc<dyn KvStore>>,
-        access: &Access,
+        owner: SessionOwner,
     ) -> Restrictions {
         if store.is_none() && self.count.load(Ordering::Acquire) == 0 {
             return Restrictions::default();
         }
-        let record = self.record(store, access).await;
+        let record = self.record(store, owner).await;
         let fail = |_| Restrictions { tainted: true, ..Restrictions::default() };
         record.map_or_else(fail, |record| {
             let continues = record.continues(self.began_ms, now_ms());
@@ -202,10 +200,9 @@ impl Callers {
     pub(super) async fn note(
         &self,
         store: Option<&Arc<dyn KvStore>>,
-        access: &Access,
+        owner: SessionOwner,
         noted: Noted,
     ) {
-        let owner = owner(access);
         if let Some(store) = store {
             let (store, caller, event) = (Arc::clone(store), owner.clone(), noted.clone());
             let written = spawn_blocking(move || change(&*store, &caller, &event)).await;
@@ -227,9 +224,8 @@ impl Callers {
     async fn record(
         &self,
         store: Option<&Arc<dyn KvStore>>,
-        access: &Access,
+        owner: SessionOwner,
     ) -> Result<Record, KvError> {
-        let owner = owner(access);
         let known = self.known_of(&owner).unwrap_or_default();
         let Some(store) = store.map(Arc::clone) else { return Ok(known) };
         let read = spawn_blocking(move || stored(&*store, &owner).map(|(record, _)| record)).await;
@@ -307,10 +303,6 @@ impl Record {
 /// back, counts.
 fn is_within(at_ms: u64, time: Duration, now: u64) -> bool {
     at_ms.saturating_add(millis(time)) > now
-}
-
-fn owner(access: &Access) -> SessionOwner {
-    SessionOwner { tenant: access.tenant.clone(), principal: access.principal.clone() }
 }
 
 fn area(caller: &SessionOwner) -> KvArea {

@@ -72,7 +72,9 @@ use std::{
 
 use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
-use toolcrib_core::{CancellationToken, FENCE_NOTICE, KvStore, SkillId, fence, harmless};
+use toolcrib_core::{
+    CancellationToken, FENCE_NOTICE, KvStore, SessionOwner, SkillId, fence, harmless,
+};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
 
@@ -251,17 +253,17 @@ impl Shared {
     /// What restricts a request without a session.
     async fn restrictions(&self, access: &Access) -> Restrictions {
         let counts = self.config.engine.reads_iteration();
-        self.callers.of_request(self.config.caller_store.as_ref(), access, counts).await
+        self.callers.of_request(self.config.caller_store.as_ref(), owner(access), counts).await
     }
 
     /// What restricts a session that begins, of a client that may have lost another one.
     async fn restrictions_of_session(&self, access: &Access) -> Restrictions {
-        self.callers.of_session(self.config.caller_store.as_ref(), access).await
+        self.callers.of_session(self.config.caller_store.as_ref(), owner(access)).await
     }
 
     /// Notes what restricts a caller from now on.
     async fn note(&self, access: &Access, noted: Noted) {
-        self.callers.note(self.config.caller_store.as_ref(), access, noted).await;
+        self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await;
     }
 
     /// Whether texts of a server are fenced for this access.
@@ -327,6 +329,11 @@ impl Shared {
         }
         lines.join("\n")
     }
+}
+
+/// The caller whose restrictions they are, over all personalities.
+fn owner(access: &Access) -> SessionOwner {
+    SessionOwner { tenant: access.tenant.clone(), principal: access.principal.clone() }
 }
 
 impl fmt::Debug for Gateway {
