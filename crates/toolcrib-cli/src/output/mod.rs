@@ -69,11 +69,11 @@ pub(crate) use self::{
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
-        HttpEndpoint, asked, at, how_to_start, not_reloaded, reloaded, request, served,
-        served_later, server_state, token,
+        HttpEndpoint, asked, at, how_to_start, log_failed, log_recovered, not_reloaded, reloaded,
+        request, served, served_later, server_state, token,
     },
     sessions::{
-        SessionsJson, exported, exported_to, session, session_deleted, session_json,
+        SessionsJson, exported, exported_to, restrictions, session, session_deleted, session_json,
         session_markdown, session_waits, sessions,
     },
     skills::{

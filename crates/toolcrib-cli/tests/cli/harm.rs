@@ -6,6 +6,9 @@ mod false_claims;
 mod false_claims_gateway;
 mod faults;
 mod fresh_data;
+mod full_disk {
+    mod attacks;
+}
 mod narrowing_files;
 mod null_arguments;
 mod one_bad_server;
@@ -24,3 +27,6 @@ mod terminal_words_servers;
 mod trust;
 mod untrusted_definitions;
 mod upstream_sessions;
+mod without_session {
+    mod attacks;
+}
