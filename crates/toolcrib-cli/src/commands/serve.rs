@@ -146,6 +146,9 @@ async fn configured(
     if let Some(store) = project.key_values() {
         gateway = gateway.remember_in(store);
     }
+    if settings.asks_for_new_tools {
+        project.lock().ask_for_new();
+    }
     gateway = gateway.drain(settings.drain);
     if settings.ready_with_any {
         gateway = gateway.readiness(Readiness::AnyServer);

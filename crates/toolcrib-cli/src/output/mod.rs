@@ -58,7 +58,7 @@ pub(crate) use self::{
     find::{ExpectedTool, FindJson, FoundTool, found},
     json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
     lint::{findings, parsed, withheld},
-    lock::{LockJson, accepted, lock_changes, pin_changed, pinned, pins_unsaved},
+    lock::{LockJson, accepted, lock_changes, pin_changed, pin_new, pinned, pins_unsaved},
     login::{LoginJson, LoginsJson, logged_in, logged_out, login_address, logins},
     mcp::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,

@@ -10,6 +10,9 @@ mod full_disk {
     mod attacks;
 }
 mod narrowing_files;
+mod new_tools {
+    mod attacks;
+}
 mod null_arguments;
 mod one_bad_server;
 mod one_json;
