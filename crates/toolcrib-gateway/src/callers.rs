@@ -1,4 +1,4 @@
-//! What restricts a caller beyond a request and a session: untrusted content that it has read, a rule
+//! The restrictions of a caller beyond a request and a session: untrusted content that it has read, a rule
 //! that halted it, and the number of its iterations.
 //!
 //! A request without a session is a conversation by itself only for the protocol: its client may
@@ -42,7 +42,7 @@ const AREA: &str = "toolcrib:caller";
 /// The key of a caller's record.
 const KEY: &str = "restrictions";
 
-/// What restricts a caller of a gateway, for operators.
+/// The restrictions of a caller of a gateway, for operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallerRestrictions {
@@ -56,7 +56,7 @@ pub struct CallerRestrictions {
 }
 
 impl CallerRestrictions {
-    /// What restricts a caller, by the store of its [gateway](crate::GatewayBuilder::remember_in).
+    /// The restrictions of a caller, by the store of its [gateway](crate::GatewayBuilder::remember_in).
     /// Blocks.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl CallerRestrictions {
     }
 }
 
-/// What restricts a turn that begins.
+/// The restrictions of a turn that begins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Restrictions {
     pub(super) tainted: bool,
@@ -100,7 +100,7 @@ pub(super) struct Restrictions {
     pub(super) noted_ms: u64,
 }
 
-/// What a caller did, in its own words of the store.
+/// The record of a caller, as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Record {
@@ -157,7 +157,7 @@ pub(super) enum Noted {
 }
 
 impl Callers {
-    /// What restricts a request without a session. With `counts`, its iteration is counted.
+    /// The restrictions of a request without a session. With `counts`, its iteration is counted.
     pub(super) async fn of_request(
         &self,
         store: Option<&Arc<dyn KvStore>>,
@@ -176,7 +176,7 @@ impl Callers {
         record.map_or_else(fail, |record| record.restricts(now_ms()))
     }
 
-    /// What restricts a session that begins: only if one of the same caller was ended by the gateway,
+    /// The restrictions of a session that begins: only if one of the same caller was ended by the gateway,
     /// or by the end of an earlier process. Otherwise its conversation is a new one.
     pub(super) async fn of_session(
         &self,
@@ -261,7 +261,7 @@ impl Record {
         }
     }
 
-    /// What both say.
+    /// The stricter of both, part by part.
     fn with(mut self, other: &Self) -> Self {
         self.tainted_ms = self.tainted_ms.max(other.tainted_ms);
         self.halted = self.halted.or_else(|| other.halted.clone());

@@ -250,13 +250,13 @@ impl Shared {
         !self.config.engine.skills_of(access.personality.as_deref()).is_empty()
     }
 
-    /// What restricts a request without a session.
+    /// The restrictions of a request without a session.
     async fn restrictions(&self, access: &Access) -> Restrictions {
         let counts = self.config.engine.reads_iteration();
         self.callers.of_request(self.config.caller_store.as_ref(), owner(access), counts).await
     }
 
-    /// What restricts a session that begins, of a client that may have lost another one.
+    /// The restrictions of a session that begins, of a client that may have lost another one.
     async fn restrictions_of_session(&self, access: &Access) -> Restrictions {
         self.callers.of_session(self.config.caller_store.as_ref(), owner(access)).await
     }

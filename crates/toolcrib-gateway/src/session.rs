@@ -69,7 +69,7 @@ pub(super) struct Session {
     bound: Mutex<Arc<SessionTurn>>,
     /// The skills that were active last.
     skills: Mutex<Vec<SkillId>>,
-    /// What restricts its next turn, if the configuration of the gateway is replaced.
+    /// The restrictions of its next turn, if the configuration of the gateway is replaced.
     restrictions: Mutex<Restrictions>,
     /// The calls that wait for approval, by the digest of tool and arguments.
     waiting: Mutex<HashSet<Digest>>,

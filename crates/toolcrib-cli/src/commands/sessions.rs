@@ -67,7 +67,7 @@ pub(super) async fn sessions(
     Ok(exit::FINE)
 }
 
-/// What restricts a caller of a gateway, before it is lifted.
+/// The restrictions of a caller of a gateway, before they are lifted.
 async fn restrictions(
     project: &Project,
     caller: SessionOwner,

@@ -92,7 +92,7 @@ pub(crate) fn session_deleted(session: &SessionInfo, quiet: bool) {
     }
 }
 
-/// What restricts a caller of a gateway; if it was lifted, what did.
+/// The restrictions of a caller of a gateway, as they were before they were lifted.
 pub(crate) fn restrictions(found: &CallerRestrictions, lifted: bool) {
     let until = |ms: Option<u64>| {
         let at = SystemTime::UNIX_EPOCH + Duration::from_millis(ms.unwrap_or_default());
