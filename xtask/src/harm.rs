@@ -41,6 +41,11 @@ const KINDS: [(&str, &[&str]); 28] = [
     ("an argument that a server reads as another path", &["path_segments"]),
     ("one unreadable skill that stops every command", &["unreadable_skills"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
+    ("an approval that is used twice", &["one_use"]),
+    ("a caller without a session that nothing restricts", &["without_session"]),
+    ("a caller that is locked out, or loses what is in use", &["sessions_under_pressure"]),
+    ("a log that ends silently with a full disk", &["full_disk"]),
+    ("a new tool that enters a running gateway unasked", &["new_tools"]),
 ];
 
 const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];

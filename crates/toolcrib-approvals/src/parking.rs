@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 use toolcrib_core::{
     __internal::{millis, now_ms},
     Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification,
-    ClarificationOutcome, ParkedCall, SessionOwner, StoredApproval, StoredArguments,
+    ClarificationOutcome, ParkedCall, SessionOwner, Settlement, StoredApproval, StoredArguments,
 };
 
 use crate::{
@@ -204,19 +204,20 @@ impl Approvals {
                 ApprovalState::Settled(settled)
                     if self.is_sealed(key.as_ref(), &stored, settled) =>
                 {
-                    let is_valid = settled.until_ms > now_ms()
-                        && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)?;
-                    let how = match (is_valid, settled.is_approved) {
+                    let how = match (settled.until_ms > now_ms(), settled.is_approved) {
                         (true, true) => "used",
                         (true, false) => "denied",
                         (false, _) => "expired",
                     };
-                    // Marked before, so it cannot count again if this fails.
-                    self.store.close(&stored.id, how)?;
                     match how {
+                        "expired" => {
+                            self.store.close(&stored.id, how)?;
+                            has_expired = true;
+                        }
+                        // Another caller took it, or it was used before.
+                        _ if !self.take(&stored, settled, how)? => {}
                         "used" => return Ok(StoredDecision::Approved),
-                        "denied" => return Ok(StoredDecision::Denied(settled.reason.clone())),
-                        _ => has_expired = true,
+                        _ => return Ok(StoredDecision::Denied(settled.reason.clone())),
                     }
                 }
                 ApprovalState::Open => has_expired = true,
@@ -229,6 +230,19 @@ impl Approvals {
             (false, true) => StoredDecision::Expired,
             (false, false) => StoredDecision::Nothing(open),
         })
+    }
+
+    /// Uses up a decision: of all callers on the store, in whatever process, one gets `true`. The
+    /// store decides, since processes with one key may have separate configuration folders. The mark
+    /// in the folder comes second: it refuses a decision that an older copy of the store brings back.
+    fn take(
+        &self,
+        stored: &StoredApproval,
+        settled: &Settlement,
+        how: &str,
+    ) -> Result<bool, ApprovalError> {
+        Ok(self.store.close(&stored.id, how)?
+            && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)?)
     }
 
     fn is_granted(&self, call: &ParkedCall) -> Result<bool, ApprovalError> {
@@ -254,8 +268,7 @@ impl Approvals {
                 && !settled.is_approved
                 && settled.until_ms > now_ms()
                 && self.is_sealed(key.as_ref(), &stored, settled);
-            if is_denial && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)? {
-                self.store.close(&stored.id, "denied")?;
+            if is_denial && self.take(&stored, settled, "denied")? {
                 return Ok(Some(denial(&stored.call.tool, settled.reason.as_deref())));
             }
         }

@@ -321,6 +321,7 @@ Examples:
   toolcrib sessions -p my-agent
   toolcrib sessions --as ann --limit 5 --json
   toolcrib sessions delete refunds 3f2a91c0d4e5
+  toolcrib sessions restrictions --as ann --lift
 
 It lists only the sessions of the principal of `--as` and the tenant of `--tenant`.")]
     Sessions {

@@ -4,7 +4,7 @@ use std::{fs, io, thread};
 
 use parking_lot::Mutex;
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
     iterator::Signals,
 };
 use toolcrib_core::CancellationToken;
@@ -17,7 +17,8 @@ use crate::exit;
 ///
 /// A separate thread receives the signals: a blocked runtime cannot keep the process alive.
 pub(crate) fn watch() -> io::Result<CancellationToken> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // A write beyond the size limit of files then fails, instead of ending the process.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
     if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
@@ -25,7 +26,7 @@ pub(crate) fn watch() -> io::Result<CancellationToken> {
     let first = cancellation.clone();
     thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            if signal == SIGINT && end_turn() {
+            if signal == SIGXFSZ || (signal == SIGINT && end_turn()) {
                 continue;
             }
             if first.is_cancelled() {

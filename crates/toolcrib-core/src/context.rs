@@ -20,7 +20,7 @@ use crate::{
     kv::{Kv, KvArea, KvScope, KvStore},
     name::SkillId,
     network_rules::NetworkRules,
-    output::ToolError,
+    output::{ErrorCode, ToolError},
     secrets::{Redact, Secret, SecretError, Secrets},
     turn_info::{MemoryScope, TurnInfo},
 };
@@ -134,6 +134,8 @@ pub struct ToolContextParts {
     pub reads: Option<Arc<FileReads>>,
     /// Fires when the conversation has ended; if absent, the call has none that could end.
     pub session_end: Option<CancellationToken>,
+    /// Held by work that outlives the call.
+    pub running_work: RunningWork,
     /// The base of relative paths.
     pub working_dir: Arc<Path>,
     /// The guaranteed number of characters of this call's text.
@@ -150,6 +152,8 @@ pub struct ToolContextParts {
     pub tainted: bool,
     /// Whether the call must have no effect.
     pub dry_run: bool,
+    /// Whether nothing of the call can be used after it.
+    pub keeps_nothing: bool,
     /// The store of keys and values; if absent, there is none.
     pub kv: Option<Arc<dyn KvStore>>,
     /// The areas of the scopes that the tool declares.
@@ -182,6 +186,7 @@ impl ToolContextParts {
             files: None,
             reads: None,
             session_end: None,
+            running_work: RunningWork::default(),
             working_dir: Arc::from(Path::new(".")),
             result_budget_chars: 80_000,
             cancellation: CancellationToken::new(),
@@ -190,6 +195,7 @@ impl ToolContextParts {
             redact: None,
             tainted: false,
             dry_run: false,
+            keeps_nothing: false,
             kv: None,
             kv_areas: Vec::new(),
             attachments: None,
@@ -197,6 +203,23 @@ impl ToolContextParts {
             traceparent: None,
             handles: Vec::new(),
         }
+    }
+}
+
+/// A mark that work which outlives its call keeps for as long as it runs. Clones are the same mark;
+/// the default is none.
+#[derive(Debug, Clone, Default)]
+pub struct RunningWork(Option<Arc<()>>);
+
+impl RunningWork {
+    /// For engines: a mark of a conversation.
+    pub fn of_conversation() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// For engines: whether another clone exists.
+    pub fn is_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|mark| Arc::strong_count(mark) > 1)
     }
 }
 
@@ -338,12 +361,23 @@ impl ToolContext {
         self.0.dry_run
     }
 
+    /// Whether nothing of the call can be used after it, because its caller cannot be recognized: work
+    /// that outlives the call would end with it, so the body refuses to begin any.
+    pub fn keeps_nothing(&self) -> bool {
+        self.0.keeps_nothing
+    }
+
     /// The keys and values of a scope that the tool [declares](crate::Capabilities::kv).
     ///
     /// # Errors
     /// `not_available` if the tool does not declare the scope, or there is no store.
     pub fn kv(&self, scope: KvScope) -> Result<Kv, ToolError> {
         let refused = |cause: String| ToolError::not_set_up("a store").caused_by(cause);
+        if scope == KvScope::Session && self.0.keeps_nothing {
+            let message = "nothing can be kept for a later call, because no later call can be \
+                recognized as one of the same caller";
+            return Err(ToolError::new(ErrorCode::NotAvailable, message));
+        }
         let area = self.0.kv_areas.iter().find(|(declared, _)| *declared == scope);
         let (_, area) = area.ok_or_else(|| {
             refused(format!("the tool does not declare keys of the scope `{}`", scope.as_str()))
@@ -383,6 +417,12 @@ impl ToolContext {
     /// in a tool that declares neither programs nor files.
     pub fn session_end(&self) -> Option<&CancellationToken> {
         self.0.session_end.as_ref()
+    }
+
+    /// A mark of the conversation: what the body starts and leaves running keeps it for as long as it
+    /// runs, so that a host knows it before it ends a conversation that is not used.
+    pub fn running_work(&self) -> &RunningWork {
+        &self.0.running_work
     }
 
     /// The base of relative paths.

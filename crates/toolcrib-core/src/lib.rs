@@ -100,7 +100,9 @@ pub use self::{
     catalog::{Catalog, Reason, WithheldByProvider},
     clarification::{Clarification, ClarificationOutcome, Clarifier},
     client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
-    context::{Audience, Progress, ProgressCount, ProgressSink, ToolContext, ToolContextParts},
+    context::{
+        Audience, Progress, ProgressCount, ProgressSink, RunningWork, ToolContext, ToolContextParts,
+    },
     context_list::ListContext,
     definition::{
         Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,

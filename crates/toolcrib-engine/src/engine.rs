@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::{
-    Arguments, Events, Menu, Message, ReliabilityRule, SecretError, SecretReference,
-    StoredArguments, ToolCall,
+    Arguments, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
+    SecretReference, StoredArguments, ToolCall,
 };
 
 use crate::{
@@ -183,6 +183,17 @@ impl Engine {
     /// The ids of the plugins, in order.
     pub fn plugins(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.plugins.iter().map(|id| &**id)
+    }
+
+    /// Whether a call of a conversation began work that still runs, such as a job.
+    pub fn has_running_work(&self, conversation: &Identity) -> bool {
+        self.0.session_state.has_running_work(conversation)
+    }
+
+    /// Whether a rule depends on the number of the iteration: then a conversation of several turns
+    /// [continues](TurnOptions::iterations) it.
+    pub fn reads_iteration(&self) -> bool {
+        self.0.visibility.policy.reads(Fact::Iteration)
     }
 
     /// The events of all turns of this engine. A turn also has separate events.

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 /// A rule with the effect [`halt`](toolcrib_core::Effect::Halt) matched a call, and the loop's
@@ -12,7 +13,7 @@ use tokio::sync::Notify;
 ///
 /// Its text is for the operator. The model reads that the call is not permitted, or the rule's
 /// message for the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HaltedByRule {
     /// The rule.
@@ -42,6 +43,13 @@ pub(crate) struct HaltSignal {
 }
 
 impl HaltSignal {
+    /// The signal of a turn whose conversation may have been halted before.
+    pub(crate) fn of(before: Option<HaltedByRule>) -> Self {
+        let signal = Self::default();
+        before.into_iter().for_each(|halt| signal.halt(halt));
+        signal
+    }
+
     pub(crate) fn halt(&self, halt: HaltedByRule) {
         // A second one changes nothing.
         let _ = self.halt.set(halt);

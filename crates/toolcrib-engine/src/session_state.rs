@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_core::{__internal::LruCache, CancellationToken, FileReads, Identity, Tool};
+use toolcrib_core::{
+    __internal::LruCache, CancellationToken, FileReads, Identity, RunningWork, Tool,
+};
 
 /// The limit of remembered conversations; the least recently used one is evicted. Its next write
 /// over an existing file is refused until the file is read again, and its jobs end.
@@ -13,10 +15,11 @@ const MOST_CONVERSATIONS: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct SessionState(Mutex<LruCache<Arc<Identity>, ConversationState>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ConversationState {
     reads: Arc<FileReads>,
     end: CancellationToken,
+    work: RunningWork,
 }
 
 impl Drop for ConversationState {
@@ -30,6 +33,7 @@ impl Drop for ConversationState {
 pub(crate) struct CallState {
     pub(crate) reads: Option<Arc<FileReads>>,
     pub(crate) end: Option<CancellationToken>,
+    pub(crate) work: RunningWork,
 }
 
 impl Default for SessionState {
@@ -49,18 +53,26 @@ impl SessionState {
         let of_call = |known: &ConversationState| CallState {
             reads: has_files.then(|| Arc::clone(&known.reads)),
             end: Some(known.end.clone()),
+            work: known.work.clone(),
         };
         let mut all = self.0.lock();
         if let Some(known) = all.get(identity) {
             return of_call(known);
         }
-        let known = ConversationState::default();
+        let work = RunningWork::of_conversation();
+        let known =
+            ConversationState { reads: Arc::default(), end: CancellationToken::new(), work };
         let found = of_call(&known);
         let evicted = all.insert(Arc::clone(identity), known);
         drop(all);
         // Without the lock, as it may contain hundreds of paths.
         drop(evicted);
         found
+    }
+
+    /// Whether work of a conversation runs that outlives the calls which began it.
+    pub(crate) fn has_running_work(&self, identity: &Identity) -> bool {
+        self.0.lock().get(identity).is_some_and(|known| known.work.is_shared())
     }
 
     /// Removes a conversation that has ended.

@@ -54,6 +54,12 @@ pub(super) async fn call(
     };
     let span = CallSpan::open(exchange, &entry);
     let answer = match Call::read(params) {
+        Some(call) if !gateway.is_recording() => {
+            entry.tool = Some(call.name);
+            let message = "the call was not made: this gateway cannot write its audit log, and makes \
+                no calls without it; try again later";
+            Err(ErrorData::internal_error(message, None))
+        }
         Some(call) => {
             entry.tool = Some(Arc::clone(&call.name));
             if gateway.config.audit.is_some() {
@@ -132,6 +138,10 @@ async fn answer(
     let server = runs.as_ref().and_then(|tool| tool.mcp_server());
     let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
     let mut result = run(&mut step, call, audience, exchange).await?;
+    exchange.remember(&step, &result).await;
+    if let Some(session) = exchange.era.session() {
+        session.settle_approval(&result);
+    }
 
     entry.code = result.code;
     entry.error = result.cause.clone();

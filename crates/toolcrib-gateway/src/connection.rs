@@ -239,6 +239,11 @@ impl Connection {
         !self.0.requests.lock().is_empty()
     }
 
+    /// Whether a request of a server to the client has no response yet.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.0.asked.lock().open.is_empty()
+    }
+
     /// The client sends nothing more.
     pub(super) fn end(&self) {
         self.0.gone.cancel();

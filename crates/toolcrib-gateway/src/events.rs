@@ -2,7 +2,15 @@
 //! disconnected, with the id of the last event that it received.
 
 use std::{
-    collections::VecDeque, convert::Infallible, future::pending, pin::pin, str::FromStr, sync::Arc,
+    collections::VecDeque,
+    convert::Infallible,
+    future::pending,
+    pin::pin,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -53,6 +61,8 @@ impl FromStr for EventId {
 pub(super) struct EventStream(Arc<Shared>);
 
 struct Shared {
+    /// The number of response bodies that clients read.
+    readers: AtomicUsize,
     /// The stream's number in the session; `None` without one: no client can come back.
     number: Option<u64>,
     /// Fires when a stream without a last message ends.
@@ -96,7 +106,8 @@ impl EventStream {
             reader: 0,
         };
         let state = Mutex::new(state);
-        Self(Arc::new(Shared { number, ended, state, changed: Notify::new() }))
+        let readers = AtomicUsize::new(0);
+        Self(Arc::new(Shared { readers, number, ended, state, changed: Notify::new() }))
     }
 
     /// Sends a message.
@@ -128,6 +139,11 @@ impl EventStream {
             state.push(message, false);
             state.is_complete = true;
         });
+    }
+
+    /// Whether a client reads it.
+    pub(super) fn is_read(&self) -> bool {
+        self.0.readers.load(Ordering::Acquire) > 0
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -187,6 +203,7 @@ impl EventStream {
         let begins = self.0.number.is_some() && replay.is_none();
         let stream = self.clone();
         let reader = reader.unwrap_or(0);
+        stream.0.readers.fetch_add(1, Ordering::AcqRel);
         let reader = Reader { stream, begins, replay, reader, expires, _guard: guard };
         let frames = stream::unfold(reader, async |mut reader| {
             let bytes = reader.next().await?;
@@ -229,6 +246,12 @@ struct Reader {
     /// The moment from which its client is not authorized any more.
     expires: Option<Instant>,
     _guard: Option<DropGuard>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stream.0.readers.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// The next action of a reader.

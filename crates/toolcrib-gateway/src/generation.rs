@@ -16,8 +16,8 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Gateway, GatewayBuilder, GatewayError, HttpAccess, Shared, changes::Changes, metrics::Metrics,
-    resources::Links, rounds::WaitingCalls, routes::Routes,
+    Gateway, GatewayBuilder, GatewayError, HttpAccess, Shared, callers::Callers, changes::Changes,
+    metrics::Metrics, resources::Links, rounds::WaitingCalls, routes::Routes,
 };
 
 /// The present configuration.
@@ -30,6 +30,7 @@ pub(super) struct GatewayState {
     metrics: Arc<Metrics>,
     waiting: Arc<WaitingCalls>,
     links: Arc<Links>,
+    callers: Arc<Callers>,
     /// The requests in progress, of all configurations.
     pub(super) requests: TaskTracker,
 }
@@ -53,13 +54,14 @@ impl ReplacedConfig {
 
 impl GatewayState {
     pub(super) fn new(builder: GatewayBuilder) -> Arc<Self> {
-        let (metrics, waiting, links) = (Arc::default(), Arc::default(), Arc::default());
+        let (metrics, waiting) = (Arc::default(), Arc::default());
+        let (links, callers) = (Arc::default(), Arc::default());
         let replaced = watch::Sender::new(0);
-        let shared = shared(builder, &replaced, (&metrics, &waiting, &links));
+        let shared = shared(builder, &replaced, (&metrics, &waiting, &links, &callers));
         let routes = Mutex::default();
         let shared = RwLock::new(Arc::new(shared));
         let requests = TaskTracker::new();
-        Arc::new(Self { shared, replaced, routes, metrics, waiting, links, requests })
+        Arc::new(Self { shared, replaced, routes, metrics, waiting, links, callers, requests })
     }
 
     pub(super) fn shared(&self) -> Arc<Shared> {
@@ -95,7 +97,12 @@ impl GatewayState {
 fn shared(
     mut config: GatewayBuilder,
     replaced: &watch::Sender<u64>,
-    (metrics, waiting, links): (&Arc<Metrics>, &Arc<WaitingCalls>, &Arc<Links>),
+    (metrics, waiting, links, callers): (
+        &Arc<Metrics>,
+        &Arc<WaitingCalls>,
+        &Arc<Links>,
+        &Arc<Callers>,
+    ),
 ) -> Shared {
     config.changes.add(replaced.subscribe());
     Shared {
@@ -103,6 +110,7 @@ fn shared(
         metrics: Arc::clone(metrics),
         waiting: Arc::clone(waiting),
         links: Arc::clone(links),
+        callers: Arc::clone(callers),
         requests: TaskTracker::new(),
     }
 }
@@ -124,7 +132,7 @@ impl Gateway {
         access: Option<&HttpAccess>,
     ) -> Result<ReplacedConfig, GatewayError> {
         let current = &self.0;
-        let next = (&current.metrics, &current.waiting, &current.links);
+        let next = (&current.metrics, &current.waiting, &current.links, &current.callers);
         let next = Arc::new(shared(builder, &current.replaced, next));
         if let Some(access) = access {
             access.check()?;

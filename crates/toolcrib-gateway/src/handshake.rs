@@ -7,7 +7,6 @@ use rmcp::{
     model::{InitializeRequestParams, ProtocolVersion},
 };
 use serde_json::{Map, Value};
-use tokio::sync::OwnedSemaphorePermit;
 use toolcrib_core::{__internal::millis, ClientAbilities};
 use toolcrib_mcp::__internal as wire;
 
@@ -15,6 +14,7 @@ use super::{
     ServeContext,
     access::Caller,
     access_log::AccessEntry,
+    callers::Restrictions,
     changes::{self, SessionServers},
     connection::Connection,
     exchange::{Answer, ClientSender},
@@ -23,15 +23,13 @@ use super::{
     session::{Purpose, Session},
 };
 
-/// Begins a session of a connection, with a permit if sessions are limited. Its notifications go to
-/// the client from then on.
+/// Begins a session of a connection. Its notifications go to the client from then on.
 pub(super) async fn initialize(
     serving: &ServeContext,
     caller: &Caller,
     request: Request,
     connection: &Connection,
     client: ClientSender,
-    place: Option<OwnedSemaphorePermit>,
 ) -> Answer {
     let began = Instant::now();
     // Why a session did not begin, which the client does not receive.
@@ -40,8 +38,8 @@ pub(super) async fn initialize(
         let protocol = negotiated(&request)?;
         let declared = request.params.get("capabilities");
         let can = declared.map(wire::abilities).unwrap_or_default();
-        let place = SessionStart { connection, client, place };
-        let offered = begin(serving, caller, protocol.clone(), can, place, &mut cause).await?;
+        let start = SessionStart { connection, client };
+        let offered = begin(serving, caller, protocol.clone(), can, start, &mut cause).await?;
         let has_skills = serving.gateway.has_skills(&caller.access);
         let mut result = offered.config(has_skills).with_protocol_version(protocol);
         result.instructions = Some(serving.gateway.instructions(&caller.access, true, &offered));
@@ -59,11 +57,10 @@ pub(super) async fn initialize(
     Answer::new(request.id, outcome.map(Into::into))
 }
 
-/// The connection of a session that begins, and its permit.
+/// The connection of a session that begins.
 struct SessionStart<'a> {
     connection: &'a Connection,
     client: ClientSender,
-    place: Option<OwnedSemaphorePermit>,
 }
 
 async fn begin(
@@ -71,16 +68,21 @@ async fn begin(
     caller: &Caller,
     protocol: ProtocolVersion,
     can: ClientAbilities,
-    SessionStart { connection, client, place }: SessionStart<'_>,
+    SessionStart { connection, client }: SessionStart<'_>,
     cause: &mut Option<Arc<str>>,
 ) -> Result<CombinedOffers, ErrorData> {
-    let (session, ended) =
-        Session::begin(serving, &caller.access, connection.id(), protocol, can, place).map_err(
-            |error| {
-                *cause = Some(error.to_string().into());
-                ErrorData::internal_error(error.caller_text(), None)
-            },
-        )?;
+    let (access, id) = (&caller.access, connection.id());
+    // A client over HTTP that lost its session goes on in a new one. A client by stdio has a new
+    // program, and so a new conversation.
+    let restrictions = match caller.peer {
+        Some(_) => serving.gateway.restrictions_of_session(access).await,
+        None => Restrictions::default(),
+    };
+    let (session, ended) = Session::begin(serving, access, id, protocol, can, restrictions)
+        .map_err(|error| {
+            *cause = Some(error.to_string().into());
+            ErrorData::internal_error(error.caller_text(), None)
+        })?;
     if !connection.begin(Arc::clone(&session)) {
         session.give_up().await;
         let twice = "this connection has been initialized already";

@@ -13,13 +13,15 @@
 //!
 //! A client of an era with sessions has a separate [`Turn`](toolcrib_engine::Turn), from
 //! `initialize` until its connection ends, and is offered `read_skill`. In the stateless era
-//! (2026-07-28) each request has a separate turn and nothing is remembered, so `read_skill` is not
-//! offered: skills are preset, by [`Access`] or by the endpoint `/mcp/skill/S`.
+//! (2026-07-28) each request has a separate turn, so `read_skill` is not offered: skills are preset,
+//! by [`Access`] or by the endpoint `/mcp/skill/S`. What restricts later requests is remembered for
+//! the tenant and the principal, by `callers.rs`.
 
 mod access;
 mod access_log;
 mod authority;
 mod call;
+mod callers;
 mod changes;
 mod completion;
 mod connection;
@@ -33,6 +35,7 @@ mod headers;
 mod http;
 mod limits;
 mod list;
+mod log_health;
 mod logging;
 mod message;
 mod metrics;
@@ -69,7 +72,9 @@ use std::{
 
 use tokio::sync::watch;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
-use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId, fence, harmless};
+use toolcrib_core::{
+    CancellationToken, FENCE_NOTICE, KvStore, SessionOwner, SkillId, fence, harmless,
+};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 use toolcrib_mcp::McpClient;
 
@@ -78,15 +83,24 @@ pub use self::servers::judged_offer;
 pub use self::{
     access::{Access, Fence, HttpAccess},
     access_log::{AccessEntry, ListedTool},
+    callers::CallerRestrictions,
     generation::ReplacedConfig,
     limits::CallLimits,
+    log_health::LogHealth,
     oauth::{ResourceServer, TokenAlgorithm},
     readiness::Readiness,
     tls::Tls,
 };
 use self::{
-    changes::Changes, generation::GatewayState, metrics::Metrics, names::ShownNames,
-    resources::Links, rounds::WaitingCalls, servers::CombinedOffers,
+    callers::{Callers, Noted, Restrictions},
+    changes::Changes,
+    generation::GatewayState,
+    log_health::RequiredLog,
+    metrics::Metrics,
+    names::ShownNames,
+    resources::Links,
+    rounds::WaitingCalls,
+    servers::CombinedOffers,
 };
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
@@ -137,6 +151,7 @@ struct Shared {
     /// The calls that wait for input.
     waiting: Arc<WaitingCalls>,
     links: Arc<Links>,
+    callers: Arc<Callers>,
     /// The requests that were begun with this configuration.
     requests: TaskTracker,
 }
@@ -168,6 +183,9 @@ impl Gateway {
             audit: None,
             readiness: Readiness::default(),
             drain: Duration::ZERO,
+            caller_store: None,
+            logs: Vec::new(),
+            required: None,
         }
     }
 
@@ -232,9 +250,30 @@ impl Shared {
         !self.config.engine.skills_of(access.personality.as_deref()).is_empty()
     }
 
+    /// The restrictions of a request without a session.
+    async fn restrictions(&self, access: &Access) -> Restrictions {
+        let counts = self.config.engine.reads_iteration();
+        self.callers.of_request(self.config.caller_store.as_ref(), owner(access), counts).await
+    }
+
+    /// The restrictions of a session that begins, of a client that may have lost another one.
+    async fn restrictions_of_session(&self, access: &Access) -> Restrictions {
+        self.callers.of_session(self.config.caller_store.as_ref(), owner(access)).await
+    }
+
+    /// Notes what restricts a caller from now on.
+    async fn note(&self, access: &Access, noted: Noted) {
+        self.callers.note(self.config.caller_store.as_ref(), owner(access), noted).await;
+    }
+
     /// Whether texts of a server are fenced for this access.
     fn fences(&self, access: &Access, server: &str) -> bool {
         access.fence == Fence::Model && !self.config.unfenced.contains(server)
+    }
+
+    /// Whether calls may be made: not while a log cannot be written that is required.
+    fn is_recording(&self) -> bool {
+        self.config.required.as_ref().is_none_or(RequiredLog::is_written)
     }
 
     /// Counts a request, and writes a line of the access log.
@@ -292,6 +331,11 @@ impl Shared {
     }
 }
 
+/// The caller whose restrictions they are, over all personalities.
+fn owner(access: &Access) -> SessionOwner {
+    SessionOwner { tenant: access.tenant.clone(), principal: access.principal.clone() }
+}
+
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("engine", &self.engine()).finish_non_exhaustive()
@@ -313,6 +357,9 @@ pub struct GatewayBuilder {
     audit: Option<AccessLog>,
     readiness: Readiness,
     drain: Duration,
+    caller_store: Option<Arc<dyn KvStore>>,
+    logs: Vec<LogHealth>,
+    required: Option<RequiredLog>,
 }
 
 impl GatewayBuilder {
@@ -376,6 +423,25 @@ impl GatewayBuilder {
         self
     }
 
+    /// Shows in `/metrics` how many lines of a log could not be written.
+    pub fn log_health(mut self, health: LogHealth) -> Self {
+        self.logs.push(health);
+        self
+    }
+
+    /// Refuses calls, and is not [ready](Self::readiness), while a log cannot be written, such as the
+    /// [audit log](Self::audit_log). `retry` tries to write it again, and returns whether it can be
+    /// written; it is called before each call and each probe while the log fails. Default: calls are
+    /// made without.
+    pub fn require(
+        mut self,
+        health: LogHealth,
+        retry: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.required = Some(RequiredLog { health, retry: Arc::new(retry) });
+        self
+    }
+
     /// When `/readyz` has the status 200. Default: when all servers are usable.
     pub fn readiness(mut self, readiness: Readiness) -> Self {
         self.readiness = readiness;
@@ -386,6 +452,17 @@ impl GatewayBuilder {
     /// refused meanwhile. Default: no time, they are cancelled.
     pub fn drain(mut self, within: Duration) -> Self {
         self.drain = within;
+        self
+    }
+
+    /// Keeps what restricts callers in a store, so that it survives a restart: that a caller without a
+    /// session has read untrusted content, that a rule halted it, and the number of its iterations. It
+    /// is that of the tenant and the principal; callers without a principal share it. Taint and halts
+    /// end 24 hours after the last of them, or when an operator
+    /// [lifts](CallerRestrictions::lift) them. If the store cannot be read, a request counts as
+    /// tainted. Default: they are kept in memory.
+    pub fn remember_in(mut self, store: Arc<dyn KvStore>) -> Self {
+        self.caller_store = Some(store);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::StatusCode;
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::RequestId};
 use tokio::{
@@ -127,8 +127,7 @@ impl Bucket {
 
 fn refusal(id: &RequestId, message: String, wait: Duration) -> Refusal {
     let refusal = Refusal::of(Some(id.clone()), ErrorData::internal_error(message, None));
-    let header = (RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
-    refusal.status_is(StatusCode::TOO_MANY_REQUESTS).header(header)
+    refusal.status_is(StatusCode::TOO_MANY_REQUESTS).retry_after(wait)
 }
 
 fn whole_seconds(wait: Duration) -> u64 {

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 use toolcrib_mcp::McpClient;
 
-use super::{access_log::AccessEntry, readiness::state_of};
+use super::{access_log::AccessEntry, log_health::LogHealth, readiness::state_of};
 
 /// The limit of sources of calls with separate series; further ones are counted as `other`.
 const MOST_SOURCES: usize = 200;
@@ -121,6 +121,23 @@ impl Metrics {
         sample(&mut text, "toolcrib_build_info", &[("version", version)], 1);
         text
     }
+}
+
+/// The series of what could not be written.
+pub(super) fn losses(text: &mut String, logs: &[LogHealth], unsaved: usize) {
+    let name = "toolcrib_lost_log_lines_total";
+    family(text, name, "counter", "Lines of logs that could not be written.");
+    for log in logs {
+        sample(text, name, &[("log", log.name())], log.lost_lines());
+    }
+    let name = "toolcrib_log_failing";
+    family(text, name, "gauge", "Whether the last line of a log could not be written (1).");
+    for log in logs {
+        sample(text, name, &[("log", log.name())], u8::from(log.is_failing()));
+    }
+    let name = "toolcrib_unsaved_restrictions_total";
+    family(text, name, "counter", "Restrictions of callers that only this process remembers.");
+    sample(text, name, &[], unsaved);
 }
 
 impl Histogram {

@@ -14,7 +14,10 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use rmcp::{ErrorData, model::ErrorCode};
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, RequestId},
+};
 use tokio::{
     runtime::Handle,
     time::{sleep, timeout},
@@ -100,21 +103,17 @@ impl Post<'_> {
 
     /// Begins a session; one that the request names has begun already, which is the answer.
     async fn initialize(&self, request: Request) -> Result<Response<Body>, Refusal> {
-        let (session, place) = if self.headers.contains_key(SESSION) {
-            (self.session(Some(&request))?, None)
-        } else if let Some(place) = self.sessions.place() {
-            (HttpSession::new(self.serving), Some(place))
+        let session = if self.headers.contains_key(SESSION) {
+            self.session(Some(&request))?
         } else {
-            let message = "this token has reached its limit of open sessions; end one with \
-                DELETE, or try later";
-            let error = ErrorData::internal_error(message, None);
-            let refusal = Refusal::of(Some(request.id), error);
-            return Err(refusal.status_is(StatusCode::SERVICE_UNAVAILABLE));
+            match self.sessions.place().await {
+                Ok(place) => HttpSession::new(self.serving, place),
+                Err(wait) => return Err(no_place(request.id, wait)),
+            }
         };
         let (serving, caller, connection) = (self.serving, &self.caller, &session.connection);
         let client = ClientSender::Events(session.common.clone());
-        let answer =
-            handshake::initialize(serving, caller, request, connection, client, place).await;
+        let answer = handshake::initialize(serving, caller, request, connection, client).await;
         let has_begun = answer.outcome.is_ok();
         let mut response = answer.send(|json| reply::json(StatusCode::OK, json));
         if has_begun && let Ok(id) = HeaderValue::from_str(connection.id()) {
@@ -202,6 +201,14 @@ impl Post<'_> {
         }
         Ok(reply::events(events.body(guard)))
     }
+}
+
+/// All sessions of the token are in use.
+fn no_place(id: RequestId, wait: Duration) -> Refusal {
+    let message = "this token has reached its limit of open sessions, and all are in use; end one \
+        with DELETE, or try later";
+    let refusal = Refusal::of(Some(id), ErrorData::internal_error(message, None));
+    refusal.status_is(StatusCode::SERVICE_UNAVAILABLE).retry_after(wait)
 }
 
 /// A response as JSON. In the stateless era, some errors have a status, and are logged as refusals.

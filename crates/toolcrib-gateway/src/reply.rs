@@ -1,11 +1,11 @@
 //! Responses over HTTP: whole ones, streams of events, and refusals.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE},
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use http_body_util::{BodyExt as _, Full};
 use rmcp::{
@@ -29,7 +29,7 @@ pub(super) struct Refusal {
     reason: Reason,
     /// The cause, for the operator, if the client does not receive it.
     cause: Option<String>,
-    header: Option<Box<(HeaderName, HeaderValue)>>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 enum Reason {
@@ -42,7 +42,7 @@ enum Reason {
 impl Refusal {
     /// A refusal before the protocol.
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, reason: Reason::Http(message.into()), cause: None, header: None }
+        Self { status, reason: Reason::Http(message.into()), cause: None, headers: Vec::new() }
     }
 
     /// A refusal by the protocol.
@@ -52,7 +52,7 @@ impl Refusal {
             _ => StatusCode::BAD_REQUEST,
         };
         let reason = Reason::Protocol(id, bounded(error).into());
-        Self { status, reason, cause: None, header: None }
+        Self { status, reason, cause: None, headers: Vec::new() }
     }
 
     /// The same with another status.
@@ -69,8 +69,14 @@ impl Refusal {
 
     /// The same with a response header.
     pub(super) fn header(mut self, header: (HeaderName, HeaderValue)) -> Self {
-        self.header = Some(header.into());
+        self.headers.push(header);
         self
+    }
+
+    /// The same with the time after which the client may try again, in whole seconds.
+    pub(super) fn retry_after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.header((RETRY_AFTER, HeaderValue::from(seconds.max(1))))
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -92,7 +98,7 @@ impl Refusal {
             Reason::Protocol(id, error) => exchange::json(&ServerJsonRpcMessage::error(*error, id)),
         };
         let mut response = json(self.status, body);
-        response.headers_mut().extend(self.header.map(|header| *header));
+        response.headers_mut().extend(self.headers);
         response
     }
 }

@@ -26,6 +26,7 @@ use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
 use super::{
     SOURCES_WITHIN,
+    access::Access,
     downstream::is_of_protocol,
     exchange::{Era, Outcome, RequestContext},
     message::no_method,
@@ -53,8 +54,36 @@ const MOST_LINKS: usize = 4_096;
 #[derive(Default)]
 pub(super) struct Links(Mutex<LinkCache>);
 
-/// A tenant, a principal and a URI.
-type LinkKey = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
+/// The caller that received a link, and its URI.
+type LinkKey = (LinkOwner, Arc<str>);
+
+/// The requests that may read a link: those of the same tenant, principal and personality. Without a
+/// principal only those of the same session, or of the one client by stdio.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct LinkOwner {
+    tenant: Option<Arc<str>>,
+    principal: Option<Arc<str>>,
+    personality: Option<Arc<str>>,
+    session: Option<Arc<str>>,
+}
+
+impl LinkOwner {
+    /// `None` for a request over HTTP whose caller cannot be recognized at its next one.
+    fn of(context: &RequestContext<'_>) -> Option<Self> {
+        let Access { tenant, principal, personality, .. } = &*context.caller.access;
+        let session = match principal {
+            Some(_) => None,
+            None => context.era.session().map(|session| Arc::clone(&session.id)),
+        };
+        let is_known = principal.is_some() || session.is_some() || context.caller.peer.is_none();
+        is_known.then(|| Self {
+            tenant: tenant.clone(),
+            principal: principal.clone(),
+            personality: personality.clone(),
+            session,
+        })
+    }
+}
 
 #[derive(Default)]
 struct LinkCache {
@@ -65,14 +94,14 @@ struct LinkCache {
 impl Links {
     /// Remembers the links in a result of a server, for its caller.
     fn note(&self, context: &RequestContext<'_>, server: &str, blocks: &[ContentBlock]) {
-        let access = &context.caller.access;
+        let Some(owner) = LinkOwner::of(context) else { return };
         let uris = blocks.iter().filter_map(|block| match block {
             ContentBlock::Link { uri, .. } => Some(Arc::clone(uri)),
             _ => None,
         });
         for uri in uris {
             let mut known = self.0.lock();
-            let key = (access.tenant.clone(), access.principal.clone(), uri);
+            let key = (owner.clone(), uri);
             if known.servers.insert(key.clone(), server.into()).is_none() {
                 known.oldest.push_back(key);
             }
@@ -85,8 +114,7 @@ impl Links {
     }
 
     fn server(&self, context: &RequestContext<'_>, uri: &str) -> Option<Arc<str>> {
-        let access = &context.caller.access;
-        let key = (access.tenant.clone(), access.principal.clone(), uri.into());
+        let key = (LinkOwner::of(context)?, uri.into());
         self.0.lock().servers.get(&key).cloned()
     }
 }

@@ -1,7 +1,12 @@
 //! The served paths, and the checks of a request before its message is read: host, origin, token
 //! and path.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
@@ -157,7 +162,8 @@ impl Routes {
             Ok(_) if self.draining.is_cancelled() => {
                 let message = "the gateway is being stopped; send the request to another one";
                 let header = (CONNECTION, HeaderValue::from_static("close"));
-                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).header(header))
+                let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).header(header);
+                Err(refusal.retry_after(Duration::from_secs(1)))
             }
             Ok(door) => match parts.method {
                 Method::POST => {
@@ -193,8 +199,15 @@ impl Routes {
             }
             READY => {
                 let gateway = gateway();
-                let (status, answer) =
+                let (mut status, mut answer) =
                     readiness(&gateway.config.servers, gateway.config.readiness, is_known());
+                if !gateway.is_recording() {
+                    status = StatusCode::SERVICE_UNAVAILABLE;
+                    if let Some(fields) = answer.as_object_mut() {
+                        fields.insert("status".to_owned(), "unavailable".into());
+                        fields.insert("audit".to_owned(), "failing".into());
+                    }
+                }
                 reply::json(status, answer.to_string())
             }
             METRICS if is_known() => {
@@ -205,11 +218,13 @@ impl Routes {
                     self.verified.lock().values().map(|door| door.sessions.len()).sum();
                 let sessions = declared + verified;
                 let metrics = self.serving.current.metrics();
-                let text = metrics.text(
+                let mut text = metrics.text(
                     &gateway.config.servers,
                     sessions,
                     self.serving.current.requests.len(),
                 );
+                let unsaved = gateway.callers.unsaved.load(Ordering::Relaxed);
+                metrics::losses(&mut text, &gateway.config.logs, unsaved);
                 let mut answer = reply::whole(StatusCode::OK, text);
                 let kind = HeaderValue::from_static(metrics::TEXT);
                 answer.headers_mut().insert(CONTENT_TYPE, kind);
@@ -308,7 +323,8 @@ impl Routes {
         }
         if verified.len() >= MAX_IDENTITIES {
             let message = "too many users have sessions; try again later";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+            let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message);
+            return Err(refusal.retry_after(Duration::from_secs(60)));
         }
         let door = Arc::new(Door::new(&self.serving, LEAST_SESSIONS, None, access));
         verified.insert(rights, Arc::clone(&door));

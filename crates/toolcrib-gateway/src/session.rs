@@ -1,7 +1,7 @@
 //! The iteration of a request: of its session's turn, or of a separate one.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Weak},
 };
 
@@ -9,18 +9,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::ProtocolVersion;
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{
-    BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal, Digest, Events,
-    Identity, SkillId,
+    __internal::now_ms, BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal,
+    Digest, ErrorCode, Events, Identity, SkillId, ToolResult, args_digest,
 };
-use toolcrib_engine::{Iteration, Reveal, Turn, TurnError};
+use toolcrib_engine::{DEFAULT_PERSONALITY, HaltedByRule, Iteration, Reveal, Turn, TurnError};
 use toolcrib_mcp::McpClient;
 
 use super::{
     ServeContext, Shared,
-    access::Access,
+    access::{Access, Caller},
+    callers::{Noted, Restrictions},
     connection::Connection,
     downstream::{Downstream, LogLevel, Route},
     exchange::{ClientSender, Era, RequestContext},
@@ -29,14 +30,20 @@ use super::{
     servers::{Server, reached},
 };
 
-/// The conversation of requests in the stateless era: artifacts of one caller's results can be read
-/// by later requests of the same caller. The personality is part of it, since another one may have
-/// less access.
-fn stateless(access: &Access) -> String {
-    match &access.personality {
-        Some(personality) => format!("stateless {personality}"),
-        None => "stateless".to_owned(),
+/// The conversation of requests in the stateless era, for what permits or shows: artifacts of one
+/// caller's results can be read by later requests of the same caller, and files that it has read can
+/// be written. The personality is part of it, since another one may have less access. What restricts
+/// is that of all its personalities; see [`callers`](super::callers).
+///
+/// `None` for a caller over HTTP without a principal: anybody with the token may be the next one.
+fn stateless(caller: &Caller) -> Option<String> {
+    if caller.peer.is_some() && caller.access.principal.is_none() {
+        return None;
     }
+    Some(match caller.access.personality.as_deref() {
+        None | Some(DEFAULT_PERSONALITY) => "stateless".to_owned(),
+        Some(personality) => format!("stateless {personality}"),
+    })
 }
 
 /// A session's turn with one configuration of the gateway.
@@ -62,6 +69,10 @@ pub(super) struct Session {
     bound: Mutex<Arc<SessionTurn>>,
     /// The skills that were active last.
     skills: Mutex<Vec<SkillId>>,
+    /// The restrictions of its next turn, if the configuration of the gateway is replaced.
+    restrictions: Mutex<Restrictions>,
+    /// The calls that wait for approval, by the digest of tool and arguments.
+    waiting: Mutex<HashSet<Digest>>,
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
     /// The client, as the lists of servers see it.
@@ -70,7 +81,6 @@ pub(super) struct Session {
     pub(super) subscriptions: Mutex<HashMap<Arc<str>, Subscription>>,
     /// Signals that an action of the session may have changed the menu.
     pub(super) recheck: Arc<Notify>,
-    _place: Option<OwnedSemaphorePermit>,
     _ended: DropGuard,
 }
 
@@ -82,7 +92,7 @@ impl Session {
         id: &Arc<str>,
         protocol: ProtocolVersion,
         abilities: ClientAbilities,
-        place: Option<OwnedSemaphorePermit>,
+        restrictions: Restrictions,
     ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
         let events = Events::new();
         let log = Arc::new(LogLevel::new(LogLevel::ALL));
@@ -98,6 +108,8 @@ impl Session {
         let options = serving
             .gateway
             .turn_options(access, &serving.cancellation)
+            .tainted(restrictions.tainted)
+            .halted(restrictions.halted.clone())
             .conversation(Arc::clone(id))
             .ends_conversation()
             .client(Arc::clone(&client) as Arc<dyn ClientPort>)
@@ -114,11 +126,12 @@ impl Session {
             identity: Arc::clone(turn.identity()),
             bound: Mutex::new(SessionTurn::new(turn, &serving.gateway)),
             skills: Mutex::new(access.skills.clone()),
+            restrictions: Mutex::new(restrictions),
+            waiting: Mutex::default(),
             known: Mutex::new(None),
             client,
             subscriptions: Mutex::default(),
             recheck: Arc::default(),
-            _place: place,
             _ended: ended.clone().drop_guard(),
         };
         Ok((Arc::new(session), ended))
@@ -133,8 +146,12 @@ impl Session {
             return Ok(Arc::clone(&bound));
         }
         let begin = |skills: Vec<SkillId>| {
+            let before = self.restrictions.lock().clone();
             let mut options = gateway
                 .turn_options(&self.access, &self.cancellation)
+                .tainted(before.tainted)
+                .halted(before.halted)
+                .iterations(before.iterations)
                 .conversation(Arc::clone(&self.id))
                 .ends_conversation()
                 .client(Arc::clone(&self.client) as Arc<dyn ClientPort>)
@@ -155,6 +172,41 @@ impl Session {
     pub(super) async fn give_up(&self) {
         let bound = Arc::clone(&self.bound.lock());
         bound.keep_conversation().await;
+    }
+
+    /// Whether something of it waits or runs without a request: a call for approval, or a job.
+    pub(super) fn is_waited_for(&self) -> bool {
+        let runs = |current: Arc<GatewayState>| {
+            current.shared().config.engine.has_running_work(&self.identity)
+        };
+        !self.waiting.lock().is_empty() || self.serving.upgrade().is_some_and(runs)
+    }
+
+    /// Notes that a call waits for approval, or that it has another result.
+    pub(super) fn settle_approval(&self, result: &ToolResult) {
+        let mut waiting = self.waiting.lock();
+        let waits = result.code == Some(ErrorCode::AwaitingApproval);
+        // Mostly there is none.
+        if !waits && waiting.is_empty() {
+            return;
+        }
+        let call = args_digest(&result.name, &result.args);
+        match waits {
+            true => waiting.insert(call),
+            false => waiting.remove(&call),
+        };
+    }
+
+    /// Notes that the gateway ends it: its client may continue the conversation in another session,
+    /// which then has its restrictions.
+    pub(super) async fn is_lost(&self) {
+        let restricts = {
+            let restrictions = self.restrictions.lock();
+            restrictions.tainted || restrictions.halted.is_some()
+        };
+        if restricts && let Some(current) = self.serving.upgrade() {
+            current.shared().note(&self.access, Noted::Lost).await;
+        }
     }
 
     /// The servers that it reaches.
@@ -200,6 +252,7 @@ impl Session {
         let mut turn = bound.turn.lock().await;
         let iteration = turn.offer(listed).await?;
         *self.skills.lock() = iteration.active_skills().to_vec();
+        self.restrictions.lock().iterations = number;
         if matches!(purpose, Purpose::Tell) {
             // While the turn is locked: a later check compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
@@ -210,6 +263,22 @@ impl Session {
         }
         drop(turn);
         Ok((iteration, bound))
+    }
+
+    /// Takes over what restricts it from now on. Returns whether the caller's taint, and the halt, are
+    /// to be noted.
+    fn restrict(&self, is_untrusted: bool, halted: Option<&HaltedByRule>) -> (bool, bool) {
+        let mut restrictions = self.restrictions.lock();
+        let note_taint = is_untrusted && restrictions.is_to_be_noted();
+        if note_taint {
+            restrictions.noted_ms = now_ms();
+        }
+        restrictions.tainted |= is_untrusted;
+        let note_halt = halted.is_some() && restrictions.halted.is_none();
+        if note_halt {
+            restrictions.halted = halted.cloned();
+        }
+        (note_taint, note_halt)
     }
 
     fn known(&self) -> MutexGuard<'_, Option<Digest>> {
@@ -320,13 +389,13 @@ pub(super) struct Step {
     pub(super) turn_id: Arc<str>,
     pub(super) identity: Arc<Identity>,
     /// Dropping it would cancel the iteration's calls.
-    _turn: OwnTurn,
+    turn: OwnTurn,
 }
 
 /// The turn of a step.
 enum OwnTurn {
     Session { _bound: Arc<SessionTurn> },
-    Request { _turn: Box<Turn> },
+    Request { _turn: Box<Turn>, restrictions: Restrictions },
 }
 
 impl RequestContext<'_> {
@@ -334,8 +403,8 @@ impl RequestContext<'_> {
         self.step_of(&self.serving, purpose).await
     }
 
-    /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
-    /// artifacts are remembered: no skill can be activated, and no found tool stays listed.
+    /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era no skill
+    /// can be activated, and no found tool stays listed.
     pub(super) async fn step_of(
         &self,
         serving: &ServeContext,
@@ -350,15 +419,21 @@ impl RequestContext<'_> {
                     events: session.events.clone(),
                     turn_id: Arc::clone(&bound.turn_id),
                     identity: Arc::clone(&session.identity),
-                    _turn: OwnTurn::Session { _bound: bound },
+                    turn: OwnTurn::Session { _bound: bound },
                 })
             }
             Era::Stateless(_) => {
                 let events = Events::new();
-                let options = serving
-                    .gateway
-                    .turn_options(access, &serving.cancellation)
-                    .conversation(stateless(access))
+                let restrictions = serving.gateway.restrictions(access).await;
+                let options = serving.gateway.turn_options(access, &serving.cancellation);
+                let options = match stateless(&self.caller) {
+                    Some(conversation) => options.conversation(conversation),
+                    None => options.keeps_nothing(),
+                };
+                let options = options
+                    .tainted(restrictions.tainted)
+                    .halted(restrictions.halted.clone())
+                    .iterations(restrictions.iterations)
                     .without_read_skill()
                     .reveal(Reveal::CallTool)
                     .client(Arc::clone(self.port))
@@ -368,9 +443,30 @@ impl RequestContext<'_> {
                 let iteration = turn.offer(listed).await?;
                 let turn_id = Arc::clone(turn.turn_id());
                 let identity = Arc::clone(turn.identity());
-                let turn = OwnTurn::Request { _turn: Box::new(turn) };
-                Ok(Step { iteration, events, turn_id, identity, _turn: turn })
+                let turn = OwnTurn::Request { _turn: Box::new(turn), restrictions };
+                Ok(Step { iteration, events, turn_id, identity, turn })
             }
+        }
+    }
+
+    /// Remembers what the result of a step's call restricts, before the client receives it.
+    pub(super) async fn remember(&self, step: &Step, result: &ToolResult) {
+        let access = &self.caller.access;
+        let gateway = &self.serving.gateway;
+        let halted = step.iteration.halted();
+        let (note_taint, note_halt) = match (&step.turn, self.era.session()) {
+            (OwnTurn::Request { restrictions, .. }, _) => (
+                result.untrusted && restrictions.is_to_be_noted(),
+                halted.is_some() && restrictions.halted.is_none(),
+            ),
+            (OwnTurn::Session { .. }, Some(session)) => session.restrict(result.untrusted, halted),
+            (OwnTurn::Session { .. }, None) => (false, false),
+        };
+        if note_taint {
+            gateway.note(access, Noted::Tainted).await;
+        }
+        if let Some(halted) = halted.filter(|_| note_halt) {
+            gateway.note(access, Noted::Halted(halted.clone())).await;
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{
+    runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, interval},
 };
@@ -20,6 +21,12 @@ use super::{
 
 /// The idle timeout of a session: the time without a message, and without a request in progress.
 const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// How long a session without any request stays, even if its token needs its place.
+const RECENTLY: Duration = Duration::from_secs(30);
+
+/// How long a client should wait for a place if all sessions are in use.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The interval of the search for idle sessions.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -41,6 +48,8 @@ pub(super) struct HttpSession {
     streams: Mutex<Streams>,
     ended: CancellationToken,
     used: Mutex<Instant>,
+    /// Its permit, until it ends.
+    place: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// The streams of requests that are still being answered.
@@ -61,16 +70,58 @@ impl Sessions {
         self.open.lock().len()
     }
 
-    /// Ends all sessions.
+    /// Ends all sessions, whose token is not valid any more.
     pub(super) fn end(&self) {
         for (_, session) in self.open.lock().drain() {
-            session.ended.cancel();
+            session.end();
+            if let Ok(runtime) = Handle::try_current() {
+                runtime.spawn(async move { session.is_lost().await });
+            }
         }
     }
 
-    /// A permit for one more session; `None` at the limit.
-    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).try_acquire_owned().ok()
+    /// A permit for one more session. At the limit, it is that of the session which was idle longest,
+    /// and which ends: a client that reconnects without an end of its sessions is not locked out.
+    ///
+    /// # Errors
+    /// If all are in use: the time after which one may not be any more.
+    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, Duration> {
+        loop {
+            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+                return Ok(place);
+            }
+            let Some(idle) = self.idle_longest()? else { return Err(RETRY_AFTER) };
+            // Before it ends: its client may come back at once.
+            idle.is_lost().await;
+            let place = {
+                let mut open = self.open.lock();
+                // It may have been used meanwhile, or has ended.
+                let is_idle = open.contains_key(idle.connection.id())
+                    && idle.time_until_idle(Instant::now()).is_some_and(|time| time.is_zero());
+                is_idle.then(|| open.remove(idle.connection.id()))
+            };
+            if let Some(place) = place.flatten().and_then(|session| session.end()) {
+                return Ok(place);
+            }
+        }
+    }
+
+    /// The session that was idle longest; `None` if all are in use for an unknown time.
+    ///
+    /// # Errors
+    /// If none was idle for long enough: the time until one is.
+    fn idle_longest(&self) -> Result<Option<Arc<HttpSession>>, Duration> {
+        let now = Instant::now();
+        let open = self.open.lock();
+        let times = open.values().filter_map(|session| {
+            let time = session.time_until_idle(now)?;
+            Some((time, *session.used.lock(), session))
+        });
+        match times.min_by_key(|(time, used, _)| (*time, *used)) {
+            None => Ok(None),
+            Some((time, _, session)) if time.is_zero() => Ok(Some(Arc::clone(session))),
+            Some((time, ..)) => Err(time),
+        }
     }
 
     /// Opens a session.
@@ -80,8 +131,11 @@ impl Sessions {
 
     /// An open session, which is in use now.
     pub(super) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let session = self.open.lock().get(id).cloned()?;
+        let open = self.open.lock();
+        let session = open.get(id).cloned()?;
+        // While the others are locked: it is not ended to make room after this.
         *session.used.lock() = Instant::now();
+        drop(open);
         Some(session)
     }
 
@@ -89,7 +143,7 @@ impl Sessions {
     pub(super) fn close(&self, id: &str) -> bool {
         let closed = self.open.lock().remove(id);
         closed.is_some_and(|session| {
-            session.ended.cancel();
+            session.end();
             true
         })
     }
@@ -99,10 +153,16 @@ impl Sessions {
         let mut sweeps = interval(SWEEP);
         loop {
             let now = sweeps.tick().await;
+            let is_idle = |session: &&Arc<HttpSession>| session.is_idle(now);
+            let idle: Vec<_> = self.open.lock().values().filter(is_idle).cloned().collect();
+            for session in &idle {
+                // Before it ends: its client may come back at once.
+                session.is_lost().await;
+            }
             self.open.lock().retain(|_, session| {
                 let is_idle = session.is_idle(now);
                 if is_idle {
-                    session.ended.cancel();
+                    session.end();
                 }
                 !is_idle
             });
@@ -112,11 +172,11 @@ impl Sessions {
 
 impl HttpSession {
     /// A session without requests, which ends at the latest with serving.
-    pub(super) fn new(serving: &ServeContext) -> Arc<Self> {
-        Self::of(serving.current.changes(), serving.cancellation.child_token())
+    pub(super) fn new(serving: &ServeContext, place: OwnedSemaphorePermit) -> Arc<Self> {
+        Self::of(serving.current.changes(), serving.cancellation.child_token(), place)
     }
 
-    fn of(changes: Changes, ended: CancellationToken) -> Arc<Self> {
+    fn of(changes: Changes, ended: CancellationToken, place: OwnedSemaphorePermit) -> Arc<Self> {
         let id = Uuid::new_v4().to_string().into();
         Arc::new(Self {
             // It ends because its client ended it, or was idle for too long.
@@ -125,6 +185,7 @@ impl HttpSession {
             streams: Mutex::default(),
             ended,
             used: Mutex::new(Instant::now()),
+            place: Mutex::new(Some(place)),
         })
     }
 
@@ -146,6 +207,31 @@ impl HttpSession {
         }
         let streams = self.streams.lock();
         streams.open.get(&last.stream).map(|events| events.body_after(last.number, true, expires))
+    }
+
+    /// Ends it. Returns the permit of its place.
+    fn end(&self) -> Option<OwnedSemaphorePermit> {
+        self.ended.cancel();
+        self.place.lock().take()
+    }
+
+    /// The time after which it may be ended to make room: none if it is idle for long enough, and
+    /// `None` while something of it runs or waits, whose end is not known.
+    fn time_until_idle(&self, now: Instant) -> Option<Duration> {
+        let is_needed = self.connection.is_busy()
+            || self.connection.waits_for_client()
+            || self.common.is_read()
+            || !self.streams.lock().open.is_empty()
+            || self.connection.session().is_some_and(|session| session.is_waited_for());
+        let idle = now.saturating_duration_since(*self.used.lock());
+        (!is_needed).then(|| RECENTLY.saturating_sub(idle))
+    }
+
+    /// Notes that the gateway ends it, and not its client.
+    async fn is_lost(&self) {
+        if let Some(session) = self.connection.session() {
+            session.is_lost().await;
+        }
     }
 
     fn is_idle(&self, now: Instant) -> bool {
@@ -178,10 +264,54 @@ mod tests {
 
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
-    fn opened(sessions: &Sessions) -> Arc<HttpSession> {
-        let session = HttpSession::of(Changes::default(), CancellationToken::new());
+    fn session(place: OwnedSemaphorePermit) -> Arc<HttpSession> {
+        HttpSession::of(Changes::default(), CancellationToken::new(), place)
+    }
+
+    async fn opened(sessions: &Sessions) -> Arc<HttpSession> {
+        let session = session(sessions.place().await.unwrap());
         sessions.open(&session);
         session
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_limit_the_session_that_was_idle_longest_makes_room_and_none_in_use() {
+        let sessions = Sessions::new(5);
+        let busy = opened(&sessions).await;
+        let _call = busy.connection.register(&RequestId::Number(1), CancellationToken::new());
+        let streaming = opened(&sessions).await;
+        let _stream = streaming.open_stream();
+        let listening = opened(&sessions).await;
+        let body = listening.common.body_until(None);
+        let (older, newer) = (opened(&sessions).await, opened(&sessions).await);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(sessions.get(newer.connection.id()).is_some());
+        assert_eq!(sessions.place().await.unwrap_err(), Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let place = sessions.place().await.unwrap();
+        assert!(older.ended.is_cancelled() && sessions.get(older.connection.id()).is_none());
+        assert_eq!(sessions.place().await.unwrap_err(), Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let second = sessions.place().await.unwrap();
+        assert!(newer.ended.is_cancelled());
+        assert_eq!(
+            sessions.place().await.unwrap_err(),
+            RETRY_AFTER,
+            "the end of a call is unknown"
+        );
+        drop(body);
+        assert!(sessions.place().await.is_ok(), "nothing reads the stream any more");
+        assert!(![&busy, &streaming].iter().any(|session| session.ended.is_cancelled()));
+        drop((place, second));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_is_closed_makes_room_at_once() {
+        let sessions = Sessions::new(1);
+        let closed = opened(&sessions).await;
+        assert!(sessions.place().await.is_err());
+        sessions.close(closed.connection.id());
+        assert!(sessions.place().await.is_ok(), "although a stream of it may still be read");
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,7 +321,8 @@ mod tests {
             let sessions = Arc::clone(&sessions);
             async move { sessions.end_idle().await }
         });
-        let (used, busy, silent) = (opened(&sessions), opened(&sessions), opened(&sessions));
+        let (used, busy) = (opened(&sessions).await, opened(&sessions).await);
+        let silent = opened(&sessions).await;
         let long = busy.connection.register(&RequestId::Number(1), CancellationToken::new());
         for _ in 0..3 {
             tokio::time::sleep(NEARLY).await;

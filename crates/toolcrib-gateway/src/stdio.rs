@@ -137,8 +137,7 @@ impl Client {
         if request.method == INITIALIZE {
             let (serving, caller) = (&self.serving.fresh(), &self.caller);
             let connection = &self.connection;
-            let answer =
-                handshake::initialize(serving, caller, request, connection, client, None).await;
+            let answer = handshake::initialize(serving, caller, request, connection, client).await;
             self.has_begun |= answer.outcome.is_ok();
             answer.send(|json| place.send(json));
             return;

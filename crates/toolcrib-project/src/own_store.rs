@@ -50,6 +50,13 @@ impl OwnStore {
 
 impl KvStore for OwnStore {
     fn value(&self, area: &KvArea, key: &str) -> Result<Option<Arc<str>>, KvError> {
+        // Reading creates no store: the folder may be read-only.
+        if let Some(store) = &*self.0.opened.lock() {
+            return store.value(area, key);
+        }
+        if self.0.sessions.are_stored() && self.0.sessions.open_existing()?.is_none() {
+            return Ok(None);
+        }
         self.store()?.value(area, key)
     }
 

@@ -89,6 +89,11 @@ impl ServeToken {
 pub struct ServeSettings {
     /// The file of the audit log.
     pub audit: Option<PathBuf>,
+    /// Whether calls are refused while the audit log cannot be written.
+    pub audit_is_required: bool,
+    /// Whether tools of a pinned server that are not in the record of pins are withheld until the user
+    /// accepts them.
+    pub asks_for_new_tools: bool,
     /// Whether one usable server is enough to be ready.
     pub ready_with_any: bool,
     /// How long requests in progress may take to end when the gateway is stopped.

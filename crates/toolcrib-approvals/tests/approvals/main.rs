@@ -10,4 +10,5 @@
 
 mod attacks;
 mod deciding;
+mod harm;
 mod setup;

@@ -41,6 +41,14 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         whom: IdentityArgs,
     },
+    /// Show what restricts a caller of `serve` beyond its sessions, or lift it
+    Restrictions {
+        /// Lift it: the caller has read nothing untrusted since, as far as you know
+        #[arg(long)]
+        lift: bool,
+        #[command(flatten)]
+        whom: IdentityArgs,
+    },
 }
 
 #[derive(Debug, Clone, Args)]

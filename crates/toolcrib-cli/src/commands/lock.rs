@@ -141,6 +141,7 @@ pub(super) fn tell(project: &Project, flags: String) {
     project.lock().on_event(move |event| match event {
         LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
         LockEvent::Changed(place) => output::pin_changed(place, &flags),
+        LockEvent::New(place) => output::pin_new(place, &flags),
         LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
         _ => {}
     });

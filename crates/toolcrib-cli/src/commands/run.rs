@@ -160,7 +160,7 @@ async fn follow(
     let model = own_model.unwrap_or_else(|| agent.model()).name().to_owned();
     let mut turn = turn_options(project, &args.situation, cancellation.clone())?;
     if let Some(path) = &args.events {
-        turn.events.on("*", json_lines::events(path, project)?)?;
+        turn.events.on("*", json_lines::events(path, project)?.0)?;
     }
     let schema = schema(args.schema.as_deref(), &cancellation).await?;
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;

@@ -11,13 +11,16 @@ use std::{
 use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Event, Identity};
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_gateway::{Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, Readiness};
+use toolcrib_gateway::{
+    Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, LogHealth, Readiness,
+};
 use toolcrib_project::Project;
 
 use self::reload::Reload;
 use super::{
-    ChosenModel, Problem, Purpose, approver, engine, export_spans, json_lines, mcp::ask_all,
-    personality, project_flags, skills, whom_flags, with_project,
+    ChosenModel, Problem, Purpose, approver, engine, export_spans, json_lines,
+    json_lines::AuditLog, mcp::ask_all, personality, project_flags, skills, whom_flags,
+    with_project,
 };
 use crate::{
     args::{FreshArgs, GlobalArgs, HttpAddress, ServeArgs, claims},
@@ -54,7 +57,9 @@ pub(super) async fn serve(
 struct Logs {
     events: Option<EventLog>,
     access: Option<EntryLog>,
-    audit: Option<EntryLog>,
+    audit: Option<AuditLog>,
+    /// The state of those that are files.
+    health: Vec<LogHealth>,
 }
 
 type EventLog = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -64,12 +69,17 @@ impl Logs {
     fn open(args: &ServeArgs, project: &Project) -> Result<Self, Problem> {
         let mut logs = Self::default();
         if let Some(path) = &args.events {
-            logs.events = Some(Arc::new(json_lines::events(path, project)?));
+            let (events, health) = json_lines::events(path, project)?;
+            logs.events = Some(Arc::new(events));
+            logs.health.push(health);
         }
         if let Some(path) = &args.access_log {
-            logs.access = Some(Arc::new(json_lines::access_log(path, project)?));
+            let (access, health) = json_lines::access_log(path, project)?;
+            logs.access = Some(Arc::new(access));
+            logs.health.extend(health);
         }
-        logs.audit = json_lines::audit_log(project)?.map(|log| Arc::new(log) as EntryLog);
+        logs.audit = AuditLog::open(project)?;
+        logs.health.extend(logs.audit.as_ref().map(AuditLog::health));
         Ok(logs)
     }
 }
@@ -124,10 +134,21 @@ async fn configured(
     if let Some(log) = logs.access.clone() {
         gateway = gateway.access_log(move |entry| log(entry));
     }
-    if let Some(log) = logs.audit.clone() {
-        gateway = gateway.audit_log(move |entry| log(entry));
-    }
     let settings = project.serving();
+    if let Some(log) = &logs.audit {
+        let (written, retried) = (log.clone(), log.clone());
+        gateway = gateway.audit_log(move |entry| written.write(entry));
+        if settings.audit_is_required {
+            gateway = gateway.require(log.health(), move || retried.retry());
+        }
+    }
+    gateway = logs.health.iter().cloned().fold(gateway, GatewayBuilder::log_health);
+    if let Some(store) = project.key_values() {
+        gateway = gateway.remember_in(store);
+    }
+    if settings.asks_for_new_tools {
+        project.lock().ask_for_new();
+    }
     gateway = gateway.drain(settings.drain);
     if settings.ready_with_any {
         gateway = gateway.readiness(Readiness::AnyServer);

@@ -8,9 +8,10 @@ use std::{
 };
 
 use toolcrib_core::{
-    CancellationToken, Identity, SessionInfo, SessionOwner, SessionStore as _, SessionStoreError,
-    StoredSession,
+    CancellationToken, Identity, KvError, SessionInfo, SessionOwner, SessionStore as _,
+    SessionStoreError, StoredSession,
 };
+use toolcrib_gateway::CallerRestrictions;
 use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, blocking, load};
@@ -54,8 +55,38 @@ pub(super) async fn sessions(
                 }
             }
         }
+        SessionsCommand::Restrictions { lift, whom } => {
+            let restrictions = restrictions(&project, whom.owner(), lift).await?;
+            if global.json {
+                output::json(&restrictions);
+            } else if !global.quiet {
+                output::restrictions(&restrictions, lift);
+            }
+        }
     }
     Ok(exit::FINE)
+}
+
+/// The restrictions of a caller of a gateway, before they are lifted.
+async fn restrictions(
+    project: &Project,
+    caller: SessionOwner,
+    lift: bool,
+) -> Result<CallerRestrictions, Problem> {
+    let Some(store) = project.key_values() else {
+        return Err(Problem::usage(
+            "the project stores nothing: `[sessions]` has store = \"none\"; a gateway then forgets \
+             what restricts its callers when it ends",
+        ));
+    };
+    let found = blocking(move || {
+        let found = CallerRestrictions::read(&*store, &caller)?;
+        if lift && !found.is_empty() {
+            CallerRestrictions::lift(&*store, &caller)?;
+        }
+        Ok::<_, KvError>(found)
+    });
+    found.await?.map_err(|error| Problem::failed("store_failed", error.to_string()))
 }
 
 pub(super) async fn show(

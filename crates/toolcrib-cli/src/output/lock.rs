@@ -178,6 +178,17 @@ pub(crate) fn pin_changed(place: &PinName, flags: &str) {
     );
 }
 
+/// A new definition of a pinned server, which is withheld. With `flags` another command finds the
+/// project.
+pub(crate) fn pin_new(place: &PinName, flags: &str) {
+    note!(
+        "{WARN}warning{WARN:#}: {} is new since its server was pinned, and is not offered; to see it: \
+         toolcrib lock diff{}",
+        named(place),
+        safe(flags)
+    );
+}
+
 /// Pins that cannot be stored.
 pub(crate) fn pins_unsaved(reason: &str) {
     note!("{WARN}warning{WARN:#}: definitions are pinned for this process only: {}", safe(reason));

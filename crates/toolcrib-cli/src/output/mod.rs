@@ -58,7 +58,7 @@ pub(crate) use self::{
     find::{ExpectedTool, FindJson, FoundTool, found},
     json::{CallJson, MenuJson, ProblemJson, RunJson, checked},
     lint::{findings, parsed, withheld},
-    lock::{LockJson, accepted, lock_changes, pin_changed, pinned, pins_unsaved},
+    lock::{LockJson, accepted, lock_changes, pin_changed, pin_new, pinned, pins_unsaved},
     login::{LoginJson, LoginsJson, logged_in, logged_out, login_address, logins},
     mcp::{
         QueriedServer, ServerJson, ServerOffer, ServersJson, log_line, server, servers, unmatched,
@@ -69,11 +69,11 @@ pub(crate) use self::{
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
-        HttpEndpoint, asked, at, how_to_start, not_reloaded, reloaded, request, served,
-        served_later, server_state, token,
+        HttpEndpoint, asked, at, how_to_start, log_failed, log_recovered, not_reloaded, reloaded,
+        request, served, served_later, server_state, token,
     },
     sessions::{
-        SessionsJson, exported, exported_to, session, session_deleted, session_json,
+        SessionsJson, exported, exported_to, restrictions, session, session_deleted, session_json,
         session_markdown, session_waits, sessions,
     },
     skills::{

@@ -218,6 +218,19 @@ pub(crate) fn request(entry: &AccessEntry) {
     );
 }
 
+/// Prints at once that a log cannot be written.
+pub(crate) fn log_failed(place: &str, error: &std::io::Error) {
+    note!(
+        "{BAD}error{BAD:#}: {} cannot be written: {error}; it is tried again with each line",
+        safe(place)
+    );
+}
+
+/// Prints that a log is written again.
+pub(crate) fn log_recovered(place: &str, lost: u64) {
+    note!("{}: written again, after {} that could not be", safe(place), count(lost, "line"));
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;

@@ -11,6 +11,7 @@ use toolcrib_core::{
     CallOutcome, Message, SessionInfo, StoredMessage, StoredSession, StoredTurn, ToolCall,
     TurnState, unfence,
 };
+use toolcrib_gateway::CallerRestrictions;
 
 use super::{
     note, say,
@@ -89,6 +90,26 @@ pub(crate) fn session_deleted(session: &SessionInfo, quiet: bool) {
         let id = session.name.as_ref().unwrap_or(&session.id);
         let turns = count(session.turns, "turn");
         say!("{GOOD}deleted{GOOD:#} {} ({turns})", safe(id));
+    }
+}
+
+/// The restrictions of a caller of a gateway, as they were before they were lifted.
+pub(crate) fn restrictions(found: &CallerRestrictions, lifted: bool) {
+    let until = |ms: Option<u64>| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_millis(ms.unwrap_or_default());
+        humantime::format_rfc3339_seconds(at).to_string()
+    };
+    if found.is_empty() {
+        say!("nothing restricts this caller");
+    }
+    if found.tainted_until_ms.is_some() {
+        say!("tainted until {}: it has read untrusted content", until(found.tainted_until_ms));
+    }
+    if let Some(halted) = &found.halted {
+        say!("halted until {}: {}", until(found.halted_until_ms), safe(&halted.to_string()));
+    }
+    if lifted && !found.is_empty() {
+        say!("{GOOD}lifted{GOOD:#}");
     }
 }
 

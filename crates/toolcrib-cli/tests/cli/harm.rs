@@ -7,7 +7,13 @@ mod false_claims;
 mod false_claims_gateway;
 mod faults;
 mod fresh_data;
+mod full_disk {
+    mod attacks;
+}
 mod narrowing_files;
+mod new_tools {
+    mod attacks;
+}
 mod null_arguments;
 mod one_bad_server;
 mod one_json;
@@ -27,3 +33,6 @@ mod trust;
 mod unreadable_skills;
 mod untrusted_definitions;
 mod upstream_sessions;
+mod without_session {
+    mod attacks;
+}

@@ -320,6 +320,10 @@ impl Http {
         (status, answer)
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A call in a session, with a separate id.
     pub(crate) fn call_in(
         &self,

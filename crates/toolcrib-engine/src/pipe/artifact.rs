@@ -26,7 +26,7 @@ pub(super) fn handles(
     tool: &Tool,
     call: &Call,
 ) -> Vec<Arc<dyn Any + Send + Sync>> {
-    let (Some(artifact_port), Some(kept)) = (&batch.engine.artifact_port, &call.kept) else {
+    let (Some(artifact_port), Some(kept)) = (batch.artifact_port(), &call.kept) else {
         return Vec::new();
     };
     if tool.artifact_policy() == ArtifactPolicy::Never {
@@ -56,7 +56,7 @@ pub(super) async fn artifact_store(
     ended: &mut RawResult,
     cap: usize,
 ) -> StoredParts {
-    let (Some(artifact_port), Some(tool)) = (&batch.engine.artifact_port, &ended.tool) else {
+    let (Some(artifact_port), Some(tool)) = (batch.artifact_port(), &ended.tool) else {
         return StoredParts::default();
     };
     let (of_body, not_kept) = taken(call);

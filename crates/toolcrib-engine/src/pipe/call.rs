@@ -8,9 +8,9 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    __internal::fence_chars, Approver, ArtifactLog, Attachments, CallPlan, CancellationToken,
-    ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, TextOrigin, Tool, ToolError,
-    ToolOutput, ToolResult, TurnEvents, TurnInfo,
+    __internal::fence_chars, Approver, ArtifactLog, ArtifactPort, Attachments, CallPlan,
+    CancellationToken, ClientPort, ContentBlock, Digest, ErrorCode, Journal, Menu, TextOrigin,
+    Tool, ToolError, ToolOutput, ToolResult, TurnEvents, TurnInfo,
 };
 
 use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};
@@ -53,7 +53,16 @@ pub(crate) struct Batch<'a> {
     /// `None` if nothing is configured for tools that fail.
     pub(crate) recovery: Option<&'a ReliabilityContext>,
     pub(crate) dry_run: bool,
+    /// Whether nothing of the calls can be used after the turn.
+    pub(crate) keeps_nothing: bool,
     pub(crate) child_agents: Option<&'a Arc<dyn ChildAgents>>,
+}
+
+impl Batch<'_> {
+    /// The store of results for later calls, if there is one and the turn keeps anything.
+    pub(super) fn artifact_port(&self) -> Option<&Arc<dyn ArtifactPort>> {
+        self.engine.artifact_port.as_ref().filter(|_| !self.keeps_nothing)
+    }
 }
 
 /// One call in the pipe.

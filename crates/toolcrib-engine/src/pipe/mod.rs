@@ -409,6 +409,7 @@ impl Batch<'_> {
             files: self.situation.personality.files.clone(),
             reads: session.reads,
             session_end: session.end,
+            running_work: session.work,
             working_dir: Arc::clone(self.working_dir),
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),
@@ -417,6 +418,7 @@ impl Batch<'_> {
             redact: Some(Arc::clone(&self.engine.redact)),
             tainted: self.situation.tainted,
             dry_run: self.dry_run,
+            keeps_nothing: self.keeps_nothing,
             kv: self.engine.kv.clone().filter(|_| tool.capabilities().all_kv().next().is_some()),
             kv_areas: self.kv_areas(tool),
             attachments: tool.capabilities().attachments.then(|| Arc::clone(self.attachments)),
@@ -440,6 +442,8 @@ impl Batch<'_> {
                 };
                 Some(KvArea::Tool { tenant: identity.tenant.clone(), tool: tool.into() })
             }
+            // They would end with the call, and the next one of the caller would find none.
+            KvScope::Session if self.keeps_nothing => None,
             KvScope::Session => {
                 let conversation = Arc::clone(&identity.conversation);
                 Some(KvArea::Session { owner: owner(), conversation })

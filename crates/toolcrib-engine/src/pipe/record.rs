@@ -54,7 +54,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
         args,
         began: Instant::now(),
         has_intent: AtomicBool::new(false),
-        kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
+        kept: batch.artifact_port().map(|_| ArtifactLog::default()),
         sizes: Sizes::of(batch),
         plan: None,
         rewritten: false,

@@ -131,6 +131,12 @@ impl Iteration {
         self.turn.halting.get()
     }
 
+    /// Whether the conversation has read content of unknown authors by now, with the results of this
+    /// iteration's calls.
+    pub fn is_tainted(&self) -> bool {
+        self.turn.is_tainted()
+    }
+
     /// The sources that failed and did not end the iteration, in configured order: omitted ones,
     /// and those whose last good listing is offered; see [`OnFailure`](crate::OnFailure).
     pub fn notices(&self) -> &[Notice] {
@@ -300,6 +306,7 @@ impl Iteration {
             approver: self.turn.approver.as_ref(),
             journal: self.turn.journal.as_ref(),
             dry_run: self.turn.dry_run,
+            keeps_nothing: self.turn.keeps_nothing,
             child_agents: self.turn.child_agents.as_ref(),
             recovery: Some(&self.turn.recovery).filter(|recovery| recovery.is_for_tools()),
         }

@@ -126,7 +126,8 @@ impl Turn {
         options: TurnOptions,
         problems: Vec<Arc<str>>,
     ) -> Result<Self, TurnError> {
-        let ends_conversation = options.ends_conversation || options.conversation.is_none();
+        let ends_conversation =
+            options.ends_conversation || options.keeps_nothing || options.conversation.is_none();
         let turn_id =
             options.turn_id.clone().unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
@@ -178,7 +179,7 @@ impl Turn {
             active_skills,
             personality,
             cancellation,
-            halting: HaltSignal::default(),
+            halting: HaltSignal::of(options.halted),
             working_dir,
             info: options.info.into(),
             attachments: options.attachments.into(),
@@ -194,6 +195,7 @@ impl Turn {
             approver: options.approver,
             journal: options.journal,
             dry_run: options.dry_run,
+            keeps_nothing: options.keeps_nothing,
             child_agents: options.child_agents,
             engine,
             recovery,
@@ -203,7 +205,7 @@ impl Turn {
         }
         Ok(Self {
             state,
-            iteration: 0,
+            iteration: options.iterations,
             expiring: Vec::new(),
             own,
             unasked: options.skills,
@@ -277,7 +279,7 @@ impl Turn {
         &self.state.recovery
     }
 
-    /// The number of iterations begun.
+    /// The number of iterations begun, with those [before](TurnOptions::iterations) the turn.
     pub fn iterations(&self) -> u32 {
         self.iteration
     }
@@ -480,7 +482,9 @@ impl Drop for Turn {
         if self.ends_conversation {
             engine.sessions.forget(self.identity());
             engine.session_state.forget(self.identity());
-            if let Some(artifact_port) = &engine.artifact_port {
+            if !self.state.keeps_nothing
+                && let Some(artifact_port) = &engine.artifact_port
+            {
                 // Here, although it blocks: after a turn no work of it continues.
                 artifact_port.forget(self.identity());
             }

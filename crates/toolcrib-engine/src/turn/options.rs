@@ -9,6 +9,7 @@ use toolcrib_core::{
 use crate::{
     child::{ChildAgents, ParentTurn},
     deferral::{Reveal, RevealedTools},
+    halt::HaltedByRule,
     questions::Questions,
 };
 
@@ -76,6 +77,16 @@ pub struct TurnOptions {
     /// [`Message::is_untrusted`](toolcrib_core::Message::is_untrusted) tells of its messages. Each
     /// untrusted result sets it for the rest of the turn. Rules may depend on it. Default: no.
     pub tainted: bool,
+    /// The call at which a rule ended an earlier turn of the conversation, if any: each call of this
+    /// turn is refused. Default: none.
+    pub halted: Option<HaltedByRule>,
+    /// The number of iterations of the conversation before this turn: the first one has the next
+    /// number. Rules may depend on it. Default: 0, so that each turn counts its own.
+    pub iterations: u32,
+    /// Whether nothing of the turn can be used after it, as its caller makes one call and cannot be
+    /// recognized: large results are cut and not stored as artifacts, and tools that begin work
+    /// which outlives their call refuse. The conversation ends with the turn. Default: no.
+    pub keeps_nothing: bool,
     /// How the model calls found tools. Default: the engine's.
     pub reveal: Option<Reveal>,
     /// Time limit for listing a source in an iteration; after it [`OnFailure`](crate::OnFailure)
@@ -218,6 +229,27 @@ impl TurnOptions {
     #[must_use]
     pub fn tainted(mut self, tainted: bool) -> Self {
         self.tainted = tainted;
+        self
+    }
+
+    /// Sets the call at which a rule ended an earlier turn of the conversation.
+    #[must_use]
+    pub fn halted(mut self, halted: Option<HaltedByRule>) -> Self {
+        self.halted = halted;
+        self
+    }
+
+    /// Sets the number of iterations of the conversation before this turn.
+    #[must_use]
+    pub fn iterations(mut self, iterations: u32) -> Self {
+        self.iterations = iterations;
+        self
+    }
+
+    /// Keeps nothing of the turn; see the field of that name.
+    #[must_use]
+    pub fn keeps_nothing(mut self) -> Self {
+        self.keeps_nothing = true;
         self
     }
 

@@ -67,6 +67,8 @@ pub(super) struct TurnState {
     pub(super) info: Arc<TurnInfo>,
     pub(super) attachments: Arc<Attachments>,
     pub(super) dry_run: bool,
+    /// Whether nothing of it can be used after it.
+    pub(super) keeps_nothing: bool,
     pub(super) child_agents: Option<Arc<dyn ChildAgents>>,
     pub(super) recovery: ReliabilityContext,
 }

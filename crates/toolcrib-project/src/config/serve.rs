@@ -21,6 +21,10 @@ pub(crate) struct ServeSection {
     pub(crate) tokens: Vec<TokenSection>,
     /// The file of the audit log.
     pub(crate) audit: Option<Located<Arc<str>>>,
+    /// Whether calls are made while it cannot be written.
+    pub(crate) continues_without_audit: bool,
+    /// Whether new tools of a pinned server are offered unasked.
+    pub(crate) accepts_new_tools: bool,
     /// Whether one usable server is enough to be ready.
     pub(crate) ready_with_any: bool,
     pub(crate) drain: Option<Duration>,
@@ -103,15 +107,19 @@ impl ServeSection {
                 max_concurrent: table.integer("max_concurrent", CALLS).and_then(NonZeroU32::new),
             })
         });
-        let ready = table.value("ready");
-        let ready = ready.and_then(|value| value.word(&[("all", false), ("any", true)]));
+        let is = |key, words: &[(&'static str, bool)]| {
+            let word = table.value(key).and_then(|value| value.word(words));
+            word.is_some_and(|word| word.value)
+        };
         let file = |table: &Table<'_>, key| {
             table.required(key, "\"FILE.pem\"").and_then(|value| value.text())
         };
         Self {
             tokens: tokens.unwrap_or_default(),
             audit: table.text("audit"),
-            ready_with_any: ready.is_some_and(|word| word.value),
+            continues_without_audit: is("audit_on_error", &[("refuse", false), ("continue", true)]),
+            accepts_new_tools: is("new_tools", &[("ask", false), ("accept", true)]),
+            ready_with_any: is("ready", &[("all", false), ("any", true)]),
             drain: table.age("drain"),
             tls: table.value("tls").and_then(|value| {
                 value.table("`[serve.tls]`", |table| TlsSection {

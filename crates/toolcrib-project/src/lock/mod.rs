@@ -11,7 +11,10 @@ use std::{
     collections::{BTreeMap, HashSet},
     fmt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -91,6 +94,9 @@ pub enum LockEvent {
     },
     /// A definition is withheld because it has changed. Reported once for each change.
     Changed(PinName),
+    /// A definition of a pinned server is withheld because it is [new](Lock::ask_for_new). Reported
+    /// once.
+    New(PinName),
     /// The pins apply to this process only, because a file cannot be written.
     Unsaved(Arc<str>),
 }
@@ -117,6 +123,8 @@ struct Inner {
     flags: String,
     /// Whether pins are written.
     writes: bool,
+    /// Whether new definitions of pinned servers are withheld.
+    asks: AtomicBool,
     state: Mutex<State>,
     listener: Mutex<Option<Listener>>,
 }
@@ -132,6 +140,8 @@ struct State {
     is_read: bool,
     /// In a review, all definitions that are not pinned as listed.
     changes: BTreeMap<PinName, PinChange>,
+    /// The kinds of definitions of each source that were listed, even if there were none.
+    listed: HashSet<(Arc<str>, PinKind)>,
     /// The changes that were reported.
     reported: HashSet<(PinName, Digest)>,
     has_reported_unsaved: bool,
@@ -159,9 +169,17 @@ impl Lock {
             mode,
             flags: options.flags.clone(),
             writes: runs && mode == LockMode::Pin,
+            asks: AtomicBool::new(false),
             state: Mutex::default(),
             listener: Mutex::default(),
         }))
+    }
+
+    /// From here on, a definition of an MCP server that is not in the record of pins is withheld until
+    /// the user accepts it, for a program that runs for long and lists again. A server without a record
+    /// is pinned by its first listing, as otherwise.
+    pub fn ask_for_new(&self) {
+        self.0.asks.store(true, Ordering::Release);
     }
 
     /// Receives news, in place of an earlier receiver. It must not list tools.
@@ -240,6 +258,16 @@ impl Lock {
         .into()
     }
 
+    fn new_since(&self, place: &PinName) -> Arc<str> {
+        format!(
+            "it is new since its server was pinned; to see it: {}; to accept it: {}; to accept such \
+             tools unasked: `new_tools = \"accept\"` in `[serve]`",
+            self.command("diff", place),
+            self.command("accept", place)
+        )
+        .into()
+    }
+
     fn unpinned(&self, place: &PinName) -> Arc<str> {
         format!(
             "the {} is not in `{LOCK_FILE}`, and `--locked` permits no new definition; to accept \
@@ -281,6 +309,16 @@ impl State {
         (self.own, self.shared, self.stamp, self.is_read) = (own, shared, stamp, true);
     }
 
+    /// Whether a source was listed before: it is in the record of pins, or this process has seen a
+    /// list. Hubs list what a caller searches for, so they never are.
+    fn has_listed(&self, source: &Arc<str>, kind: PinKind) -> bool {
+        let is = |place: &PinName| place.source == *source && place.kind == kind;
+        source.starts_with("mcp:")
+            && (self.listed.contains(&(Arc::clone(source), kind))
+                || self.own.keys().any(is)
+                || self.shared.keys().any(is))
+    }
+
     fn verdict(&self, mode: LockMode, place: &PinName, digest: Digest) -> Verdict {
         let shared = self.shared.get(place).copied();
         let own = self.own.get(place).map(|pin| pin.digest);
@@ -317,6 +355,9 @@ impl DefinitionPins for Lock {
             format!("its definitions cannot be compared with the pinned ones: {error}")
         })?;
         let mode = self.0.mode;
+        let asks = mode == LockMode::Pin
+            && self.0.asks.load(Ordering::Acquire)
+            && state.has_listed(&source, kind);
         let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
         let mut pinned = state.own.keys().filter(|place| place.source == source).count();
         for PinnedDefinition { name, definition, is_offered } in definitions {
@@ -357,6 +398,16 @@ impl DefinitionPins for Lock {
                     Some(reason)
                 }
                 Verdict::First if mode == LockMode::Locked => return Err(self.unpinned(&place)),
+                // The project's digest is part of the record too.
+                Verdict::First if asks && !state.shared.contains_key(&place) => {
+                    let reason = self.new_since(&place);
+                    if state.reported.len() < MOST_PINS
+                        && state.reported.insert((place.clone(), digest))
+                    {
+                        events.push(LockEvent::New(place));
+                    }
+                    Some(reason)
+                }
                 Verdict::First if pinned >= MOST_PINS => {
                     Some(format!("its source has {MOST_PINS} pinned definitions already").into())
                 }
@@ -366,6 +417,9 @@ impl DefinitionPins for Lock {
                     None
                 }
             });
+        }
+        if mode == LockMode::Pin {
+            state.listed.insert((Arc::clone(&source), kind));
         }
         if !fresh.is_empty() && mode == LockMode::Pin {
             let count = fresh.len();

@@ -16,7 +16,7 @@ use toolcrib_capabilities::{
     files::Files,
 };
 use toolcrib_config::Diagnostics;
-use toolcrib_core::{Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
+use toolcrib_core::{KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
@@ -361,6 +361,12 @@ impl Project {
     /// [consent](crate::LoadOptions::consent) to query.
     pub fn program_warnings(&self) -> &Diagnostics {
         &self.held.warnings
+    }
+
+    /// The store of the project for what outlives a process, such as the restrictions of the callers of
+    /// a gateway; `None` if the project stores no sessions.
+    pub fn key_values(&self) -> Option<Arc<dyn KvStore>> {
+        self.sessions.are_stored().then(|| Arc::new(self.own.clone()) as Arc<dyn KvStore>)
     }
 
     /// Probable mistakes in a project that loads.

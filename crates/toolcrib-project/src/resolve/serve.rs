@@ -65,6 +65,8 @@ pub(crate) fn build_serving(
     });
     ServeSettings {
         audit: section.audit.as_ref().map(path),
+        audit_is_required: section.audit.is_some() && !section.continues_without_audit,
+        asks_for_new_tools: !section.accepts_new_tools,
         ready_with_any: section.ready_with_any,
         drain: section.drain.unwrap_or(DRAIN),
         tls,

@@ -232,7 +232,8 @@ impl ApprovalStore for SqliteStore {
     }
 
     fn close(&self, id: &str, how: &str) -> Result<bool, ApprovalStoreError> {
-        flat(self.writing(Durability::Process, |transaction| {
+        // Power: a decision that was used must not come back.
+        flat(self.writing(Durability::Power, |transaction| {
             let close = "UPDATE approvals SET closed = ?2, closed_ms = ?3, arguments = NULL
                 WHERE id = ?1 AND closed IS NULL";
             if transaction.execute(close, params![id, how, UnsignedInt(now_ms())])? == 1 {

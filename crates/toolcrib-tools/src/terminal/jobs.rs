@@ -171,8 +171,10 @@ impl Jobs {
     ) {
         let time = self.0.time;
         let session = cx.session_end().cloned().unwrap_or_default();
+        let running = cx.running_work().clone();
         tokio::spawn(async move {
             let ended = job.run(process, limits, time, &session).await;
+            drop(running);
             job.end(ended);
         });
     }

@@ -91,6 +91,13 @@ impl Body {
     }
 
     async fn start(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if cx.keeps_nothing() {
+            return Err(ToolError::new(
+                ErrorCode::NotAvailable,
+                "a job would end with this call, because no later call can be recognized as one of \
+                 the same caller; run the command and wait for its end",
+            ));
+        }
         let process = self.process(args, cx).await?;
         let command = text(args, COMMAND).unwrap_or_default();
         let job = self.jobs.reserve(&command, cx)?;

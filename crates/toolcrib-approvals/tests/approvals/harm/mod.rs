@@ -1,0 +1,5 @@
+//! Faults that were found from outside.
+
+mod one_use {
+    mod attacks;
+}
