@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 28] = [
+const KINDS: [(&str, &[&str]); 33] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
