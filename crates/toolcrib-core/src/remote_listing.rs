@@ -7,6 +7,8 @@ use serde_json::Value;
 use crate::{
     catalog::{Catalog, Reason},
     digest::Digest,
+    sanitize::Redaction,
+    secrets::Redact,
     tool::Tool,
 };
 
@@ -19,6 +21,7 @@ const LARGEST: usize = 64 * 1024;
 pub struct DefinitionCheck {
     refusal: Option<Arc<Refusal>>,
     pins: Option<Arc<dyn DefinitionPins>>,
+    redact: Option<Arc<dyn Redact>>,
 }
 
 /// The reason to withhold a tool, if any.
@@ -27,13 +30,21 @@ type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
 impl DefinitionCheck {
     /// A check that returns the reason to withhold a tool, or none.
     pub fn new(check: impl Fn(&Tool) -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
-        Self { refusal: Some(Arc::new(check)), pins: None }
+        Self { refusal: Some(Arc::new(check)), ..Self::default() }
     }
 
     /// Also compares each definition with the one that was pinned under its name. Default: no pins.
     #[must_use]
     pub fn with_pins(mut self, pins: Arc<dyn DefinitionPins>) -> Self {
         self.pins = Some(pins);
+        self
+    }
+
+    /// Also redacts known secrets in definitions, before anything else reads them; the pins compare
+    /// the original ones. Default: only the engine redacts them.
+    #[must_use]
+    pub fn with_redaction(mut self, redact: Arc<dyn Redact>) -> Self {
+        self.redact = Some(redact);
         self
     }
 
@@ -188,7 +199,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
             let Some((tool, withheld)) = known.or_else(|| {
                 let (tool, withheld) = make(&description)?;
-                Some(match withheld.or_else(|| too_large(&tool)) {
+                let (tool, secret) = without_secrets(tool, description.name(), check);
+                Some(match secret.or(withheld).or_else(|| too_large(&tool)) {
                     Some(reason) => (tool, Some(reason)),
                     None => as_offered(tool, check),
                 })
@@ -297,6 +309,20 @@ fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reas
     match tool.sanitized() {
         Ok(clean) => (clean, None),
         Err(reason) => (tool, Some(Reason::Definition(reason.into()))),
+    }
+}
+
+/// The tool without known secrets, and the reason to withhold it if its definition depends on one.
+fn without_secrets(
+    tool: Tool,
+    name: Option<&str>,
+    check: Option<&DefinitionCheck>,
+) -> (Tool, Option<Reason>) {
+    let Some(redact) = check.and_then(|check| check.redact.as_deref()) else { return (tool, None) };
+    match tool.redaction(redact, name) {
+        Redaction::Clean => (tool, None),
+        Redaction::Redacted(tool) => (tool, None),
+        Redaction::Withheld(tool, reason) => (tool, Some(Reason::Definition(reason))),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    Inner, Tool, ToolBody,
+    Tool, ToolBody,
     function::{BlockingHandler, Handler},
     with_check,
 };
@@ -344,6 +344,6 @@ impl ToolBuilder {
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
-        Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
+        Ok(Tool::of(definition, Arc::new(body)))
     }
 }

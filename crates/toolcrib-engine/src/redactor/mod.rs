@@ -7,12 +7,17 @@ mod search;
 mod storable;
 mod walk;
 
-use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    ops::Range,
+    sync::Arc,
+};
 
 use parking_lot::RwLock;
 
 use serde_json::Value;
-use toolcrib_core::{Redact, RedactStream};
+use toolcrib_core::{__internal::without_invisible, Catalog, Redact, RedactStream};
 
 use self::known::{KnownSecret, KnownSecrets};
 use crate::json::map_texts;
@@ -201,6 +206,37 @@ impl Redactor {
         map_texts(value, &mut leaf, &mut |key| self.owned(key))
     }
 
+    /// Redacts the definitions of a list. In free texts, secrets are replaced; a tool is withheld if
+    /// calls depend on the part with the secret: its name, a value of `enum`, `const` or `default`.
+    /// A list is searched once for each set of known secrets.
+    pub fn catalog(&self, catalog: Catalog) -> Catalog {
+        let version = self.known().version;
+        catalog.redacted(self, version)
+    }
+
+    /// Data in which each secret is replaced by its name, if it has one: the same data with other
+    /// values of the secrets gives the same result. For the comparison of definitions, never for a
+    /// model. Keys that become equal are numbered.
+    pub fn referenced(&self, value: Value) -> Value {
+        if self.knows_nothing() {
+            return value;
+        }
+        let known = self.known();
+        let text = |text: &str| by_reference(&known, text);
+        let mut leaf = |leaf| match leaf {
+            Value::String(own) => Value::String(text(&own)),
+            Value::Number(number) => {
+                let digits = number.to_string();
+                match text(&digits) {
+                    same if same == digits => Value::Number(number),
+                    reference => Value::String(reference),
+                }
+            }
+            other => other,
+        };
+        map_texts(value, &mut leaf, &mut |key| text(&key))
+    }
+
     /// Begins to redact a stream of text.
     pub fn stream(&self) -> RedactedStream {
         RedactedStream { redactor: self.clone(), held: String::new() }
@@ -276,17 +312,44 @@ fn add(secrets: &mut Vec<KnownSecret>, name: Option<Arc<str>>, secret: &str) {
     }
 }
 
-/// A text in which each secret, by its place, is replaced.
-pub(crate) fn without(text: &str, secrets: &[Range<usize>]) -> String {
+/// A text in which each secret is replaced by its name, also where invisible characters split it.
+fn by_reference(known: &KnownSecrets, text: &str) -> String {
+    let replaced = |text: &str| {
+        let found = known.find(text);
+        let parts = found.ranges(text.len());
+        let references = parts.iter().map(|part| known.reference(part, &found.places));
+        replace(text, parts.iter().zip(references))
+    };
+    let text = replaced(text);
+    match without_invisible(&text).text {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(visible) => {
+            let clean = replaced(&visible);
+            if clean == visible { text } else { clean }
+        }
+    }
+}
+
+/// A text in which parts are replaced.
+fn replace<T: AsRef<str>>(
+    text: &str,
+    parts: impl Iterator<Item = (impl Borrow<Range<usize>>, T)>,
+) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = 0;
-    for secret in secrets {
-        clean.push_str(text.get(rest..secret.start).unwrap_or_default());
-        clean.push_str(REDACTED);
-        rest = secret.end;
+    for (part, with) in parts {
+        let part = part.borrow();
+        clean.push_str(text.get(rest..part.start).unwrap_or_default());
+        clean.push_str(with.as_ref());
+        rest = part.end;
     }
     clean.push_str(text.get(rest..).unwrap_or_default());
     clean
+}
+
+/// A text in which each secret, by its place, is replaced.
+pub(crate) fn without(text: &str, secrets: &[Range<usize>]) -> String {
+    replace(text, secrets.iter().map(|secret| (secret, REDACTED)))
 }
 
 /// Length in bytes of the longest incomplete beginning of a pattern at the end of a text.

@@ -17,6 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
+use toolcrib_engine::Redactor;
 
 use self::files::{Files, SharedPins};
 pub use self::files::{LOCK_FILE, LockError};
@@ -117,6 +118,8 @@ struct Inner {
     flags: String,
     /// Whether pins are written.
     writes: bool,
+    /// Pins contain secrets by reference only.
+    redactor: Redactor,
     state: Mutex<State>,
     listener: Mutex<Option<Listener>>,
 }
@@ -152,6 +155,7 @@ impl Lock {
         shared: Option<PathBuf>,
         config: Option<PathBuf>,
         options: &LoadOptions,
+        redactor: &Redactor,
     ) -> Self {
         let (mode, runs) = (options.lock, matches!(options.mode, Mode::Run { .. }));
         Self(Arc::new(Inner {
@@ -159,6 +163,7 @@ impl Lock {
             mode,
             flags: options.flags.clone(),
             writes: runs && mode == LockMode::Pin,
+            redactor: redactor.clone(),
             state: Mutex::default(),
             listener: Mutex::default(),
         }))
@@ -250,6 +255,24 @@ impl Lock {
         .into()
     }
 
+    /// A definition in the form that is pinned: with references in place of secrets, so that another
+    /// value of a secret changes no pin, and before any other cleaning.
+    fn pinnable(&self, definition: &PinnedDefinition) -> PinnedDefinition {
+        let name = self.0.redactor.referenced(Value::from(&*definition.name));
+        PinnedDefinition {
+            name: name.as_str().unwrap_or_default().into(),
+            definition: self.0.redactor.referenced(definition.definition.clone()),
+            is_offered: definition.is_offered,
+        }
+    }
+
+    /// Whether a pin differs from a definition only by a secret that was not known when it was
+    /// written.
+    fn is_older_form(&self, pin: Option<&Pin>, digest: Digest) -> bool {
+        let before = pin.and_then(|pin| pin.definition.clone());
+        before.is_some_and(|before| Digest::of_json(&self.0.redactor.referenced(before)) == digest)
+    }
+
     fn report(&self, event: &LockEvent) {
         let listener = self.0.listener.lock().clone();
         if let Some(listener) = listener {
@@ -317,12 +340,21 @@ impl DefinitionPins for Lock {
             format!("its definitions cannot be compared with the pinned ones: {error}")
         })?;
         let mode = self.0.mode;
+        let definitions: Vec<_> = definitions.iter().map(|one| self.pinnable(one)).collect();
+        let mut renewed = Pins::new();
         let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
         let mut pinned = state.own.keys().filter(|place| place.source == source).count();
-        for PinnedDefinition { name, definition, is_offered } in definitions {
+        for PinnedDefinition { name, definition, is_offered } in &definitions {
             let place = PinName { source: Arc::clone(&source), kind, name: Arc::clone(name) };
             let digest = Digest::of_json(definition);
-            let verdict = state.verdict(mode, &place, digest);
+            let mut verdict = state.verdict(mode, &place, digest);
+            if mode != LockMode::Locked
+                && matches!(verdict, Verdict::Changed(_))
+                && self.is_older_form(state.own.get(&place), digest)
+            {
+                verdict = Verdict::Same;
+                renewed.insert(place.clone(), Pin::of(definition, digest));
+            }
             if !is_offered && matches!(verdict, Verdict::First) {
                 reasons.push(None);
                 continue;
@@ -366,6 +398,15 @@ impl DefinitionPins for Lock {
                     None
                 }
             });
+        }
+        if !renewed.is_empty() {
+            state.own.extend(renewed.clone());
+            if self.0.writes {
+                match self.0.files.save(&renewed, true) {
+                    Ok(saved) => state.take(saved),
+                    Err(error) => events.push(LockEvent::Unsaved(error.to_string().into())),
+                }
+            }
         }
         if !fresh.is_empty() && mode == LockMode::Pin {
             let count = fresh.len();

@@ -200,7 +200,7 @@ impl Project {
         let serving = build_serving(&file.serve, root.path(), &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
         let redactor = secrets.redactor();
-        let lock = lock_of(root, is_folder, options);
+        let lock = lock_of(root, is_folder, options, &redactor);
         let (mut mcp, mut hubs) = remote_sources(
             &parts,
             &mcp_files,
@@ -403,12 +403,12 @@ fn watched_files(
 }
 
 /// The pinned definitions: of a project's folder, or of the first imported file without one.
-fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions) -> Lock {
+fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions, redactor: &Redactor) -> Lock {
     let import = options.imports.first().filter(|_| !is_folder);
     let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));
     let subject = import.as_deref().unwrap_or(root.path());
     let shared = is_folder.then(|| root.path().to_owned());
-    Lock::new(subject, shared, private::config_of_user(), options)
+    Lock::new(subject, shared, private::config_of_user(), options, redactor)
 }
 
 /// The MCP servers and the hubs, of the project and of its plugins.
@@ -441,7 +441,7 @@ fn remote_sources(
         };
         mcp.extend(servers.build());
         let sections = &part.declared.hubs;
-        hubs.extend(HubSources { sections, secrets, names, lock, problems }.build());
+        hubs.extend(HubSources { sections, secrets, names, lock, redactor, problems }.build());
     }
     (mcp, hubs)
 }
