@@ -26,6 +26,8 @@ pub(crate) struct SandboxDefaults {
     tier: SandboxTier,
     /// State and keys of Toolcrib.
     hidden: Arc<[PathBuf]>,
+    /// Where new files go that steer code.
+    trash: Option<PathBuf>,
     /// Whether programs start where their child processes can outlive them.
     allow_stray_children: bool,
     /// The programs so far whose sandbox hides neither.
@@ -63,6 +65,7 @@ impl SandboxDefaults {
         let of_user = StateFolder::of_user().map(|state| state.path().to_owned());
         Self {
             tier: section.tier.as_ref().map(|tier| tier.value).unwrap_or_default(),
+            trash: Some(state.path().join("trash").join("sandbox")),
             hidden: own.into_iter().flatten().chain(of_user).collect(),
             allow_stray_children: section.allow_stray_children,
             weak: Arc::default(),
@@ -172,6 +175,7 @@ impl SandboxDefaults {
         }
         let mut sandbox = Sandbox::from(tier);
         sandbox.hidden = self.hidden.to_vec();
+        sandbox.trash.clone_from(&self.trash);
         sandbox.read = paths(read, program.base, problems);
         sandbox.write = paths(write, program.base, problems);
         if let Some((path, hidden)) = sandbox.conflict() {

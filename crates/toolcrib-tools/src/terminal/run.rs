@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     arguments::{present, refused, text},
-    command::{self, limits::ended_by, progress::Lines, whole},
+    command::{self, limits::ended_by, outcome::with_moved, progress::Lines, whole},
 };
 
 /// The characters of a result that are kept for the line about the end and for the fence.
@@ -205,14 +205,16 @@ impl ProgramRun {
             Some(artifact) => format!("the whole output is the artifact {}", artifact.id()),
             None => "run it again with a filter, such as `| grep`, to see them".to_owned(),
         };
-        condensed(&self.lines(cx), self.scan.lines(), room(cx), &rest)
+        let shown = condensed(&self.lines(cx), self.scan.lines(), room(cx), &rest);
+        with_moved(shown, &self.finished.moved)
     }
 
     /// The output as far as it is in memory, without secrets: its beginning, lines that report failures,
     /// and its end.
     pub(crate) fn text(&self, cx: &ToolContext) -> String {
         let lines = self.lines(cx);
-        lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+        let text = lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+        with_moved(text, &self.finished.moved)
     }
 
     fn lines(&self, cx: &ToolContext) -> Vec<(usize, String)> {
