@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 23] = [
+const KINDS: [(&str, &[&str]); 27] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -35,6 +35,10 @@ const KINDS: [(&str, &[&str]); 23] = [
     ("a file that is altered beyond an edit", &["line_ends", "read_only_files"]),
     ("a search or a read that misses silently", &["left_out"]),
     ("a change of a file that cannot be undone", &["undo"]),
+    ("a secret in a definition", &["definition_secrets"]),
+    ("a program in a sandbox that changes what steers code", &["sandbox_steering"]),
+    ("a document that is not treated as a third party's", &["documents"]),
+    ("a host that is dialed and not shown", &["dialed_hosts"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
 ];
 

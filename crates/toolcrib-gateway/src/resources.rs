@@ -174,9 +174,7 @@ pub(super) fn described(
     if !names.all(is_clean) {
         return Err(SECRET_IN_ARGUMENT);
     }
-    let clean = wire::harmless_json(redactor.json(Value::Object(item.clone())));
-    // Cleaning joins the parts of a secret that invisible characters split.
-    match redactor.json(clean) {
+    match wire::harmless_json(redactor.description(Value::Object(item.clone()))) {
         Value::Object(clean) => Ok(clean),
         _ => Err(SECRET_IN_NAME),
     }

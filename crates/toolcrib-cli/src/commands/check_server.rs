@@ -186,7 +186,7 @@ async fn listing(client: &McpClient, redactor: &Redactor) -> Result<Listing, Str
     for (kind, list) in OTHER_LISTS {
         match client.assets(list).await {
             Ok(items) => texts.extend(items.iter().filter_map(|item| {
-                let item = redactor.json(Value::Object(item.clone()));
+                let item = redactor.description(Value::Object(item.clone()));
                 Some(DescribedText::of(kind, item.as_object()?))
             })),
             // A server may have resources and no templates.
@@ -197,7 +197,10 @@ async fn listing(client: &McpClient, redactor: &Redactor) -> Result<Listing, Str
     texts.extend(offers.instructions.map(|instructions| DescribedText {
         kind: "instructions",
         text: LintTool {
-            description: redactor.text(&instructions).into_owned(),
+            description: match redactor.description(Value::from(&*instructions)) {
+                Value::String(text) => text,
+                _ => String::new(),
+            },
             ..LintTool::default()
         },
     }));

@@ -89,7 +89,7 @@ async fn read(
     // Of a key that occurs twice, a client may read the other value.
     let PlainJson(value) = serde_json::from_str(text)
         .map_err(|error| Problem::usage(format!("{what} is not valid JSON: {error}")))?;
-    let value = Redactor::from_environment().json(value);
+    let value = Redactor::from_environment().description(value);
     let parsed = parse(&value).map_err(|error| Problem::usage(format!("{what}: {error}")))?;
     if parsed.tools.is_empty() {
         return Err(Problem::usage(format!("{what} contains no tools to check")));

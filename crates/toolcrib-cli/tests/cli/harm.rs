@@ -2,6 +2,8 @@
 
 mod allow_origin;
 mod answered_calls;
+mod definition_secrets;
+mod documents;
 mod false_claims;
 mod false_claims_gateway;
 mod faults;

@@ -19,7 +19,10 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use toolcrib_core::{__internal::without_invisible, Catalog, Redact, RedactStream};
 
-use self::known::{KnownSecret, KnownSecrets};
+use self::{
+    known::{KnownSecret, KnownSecrets},
+    search::ScanResult,
+};
 use crate::json::map_texts;
 
 /// The replacement of a secret.
@@ -210,26 +213,45 @@ impl Redactor {
     /// calls depend on the part with the secret: its name, a value of `enum`, `const` or `default`.
     /// A list is searched once for each set of known secrets.
     pub fn catalog(&self, catalog: Catalog) -> Catalog {
-        let version = self.known().version;
-        catalog.redacted(self, version)
+        catalog.redacted(self, self.version())
     }
 
-    /// Data in which each secret is replaced by its name, if it has one: the same data with other
-    /// values of the secrets gives the same result. For the comparison of definitions, never for a
-    /// model. Keys that become equal are numbered.
+    /// A number that differs from any earlier one of the process once another secret is known; 0
+    /// while none is.
+    pub fn version(&self) -> u64 {
+        self.known().version
+    }
+
+    /// Redacts the description of something, such as a prompt or a resource: as [`json`](Self::json),
+    /// and also where invisible characters split a secret, which are left out then.
+    pub fn description(&self, value: Value) -> Value {
+        self.in_descriptions(value, |_, _| REDACTED.to_owned())
+    }
+
+    /// A description in which each secret is replaced by its name, if it has one: with other values of
+    /// the secrets it is the same. For the comparison of definitions, never for a model.
     pub fn referenced(&self, value: Value) -> Value {
-        if self.knows_nothing() {
+        let known = self.known();
+        self.in_descriptions(value, |part, found| known.reference(part, &found.places))
+    }
+
+    fn in_descriptions(
+        &self,
+        value: Value,
+        with: impl Fn(&Range<usize>, &ScanResult) -> String,
+    ) -> Value {
+        let known = self.known();
+        if known.secrets().is_empty() {
             return value;
         }
-        let known = self.known();
-        let text = |text: &str| by_reference(&known, text);
+        let text = |text: &str| in_description(&known, text, &with);
         let mut leaf = |leaf| match leaf {
             Value::String(own) => Value::String(text(&own)),
             Value::Number(number) => {
                 let digits = number.to_string();
                 match text(&digits) {
                     same if same == digits => Value::Number(number),
-                    reference => Value::String(reference),
+                    replaced => Value::String(replaced),
                 }
             }
             other => other,
@@ -312,13 +334,21 @@ fn add(secrets: &mut Vec<KnownSecret>, name: Option<Arc<str>>, secret: &str) {
     }
 }
 
-/// A text in which each secret is replaced by its name, also where invisible characters split it.
-fn by_reference(known: &KnownSecrets, text: &str) -> String {
+/// A text in which each secret is replaced, also where invisible characters split it.
+fn in_description(
+    known: &KnownSecrets,
+    text: &str,
+    with: &impl Fn(&Range<usize>, &ScanResult) -> String,
+) -> String {
     let replaced = |text: &str| {
         let found = known.find(text);
-        let parts = found.ranges(text.len());
-        let references = parts.iter().map(|part| known.reference(part, &found.places));
-        replace(text, parts.iter().zip(references))
+        let mut parts = found.ranges(text.len());
+        for part in &mut parts {
+            // The padding of base64 depends on the length of the secret.
+            let rest = text.get(part.end..).unwrap_or_default();
+            part.end += rest.bytes().take(2).take_while(|byte| *byte == b'=').count();
+        }
+        replace(text, parts.iter().map(|part| (part, with(part, &found))))
     };
     let text = replaced(text);
     match without_invisible(&text).text {

@@ -25,12 +25,12 @@ use crate::{
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
         ModelSources, NamedModel, Names, Part, PersonalitySources, Prices, ProjectStorage,
-        Reliability, SandboxDefaults, build_artifacts, build_hooks, build_models, build_policy,
-        build_reliability, build_secrets, build_serving, build_skills, build_tokens, build_tools,
-        check_alternatives, check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets,
-        read_documents, read_schemas, refuse_unknown_costs, report_captured_names,
-        report_duplicate_tools, report_false_origins, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs, warn_of_unknown_costs,
+        Reliability, SandboxDefaults, ThirdParties, build_artifacts, build_hooks, build_models,
+        build_policy, build_reliability, build_secrets, build_serving, build_skills, build_tokens,
+        build_tools, check_alternatives, check_plugins, for_all_skills, keep_usable_tools,
+        offered_with_secrets, read_documents, read_schemas, refuse_unknown_costs,
+        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
+        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
     secrets::ProjectSecrets,
@@ -254,7 +254,10 @@ impl Project {
         let tools_and_approvals = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
             let known = (&names, &secrets);
-            let tools = build_tools(&parts, over, artifacts.as_ref(), known, problems);
+            let third_parties =
+                ThirdParties { redactor: &redactor, lock: &lock, is_held: held.reason.is_some() };
+            let tools =
+                build_tools(&parts, over, artifacts.as_ref(), known, third_parties, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
