@@ -40,8 +40,8 @@ pub(super) fn success(
     };
     let kept = match kept {
         Some(Ok(artifact)) => {
-            let text = with_moved(artifact.handle(), &finished.moved);
-            return ToolOutput::text(text).structured(json!({
+            let shown = with_moved(artifact.handle(), &finished.moved);
+            return ToolOutput::text(shown).structured(json!({
                 "exit_code": code,
                 "artifact": artifact.id(),
                 "stderr": text(stderr, cx).0,
