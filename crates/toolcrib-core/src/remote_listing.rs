@@ -1,6 +1,8 @@
 //! Converts the tools that a server or a catalog lists.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 use serde_json::Value;
 
@@ -186,8 +188,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
     ) -> Result<Self, Arc<str>> {
         let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
-        descriptions.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
-        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| a.name() == b.name()) {
+        descriptions.sort_by(|(_, a), (_, b)| one_name(a).cmp(&one_name(b)));
+        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| one_name(a) == one_name(b)) {
             if twins.len() > 1 {
                 twins.sort_by_cached_key(|(_, one)| Digest::of_json(&one.definition()));
             }
@@ -209,8 +211,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             };
             let name = description.name();
             let last = made.known.last();
-            let is_twin =
-                name.is_some() && last.is_some_and(|last| last.description.name() == name);
+            let is_twin = name.is_some()
+                && last.is_some_and(|last| one_name(&last.description) == one_name(&description));
             let twin = || is_twin.then(|| "another listed tool has the same name".into());
             let place = made.known.len();
             match (withheld.clone(), twin()) {
@@ -282,12 +284,24 @@ impl<D: RemoteDefinition> RemoteListing<D> {
 
     /// The tool made of an equal description.
     fn find(&self, description: &D) -> Option<&KnownTool<D>> {
-        let name = description.name();
-        let first = self.known.partition_point(|known| known.description.name() < name);
-        let mut twins =
-            self.known.get(first..)?.iter().take_while(|known| known.description.name() == name);
+        let name = one_name(description);
+        let first = self.known.partition_point(|known| one_name(&known.description) < name);
+        let mut twins = self
+            .known
+            .get(first..)?
+            .iter()
+            .take_while(|known| one_name(&known.description) == name);
         twins.find(|known| known.description == *description)
     }
+}
+
+/// A name in Unicode's form C: names that differ only by their form look the same, and are one name.
+fn one_name(description: &impl RemoteDefinition) -> Option<Cow<'_, str>> {
+    let name = description.name()?;
+    Some(match name.is_ascii() {
+        true => name.into(),
+        false => ComposingNormalizerBorrowed::new_nfc().normalize(name),
+    })
 }
 
 fn definitions<D: RemoteDefinition>(

@@ -101,7 +101,7 @@ pub use self::{
     captured::{CapturedOutput, TAIL_BYTES},
     end::ProcessEnd,
     error::ProcessError,
-    find::{FindProgramError, find_program, inherited},
+    find::{FindProgramError, find_program, inherited, program_digest},
     limits::{ExceededLimit, ProcessLimits},
     moved::MovedFile,
     passed::PassedFiles,

@@ -15,10 +15,11 @@ use crate::{
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
-        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ResourceKey,
-        ToolDefinition, ToolSettings,
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ProgramDigest,
+        ResourceKey, ToolDefinition, ToolSettings,
     },
     depth::dismantle,
+    digest::Digest,
     output::IntoToolOutput,
     text_origin::TextOrigin,
 };
@@ -205,6 +206,13 @@ impl ToolBuilder {
         key: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.settings.resource = Some(ResourceKey(Arc::new(key)));
+        self
+    }
+
+    /// Declares that calls run a program, by a function that returns the digest of the program as it is
+    /// now: an approval of a call is void once it has changed. Default: none.
+    pub fn program(mut self, digest: impl Fn() -> Digest + Send + Sync + 'static) -> Self {
+        self.settings.program = Some(ProgramDigest(Arc::new(digest)));
         self
     }
 

@@ -282,14 +282,7 @@ impl Effect {
 
     /// Whether nothing in the element can be seen.
     fn hides(&self) -> bool {
-        let all = [
-            self.display,
-            self.opacity,
-            self.clip,
-            self.place,
-            self.indent,
-            self.scale,
-        ];
+        let all = [self.display, self.opacity, self.clip, self.place, self.indent, self.scale];
         all.contains(&Some(true))
     }
 }

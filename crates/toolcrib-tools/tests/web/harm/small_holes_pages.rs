@@ -48,7 +48,8 @@ async fn text_that_a_reader_cannot_see_reached_the_model() {
         assert!(read.contains("seen before") && read.contains("seen after"), "{hiding}: {read}");
         // The same where an element loses its format.
         let deep = "<div>".repeat(150);
-        let page = format!("<html>{SHEET}<body>{deep}<p>seen</p><p {hiding}>hidden</p></body></html>");
+        let page =
+            format!("<html>{SHEET}<body>{deep}<p>seen</p><p {hiding}>hidden</p></body></html>");
         let read = read_html(&page).await;
         assert!(!read.contains("hidden") && read.contains("seen"), "{hiding}: {read}");
     }
@@ -67,7 +68,8 @@ async fn text_that_a_reader_sees_is_kept() {
         "<div class='tab open'>word</div>",
         "<p style='left:-1px;text-indent:2em;opacity:0.9'>word</p>",
     ] {
-        let read = read_html(&format!("<html><head>{SHEET}</head><body>{seen}</body></html>")).await;
+        let read =
+            read_html(&format!("<html><head>{SHEET}</head><body>{seen}</body></html>")).await;
         assert!(read.contains("word"), "{seen}: {read}");
     }
     // The background of another style sheet is not known.
