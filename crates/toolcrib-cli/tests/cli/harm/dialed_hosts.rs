@@ -16,13 +16,12 @@ fn review(file: &str, variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_base_url_of_the_environment_was_not_shown() {
-    for file in ["[agent]\nmodel = 'openai:m'\n", "[models.fast]\nmodel = 'openai:m'\n"] {
-        let shown = review(file, &[("OPENAI_BASE_URL", "https://elsewhere.example/v1")]);
-        assert!(shown.contains("https://elsewhere.example/v1"), "{shown}");
-        assert!(shown.contains("OPENAI_BASE_URL"), "{shown}");
-        let shown = review(file, &[]);
-        assert!(shown.contains("https://api.openai.com"), "{shown}");
-    }
+    let file = "[agent]\nmodel = 'openai:m'\n";
+    let shown = review(file, &[("OPENAI_BASE_URL", "https://elsewhere.example/v1")]);
+    assert!(shown.contains("https://elsewhere.example/v1"), "{shown}");
+    assert!(shown.contains("OPENAI_BASE_URL"), "{shown}");
+    let shown = review(file, &[]);
+    assert!(shown.contains("https://api.openai.com"), "{shown}");
 }
 
 #[test]
