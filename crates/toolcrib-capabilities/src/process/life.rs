@@ -22,7 +22,7 @@ pub(super) struct Life {
     program: PathBuf,
     /// Ends when this is dropped.
     _proxy: Option<Proxy>,
-    /// What remains to be done after the end.
+    /// The search for new protected files, after the end.
     guard: Option<Guard>,
     settling: Option<JoinHandle<Vec<MovedFile>>>,
     moved: Vec<MovedFile>,

@@ -54,7 +54,7 @@ impl StoredArguments {
         Self { value, secrets }
     }
 
-    /// The arguments for a person, in one piece: `[secret NAME]` stands for a reference, and nothing
+    /// The arguments for a person, in one piece: `[secret NAME]` replaces a reference, and nothing
     /// else looks like one.
     pub fn shown(&self) -> Value {
         self.shown_at(&self.value, &mut String::new())
@@ -88,7 +88,7 @@ impl StoredArguments {
         }
     }
 
-    /// The parts of a text at a pointer: as it is, and the secrets that references stand for.
+    /// The parts of a text at a pointer: as it is, and the secrets of the references.
     pub fn parts<'a>(&'a self, text: &'a str, pointer: &str) -> Vec<ArgumentPart<'a>> {
         let mut secrets: Vec<_> =
             self.secrets.iter().filter(|secret| *secret.pointer == *pointer).collect();

@@ -34,7 +34,7 @@ const NAMELESS: &str = "redacted";
 struct Cleaning<'a> {
     /// Cleans a text.
     clean: &'a dyn Fn(&str) -> String,
-    /// What a text that calls depend on must not contain.
+    /// The flaw of a text that calls depend on and that cleaning would change.
     flaw: &'static str,
 }
 

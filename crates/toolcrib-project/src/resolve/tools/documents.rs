@@ -11,7 +11,7 @@ use toolcrib_tools::openapi::DeclaredOperation;
 
 use crate::{lock::Lock, resolve::lint::definition_check};
 
-/// What the definitions of documents are compared with.
+/// The pins and secrets with which definitions of documents are compared.
 #[derive(Clone, Copy)]
 pub(crate) struct ThirdParties<'a> {
     pub(crate) redactor: &'a Redactor,

@@ -32,10 +32,10 @@ struct Effect {
     background: Option<[u8; 4]>,
 }
 
-/// What an element passes on to those in it, which may change it.
+/// The style that an element passes on to those in it, which may change it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Inherited {
-    /// The color behind the text, if it is known.
+    /// The color of the background, if it is known.
     background: Option<[u8; 4]>,
     color: Option<[u8; 4]>,
     is_tiny: bool,
@@ -143,7 +143,7 @@ impl Styles {
         if let Some(written) = value("bgcolor") {
             effect.background = effect.background.or_else(|| color(written));
         }
-        // A transparent background shows the one behind.
+        // A transparent background shows that of the element around.
         let own = effect.background.filter(|color| color[3] > 0);
         let passed = Inherited {
             background: own.or(around.background),
@@ -154,7 +154,7 @@ impl Styles {
         (effect.hides(), passed)
     }
 
-    /// What a page passes on that declares nothing.
+    /// The style of a page that declares nothing.
     pub(super) fn of_page(&self) -> Inherited {
         let background = (!self.has_foreign).then_some([255, 255, 255, 255]);
         Inherited { background, ..Inherited::default() }
@@ -298,7 +298,7 @@ fn without_comments(sheet: &str) -> String {
     clean
 }
 
-/// What follows the block whose `{` is passed.
+/// The text after the block whose `{` was read.
 fn after_block(text: &str) -> &str {
     let mut depth = 1_usize;
     for (at, byte) in text.bytes().enumerate() {
