@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 33] = [
+const KINDS: [(&str, &[&str]); 37] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -40,6 +40,10 @@ const KINDS: [(&str, &[&str]); 33] = [
     ("a document of which a part is lost or refused", &["documents_read_in_part"]),
     ("an argument that a server reads as another path", &["path_segments"]),
     ("one unreadable skill that stops every command", &["unreadable_skills"]),
+    ("a secret in a definition", &["definition_secrets"]),
+    ("a program in a sandbox that changes what steers code", &["sandbox_steering"]),
+    ("a document that is not treated as a third party's", &["documents"]),
+    ("a host that is dialed and not shown", &["dialed_hosts"]),
     ("registries that deadlock, names that are not checked", &["registry_and_names"]),
     ("an approval that is used twice", &["one_use"]),
     ("a caller without a session that nothing restricts", &["without_session"]),

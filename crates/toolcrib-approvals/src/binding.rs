@@ -64,7 +64,7 @@ pub(crate) fn scope_of(request: &ApprovalRequest<'_>, arguments: &StoredArgument
         call_id: None,
         tool: request.tool.name(),
         origin: request.tool.origin(),
-        definition: request.tool.digest(),
+        definition: request.tool.approved_digest(),
         arguments,
     };
     bound.digest()

@@ -125,13 +125,14 @@ impl ParkingApprover {
         let (tool, session) = (request.tool, self.session.as_ref());
         // A repetition of a call has another id: within a session, a decision is about this one.
         let call_id = session.map(|_| request.call_id);
+        let definition = tool.approved_digest();
         let bound = CallBinding {
             owner: &owner,
             session,
             call_id,
             tool: tool.name(),
             origin: tool.origin(),
-            definition: tool.digest(),
+            definition,
             arguments,
         };
         ParkedCall {
@@ -140,7 +141,7 @@ impl ParkingApprover {
             call_id: call_id.cloned(),
             tool: tool.name().as_str().into(),
             origin: Arc::clone(tool.shared_origin()),
-            definition: tool.digest(),
+            definition,
             arguments: Some(arguments.clone()),
             rule: Arc::clone(&request.rule.label),
             reason: request.rule.reason.clone(),

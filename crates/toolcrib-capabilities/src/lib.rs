@@ -42,6 +42,8 @@ pub mod http;
 pub mod process;
 #[cfg(any(feature = "files", feature = "http", feature = "process"))]
 mod reach;
+#[cfg(any(feature = "files", feature = "process"))]
+mod steering;
 
 #[cfg(any(feature = "files", feature = "http", feature = "process"))]
 pub use self::reach::HostCapabilities;
@@ -53,4 +55,6 @@ pub mod __internal {
     #[cfg(feature = "files")]
     pub use crate::files::folder_of;
     pub use crate::framing::{Line, LineDecoder, SseDecoder, SseError, SseEvent, SseItem};
+    #[cfg(any(feature = "files", feature = "process"))]
+    pub use crate::steering::steering;
 }

@@ -2,11 +2,23 @@
 
 mod builder;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 pub use self::builder::CatalogBuilder;
 pub(crate) use self::builder::LastCatalog;
-use crate::{listing_info::ListingInfo, name::SkillId, tool::Tool};
+use crate::{
+    listing_info::ListingInfo,
+    name::SkillId,
+    sanitize::{Redaction, SECRETS_GATE},
+    secrets::Redact,
+    tool::Tool,
+};
 
 /// The reason to withhold a tool. Kept as data; formatted only on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +128,18 @@ pub struct Catalog {
 struct Tools {
     offered: Vec<Tool>,
     withheld_by_provider: Vec<WithheldByProvider>,
+    redacted_at: RedactedAt,
+}
+
+/// The version of the secrets of which a list contains none; 0 if that is not known.
+#[derive(Debug, Default)]
+struct RedactedAt(AtomicU64);
+
+impl Clone for RedactedAt {
+    /// A copy is made to change it.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Catalog {
@@ -125,7 +149,55 @@ impl Catalog {
     }
 
     fn tools_mut(&mut self) -> &mut Tools {
-        Arc::make_mut(self.tools.get_or_insert_default())
+        let tools = Arc::make_mut(self.tools.get_or_insert_default());
+        tools.redacted_at = RedactedAt::default();
+        tools
+    }
+
+    /// The same list without known secrets: they are redacted in free texts, and a tool is withheld
+    /// if calls depend on the part of its definition that contains one, such as its name or a value
+    /// of `enum`. `version` identifies the secrets that `redact` knows, among all of this process;
+    /// 0 if it knows none. A list without secrets, or whose tools have been redacted for this
+    /// version, costs no search.
+    #[must_use]
+    pub fn redacted(self, redact: &dyn Redact, version: u64) -> Self {
+        let Some(tools) = self.tools.as_ref().filter(|_| version != 0) else { return self };
+        if tools.redacted_at.0.load(Ordering::Relaxed) == version {
+            return self;
+        }
+        let (mut is_same, mut clean) = (true, Tools::default());
+        for tool in &tools.offered {
+            let tool = match tool.redacted_at(redact, version) {
+                Redaction::Clean => tool.clone(),
+                Redaction::Redacted(tool) => {
+                    is_same = false;
+                    tool
+                }
+                Redaction::Withheld(tool, reason) => {
+                    is_same = false;
+                    let (gate, reason) = (SECRETS_GATE.into(), Reason::Definition(reason));
+                    clean.withheld_by_provider.push(WithheldByProvider { tool, gate, reason });
+                    continue;
+                }
+            };
+            clean.offered.push(tool);
+        }
+        for held in &tools.withheld_by_provider {
+            let mut held = held.clone();
+            if let Redaction::Redacted(tool) | Redaction::Withheld(tool, _) =
+                held.tool.redacted_at(redact, version)
+            {
+                is_same = false;
+                held.tool = tool;
+            }
+            clean.withheld_by_provider.push(held);
+        }
+        if is_same {
+            tools.redacted_at.0.store(version, Ordering::Relaxed);
+            return self;
+        }
+        clean.redacted_at = RedactedAt(version.into());
+        Self { tools: Some(Arc::new(clean)), ..self }
     }
 
     /// Appends an offered tool.

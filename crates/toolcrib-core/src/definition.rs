@@ -87,6 +87,16 @@ impl fmt::Debug for ResourceKey {
     }
 }
 
+/// The digest of the program that a tool runs.
+#[derive(Clone)]
+pub(crate) struct ProgramDigest(pub(crate) Arc<dyn Fn() -> Digest + Send + Sync>);
+
+impl fmt::Debug for ProgramDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgramDigest")
+    }
+}
+
 /// When a tool's result is stored as an artifact, by an engine with an artifact port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,6 +132,7 @@ pub(crate) struct ToolSettings {
     pub(crate) open_world: bool,
     pub(crate) sequential: bool,
     pub(crate) resource: Option<ResourceKey>,
+    pub(crate) program: Option<ProgramDigest>,
     pub(crate) availability: Option<Availability>,
     pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
@@ -358,6 +369,15 @@ impl ToolDefinition {
     /// [`ToolBuilder::dry_run`](crate::ToolBuilder::dry_run).
     pub fn runs_in_dry_run(&self) -> bool {
         self.settings.dry_run || self.settings.framework
+    }
+
+    /// The digest of the definition and of the program that the tool runs now, if it
+    /// [runs one](crate::ToolBuilder::program): what an approval is about. Reads the program.
+    pub fn approved_digest(&self) -> Digest {
+        match &self.settings.program {
+            None => self.digest(),
+            Some(program) => Digest::of_all([self.digest(), program.0()].iter()),
+        }
     }
 
     /// Metadata for code such as gates and middleware. Models do not see it.

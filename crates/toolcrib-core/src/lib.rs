@@ -85,8 +85,8 @@ pub use self::{
     agent_task::{AgentTask, Delegate, DelegateHandle},
     approval::{
         Approval, ApprovalGrant, ApprovalRequest, ApprovalState, ApprovalStore, ApprovalStoreError,
-        Approver, NotStorableError, ParkedCall, SecretReference, Settlement, StoredApproval,
-        StoredArguments, call_approver,
+        Approver, ArgumentPart, NotStorableError, ParkedCall, SecretReference, Settlement,
+        StoredApproval, StoredArguments, call_approver,
     },
     artifact::{
         ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,

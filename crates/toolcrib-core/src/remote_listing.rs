@@ -1,12 +1,16 @@
 //! Converts the tools that a server or a catalog lists.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 use serde_json::Value;
 
 use crate::{
     catalog::{Catalog, Reason},
     digest::Digest,
+    sanitize::Redaction,
+    secrets::Redact,
     tool::Tool,
 };
 
@@ -19,6 +23,7 @@ const LARGEST: usize = 64 * 1024;
 pub struct DefinitionCheck {
     refusal: Option<Arc<Refusal>>,
     pins: Option<Arc<dyn DefinitionPins>>,
+    redact: Option<Arc<dyn Redact>>,
 }
 
 /// The reason to withhold a tool, if any.
@@ -27,13 +32,21 @@ type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
 impl DefinitionCheck {
     /// A check that returns the reason to withhold a tool, or none.
     pub fn new(check: impl Fn(&Tool) -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
-        Self { refusal: Some(Arc::new(check)), pins: None }
+        Self { refusal: Some(Arc::new(check)), ..Self::default() }
     }
 
     /// Also compares each definition with the one that was pinned under its name. Default: no pins.
     #[must_use]
     pub fn with_pins(mut self, pins: Arc<dyn DefinitionPins>) -> Self {
         self.pins = Some(pins);
+        self
+    }
+
+    /// Also redacts known secrets in definitions, before anything else reads them; the pins compare
+    /// the original ones. Default: only the engine redacts them.
+    #[must_use]
+    pub fn with_redaction(mut self, redact: Arc<dyn Redact>) -> Self {
+        self.redact = Some(redact);
         self
     }
 
@@ -175,8 +188,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
     ) -> Result<Self, Arc<str>> {
         let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
-        descriptions.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
-        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| a.name() == b.name()) {
+        descriptions.sort_by(|(_, a), (_, b)| one_name(a).cmp(&one_name(b)));
+        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| one_name(a) == one_name(b)) {
             if twins.len() > 1 {
                 twins.sort_by_cached_key(|(_, one)| Digest::of_json(&one.definition()));
             }
@@ -188,7 +201,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
             let Some((tool, withheld)) = known.or_else(|| {
                 let (tool, withheld) = make(&description)?;
-                Some(match withheld.or_else(|| too_large(&tool)) {
+                let (tool, secret) = without_secrets(tool, description.name(), check);
+                Some(match secret.or(withheld).or_else(|| too_large(&tool)) {
                     Some(reason) => (tool, Some(reason)),
                     None => as_offered(tool, check),
                 })
@@ -197,8 +211,8 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             };
             let name = description.name();
             let last = made.known.last();
-            let is_twin =
-                name.is_some() && last.is_some_and(|last| last.description.name() == name);
+            let is_twin = name.is_some()
+                && last.is_some_and(|last| one_name(&last.description) == one_name(&description));
             let twin = || is_twin.then(|| "another listed tool has the same name".into());
             let place = made.known.len();
             match (withheld.clone(), twin()) {
@@ -270,12 +284,24 @@ impl<D: RemoteDefinition> RemoteListing<D> {
 
     /// The tool made of an equal description.
     fn find(&self, description: &D) -> Option<&KnownTool<D>> {
-        let name = description.name();
-        let first = self.known.partition_point(|known| known.description.name() < name);
-        let mut twins =
-            self.known.get(first..)?.iter().take_while(|known| known.description.name() == name);
+        let name = one_name(description);
+        let first = self.known.partition_point(|known| one_name(&known.description) < name);
+        let mut twins = self
+            .known
+            .get(first..)?
+            .iter()
+            .take_while(|known| one_name(&known.description) == name);
         twins.find(|known| known.description == *description)
     }
+}
+
+/// A name in Unicode's form C: names that differ only by their form look the same, and are one name.
+fn one_name(description: &impl RemoteDefinition) -> Option<Cow<'_, str>> {
+    let name = description.name()?;
+    Some(match name.is_ascii() {
+        true => name.into(),
+        false => ComposingNormalizerBorrowed::new_nfc().normalize(name),
+    })
 }
 
 fn definitions<D: RemoteDefinition>(
@@ -297,6 +323,20 @@ fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reas
     match tool.sanitized() {
         Ok(clean) => (clean, None),
         Err(reason) => (tool, Some(Reason::Definition(reason.into()))),
+    }
+}
+
+/// The tool without known secrets, and the reason to withhold it if its definition depends on one.
+fn without_secrets(
+    tool: Tool,
+    name: Option<&str>,
+    check: Option<&DefinitionCheck>,
+) -> (Tool, Option<Reason>) {
+    let Some(redact) = check.and_then(|check| check.redact.as_deref()) else { return (tool, None) };
+    match tool.redaction(redact, name) {
+        Redaction::Clean => (tool, None),
+        Redaction::Redacted(tool) => (tool, None),
+        Redaction::Withheld(tool, reason) => (tool, Some(Reason::Definition(reason))),
     }
 }
 

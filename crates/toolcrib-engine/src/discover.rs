@@ -227,7 +227,7 @@ impl ListingAttempt {
     }
 
     fn ended(self, answer: Result<Catalog, DiscoveryError>) -> Result<Catalog, DiscoveryError> {
-        let answer = answer.map_err(|error| {
+        let answer = answer.map(|catalog| self.redactor.catalog(catalog)).map_err(|error| {
             let error = error.in_provider(&*self.source);
             // Redacted once, for events, notices and the error's receiver.
             let message = self.redactor.text(error.message());

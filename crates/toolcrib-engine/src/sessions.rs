@@ -147,6 +147,12 @@ pub(crate) fn is_in(registry: &ToolRegistry, tool: &Tool) -> bool {
     registry.get(tool.name()).is_some_and(|there| there.same(tool))
 }
 
+/// Whether a listed tool is one of a registry, whose definition may contain secrets that are
+/// redacted in a list.
+pub(crate) fn is_listed_of(registry: &ToolRegistry, tool: &Tool) -> bool {
+    registry.get(tool.name()).is_some_and(|there| there.same_body(tool))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -303,7 +303,9 @@ impl Shared {
         for (server, text) in &offered.instructions {
             // A server's text may be anybody's: it is data about its tools, fenced like a result.
             let text = self.config.engine.redactor().text(text);
-            let text: String = harmless(&text).chars().take(MOST_INSTRUCTIONS).collect();
+            // Cleaning joins the parts of a secret that invisible characters split.
+            let text = self.config.engine.redactor().text(&harmless(&text)).into_owned();
+            let text: String = text.chars().take(MOST_INSTRUCTIONS).collect();
             let text = match self.fences(access, server) {
                 true => fence(server, &text),
                 false => text,

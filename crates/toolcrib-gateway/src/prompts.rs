@@ -17,7 +17,7 @@ use super::{
     exchange::{Outcome, RequestContext},
     message::no_method,
     names::ShownNames,
-    resources::{link, listed, lists, one_page, request},
+    resources::{described, link, listed, lists, one_page, request, withheld},
     servers::{Body, JudgedOnly, Server, Servers, named},
 };
 
@@ -50,11 +50,9 @@ pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Valu
             if !judged.is_some_and(|judged| servers.step.iteration.admits(&judged, None)) {
                 continue;
             }
-            let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
-            if let Some(fields) = item.as_object_mut() {
-                fields.insert("name".to_owned(), shown.into());
-            }
-            items.push(item);
+            let Ok(mut item) = described(redactor, AssetKind::Prompts, item) else { continue };
+            item.insert("name".to_owned(), shown.into());
+            items.push(Value::Object(item));
         }
     }
     Ok(listed(context, AssetKind::Prompts, &items))
@@ -73,8 +71,10 @@ pub(super) async fn get(context: &RequestContext<'_>, mut params: Map<String, Va
         }
     };
     let servers = context.servers().await?;
-    let ServerPrompt { server, own, known } =
+    let ServerPrompt { server, own, known, item } =
         find(&servers, &context.serving.gateway.config.names, &name).await?;
+    let redactor = context.serving.gateway.config.engine.redactor();
+    described(redactor, AssetKind::Prompts, &item).map_err(withheld)?;
     let (client, server_name, sent) =
         (server.client.clone(), Arc::clone(&server.name), arguments.clone());
     let body = Body(move |cx: ToolContext| {
@@ -151,6 +151,8 @@ pub(super) struct ServerPrompt<'a> {
     pub(super) own: Arc<str>,
     /// The whole name, by which rules judge, whatever name a client uses.
     pub(super) known: String,
+    /// Its description, as listed.
+    pub(super) item: Map<String, Value>,
 }
 
 /// The prompt that a client means by a name.
@@ -160,14 +162,15 @@ pub(super) async fn find<'a>(
     name: &str,
 ) -> Result<ServerPrompt<'a>, ErrorData> {
     let has = |server: &Server, list: &[Map<String, Value>]| {
-        list.iter().filter_map(|item| item.get("name").and_then(Value::as_str)).find_map(|own| {
+        list.iter().find_map(|item| {
+            let own = item.get("name").and_then(Value::as_str)?;
             let known = server.client.exposed_name(own);
             let is_meant = known == name || shown.of_server(&server.name, &known) == name;
-            is_meant.then(|| (Arc::<str>::from(own), known))
+            is_meant.then(|| (Arc::<str>::from(own), known, item.clone()))
         })
     };
     let in_list = |server: &'a Server, list: &[Map<String, Value>]| {
-        has(server, list).map(|(own, known)| ServerPrompt { server, own, known })
+        has(server, list).map(|(own, known, item)| ServerPrompt { server, own, known, item })
     };
     // A server that does not answer delays nothing that the last lists decide.
     let known = servers

@@ -2,6 +2,7 @@
 //! server also offers is qualified: `mcp:NAME/URI`.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
@@ -22,6 +23,7 @@ use toolcrib_core::{
     __internal::shortened, ContentBlock, Progress, Tool, ToolContext, ToolError, ToolOutput,
     harmless,
 };
+use toolcrib_engine::Redactor;
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
 
 use super::{
@@ -150,7 +152,9 @@ pub(super) async fn list(
     let redactor = context.serving.gateway.config.engine.redactor();
     let mut seen: HashSet<_> = own.iter().map(|resource| resource.uri.clone()).collect();
     let own = own.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
-    let mut items = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let own = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let own = own.iter().filter_map(|item| described(redactor, kind, item.as_object()?).ok());
+    let mut items: Vec<_> = own.map(Value::Object).collect();
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         let Some(judged) = judged(server) else { continue };
         for item in list.iter() {
@@ -165,20 +169,61 @@ pub(super) async fn list(
                 true => uri.to_owned(),
                 false => qualified(&server.name, uri),
             };
-            let mut item = wire::harmless_json(redactor.json(Value::Object(item.clone())));
-            if let Some(fields) = item.as_object_mut() {
-                fields.insert(key.to_owned(), shown.into());
-            }
-            items.push(item);
+            let Ok(mut item) = described(redactor, kind, item) else { continue };
+            item.insert(key.to_owned(), shown.into());
+            items.push(Value::Object(item));
         }
     }
     Ok(listed(context, kind, &items))
+}
+
+/// The description of a prompt or a resource without known secrets.
+///
+/// # Errors
+/// The text that requests name it by, or the name of an argument, contains one.
+pub(super) fn described(
+    redactor: &Redactor,
+    kind: AssetKind,
+    item: &Map<String, Value>,
+) -> Result<Map<String, Value>, &'static str> {
+    let is_clean = |text: &Value| {
+        text.as_str().is_none_or(|text| matches!(redactor.text(text), Cow::Borrowed(_)))
+    };
+    let named_by = match kind {
+        AssetKind::Prompts => "name",
+        AssetKind::Resources => "uri",
+        AssetKind::Templates => "uriTemplate",
+    };
+    if !item.get(named_by).is_none_or(is_clean) {
+        return Err(SECRET_IN_NAME);
+    }
+    let arguments = item.get("arguments").and_then(Value::as_array);
+    let mut names = arguments.into_iter().flatten().filter_map(|argument| argument.get("name"));
+    if !names.all(is_clean) {
+        return Err(SECRET_IN_ARGUMENT);
+    }
+    match wire::harmless_json(redactor.description(Value::Object(item.clone()))) {
+        Value::Object(clean) => Ok(clean),
+        _ => Err(SECRET_IN_NAME),
+    }
+}
+
+const SECRET_IN_NAME: &str = "its name contains a known secret";
+const SECRET_IN_ARGUMENT: &str = "the name of an argument contains a known secret";
+
+/// The refusal of a request for something that lists do not show.
+pub(super) fn withheld(reason: &'static str) -> ErrorData {
+    ErrorData::invalid_params(format!("it is withheld: {reason}"), None)
 }
 
 /// `resources/read`.
 pub(super) async fn read(context: &RequestContext<'_>, params: Map<String, Value>) -> Outcome {
     let _place = context.place()?;
     let requested = uri_of(&params)?;
+    let redactor = context.serving.gateway.config.engine.redactor();
+    if let Cow::Owned(_) = redactor.text(&requested) {
+        return Err(withheld(SECRET_IN_NAME));
+    }
     if let Some(own) = skills::read(context, &requested).await? {
         return own;
     }

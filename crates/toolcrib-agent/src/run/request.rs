@@ -7,7 +7,7 @@ use tokio::task::yield_now;
 use toolcrib_core::{
     __internal::{millis, panic_text},
     Arguments, EventKind, Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass,
-    ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, Usage,
+    ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolName, Usage,
 };
 
 use toolcrib_engine::offered_name;
@@ -150,6 +150,26 @@ fn message_bytes(message: &Message) -> usize {
     }
 }
 
+/// The size of an answer beyond which it is cut, in bytes of its text, its reasoning and its calls. More
+/// than any model writes, and less than a session and its readers can take.
+const MOST_ANSWER_BYTES: u64 = 8 * 1024 * 1024;
+
+/// An answer as if the model's output limit had cut it off: the text is bounded, and calls whose
+/// arguments may be incomplete are not made.
+fn cut_answer(mut response: ModelResponse) -> ModelResponse {
+    let mut end = response.text.len().min(usize::try_from(MOST_ANSWER_BYTES).unwrap_or(usize::MAX));
+    while !response.text.is_char_boundary(end) {
+        end -= 1;
+    }
+    response.text.truncate(end);
+    if calls_bytes(&response.calls) as u64 > MOST_ANSWER_BYTES {
+        response.calls.clear();
+    }
+    response.stop = StopReason::MaxTokens;
+    response.vendor = None;
+    response
+}
+
 fn response_bytes(response: &ModelResponse) -> u64 {
     (response.text.len() + calls_bytes(&response.calls)) as u64
 }
@@ -182,11 +202,21 @@ async fn listen(
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
     let mut has_reasoned = false;
+    let mut whole = String::new();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk?;
         if let ModelChunk::Text(piece) | ModelChunk::Reasoning(piece) = &chunk {
             received.bytes += piece.len() as u64;
             received.first.get_or_insert_with(Instant::now);
+        }
+        if let ModelChunk::Text(piece) = &chunk {
+            whole.push_str(piece);
+        }
+        if received.bytes > MOST_ANSWER_BYTES {
+            // The stream ends with it, so its server stops writing.
+            report.reasoning(reasoning.finish());
+            received.shown |= report.text(text.finish());
+            return Ok(cut_answer(ModelResponse { text: whole, ..ModelResponse::default() }));
         }
         match chunk {
             ModelChunk::Text(piece) => {
@@ -210,6 +240,9 @@ async fn listen(
                 }
                 report.reasoning(reasoning.finish());
                 received.shown |= report.text(text.finish());
+                if response_bytes(&response) > MOST_ANSWER_BYTES {
+                    response = cut_answer(response);
+                }
                 let checked = check_answer(&choice, &response, has_reasoned);
                 let Err(error) = checked else { return Ok(response) };
                 received.whole = Some(response);

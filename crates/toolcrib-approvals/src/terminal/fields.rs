@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use toolcrib_core::{__internal::marked, StoredArguments};
+use toolcrib_core::{__internal::marked, ArgumentPart, StoredArguments};
 
 /// Words of names, by the importance of their values.
 const AMOUNTS: &[&str] = &[
@@ -153,8 +153,10 @@ fn collect(
                 path: if path.is_empty() { "(arguments)".to_owned() } else { path.clone() },
                 importance: importance(name),
                 value: match leaf {
-                    Value::String(text) if text.contains('\n') => multiline(text),
-                    Value::String(text) => quoted(text),
+                    Value::String(text) if text.contains('\n') => {
+                        multiline(text, &arguments.parts(text, pointer))
+                    }
+                    Value::String(text) => in_parts(&arguments.parts(text, pointer)),
                     other => other.to_string(),
                 },
                 note: match secrets.as_slice() {
@@ -195,10 +197,30 @@ fn quoted(text: &str) -> String {
     shown
 }
 
-/// A text of several lines, each as it is, so that programs and messages can be read.
-fn multiline(text: &str) -> String {
+/// The parts of a text, in quotes; a secret is outside of quotes, where no text of a model is.
+fn in_parts(parts: &[ArgumentPart<'_>]) -> String {
+    let shown: Vec<_> = parts
+        .iter()
+        .map(|part| match part {
+            ArgumentPart::Text(text) => quoted(text),
+            ArgumentPart::Secret(name) => format!("[secret {}]", quoted(name)),
+        })
+        .collect();
+    shown.join(" ")
+}
+
+/// A text of several lines, each as it is, so that programs and messages can be read. A secret begins
+/// with a single backslash, which is doubled in a text.
+fn multiline(text: &str, parts: &[ArgumentPart<'_>]) -> String {
     let mut shown = format!("(text of {} lines)\n", text.split('\n').count());
-    visible(text, &mut shown, false);
+    for part in parts {
+        match part {
+            ArgumentPart::Text(text) => visible(text, &mut shown, false),
+            ArgumentPart::Secret(name) => {
+                let _ = write!(shown, "\\[secret {}]", quoted(name));
+            }
+        }
+    }
     shown
 }
 

@@ -1,9 +1,12 @@
 //! The floor: files that no grant makes readable or writable.
 //!
 //! Rules apply to the resolved path, name by name, whatever links led to it. Names are folded
-//! first, because some file systems ignore case, trailing dots and invisible characters.
+//! first, because some file systems ignore case, trailing dots and invisible characters. Files that
+//! steer code are listed in `steering.rs`.
 
 use std::path::{Path, PathBuf};
+
+use crate::steering::{folded_names, steers};
 
 /// The access that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,57 +66,6 @@ const CLOSED: &[(&[&str], &str)] = &[
     (&[".toolcrib"], "the state of this program"),
 ];
 
-/// Protected for writing, by one or more names in sequence.
-const FIXED: &[(&[&str], &str)] = &[
-    (&[".bashrc"], START_UP),
-    (&[".bash_profile"], START_UP),
-    (&[".bash_login"], START_UP),
-    (&[".bash_logout"], START_UP),
-    (&[".bash_aliases"], START_UP),
-    (&[".profile"], START_UP),
-    (&[".zshrc"], START_UP),
-    (&[".zshenv"], START_UP),
-    (&[".zprofile"], START_UP),
-    (&[".zlogin"], START_UP),
-    (&[".zlogout"], START_UP),
-    (&[".kshrc"], START_UP),
-    (&[".cshrc"], START_UP),
-    (&[".tcshrc"], START_UP),
-    (&[".login"], START_UP),
-    (&[".logout"], START_UP),
-    (&[".inputrc"], START_UP),
-    (&[".xinitrc"], START_UP),
-    (&[".xprofile"], START_UP),
-    (&[".xsession"], START_UP),
-    (&[".xsessionrc"], START_UP),
-    (&[".pam_environment"], START_UP),
-    (&[".envrc"], START_UP),
-    (&[".vimrc"], START_UP),
-    (&[".config", "fish"], START_UP),
-    (&[".config", "nvim"], START_UP),
-    (&[".config", "autostart"], START_UP),
-    (&[".config", "systemd"], START_UP),
-    (&[".config", "environment.d"], START_UP),
-    (&["library", "launchagents"], START_UP),
-    (&["library", "launchdaemons"], START_UP),
-    (&[".gitconfig"], RUNS),
-    (&[".config", "git"], RUNS),
-    (&[".gitmodules"], RUNS),
-    (&[".husky"], RUNS),
-    (&[".ripgreprc"], RUNS),
-    (&[".mcp.json"], RUNS),
-    (&[".vscode"], RUNS),
-    (&[".idea"], RUNS),
-    (&[".claude"], RUNS),
-    (&[".cursor"], RUNS),
-    (&[".codex"], RUNS),
-    (&[".cargo", "config"], RUNS),
-    (&[".cargo", "config.toml"], RUNS),
-    (&["toolcrib.toml"], "the declaration of a project, with its policy"),
-    (&["tools.lock"], "the lock file of a project"),
-    (&["toolcrib.lock"], "the lock file of a project"),
-];
-
 /// Folders of the system, by absolute path.
 const SYSTEM_CLOSED: &[&str] = &[
     "/proc",
@@ -157,8 +109,6 @@ const ENV_EXAMPLES: &[&str] = &[".example", ".sample", ".template", ".dist"];
 const CREDENTIALS: &str = "it may contain credentials";
 const KEYRING: &str = "it is a keyring";
 const BROWSER: &str = "it is the profile of a browser or a mail program";
-const START_UP: &str = "programs run it at their start";
-const RUNS: &str = "it decides which programs run";
 const SYSTEM: &str = "it belongs to the system";
 const KEY: &str = "it may be a private key";
 
@@ -203,7 +153,8 @@ impl Floor {
         if self.fixed.iter().any(begins) {
             return Some("it declares what this program may do");
         }
-        of_names(&names, FIXED).or_else(|| of_system(&names, SYSTEM_FIXED))
+        let steered = (1..=names.len()).find_map(|end| steers(names.get(..end)?));
+        steered.or_else(|| of_system(&names, SYSTEM_FIXED))
     }
 }
 
@@ -231,34 +182,6 @@ fn of_secret(name: &str) -> Option<&'static str> {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_', '-']))
         });
     is_key.then_some(KEY)
-}
-
-/// The names of a path as the least strict file system compares them. The root is an empty name, so
-/// that absolute rules match only at the beginning.
-fn folded_names(path: &Path) -> Vec<String> {
-    use std::path::Component;
-    let folded = path.components().filter_map(|component| match component {
-        Component::Prefix(_) | Component::CurDir => None,
-        Component::RootDir => Some(String::new()),
-        Component::ParentDir => Some("..".to_owned()),
-        Component::Normal(name) => Some(folded(&name.to_string_lossy())),
-    });
-    folded.collect()
-}
-
-/// A name without case, without characters that some file systems ignore, without trailing dots and
-/// spaces and without the name of a stream.
-fn folded(name: &str) -> String {
-    let is_ignored = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    // To upper case first: `ſ` and `ı` have no lower case of their own, but fold to `s` and `i`.
-    let folded: String = name
-        .chars()
-        .filter(|c| !is_ignored(c))
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .collect();
-    let without_stream = folded.split(':').next().unwrap_or_default();
-    without_stream.trim_end_matches(['.', ' ']).to_owned()
 }
 
 #[cfg(test)]
@@ -291,7 +214,14 @@ mod tests {
             assert!(objection(path, Access::Read).is_some(), "{path}");
             assert!(objection(path, Access::Write).is_some(), "{path}");
         }
-        for path in ["/home/u/.bashrc", "/p/toolcrib.toml", "/etc/hosts", "/p/.vscode/tasks.json"] {
+        for path in [
+            "/home/u/.bashrc",
+            "/p/toolcrib.toml",
+            "/etc/hosts",
+            "/p/.vscode/tasks.json",
+            "/p/.github/workflows/ci.yml",
+            "/p/A.Code-Workspace",
+        ] {
             assert!(objection(path, Access::Read).is_none(), "{path}");
             assert!(objection(path, Access::Write).is_some(), "{path}");
         }
@@ -302,7 +232,7 @@ mod tests {
             "/p/keys.md",
             "/home/dev/x",
             "/p/etc/hosts",
-            "/p/.github/workflows/ci.yml",
+            "/p/.github/dependabot.yml",
             "/p/.gitignore",
             "/p/history.md",
         ];

@@ -16,7 +16,7 @@ use super::{
     address::PortOrigin,
     client::HttpClient,
     error::{HttpError, HttpErrorKind},
-    host::InvalidHostPatternError,
+    host::{HostPattern, InvalidHostPatternError},
     target::{Target, invalid},
 };
 
@@ -44,12 +44,31 @@ const END: &[u8] = b"\r\n\r\n";
 #[derive(Clone)]
 pub struct EgressProxy {
     client: Arc<HttpClient>,
+    /// The hosts on other ports than the usual ones.
+    ports: Arc<[(HostPattern, u16)]>,
 }
 
 impl EgressProxy {
-    /// A proxy with the rules of a client.
+    /// A proxy with the rules of a client, to the ports 80 and 443.
     pub fn new(client: HttpClient) -> Self {
-        Self { client: Arc::new(client) }
+        Self { client: Arc::new(client), ports: Arc::default() }
+    }
+
+    /// Also to these ports of these hosts, which the client has to permit too.
+    #[must_use]
+    pub fn ports(self, ports: impl IntoIterator<Item = (HostPattern, u16)>) -> Self {
+        Self { ports: ports.into_iter().collect(), ..self }
+    }
+
+    fn check_port(&self, target: &Target) -> Result<(), HttpError> {
+        let host = target.url.host();
+        let is_named = |(pattern, port): &(HostPattern, u16)| {
+            *port == target.port && host.as_ref().is_some_and(|host| pattern.admits(host))
+        };
+        if [80, 443].contains(&target.port) || self.ports.iter().any(is_named) {
+            return Ok(());
+        }
+        Err(HttpError::HostNotAllowed { host: format!("{}:{}", target.host, target.port) })
     }
 
     /// The same proxy, restricted by these rules.
@@ -57,7 +76,8 @@ impl EgressProxy {
     /// # Errors
     /// [`InvalidHostPatternError`] for an invalid host pattern.
     pub fn within(&self, rules: &NetworkRules) -> Result<Self, InvalidHostPatternError> {
-        self.client.within(rules).map(Self::new)
+        let client = Arc::new(self.client.within(rules)?);
+        Ok(Self { client, ports: Arc::clone(&self.ports) })
     }
 
     /// Serves the connections of one program until the future is dropped, which closes all of them. A
@@ -68,10 +88,10 @@ impl EgressProxy {
         while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let client = Arc::clone(&self.client);
+                    let proxy = self.clone();
                     connections.spawn(async move {
                         // Its end is visible to the program.
-                        let _ = connection(&client, stream).await;
+                        let _ = connection(&proxy, stream).await;
                         drop(slot);
                     });
                 }
@@ -103,7 +123,7 @@ struct Request {
     head: Vec<u8>,
 }
 
-async fn connection(client: &HttpClient, mut program: TcpStream) -> io::Result<()> {
+async fn connection(proxy: &EgressProxy, mut program: TcpStream) -> io::Result<()> {
     let Ok(read) = timeout(HEAD_TIMEOUT, read_head(&mut program)).await else { return Ok(()) };
     let Some((head, body)) = read? else {
         return refuse(&mut program, "400 Bad Request", "the request is not HTTP/1.1").await;
@@ -112,7 +132,11 @@ async fn connection(client: &HttpClient, mut program: TcpStream) -> io::Result<(
         Ok(request) => request,
         Err(error) => return refuse(&mut program, "400 Bad Request", &error.to_string()).await,
     };
-    let mut server = match client.dial(&request.target).await {
+    let dialed = match proxy.check_port(&request.target) {
+        Ok(()) => proxy.client.dial(&request.target).await,
+        Err(refused) => Err(refused),
+    };
+    let mut server = match dialed {
         Ok(server) => server,
         Err(error) => return refuse(&mut program, status(&error), &error.to_string()).await,
     };

@@ -3,8 +3,12 @@
 use std::{
     env,
     ffi::OsString,
+    fs::{File, Metadata},
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
+
+use toolcrib_core::{Digest, DigestHasher};
 
 /// No program of that name was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +26,27 @@ pub enum FindProgramError {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// The digest of programs and scripts as they are now. A path that leads to no file counts as missing; of
+/// a file with more than 256 MiB, the beginning counts, and the size. Blocks while it reads them.
+#[expect(clippy::disallowed_methods, reason = "it reads which program an approval is about")]
+pub fn program_digest<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Digest {
+    const MOST_BYTES: u64 = 256 * 1024 * 1024;
+    let mut hasher = DigestHasher::new();
+    for path in files {
+        let opened = path.metadata().ok().filter(Metadata::is_file).zip(File::open(path).ok());
+        let Some((found, file)) = opened else {
+            hasher.push(b"none");
+            continue;
+        };
+        hasher.push(&found.len().to_le_bytes());
+        // A file that cannot be read to its end is another program than one that can.
+        if io::copy(&mut file.take(MOST_BYTES), &mut hasher).is_err() {
+            hasher.push(b"unreadable");
+        }
+    }
+    hasher.finish()
 }
 
 /// The absolute path of a program. A name with a `/` in it is a path, relative to an absolute

@@ -60,10 +60,16 @@ mod child;
 mod end;
 mod error;
 mod find;
+#[cfg(all(target_os = "linux", not(portable)))]
+mod guard;
+#[cfg(not(all(target_os = "linux", not(portable))))]
+#[path = "no_guard.rs"]
+mod guard;
 mod life;
 mod limits;
 #[cfg(not(portable))]
 mod memory;
+mod moved;
 #[cfg(not(portable))]
 mod namespaces;
 mod passed;
@@ -95,8 +101,9 @@ pub use self::{
     captured::{CapturedOutput, TAIL_BYTES},
     end::ProcessEnd,
     error::ProcessError,
-    find::{FindProgramError, find_program, inherited},
+    find::{FindProgramError, find_program, inherited, program_digest},
     limits::{ExceededLimit, ProcessLimits},
+    moved::MovedFile,
     passed::PassedFiles,
     sandbox::{
         Attempt, Sandbox, SandboxTier, SelfTest, UnknownTierError, sandbox_support, self_test,
@@ -125,6 +132,8 @@ pub struct ProcessOutput {
     pub stderr: CapturedOutput,
     /// From its start to the end of all its child processes.
     pub duration: Duration,
+    /// The files that a sandbox moved away; see [`Sandbox::trash`].
+    pub moved: Vec<MovedFile>,
 }
 
 /// An output of a program.

@@ -63,15 +63,17 @@ impl RunningProcess {
         mut on_output: impl FnMut(Output, &[u8]),
     ) -> Result<ProcessOutput, ProcessError> {
         let Self { mut life, mut stdin, mut stdout, mut stderr, began } = self;
-        let mut end = pin!(life.wait_until(cancellation.cancelled()));
-        let (ended, cut_off) = loop {
-            tokio::select! {
-                // In this order, so that a flood of output delays nothing else.
-                biased;
-                ended = &mut end => break ended?,
-                () = feed(&mut stdin) => {}
-                (output, piece) = read_either(&mut stdout, &mut stderr) => {
-                    on_output(output, piece);
+        let (ended, cut_off) = {
+            let mut end = pin!(life.wait_until(cancellation.cancelled()));
+            loop {
+                tokio::select! {
+                    // In this order, so that a flood of output delays nothing else.
+                    biased;
+                    ended = &mut end => break ended?,
+                    () = feed(&mut stdin) => {}
+                    (output, piece) = read_either(&mut stdout, &mut stderr) => {
+                        on_output(output, piece);
+                    }
                 }
             }
         };
@@ -98,6 +100,7 @@ impl RunningProcess {
             stdout: stdout.captured,
             stderr: stderr.captured,
             duration: began.elapsed(),
+            moved: life.moved().to_vec(),
         })
     }
 }

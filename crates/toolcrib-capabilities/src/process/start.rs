@@ -16,6 +16,8 @@ use tokio::{process::Command, runtime::Handle, sync::oneshot};
 
 #[cfg(all(target_os = "linux", feature = "http"))]
 use super::child;
+#[cfg(not(target_os = "linux"))]
+use super::guard::Guard;
 #[cfg(target_os = "linux")]
 use super::sandbox::{self, PreparedSandbox, prepare};
 use super::{
@@ -69,9 +71,10 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError>
     let working_dir = c_string(spec.working_dir.as_os_str(), || "the working folder".to_owned())?;
     let (namespace, lifeline) = namespace(&spec)?.unzip();
     #[cfg(target_os = "linux")]
-    let (confinement, network) = sandbox.map(PreparedSandbox::split).unzip();
+    let (confinement, rest) = sandbox.map(PreparedSandbox::split).unzip();
     #[cfg(not(target_os = "linux"))]
-    let network: Option<Option<UnixStream>> = None;
+    let rest: Option<(Option<UnixStream>, Guard)> = None;
+    let (network, guard) = rest.unzip();
     let plan = Plan {
         finish: ChildAction::Execute {
             program,
@@ -100,7 +103,7 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<StartedProcess, ProcessError>
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
             let stderr = child.stderr.take();
             let proxy = proxy(&spec, network.flatten())?;
-            let life = Life::new(tree, child, spec.program, proxy);
+            let life = Life::new(tree, child, spec.program, proxy, guard);
             Ok(StartedProcess { life, stdin, stdout, stderr, began })
         }
         Err(error) => Err(not_started(spec, error, passed)),

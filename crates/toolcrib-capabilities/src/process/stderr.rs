@@ -27,6 +27,15 @@ pub(super) struct Stderr {
     reading: Option<JoinHandle<()>>,
 }
 
+impl Output {
+    fn push(&mut self, bytes: &[u8]) {
+        self.tail.push(bytes);
+        if let Some(listener) = &mut self.listener {
+            listener(bytes);
+        }
+    }
+}
+
 impl Stderr {
     pub(super) fn new(pipe: Option<ChildStderr>) -> Self {
         let output = Output { tail: Tail::new(STDERR_TAIL_BYTES), listener: None };
@@ -48,15 +57,21 @@ impl Stderr {
         output.listener = Some(listener);
     }
 
-    /// Reads the rest of the pipe after its writers have ended, and closes it.
-    pub(super) async fn end(&mut self) {
-        if let Some(reading) = &mut self.reading {
-            // A stray process may have the pipe open.
-            if timeout(DRAIN, &mut *reading).await.is_err() {
-                reading.abort();
-            }
-            self.reading = None;
+    /// Reads the rest of the pipe after its writers have ended, and closes it. Returns whether it was
+    /// open.
+    pub(super) async fn end(&mut self) -> bool {
+        let Some(reading) = &mut self.reading else { return false };
+        // A stray process may have the pipe open.
+        if timeout(DRAIN, &mut *reading).await.is_err() {
+            reading.abort();
         }
+        self.reading = None;
+        true
+    }
+
+    /// Adds bytes as if the program had written them.
+    pub(super) fn push(&self, bytes: &[u8]) {
+        self.output.lock().push(bytes);
     }
 }
 
@@ -83,10 +98,6 @@ async fn read(mut pipe: ChildStderr, output: Arc<Mutex<Output>>) {
             return;
         }
         let came = piece.get(..count).unwrap_or_default();
-        let mut output = output.lock();
-        output.tail.push(came);
-        if let Some(listener) = &mut output.listener {
-            listener(came);
-        }
+        output.lock().push(came);
     }
 }

@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{
-    ProcessEnd, ProcessError,
+    MovedFile, ProcessEnd, ProcessError,
     life::{Life, StartedProcess},
     stderr::Stderr,
 };
@@ -65,8 +65,21 @@ impl Process {
     /// [`ProcessError::Lost`] if it cannot be awaited.
     pub async fn wait(&mut self) -> Result<ProcessEnd, ProcessError> {
         let ended = self.life.wait().await?;
-        self.stderr.end().await;
+        self.end().await;
         Ok(ended)
+    }
+
+    /// The files that its sandbox moved away, once it has ended. They are also lines of its stderr.
+    pub fn moved(&self) -> &[MovedFile] {
+        self.life.moved()
+    }
+
+    async fn end(&mut self) {
+        if self.stderr.end().await {
+            for moved in self.life.moved() {
+                self.stderr.push(format!("{moved}\n").as_bytes());
+            }
+        }
     }
 
     /// Ends the program and returns how it ended: closes its stdin, and gives it `grace` to end by
@@ -82,7 +95,7 @@ impl Process {
     pub async fn close(&mut self, grace: Duration) -> Result<ProcessEnd, ProcessError> {
         self.stdin = None;
         let (ended, _) = self.life.wait_until(sleep(grace)).await?;
-        self.stderr.end().await;
+        self.end().await;
         Ok(ended)
     }
 }

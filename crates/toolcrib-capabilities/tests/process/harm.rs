@@ -2,3 +2,5 @@
 
 mod process_limits;
 mod process_limits_memory;
+#[cfg(target_os = "linux")]
+mod sandbox_steering;

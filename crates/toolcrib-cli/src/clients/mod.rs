@@ -237,3 +237,20 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_capabilities::__internal::steering;
+
+    use super::*;
+
+    #[test]
+    fn no_tool_and_no_sandbox_may_change_the_configuration_of_a_client() {
+        for client in Client::ALL {
+            for scope in [Scope::User, Scope::Project] {
+                let Ok(Some(file)) = client.file(scope, Path::new("/p")) else { continue };
+                assert!(steering(&file).is_some(), "{}: {}", client.id(), file.display());
+            }
+        }
+    }
+}

@@ -29,12 +29,10 @@ pub(super) async fn known_tools(
     let hubs = project.hubs().iter().map(|hub| ask_hub(project, hub, &identity, cancellation));
     let hubs = join_all(hubs);
     let (servers, hubs) = unless_cancelled(join(servers, hubs), cancellation).await?;
-    let declared = project.tools().iter().cloned();
-    let mut known = KnownTools {
-        tools: declared.map(|tool| KnownTool { tool, source: None }).collect(),
-        refused: Vec::new(),
-        sources: Vec::new(),
-    };
+    let redactor = project.redactor();
+    let mut known = KnownTools { tools: Vec::new(), refused: Vec::new(), sources: Vec::new() };
+    let declared = redactor.catalog(project.tools().iter().cloned().collect());
+    known.add(&declared, |tool| KnownTool { tool: tool.clone(), source: None });
     let plugins = project.mcp_servers().iter().map(McpServer::plugin);
     let plugins = plugins.chain(project.hubs().iter().map(DeclaredHub::plugin));
     for ((source, catalog), plugin) in servers.into_iter().chain(hubs).zip(plugins) {
@@ -44,13 +42,20 @@ pub(super) async fn known_tools(
             let tool = plugin.as_ref().map_or_else(|| tool.clone(), |id| tool.with_plugin(id));
             KnownTool { tool, source: Some(name.clone()) }
         };
-        known.tools.extend(catalog.offered().iter().map(listed));
-        let refused = catalog.withheld_by_provider().iter();
-        let refused = refused.filter(|held| matches!(held.reason, Reason::Definition(_)));
-        known.refused.extend(refused.map(|held| listed(&held.tool)));
+        known.add(&redactor.catalog(catalog), listed);
         known.sources.push(source);
     }
     Ok(known)
+}
+
+impl KnownTools {
+    /// Adds the tools of a list: those that are offered, and those withheld for their definition.
+    fn add(&mut self, catalog: &Catalog, listed: impl Fn(&Tool) -> KnownTool) {
+        self.tools.extend(catalog.offered().iter().map(&listed));
+        let refused = catalog.withheld_by_provider().iter();
+        let refused = refused.filter(|held| matches!(held.reason, Reason::Definition(_)));
+        self.refused.extend(refused.map(|held| listed(&held.tool)));
+    }
 }
 
 async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (KnownSource, Catalog) {

@@ -13,11 +13,11 @@ use toolcrib_config::suggest;
 use toolcrib_core::{
     CancellationToken, Catalog, DefinitionCheck, Identity, Reason, Tool, WithheldTool,
 };
-use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_engine::{Engine, Redactor, TurnOptions};
 use toolcrib_lint::{Finding, LintTool, Linter};
 use toolcrib_mcp::{
     __internal::{AssetKind, ONLY_AS_TASK, renamed},
-    Handshake, McpClient, mcp_client,
+    Handshake, McpClient, McpClientBuilder, mcp_client,
     server::{Http, Stdio, Transport, expand},
 };
 
@@ -55,7 +55,8 @@ pub(super) async fn check_server(
         ));
     }
     let linter = linter(args.max_tokens, &args.allow)?;
-    let transport = transport(&args)?;
+    let redactor = Redactor::from_environment();
+    let transport = transport(&args, &redactor)?;
     let mut report = ServerReport::new(&args.words);
     let mut listings = Vec::new();
     // One after the other: a server may keep a file locked.
@@ -63,9 +64,12 @@ pub(super) async fn check_server(
         let seen = Arc::<Mutex<BTreeMap<String, LintTool>>>::default();
         let names = Arc::<Mutex<BTreeSet<String>>>::default();
         let client =
-            client(transport.clone(), handshake, &args, Arc::clone(&seen), Arc::clone(&names))?;
+            client(transport.clone(), handshake, &args, Arc::clone(&seen), Arc::clone(&names))
+                .redactor(redactor.clone())
+                .build()
+                .map_err(|error| Problem::usage(error.to_string()))?;
         let client = client.on_behalf_of(&Identity::conversation("check"));
-        let listed = unless_cancelled(listing(&client), &cancellation).await;
+        let listed = unless_cancelled(listing(&client, &redactor), &cancellation).await;
         let status = client.status();
         let text = |text: Option<Arc<str>>| text.map(|text| text.to_string());
         let error = listed.as_ref().ok().and_then(|listed| listed.as_ref().err().cloned());
@@ -90,7 +94,7 @@ pub(super) async fn check_server(
             Ok(listed) => listings.push(CheckedListing {
                 texts: listed.texts,
                 unlisted: listed.unlisted,
-                withheld: withheld(&client, &listed.catalog).await,
+                withheld: withheld(&client, &listed.catalog, &redactor).await,
                 tools: std::mem::take(&mut *seen.lock()),
                 renamed: std::mem::take(&mut *names.lock()),
             }),
@@ -158,7 +162,7 @@ fn client(
     args: &CheckServerArgs,
     seen: Arc<Mutex<BTreeMap<String, LintTool>>>,
     names: Arc<Mutex<BTreeSet<String>>>,
-) -> Result<McpClient, Problem> {
+) -> McpClientBuilder {
     let look = DefinitionCheck::new(move |tool: &Tool| {
         let name = own_name(tool.name().as_str()).to_owned();
         if let Some(own) = renamed(tool) {
@@ -173,17 +177,18 @@ fn client(
         .definition_check(look)
         .start_timeout(args.timeout)
         .list_timeout(args.timeout)
-        .build()
-        .map_err(|error| Problem::usage(error.to_string()))
 }
 
-async fn listing(client: &McpClient) -> Result<Listing, String> {
+async fn listing(client: &McpClient, redactor: &Redactor) -> Result<Listing, String> {
     let catalog = client.catalog().await.map_err(|error| error.to_string())?;
     let offers = client.offers().await.map_err(|error| error.to_string())?;
     let (mut texts, mut unlisted) = (Vec::new(), Vec::new());
     for (kind, list) in OTHER_LISTS {
         match client.assets(list).await {
-            Ok(items) => texts.extend(items.iter().map(|item| DescribedText::of(kind, item))),
+            Ok(items) => texts.extend(items.iter().filter_map(|item| {
+                let item = redactor.description(Value::Object(item.clone()));
+                Some(DescribedText::of(kind, item.as_object()?))
+            })),
             // A server may have resources and no templates.
             Err(_) if list == AssetKind::Templates => {}
             Err(error) => unlisted.push(format!("its {kind}s cannot be listed: {}", error.message)),
@@ -191,7 +196,13 @@ async fn listing(client: &McpClient) -> Result<Listing, String> {
     }
     texts.extend(offers.instructions.map(|instructions| DescribedText {
         kind: "instructions",
-        text: LintTool { description: instructions.to_string(), ..LintTool::default() },
+        text: LintTool {
+            description: match redactor.description(Value::from(&*instructions)) {
+                Value::String(text) => text,
+                _ => String::new(),
+            },
+            ..LintTool::default()
+        },
     }));
     Ok(Listing { catalog, texts, unlisted })
 }
@@ -240,7 +251,11 @@ const TEXTS_OF_TOOLS: [&str; 4] = ["name", "title", "description", "icons"];
 
 /// The tools that an engine does not offer: an invalid definition, or a schema that cannot be
 /// enforced.
-async fn withheld(client: &McpClient, catalog: &Catalog) -> Vec<(String, String)> {
+async fn withheld(
+    client: &McpClient,
+    catalog: &Catalog,
+    redactor: &Redactor,
+) -> Vec<(String, String)> {
     let by_client = catalog.withheld_by_provider().iter();
     let mut all: Vec<(String, String)> = by_client
         .filter(|held| !matches!(held.reason, Reason::Definition(_)) && !is_task(&held.reason))
@@ -248,7 +263,7 @@ async fn withheld(client: &McpClient, catalog: &Catalog) -> Vec<(String, String)
         .collect();
     let known: Vec<_> =
         catalog.withheld_by_provider().iter().map(|held| held.tool.name().as_str()).collect();
-    let by_engine = by_engine(client).await.unwrap_or_default();
+    let by_engine = by_engine(client, redactor).await.unwrap_or_default();
     let more = by_engine.into_iter().filter(|held| !known.contains(&&*held.name));
     all.extend(more.map(|held| (own_name(&held.name).to_owned(), held.reason)));
     all
@@ -259,8 +274,9 @@ fn is_task(reason: &Reason) -> bool {
     reason.to_string().contains(ONLY_AS_TASK)
 }
 
-async fn by_engine(client: &McpClient) -> Option<Vec<WithheldTool>> {
-    let engine = Engine::builder().provider(Arc::new(client.clone())).build().ok()?;
+async fn by_engine(client: &McpClient, redactor: &Redactor) -> Option<Vec<WithheldTool>> {
+    let builder = Engine::builder().redactor(redactor.clone());
+    let engine = builder.provider(Arc::new(client.clone())).build().ok()?;
     let mut turn = engine.turn(TurnOptions::default()).ok()?;
     let iteration = turn.iteration().await.ok()?;
     Some(iteration.withheld().tools().collect())
@@ -344,12 +360,16 @@ fn own_name(name: &str) -> &str {
     name.strip_prefix("mcp__server__").unwrap_or(name)
 }
 
-fn transport(args: &CheckServerArgs) -> Result<Transport, Problem> {
+fn transport(args: &CheckServerArgs, redactor: &Redactor) -> Result<Transport, Problem> {
     let mut pairs = Vec::new();
     for pair in &args.set {
         let (name, value) = server_words::pair(pair)?;
         let value = expand(value, |name| std::env::var(name).ok())
             .map_err(|error| Problem::usage(format!("`--set {name}`: {error}")))?;
+        // One that is too short stands in too many texts by chance.
+        for secret in &value.secrets {
+            let _ = redactor.learn(secret);
+        }
         pairs.push((name, value.text));
     }
     let (first, rest) = match Target::of(&args.words)? {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use toolcrib_core::{__internal::PlainJson, CancellationToken, Tool};
-use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_engine::{Engine, Redactor, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule, parse};
 use toolcrib_project::Project;
 
@@ -89,6 +89,7 @@ async fn read(
     // Of a key that occurs twice, a client may read the other value.
     let PlainJson(value) = serde_json::from_str(text)
         .map_err(|error| Problem::usage(format!("{what} is not valid JSON: {error}")))?;
+    let value = Redactor::from_environment().description(value);
     let parsed = parse(&value).map_err(|error| Problem::usage(format!("{what}: {error}")))?;
     if parsed.tools.is_empty() {
         return Err(Problem::usage(format!("{what} contains no tools to check")));
@@ -132,7 +133,8 @@ async fn of_project(
 /// The descriptions of skills, which are part of every request in the tool that loads them.
 pub(super) async fn of_skills(project: &Project) -> Result<Vec<Tool>, Problem> {
     let failed = |error: String| Problem::failed("discovery_failed", error);
-    let engine = Engine::builder().skills(project.skills().clone()).build();
+    let builder = Engine::builder().redactor(project.redactor());
+    let engine = builder.skills(project.skills().clone()).build();
     let mut turn = engine
         .map_err(|error| failed(error.to_string()))?
         .turn(TurnOptions::default())

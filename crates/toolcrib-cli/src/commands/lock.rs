@@ -93,10 +93,14 @@ impl LockScope {
 
 fn check_scope(project: &Project, scope: &LockScope) -> Result<(), Problem> {
     let servers = project.mcp_servers().iter().map(|server| server.name().as_str());
-    let names: Vec<_> = servers.chain(project.hubs().iter().map(DeclaredHub::name)).collect();
+    // The definitions of documents were compared when the project was loaded.
+    let compared = project.lock().sources();
+    let documents = compared.iter().filter_map(|source| source.strip_prefix("openapi:"));
+    let names: Vec<_> =
+        servers.chain(project.hubs().iter().map(DeclaredHub::name)).chain(documents).collect();
     match &scope.server {
         Some(server) if !names.contains(&&**server) => {
-            let help = suggest::help(server, "servers and hubs", names);
+            let help = suggest::help(server, "servers, hubs and documents", names);
             let message = format!("unknown server {}; {help}", suggest::quoted([server.as_str()]));
             Err(Problem::usage(message))
         }

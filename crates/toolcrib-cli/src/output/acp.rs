@@ -141,11 +141,11 @@ pub(crate) fn permission(
     let arguments_text = shown_arguments(arguments, WIDTH);
     let text = format!("{} needs approval: {because}\n\n{arguments_text}", tool.name());
     let fields = ToolCallUpdateFields::new()
-        .title(title(tool.name().as_str(), &arguments.value))
+        .title(title(tool.name().as_str(), &arguments.shown()))
         .kind(tool_kind(tool))
         .status(ToolCallStatus::Pending)
         .content(vec![text.into()])
-        .raw_input(arguments.value.clone());
+        .raw_input(arguments.shown());
     ToolCallUpdate::new(request.call_id.clone(), fields)
 }
 

@@ -8,7 +8,9 @@ use std::{
 
 use serde_json::{Value, json};
 use toolcrib_approvals::{GrantScope, Review, shown_arguments};
-use toolcrib_core::{ApprovalGrant, ApprovalState, SessionOwner, StoredApproval};
+use toolcrib_core::{
+    ApprovalGrant, ApprovalState, SecretReference, SessionOwner, StoredApproval, StoredArguments,
+};
 use toolcrib_project::Project;
 
 use super::{
@@ -32,8 +34,10 @@ pub(crate) fn approval_json(review: &Review) -> Value {
         "state": review.state,
         "tool": call.tool,
         "origin": call.origin,
-        // Null once they are deleted. A secret is `secret:NAME`.
+        // Null once they are deleted. A secret is `secret:NAME` at a place of `secrets`; elsewhere that
+        // is literal text.
         "arguments": call.arguments.as_ref().map(|arguments| &arguments.value),
+        "secrets": call.arguments.as_ref().map(secrets_json),
         "tenant": call.owner.tenant,
         "principal": call.owner.principal,
         "session": call.session,
@@ -44,6 +48,14 @@ pub(crate) fn approval_json(review: &Review) -> Value {
         "created_ms": created_ms,
         "expires_ms": expires_ms,
     })
+}
+
+/// The places of the secrets: the JSON pointer of a text, and the position in it in bytes.
+fn secrets_json(arguments: &StoredArguments) -> Vec<Value> {
+    let secrets = arguments.secrets.iter();
+    let place =
+        |one: &SecretReference| json!({ "pointer": one.pointer, "at": one.at, "name": one.name });
+    secrets.map(place).collect()
 }
 
 /// A grant as JSON.
@@ -123,7 +135,7 @@ pub(crate) fn approvals(reviews: &[Review], grants: &[ApprovalGrant], quiet: boo
             continue;
         }
         let style = if &*review.state == "open" { WARN } else { DIM };
-        let args = call.arguments.as_ref().map(|one| arguments(&one.value)).unwrap_or_default();
+        let args = call.arguments.as_ref().map(|one| arguments(&one.shown())).unwrap_or_default();
         say!(
             "{GOOD}{id}{GOOD:#}  {style}{}{style:#}  {STRONG}{}{STRONG:#} {args}",
             safe(&review.state),
@@ -269,7 +281,7 @@ pub(crate) fn waiting(reviews: &[Review], session: &str, flags: &str) {
     let flags = safe(flags);
     note!("{WARN}{} for approval{WARN:#}", count_waiting(reviews.len()));
     for Review { stored, .. } in reviews {
-        let args = stored.call.arguments.as_ref().map(|one| arguments(&one.value));
+        let args = stored.call.arguments.as_ref().map(|one| arguments(&one.shown()));
         note!("  {STRONG}{}{STRONG:#} {}", safe(&stored.call.tool), args.unwrap_or_default());
         verbatim(&format!("    toolcrib approve {}{flags}", stored.id));
         verbatim(&format!("    toolcrib deny {}{flags}", stored.id));

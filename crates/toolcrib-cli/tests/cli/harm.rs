@@ -2,6 +2,9 @@
 
 mod allow_origin;
 mod answered_calls;
+mod definition_secrets;
+mod dialed_hosts;
+mod documents;
 mod documents_read_in_part;
 mod false_claims;
 mod false_claims_gateway;
@@ -25,6 +28,8 @@ mod remote_progress;
 mod secret_spellings;
 mod served;
 mod skill_door;
+mod small_holes_acp;
+mod small_holes_approvals;
 mod small_holes_gateway;
 mod small_holes_remote;
 mod terminal_words;

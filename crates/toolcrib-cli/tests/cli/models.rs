@@ -53,7 +53,7 @@ impl Prepared {
     }
 
     /// The same, where each answer comes in pieces of seven bytes.
-    fn saying(vendor: Vendor, answers: impl IntoIterator<Item = Said>) -> Self {
+    pub(crate) fn saying(vendor: Vendor, answers: impl IntoIterator<Item = Said>) -> Self {
         Self::new(vendor, answers.into_iter().map(|said| reply(vendor, &said)).collect())
     }
 

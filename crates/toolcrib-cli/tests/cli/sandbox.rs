@@ -108,8 +108,9 @@ fn the_proxy_follows_the_personality_of_a_call() {
         "exec 3<>/dev/tcp/127.0.0.1/3128 && \
          printf \"CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\nhello\" >&3 && head -c 39 <&3; cat <&3"
     );
-    let keys =
-        format!("sandbox_hosts = [\"127.0.0.1\"]\nsandbox_addresses = [\"127.0.0.1:{port}\"]");
+    let keys = format!(
+        "sandbox_hosts = [\"127.0.0.1:{port}\"]\nsandbox_addresses = [\"127.0.0.1:{port}\"]"
+    );
     let narrow = "[[personality]]\nname = \"narrow\"\nnetwork = { deny = [\"127.0.0.1\"] }\n";
     let file = format!("policy_default = \"allow\"\n{narrow}{}", tool("full", &keys, &script));
     let project = Project::of(&[("toolcrib.toml", &file), ("work/note", "")]);

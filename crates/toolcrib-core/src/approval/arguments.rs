@@ -28,6 +28,15 @@ pub struct SecretReference {
     pub name: Arc<str>,
 }
 
+/// A part of a text of stored arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentPart<'a> {
+    /// As it is.
+    Text(&'a str),
+    /// The present value of the secret of this name.
+    Secret(&'a str),
+}
+
 /// Arguments that cannot be stored. The text is for the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +52,61 @@ impl StoredArguments {
     /// Arguments with references to secrets. A reference is the text `secret:NAME`.
     pub fn new(value: Value, secrets: Vec<SecretReference>) -> Self {
         Self { value, secrets }
+    }
+
+    /// The arguments for a person, in one piece: `[secret NAME]` replaces a reference, and nothing
+    /// else looks like one.
+    pub fn shown(&self) -> Value {
+        self.shown_at(&self.value, &mut String::new())
+    }
+
+    fn shown_at(&self, value: &Value, pointer: &mut String) -> Value {
+        let length = pointer.len();
+        let mut inside = |step: &str, value: &Value| {
+            pointer.push('/');
+            pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+            let shown = self.shown_at(value, pointer);
+            pointer.truncate(length);
+            shown
+        };
+        match value {
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(at, item)| inside(&at.to_string(), item)).collect()
+            }
+            Value::Object(entries) => {
+                entries.iter().map(|(key, value)| (key.clone(), inside(key, value))).collect()
+            }
+            Value::String(text) => {
+                let literal = |part: &str| part.replace("[secret ", "\\[secret ");
+                let shown = self.parts(text, pointer).into_iter().map(|part| match part {
+                    ArgumentPart::Text(part) => literal(part),
+                    ArgumentPart::Secret(name) => format!("[secret {name}]"),
+                });
+                Value::String(shown.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The parts of a text at a pointer: as it is, and the secrets of the references.
+    pub fn parts<'a>(&'a self, text: &'a str, pointer: &str) -> Vec<ArgumentPart<'a>> {
+        let mut secrets: Vec<_> =
+            self.secrets.iter().filter(|secret| *secret.pointer == *pointer).collect();
+        secrets.sort_by_key(|secret| secret.at);
+        let (mut parts, mut from) = (Vec::new(), 0);
+        for SecretReference { at, name, .. } in secrets {
+            let before = text.get(from..*at).unwrap_or_default();
+            if !before.is_empty() {
+                parts.push(ArgumentPart::Text(before));
+            }
+            parts.push(ArgumentPart::Secret(name));
+            from = at + Self::reference(name).len();
+        }
+        let rest = text.get(from..).unwrap_or_default();
+        if !rest.is_empty() || parts.is_empty() {
+            parts.push(ArgumentPart::Text(rest));
+        }
+        parts
     }
 
     /// The text that replaces a secret.

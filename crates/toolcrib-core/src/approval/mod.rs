@@ -8,7 +8,7 @@ use std::{fmt, future::ready, ops::Deref, sync::Arc};
 use futures_util::future::BoxFuture;
 
 pub use self::{
-    arguments::{NotStorableError, SecretReference, StoredArguments},
+    arguments::{ArgumentPart, NotStorableError, SecretReference, StoredArguments},
     store::{
         ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, ParkedCall, Settlement,
         StoredApproval,

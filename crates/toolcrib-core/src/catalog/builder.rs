@@ -176,7 +176,8 @@ mod tests {
                 offered.extend_from_slice(part.offered());
                 withheld.extend_from_slice(part.withheld_by_provider());
             }
-            let expected = Tools { offered, withheld_by_provider: withheld };
+            let expected =
+                Tools { offered, withheld_by_provider: withheld, ..Tools::default() };
             let expected = Catalog { tools: Some(Arc::new(expected)), ..Catalog::new() };
             let last = list(&tools, &last.0, &last.1);
             for last in [last, expected.clone()] {

@@ -17,6 +17,7 @@ mod tokens;
 
 use std::borrow::Cow;
 
+pub(crate) use self::definition::{Redaction, SECRETS_GATE};
 pub use self::{
     change::{ChangeKind, TextChange},
     folded::is_plain,

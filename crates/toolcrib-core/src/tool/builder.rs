@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    Inner, Tool, ToolBody,
+    Tool, ToolBody,
     function::{BlockingHandler, Handler},
     with_check,
 };
@@ -15,10 +15,11 @@ use crate::{
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
-        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ResourceKey,
-        ToolDefinition, ToolSettings,
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ProgramDigest,
+        ResourceKey, ToolDefinition, ToolSettings,
     },
     depth::dismantle,
+    digest::Digest,
     output::IntoToolOutput,
     text_origin::TextOrigin,
 };
@@ -208,6 +209,13 @@ impl ToolBuilder {
         self
     }
 
+    /// Declares that calls run a program, by a function that returns the digest of the program as it is
+    /// now: an approval of a call is void once it has changed. Default: none.
+    pub fn program(mut self, digest: impl Fn() -> Digest + Send + Sync + 'static) -> Self {
+        self.settings.program = Some(ProgramDigest(Arc::new(digest)));
+        self
+    }
+
     /// Adds metadata for code such as gates and middleware. Neither models nor the engine use it.
     /// The last value of a key counts.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -344,6 +352,6 @@ impl ToolBuilder {
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
-        Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
+        Ok(Tool::of(definition, Arc::new(body)))
     }
 }

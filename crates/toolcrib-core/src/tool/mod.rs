@@ -10,7 +10,8 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
 
 pub use self::builder::ToolBuilder;
 use self::function::Handler;
@@ -20,6 +21,8 @@ use crate::{
     definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
     name::SkillId,
     output::{ErrorCode, ToolError, ToolOutput},
+    sanitize::Redaction,
+    secrets::Redact,
 };
 
 /// The body of a tool.
@@ -50,6 +53,8 @@ pub struct Tool(Arc<Inner>);
 struct Inner {
     definition: ToolDefinition,
     body: Arc<dyn ToolBody>,
+    /// The last redaction, with the version of the secrets.
+    redaction: Mutex<Option<(u64, Redaction)>>,
 }
 
 impl Tool {
@@ -94,8 +99,25 @@ impl Tool {
                         .caused_by(&*reason),
                 ))
             });
-            Self(Arc::new(Inner { definition, body: Arc::new(body) }))
+            Self::of(definition, Arc::new(body))
         })
+    }
+
+    fn of(definition: ToolDefinition, body: Arc<dyn ToolBody>) -> Self {
+        Self(Arc::new(Inner { definition, body, redaction: Mutex::default() }))
+    }
+
+    /// Its [redaction](Self::redaction), searched once for each version of the known secrets.
+    pub(crate) fn redacted_at(&self, redact: &dyn Redact, version: u64) -> Redaction {
+        let known = self.0.redaction.lock().clone();
+        if let Some((_, redaction)) = known.filter(|(at, _)| *at == version) {
+            return redaction;
+        }
+        let redaction = self.redaction(redact, None);
+        let replaced = self.0.redaction.lock().replace((version, redaction.clone()));
+        // Outside the lock: tools may do anything when they are dropped.
+        drop(replaced);
+        redaction
     }
 
     /// The tool's definition.
@@ -106,6 +128,12 @@ impl Tool {
     /// Whether both are the same instance, not merely equal.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether both call the same body: one is the other with changed texts or settings.
+    #[doc(hidden)]
+    pub fn same_body(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.body, &other.0.body)
     }
 
     /// Identifies the tool for as long as it or its [`WeakTool`] exists.
@@ -127,14 +155,14 @@ impl Tool {
         if *definition.origin == *UNDECLARED_ORIGIN {
             definition.origin = origin_of_plugin(plugin).into();
         }
-        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+        Self::of(definition, Arc::clone(&self.0.body))
     }
 
     /// The same tool as one that belongs to a skill.
     pub(crate) fn of_skill(&self, skill: &SkillId) -> Self {
         let mut definition = self.0.definition.clone();
         definition.settings.skill = Some(skill.clone());
-        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+        Self::of(definition, Arc::clone(&self.0.body))
     }
 
     /// The same tool with an additional availability check; see [`ToolBuilder::available_if`].
@@ -147,7 +175,7 @@ impl Tool {
         let check = Availability::new(check);
         definition.settings.availability =
             Some(with_check(definition.settings.availability.take(), check));
-        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+        Self::of(definition, Arc::clone(&self.0.body))
     }
 
     /// The same tool with other texts for the model.
@@ -158,7 +186,7 @@ impl Tool {
         input_schema: &Value,
     ) -> Result<Self, InvalidToolError> {
         let definition = self.0.definition.shown_as(name, description, input_schema)?;
-        Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
+        Ok(Self::of(definition, Arc::clone(&self.0.body)))
     }
 
     /// The same tool with other texts.
@@ -174,7 +202,23 @@ impl Tool {
             definition.set_output_schema(schema)?;
         }
         definition.settings.title = title.filter(|title| !title.trim().is_empty()).map(Arc::from);
-        Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
+        Ok(Self::of(definition, Arc::clone(&self.0.body)))
+    }
+
+    /// The same tool with this metadata.
+    pub(crate) fn with_meta(&self, meta: Map<String, Value>) -> Self {
+        let mut definition = self.0.definition.clone();
+        definition.settings.meta = meta;
+        Self::of(definition, Arc::clone(&self.0.body))
+    }
+
+    /// The same tool with nothing to show but its name, description and input schema.
+    pub(crate) fn without_more_texts(&self) -> Self {
+        let mut definition = self.0.definition.clone();
+        definition.settings.title = None;
+        definition.settings.meta = Map::new();
+        definition.output_schema = None;
+        Self::of(definition, Arc::clone(&self.0.body))
     }
 
     /// Calls the body directly, without validation, policy or deadline. For engines and tests.

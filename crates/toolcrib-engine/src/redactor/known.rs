@@ -1,6 +1,13 @@
 //! A snapshot of the secrets, and the search for all of them in one pass.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use super::{
     REDACTED,
@@ -18,6 +25,8 @@ pub(super) struct KnownSecret {
 /// A snapshot of the secrets.
 #[derive(Default)]
 pub(super) struct KnownSecrets {
+    /// Differs from that of any other snapshot of the process; 0 without secrets.
+    pub(super) version: u64,
     secrets: Vec<KnownSecret>,
     forms: Vec<Form>,
     search: Option<Box<Search>>,
@@ -25,16 +34,40 @@ pub(super) struct KnownSecrets {
 
 impl KnownSecrets {
     pub(super) fn of(secrets: Vec<KnownSecret>) -> Self {
+        static LAST_VERSION: AtomicU64 = AtomicU64::new(0);
+        let version = match secrets.is_empty() {
+            true => 0,
+            false => LAST_VERSION.fetch_add(1, Ordering::Relaxed) + 1,
+        };
         let mut forms = Vec::new();
         for (position, secret) in secrets.iter().enumerate() {
             add_forms(position, &secret.value, &mut forms);
         }
         let search = (!forms.is_empty()).then(|| Box::new(Search::of(&forms)));
-        Self { secrets, forms, search }
+        Self { version, secrets, forms, search }
     }
 
     pub(super) fn secrets(&self) -> &[KnownSecret] {
         &self.secrets
+    }
+
+    /// The reference that takes the place of the secrets in a part of a text: their names, so that it
+    /// stays the same when a secret is replaced by another. A variable of the environment precedes
+    /// declared names: those may be learned later.
+    pub(super) fn reference(
+        &self,
+        part: &Range<usize>,
+        places: &[(Range<usize>, usize)],
+    ) -> String {
+        let within = places
+            .iter()
+            .filter(|(place, _)| part.start <= place.start && place.end <= part.end)
+            .filter_map(|(_, secret)| self.secrets.get(*secret)?.names.iter().min());
+        let names: BTreeSet<_> = within.map(|name| &**name).collect();
+        match names.is_empty() {
+            true => REDACTED.to_owned(),
+            false => format!("[secret {}]", Vec::from_iter(names).join(", ")),
+        }
     }
 
     /// Finds secrets. Toolcrib's own marker contains none.

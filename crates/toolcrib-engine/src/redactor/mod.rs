@@ -7,14 +7,22 @@ mod search;
 mod storable;
 mod walk;
 
-use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    ops::Range,
+    sync::Arc,
+};
 
 use parking_lot::RwLock;
 
 use serde_json::Value;
-use toolcrib_core::{Redact, RedactStream};
+use toolcrib_core::{__internal::without_invisible, Catalog, Redact, RedactStream};
 
-use self::known::{KnownSecret, KnownSecrets};
+use self::{
+    known::{KnownSecret, KnownSecrets},
+    search::ScanResult,
+};
 use crate::json::map_texts;
 
 /// The replacement of a secret.
@@ -201,6 +209,56 @@ impl Redactor {
         map_texts(value, &mut leaf, &mut |key| self.owned(key))
     }
 
+    /// Redacts the definitions of a list. In free texts, secrets are replaced; a tool is withheld if
+    /// calls depend on the part with the secret: its name, a value of `enum`, `const` or `default`.
+    /// A list is searched once for each set of known secrets.
+    pub fn catalog(&self, catalog: Catalog) -> Catalog {
+        catalog.redacted(self, self.version())
+    }
+
+    /// A number that differs from any earlier one of the process once another secret is known; 0
+    /// while none is.
+    pub fn version(&self) -> u64 {
+        self.known().version
+    }
+
+    /// Redacts the description of something, such as a prompt or a resource: as [`json`](Self::json),
+    /// and also where invisible characters split a secret, which are left out then.
+    pub fn description(&self, value: Value) -> Value {
+        self.in_descriptions(value, |_, _| REDACTED.to_owned())
+    }
+
+    /// A description in which each secret is replaced by its name, if it has one: with other values of
+    /// the secrets it is the same. For the comparison of definitions, never for a model.
+    pub fn referenced(&self, value: Value) -> Value {
+        let known = self.known();
+        self.in_descriptions(value, |part, found| known.reference(part, &found.places))
+    }
+
+    fn in_descriptions(
+        &self,
+        value: Value,
+        with: impl Fn(&Range<usize>, &ScanResult) -> String,
+    ) -> Value {
+        let known = self.known();
+        if known.secrets().is_empty() {
+            return value;
+        }
+        let text = |text: &str| in_description(&known, text, &with);
+        let mut leaf = |leaf| match leaf {
+            Value::String(own) => Value::String(text(&own)),
+            Value::Number(number) => {
+                let digits = number.to_string();
+                match text(&digits) {
+                    same if same == digits => Value::Number(number),
+                    replaced => Value::String(replaced),
+                }
+            }
+            other => other,
+        };
+        map_texts(value, &mut leaf, &mut |key| text(&key))
+    }
+
     /// Begins to redact a stream of text.
     pub fn stream(&self) -> RedactedStream {
         RedactedStream { redactor: self.clone(), held: String::new() }
@@ -276,17 +334,52 @@ fn add(secrets: &mut Vec<KnownSecret>, name: Option<Arc<str>>, secret: &str) {
     }
 }
 
-/// A text in which each secret, by its place, is replaced.
-pub(crate) fn without(text: &str, secrets: &[Range<usize>]) -> String {
+/// A text in which each secret is replaced, also where invisible characters split it.
+fn in_description(
+    known: &KnownSecrets,
+    text: &str,
+    with: &impl Fn(&Range<usize>, &ScanResult) -> String,
+) -> String {
+    let replaced = |text: &str| {
+        let found = known.find(text);
+        let mut parts = found.ranges(text.len());
+        for part in &mut parts {
+            // The padding of base64 depends on the length of the secret.
+            let rest = text.get(part.end..).unwrap_or_default();
+            part.end += rest.bytes().take(2).take_while(|byte| *byte == b'=').count();
+        }
+        replace(text, parts.iter().map(|part| (part, with(part, &found))))
+    };
+    let text = replaced(text);
+    match without_invisible(&text).text {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(visible) => {
+            let clean = replaced(&visible);
+            if clean == visible { text } else { clean }
+        }
+    }
+}
+
+/// A text in which parts are replaced.
+fn replace<T: AsRef<str>>(
+    text: &str,
+    parts: impl Iterator<Item = (impl Borrow<Range<usize>>, T)>,
+) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = 0;
-    for secret in secrets {
-        clean.push_str(text.get(rest..secret.start).unwrap_or_default());
-        clean.push_str(REDACTED);
-        rest = secret.end;
+    for (part, with) in parts {
+        let part = part.borrow();
+        clean.push_str(text.get(rest..part.start).unwrap_or_default());
+        clean.push_str(with.as_ref());
+        rest = part.end;
     }
     clean.push_str(text.get(rest..).unwrap_or_default());
     clean
+}
+
+/// A text in which each secret, by its place, is replaced.
+pub(crate) fn without(text: &str, secrets: &[Range<usize>]) -> String {
+    replace(text, secrets.iter().map(|secret| (secret, REDACTED)))
 }
 
 /// Length in bytes of the longest incomplete beginning of a pattern at the end of a text.

@@ -83,6 +83,8 @@ impl Fallback {
                 else {
                     return Ok(self.omit(&error));
                 };
+                // It may be older than a secret.
+                let listing = self.redactor.catalog(listing);
                 self.events.emit(Some(self.iteration), || EventKind::ProviderStale {
                     provider: self.source.provider.path().into(),
                     age_ms: millis(age),
@@ -99,6 +101,7 @@ impl Fallback {
     pub(crate) fn omit(&self, error: &DiscoveryError) -> Catalog {
         let kept = self.listings.as_ref();
         let listing = kept.and_then(|(listings, key)| listings.last(key));
+        let listing = listing.map(|listing| self.redactor.catalog(listing));
         self.events.emit(Some(self.iteration), || EventKind::ProviderOmitted {
             provider: self.source.provider.path().into(),
             name: self.source.name(),

@@ -16,7 +16,7 @@ use crate::{
     parts::EngineParts,
     pipe::{Batch, RuledClient},
     questions::QuestionContext,
-    sessions::is_in,
+    sessions::is_listed_of,
     skills::StepPosition,
     sources::Notice,
 };
@@ -172,13 +172,15 @@ impl Iteration {
     pub fn offer(&mut self, registry: &ToolRegistry) -> Result<&Arc<Menu>, AlreadyRegisteredError> {
         let began = Instant::now();
         let listed = Arc::new(registry.clone());
-        let mut catalog = listed.catalog();
+        let mut catalog = self.turn.engine.redactor.catalog(listed.catalog());
         let before = self.composed.catalog();
-        for tool in before.offered().iter().filter(|tool| !is_in(&self.listed, tool)) {
+        for tool in before.offered().iter().filter(|tool| !is_listed_of(&self.listed, tool)) {
             catalog.offer(tool.clone());
         }
-        for held in
-            before.withheld_by_provider().iter().filter(|held| !is_in(&self.listed, &held.tool))
+        for held in before
+            .withheld_by_provider()
+            .iter()
+            .filter(|held| !is_listed_of(&self.listed, &held.tool))
         {
             catalog.withhold(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
         }

@@ -53,7 +53,7 @@ use crate::{
     pipe::CallCounter,
     redactor::Redactor,
     reliability::ReliabilityContext,
-    sessions::{TurnSession, is_in},
+    sessions::{TurnSession, is_listed_of},
     skills::{ActiveSkills, Snapshot},
     sources::{Notice, Source},
 };
@@ -397,7 +397,7 @@ impl Turn {
     /// registered again meanwhile is a different one, and stays.
     fn expire(&mut self) {
         for tool in std::mem::take(&mut self.expiring) {
-            if is_in(self.registry(), &tool) {
+            if is_listed_of(self.registry(), &tool) {
                 self.registry().unregister(tool.name());
             }
         }
@@ -434,7 +434,7 @@ impl Turn {
         let registry = self.state.registry_now();
         if registry.has_ephemeral() {
             let brief = |tool: &&Tool| {
-                tool.ephemeral() == Some(Lifetime::Iteration) && is_in(registry, tool)
+                tool.ephemeral() == Some(Lifetime::Iteration) && is_listed_of(registry, tool)
             };
             let offered = menu.stable().iter().chain(menu.deferred());
             self.expiring = offered.filter(brief).cloned().collect();

@@ -100,7 +100,8 @@ impl Settings {
         let described = |(list, glob): (_, &Glob)| UnmatchedPattern {
             list,
             pattern: glob.as_str().into(),
-            nearest: suggest::nearest(glob.as_str(), candidates.clone()).map(Into::into),
+            nearest: suggest::nearest(glob.as_str(), candidates.clone())
+                .map(|nearest| self.redactor.text(nearest).into()),
         };
         unmatched.map(described).collect()
     }
@@ -308,8 +309,12 @@ impl McpClientBuilder {
     ///
     /// # Errors
     /// [`McpError`] for an invalid server name or declaration.
-    pub fn build(self) -> Result<McpClient, McpError> {
+    pub fn build(mut self) -> Result<McpClient, McpError> {
         let name = ServerName::new(self.name)?;
+        if let Some(redact) = self.settings.redactor.shared() {
+            let check = self.settings.definition_check.take().unwrap_or_default();
+            self.settings.definition_check = Some(check.with_redaction(redact));
+        }
         if let Some(chars) = self.settings.max_result_chars
             && chars < ToolBuilder::MIN_RESULT_CHARS
         {

@@ -228,6 +228,7 @@ impl Supervisor {
     pub(super) fn status(&self) -> ServerStatus {
         let state = self.state();
         let info = state.info.as_ref();
+        let shown = |text: &str| self.settings().redactor.text(text).into();
         let waits =
             matches!(state.phase, Phase::Idle).then(|| state.connecting.trouble()).flatten();
         ServerStatus {
@@ -235,9 +236,9 @@ impl Supervisor {
             target: Arc::clone(&self.shared.target),
             state: self.server_state(&state),
             epoch: state.epoch,
-            server: info.map(|info| info.name.as_str().into()),
-            server_version: info.map(|info| info.version.as_str().into()),
-            protocol: info.map(|info| info.protocol.as_str().into()),
+            server: info.map(|info| shown(&info.name)),
+            server_version: info.map(|info| shown(&info.version)),
+            protocol: info.map(|info| shown(&info.protocol)),
             tools: state.list.last.as_ref().map(|list| list.catalog().offered().len()),
             withheld_by_provider: state
                 .list

@@ -19,7 +19,11 @@ impl Redaction {
         Self(Some(Arc::new(redact)))
     }
 
-    fn text(&self, text: &str) -> String {
+    pub(crate) fn shared(&self) -> Option<Arc<dyn Redact>> {
+        self.0.clone()
+    }
+
+    pub(crate) fn text(&self, text: &str) -> String {
         self.0.as_ref().map_or_else(|| text.to_owned(), |redact| redact.redact(text))
     }
 

@@ -84,6 +84,12 @@ impl Vendor {
         let key = self.key_variables().iter().find(|variable| set(variable).is_some()).copied();
         key.or_else(|| Some(self.base_url_variable()).filter(|variable| set(variable).is_some()))
     }
+
+    /// The base URL that the environment sets by [`base_url_variable`](Self::base_url_variable), if it
+    /// does: a model without a declared URL and key dials it in place of the vendor's.
+    pub fn base_url_from_env(self) -> Option<String> {
+        base_url(self)
+    }
 }
 
 fn base_url(vendor: Vendor) -> Option<String> {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::{Digest, PinKind};
 
-use super::{Pin, PinName, Pins};
+use super::{Pin, PinName, Pins, RenewedPin};
 use crate::private;
 
 /// The file of a project with the digests of its remote definitions.
@@ -155,6 +155,21 @@ impl Files {
 
     /// Adds pins to both files. Existing ones are replaced only if `replace`.
     pub(super) fn save(&self, pins: &Pins, replace: bool) -> Result<LoadedPins, LockError> {
+        self.change(|loaded| {
+            for (place, pin) in pins {
+                if replace || !loaded.own.contains_key(place) {
+                    loaded.own.insert(place.clone(), pin.clone());
+                }
+                let own = loaded.own.get(place).map_or(pin.digest, |pin| pin.digest);
+                if replace || !loaded.shared.contains_key(place) {
+                    loaded.shared.insert(place.clone(), own);
+                }
+            }
+        })
+    }
+
+    /// Changes both files.
+    fn change(&self, change: impl FnOnce(&mut LoadedPins)) -> Result<LoadedPins, LockError> {
         let (Some(folder), Some(path)) = (&self.folder, self.own()) else {
             return Err(LockError::NoHome);
         };
@@ -162,15 +177,7 @@ impl Files {
         private::make(folder).map_err(fail)?;
         let _guard = guard(&path).map_err(fail)?;
         let mut loaded = self.load()?;
-        for (place, pin) in pins {
-            if replace || !loaded.own.contains_key(place) {
-                loaded.own.insert(place.clone(), pin.clone());
-            }
-            let own = loaded.own.get(place).map_or(pin.digest, |pin| pin.digest);
-            if replace || !loaded.shared.contains_key(place) {
-                loaded.shared.insert(place.clone(), own);
-            }
-        }
+        change(&mut loaded);
         let own = OwnFile {
             version: VERSION,
             path: self.subject.clone(),
@@ -185,6 +192,20 @@ impl Files {
         }
         loaded.stamp = self.stamp();
         Ok(loaded)
+    }
+
+    /// Replaces pins. The project's digest follows if it is that of the pin.
+    pub(super) fn renew(&self, renewed: &[RenewedPin]) -> Result<LoadedPins, LockError> {
+        self.change(|loaded| {
+            for RenewedPin { before, place, pin } in renewed {
+                let Some(old) = loaded.own.remove(before) else { continue };
+                if loaded.shared.get(before) == Some(&old.digest) {
+                    loaded.shared.remove(before);
+                    loaded.shared.insert(place.clone(), pin.digest);
+                }
+                loaded.own.insert(place.clone(), pin.clone());
+            }
+        })
     }
 
     fn read_own(&self, path: &Path) -> Result<Pins, LockError> {

@@ -8,7 +8,7 @@
 mod files;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fmt,
     path::{Path, PathBuf},
     sync::{
@@ -20,6 +20,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
+use toolcrib_engine::Redactor;
 
 use self::files::{Files, SharedPins};
 pub use self::files::{LOCK_FILE, LockError};
@@ -110,6 +111,13 @@ struct Pin {
 
 type Pins = BTreeMap<PinName, Pin>;
 
+/// A pin in which references replace secrets.
+struct RenewedPin {
+    before: PinName,
+    place: PinName,
+    pin: Pin,
+}
+
 /// The pinned definitions of a project. Clones share them.
 #[derive(Clone)]
 pub struct Lock(Arc<Inner>);
@@ -125,8 +133,12 @@ struct Inner {
     writes: bool,
     /// Whether new definitions of pinned servers are withheld.
     asks: AtomicBool,
+    /// Pins contain secrets by reference only.
+    redactor: Redactor,
     state: Mutex<State>,
     listener: Mutex<Option<Listener>>,
+    /// The news before there was a listener.
+    unheard: Mutex<Vec<LockEvent>>,
 }
 
 #[derive(Default)]
@@ -145,6 +157,10 @@ struct State {
     /// The changes that were reported.
     reported: HashSet<(PinName, Digest)>,
     has_reported_unsaved: bool,
+    /// The version of the secrets that the pins do not contain.
+    redacted_at: u64,
+    /// The sources whose definitions were compared.
+    sources: BTreeSet<Arc<str>>,
 }
 
 /// The verdict on a definition.
@@ -162,6 +178,7 @@ impl Lock {
         shared: Option<PathBuf>,
         config: Option<PathBuf>,
         options: &LoadOptions,
+        redactor: &Redactor,
     ) -> Self {
         let (mode, runs) = (options.lock, matches!(options.mode, Mode::Run { .. }));
         Self(Arc::new(Inner {
@@ -170,8 +187,10 @@ impl Lock {
             flags: options.flags.clone(),
             writes: runs && mode == LockMode::Pin,
             asks: AtomicBool::new(false),
+            redactor: redactor.clone(),
             state: Mutex::default(),
             listener: Mutex::default(),
+            unheard: Mutex::default(),
         }))
     }
 
@@ -184,7 +203,11 @@ impl Lock {
 
     /// Receives news, in place of an earlier receiver. It must not list tools.
     pub fn on_event(&self, listener: impl Fn(&LockEvent) + Send + Sync + 'static) {
-        *self.0.listener.lock() = Some(Arc::new(listener));
+        let listener: Listener = Arc::new(listener);
+        *self.0.listener.lock() = Some(Arc::clone(&listener));
+        // Documents are read while the project is loaded.
+        let unheard = std::mem::take(&mut *self.0.unheard.lock());
+        unheard.iter().for_each(|event| listener(event));
     }
 
     /// Whether the pins apply as for CI.
@@ -213,6 +236,11 @@ impl Lock {
     /// are, by source, kind and name.
     pub fn changes(&self) -> Vec<PinChange> {
         self.0.state.lock().changes.values().cloned().collect()
+    }
+
+    /// The sources whose definitions have been compared so far, such as `openapi:shop.yaml`.
+    pub fn sources(&self) -> Vec<Arc<str>> {
+        self.0.state.lock().sources.iter().cloned().collect()
     }
 
     /// Pins these definitions as they were listed. Blocking.
@@ -278,10 +306,61 @@ impl Lock {
         .into()
     }
 
+    /// A definition in the form that is pinned: with references in place of secrets, so that another
+    /// value of a secret changes no pin, and before any other cleaning.
+    fn pinnable(&self, definition: &PinnedDefinition) -> PinnedDefinition {
+        let name = self.0.redactor.referenced(Value::from(&*definition.name));
+        PinnedDefinition {
+            name: name.as_str().unwrap_or_default().into(),
+            definition: self.0.redactor.referenced(definition.definition.clone()),
+            is_offered: definition.is_offered,
+        }
+    }
+
+    /// Puts references into pins that were written when a secret was not known yet.
+    fn renew(&self, state: &mut State) -> Result<(), LockError> {
+        let version = self.0.redactor.version();
+        if std::mem::replace(&mut state.redacted_at, version) == version {
+            return Ok(());
+        }
+        let mut renewed = Vec::new();
+        for (place, pin) in &state.own {
+            let before = PinnedDefinition {
+                name: Arc::clone(&place.name),
+                definition: pin.definition.clone().unwrap_or_default(),
+                is_offered: true,
+            };
+            let after = self.pinnable(&before);
+            if after.name != before.name || after.definition != before.definition {
+                let pin = match &pin.definition {
+                    Some(_) => Pin::of(&after.definition, Digest::of_json(&after.definition)),
+                    None => pin.clone(),
+                };
+                let renamed = PinName { name: after.name, ..place.clone() };
+                renewed.push(RenewedPin { before: place.clone(), place: renamed, pin });
+            }
+        }
+        for RenewedPin { before, place, pin } in &renewed {
+            state.own.remove(before);
+            state.own.insert(place.clone(), pin.clone());
+        }
+        if self.0.writes && !renewed.is_empty() {
+            let saved = self.0.files.renew(&renewed)?;
+            state.take(saved);
+        }
+        Ok(())
+    }
+
     fn report(&self, event: &LockEvent) {
         let listener = self.0.listener.lock().clone();
-        if let Some(listener) = listener {
-            listener(event);
+        match listener {
+            Some(listener) => listener(event),
+            None => {
+                let mut unheard = self.0.unheard.lock();
+                if unheard.len() < MOST_PINS {
+                    unheard.push(event.clone());
+                }
+            }
         }
     }
 
@@ -293,6 +372,7 @@ impl Lock {
             // Pins that could not be written stay in memory.
             let kept = std::mem::take(&mut state.own);
             state.take(loaded);
+            state.redacted_at = 0;
             if self.0.files.folder().is_none() || state.has_reported_unsaved {
                 for (place, pin) in kept {
                     state.own.entry(place).or_insert(pin);
@@ -350,7 +430,8 @@ impl DefinitionPins for Lock {
         let source: Arc<str> = source.into();
         let mut events = Vec::new();
         let mut state = self.0.state.lock();
-        let read = self.read(&mut state);
+        state.sources.insert(Arc::clone(&source));
+        let read = self.read(&mut state).and_then(|()| self.renew(&mut state));
         read.map_err(|error| {
             format!("its definitions cannot be compared with the pinned ones: {error}")
         })?;
@@ -358,9 +439,10 @@ impl DefinitionPins for Lock {
         let asks = mode == LockMode::Pin
             && self.0.asks.load(Ordering::Acquire)
             && state.has_listed(&source, kind);
+        let definitions: Vec<_> = definitions.iter().map(|one| self.pinnable(one)).collect();
         let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
         let mut pinned = state.own.keys().filter(|place| place.source == source).count();
-        for PinnedDefinition { name, definition, is_offered } in definitions {
+        for PinnedDefinition { name, definition, is_offered } in &definitions {
             let place = PinName { source: Arc::clone(&source), kind, name: Arc::clone(name) };
             let digest = Digest::of_json(definition);
             let verdict = state.verdict(mode, &place, digest);

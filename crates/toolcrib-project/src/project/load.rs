@@ -25,12 +25,12 @@ use crate::{
     resolve::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpFiles, McpSources,
         ModelSources, NamedModel, Names, Part, PersonalitySources, Prices, ProjectStorage,
-        Reliability, SandboxDefaults, build_artifacts, build_hooks, build_models, build_policy,
-        build_reliability, build_secrets, build_serving, build_skills, build_tokens, build_tools,
-        check_alternatives, check_plugins, for_all_skills, keep_usable_tools, offered_with_secrets,
-        read_documents, read_schemas, refuse_unknown_costs, report_captured_names,
-        report_duplicate_tools, report_false_origins, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs, warn_of_unknown_costs,
+        Reliability, SandboxDefaults, ThirdParties, build_artifacts, build_hooks, build_models,
+        build_policy, build_reliability, build_secrets, build_serving, build_skills, build_tokens,
+        build_tools, check_alternatives, check_plugins, for_all_skills, keep_usable_tools,
+        offered_with_secrets, read_documents, read_schemas, refuse_unknown_costs,
+        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
+        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
     root::Root,
     secrets::ProjectSecrets,
@@ -200,7 +200,7 @@ impl Project {
         let serving = build_serving(&file.serve, root.path(), &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
         let redactor = secrets.redactor();
-        let lock = lock_of(root, is_folder, options);
+        let lock = lock_of(root, is_folder, options, &redactor);
         let (mut mcp, mut hubs) = remote_sources(
             &parts,
             &mcp_files,
@@ -254,7 +254,10 @@ impl Project {
         let tools_and_approvals = |databases: &Databases, problems: &Problems| {
             let over = (databases, &folders, &own);
             let known = (&names, &secrets);
-            let tools = build_tools(&parts, over, artifacts.as_ref(), known, problems);
+            let third_parties =
+                ThirdParties { redactor: &redactor, lock: &lock, is_held: held.reason.is_some() };
+            let tools =
+                build_tools(&parts, over, artifacts.as_ref(), known, third_parties, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
@@ -403,12 +406,12 @@ fn watched_files(
 }
 
 /// The pinned definitions: of a project's folder, or of the first imported file without one.
-fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions) -> Lock {
+fn lock_of(root: &Root, is_folder: bool, options: &LoadOptions, redactor: &Redactor) -> Lock {
     let import = options.imports.first().filter(|_| !is_folder);
     let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));
     let subject = import.as_deref().unwrap_or(root.path());
     let shared = is_folder.then(|| root.path().to_owned());
-    Lock::new(subject, shared, private::config_of_user(), options)
+    Lock::new(subject, shared, private::config_of_user(), options, redactor)
 }
 
 /// The MCP servers and the hubs, of the project and of its plugins.
@@ -441,7 +444,7 @@ fn remote_sources(
         };
         mcp.extend(servers.build());
         let sections = &part.declared.hubs;
-        hubs.extend(HubSources { sections, secrets, names, lock, problems }.build());
+        hubs.extend(HubSources { sections, secrets, names, lock, redactor, problems }.build());
     }
     (mcp, hubs)
 }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use toolcrib_capabilities::http::HttpClient;
 use toolcrib_config::{Diagnostic, Problems};
 use toolcrib_core::{CacheOptions, Cached, ToolProvider, Ttl, cached};
-use toolcrib_engine::OnFailure;
+use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_tools::{DeclaredKind, ExternalAccess, FieldError};
 
 use super::{
@@ -24,6 +24,7 @@ pub(crate) struct HubSources<'a> {
     pub(crate) secrets: &'a ProjectSecrets,
     pub(crate) names: &'a Names,
     pub(crate) lock: &'a Lock,
+    pub(crate) redactor: &'a Redactor,
     pub(crate) problems: &'a Problems,
 }
 
@@ -129,6 +130,7 @@ impl HubSources<'_> {
         }
         let client = HttpClient::builder().allow_addresses(allowed).build();
         let mut lint = definition_check(&section.lint_allow, self.problems);
+        lint = Some(lint.unwrap_or_default().with_redaction(Arc::new(self.redactor.clone())));
         if section.pin {
             lint = Some(lint.unwrap_or_default().with_pins(Arc::new(self.lock.clone())));
         }

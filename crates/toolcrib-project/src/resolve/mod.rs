@@ -54,7 +54,7 @@ pub(crate) use self::{
     serve::{build_serving, build_tokens},
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
     tools::{
-        build_hooks, build_tools, private_addresses, read_documents, read_schemas,
+        ThirdParties, build_hooks, build_tools, private_addresses, read_documents, read_schemas,
         report_duplicate_tools,
     },
 };

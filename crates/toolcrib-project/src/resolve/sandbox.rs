@@ -26,6 +26,8 @@ pub(crate) struct SandboxDefaults {
     tier: SandboxTier,
     /// State and keys of Toolcrib.
     hidden: Arc<[PathBuf]>,
+    /// Where new files go that steer code.
+    trash: Option<PathBuf>,
     /// Whether programs start where their child processes can outlive them.
     allow_stray_children: bool,
     /// The programs so far whose sandbox hides neither.
@@ -63,6 +65,7 @@ impl SandboxDefaults {
         let of_user = StateFolder::of_user().map(|state| state.path().to_owned());
         Self {
             tier: section.tier.as_ref().map(|tier| tier.value).unwrap_or_default(),
+            trash: Some(state.path().join("trash").join("sandbox")),
             hidden: own.into_iter().flatten().chain(of_user).collect(),
             allow_stray_children: section.allow_stray_children,
             weak: Arc::default(),
@@ -172,6 +175,7 @@ impl SandboxDefaults {
         }
         let mut sandbox = Sandbox::from(tier);
         sandbox.hidden = self.hidden.to_vec();
+        sandbox.trash.clone_from(&self.trash);
         sandbox.read = paths(read, program.base, problems);
         sandbox.write = paths(write, program.base, problems);
         if let Some((path, hidden)) = sandbox.conflict() {
@@ -183,11 +187,15 @@ impl SandboxDefaults {
             let at = write.first().or(read.first()).map_or(at, |first| &first.at);
             refuse(at, message, "name the subfolders that the program needs");
         }
-        let patterns: Vec<_> = hosts.iter().filter_map(|host| pattern(host, problems)).collect();
+        let named: Vec<_> = hosts.iter().filter_map(|host| pattern(host, problems)).collect();
+        let ports: Vec<_> =
+            named.iter().filter_map(|(host, port)| Some((host.clone(), (*port)?))).collect();
+        let patterns: Vec<_> = named.into_iter().map(|(host, _)| host).collect();
         if tier == SandboxTier::Full && !patterns.is_empty() {
             let addresses = allowed_addresses(addresses, program.grant, problems);
             let client = HttpClient::builder().allowed_hosts(Some(patterns));
-            sandbox.network = Some(EgressProxy::new(client.allow_addresses(addresses).build()));
+            let client = client.allow_addresses(addresses).build();
+            sandbox.network = Some(EgressProxy::new(client).ports(ports));
         }
         sandbox
     }
@@ -232,9 +240,20 @@ fn expanded(written: &str, base: &Path) -> Option<PathBuf> {
     }
 }
 
-fn pattern(host: &Located<Arc<str>>, problems: &Problems) -> Option<HostPattern> {
+/// A host, with a port if it is not one of the usual ones: `api.example.com:8443`.
+fn pattern(host: &Located<Arc<str>>, problems: &Problems) -> Option<(HostPattern, Option<u16>)> {
     let refuse = |error: toolcrib_capabilities::http::InvalidHostPatternError| {
-        problems.push(Diagnostic::error(&host.at, error.to_string()));
+        let help = "a port may follow: `api.example.com:8443`";
+        problems.push(Diagnostic::error(&host.at, error.to_string()).help(help));
     };
-    host.value.parse().map_err(refuse).ok()
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
+    let (name, port) = match host.value.rsplit_once(':') {
+        // The last part of an IPv6 address is none.
+        Some((name, digits)) if !name.contains(':') || name.ends_with(']') => match port(digits) {
+            Some(port) => (name, Some(port)),
+            None => (&*host.value, None),
+        },
+        _ => (&*host.value, None),
+    };
+    Some((name.parse().map_err(refuse).ok()?, port))
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+use toolcrib_capabilities::http::parse_url;
 use toolcrib_config::{Located, Spot};
 use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
@@ -101,7 +102,7 @@ impl Collector<'_> {
                 (action, words().chain(&program.cwd).collect(), &program.env)
             }
             TransportSection::Endpoint(endpoint) => {
-                let action = Action::Dial { url: endpoint.url.value.to_string(), addresses };
+                let action = Action::Dial { url: dialed(&endpoint.url.value), addresses };
                 (action, vec![&endpoint.url], &endpoint.headers)
             }
             TransportSection::OfFile | TransportSection::Broken => return None,
@@ -118,7 +119,7 @@ impl Collector<'_> {
         let action = match &auth.issuer {
             Some(issuer) => {
                 let addresses = addresses(&section.settings.allow_addresses);
-                Action::Dial { url: issuer.value.to_string(), addresses }
+                Action::Dial { url: dialed(&issuer.value), addresses }
             }
             // The server names it.
             None if reads.is_empty() => return None,
@@ -183,7 +184,7 @@ impl Collector<'_> {
                 read(url);
                 headers.iter().for_each(|(_, value)| read(value));
                 let nets = settings.map(|settings| addresses(&settings.allow_addresses));
-                Action::Dial { url: url.to_owned(), addresses: nets.unwrap_or_default() }
+                Action::Dial { url: dialed(url), addresses: nets.unwrap_or_default() }
             }
             _ => Action::Read,
         };
@@ -261,13 +262,17 @@ impl Collector<'_> {
         let vendor = model.vendor?;
         let of = format!("model `{}`", model.name.value);
         let own = model.base_url.as_ref().map(|url| url.value.to_string());
-        let reads = match (model.secret(), &own) {
-            (Some(secret), _) => self.variables_of([&*secret.value]),
-            // A base URL of the project does not get the key of the environment.
-            (None, Some(_)) => BTreeSet::new(),
+        let (url, reads) = match (model.secret(), own) {
+            (secret, Some(own)) => {
+                // A base URL of the project does not get the key of the environment.
+                let secret = secret.into_iter().map(|secret| &*secret.value);
+                (own, self.variables_of(secret))
+            }
+            (Some(secret), None) => {
+                (vendor.base_url().to_owned(), self.variables_of([&*secret.value]))
+            }
             (None, None) => of_vendor(vendor),
         };
-        let url = own.unwrap_or_else(|| vendor.base_url().to_owned());
         Some(power(&model.name.at, of, Action::Dial { url, addresses: Vec::new() }, reads))
     }
 
@@ -284,9 +289,9 @@ impl Collector<'_> {
                 return None;
             }
             let ModelName { vendor, .. } = named.value.parse().ok()?;
-            let url = vendor.base_url().to_owned();
+            let (url, reads) = of_vendor(vendor);
             let action = Action::Dial { url, addresses: Vec::new() };
-            Some(power(&named.at, format!("model `{}`", named.value), action, of_vendor(vendor)))
+            Some(power(&named.at, format!("model `{}`", named.value), action, reads))
         })
     }
 
@@ -324,8 +329,27 @@ fn folder(folder: &FolderEntry) -> Option<Power> {
     Some(power(&folder.at, format!("folder `{}`", folder.name), action, BTreeSet::new()))
 }
 
-fn of_vendor(vendor: Vendor) -> BTreeSet<String> {
-    vendor.key_variables().iter().map(|name| (*name).to_owned()).collect()
+/// The URL of a vendor as a model without a section dials it, and the variables that it reads.
+fn of_vendor(vendor: Vendor) -> (String, BTreeSet<String>) {
+    let mut reads: BTreeSet<_> =
+        vendor.key_variables().iter().map(|name| (*name).to_owned()).collect();
+    match vendor.base_url_from_env() {
+        Some(url) => {
+            reads.insert(vendor.base_url_variable().to_owned());
+            (url, reads)
+        }
+        None => (vendor.base_url().to_owned(), reads),
+    }
+}
+
+/// A URL as declared, with the origin that its variables give it now. The rest of the expanded URL
+/// may contain secrets.
+fn dialed(written: &str) -> String {
+    let now = expand(written, |name| std::env::var(name).ok()).ok();
+    match now.filter(|now| now.text != *written).map(|now| parse_url(&now.text)) {
+        Some(Ok(now)) => format!("{written} (now at {})", now.origin().ascii_serialization()),
+        _ => written.to_owned(),
+    }
 }
 
 fn addresses(nets: &[Located<Arc<str>>]) -> Vec<String> {

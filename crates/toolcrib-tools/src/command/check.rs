@@ -7,7 +7,9 @@ use std::{
 };
 
 use serde_json::Value;
-use toolcrib_capabilities::process::{FindProgramError, ProcessLimits, Processes, find_program};
+use toolcrib_capabilities::process::{
+    FindProgramError, ProcessLimits, Processes, find_program, program_digest,
+};
 use toolcrib_core::{Capabilities, Tool, ToolContext};
 
 use super::{
@@ -33,13 +35,21 @@ pub(crate) struct CheckedCommand {
 }
 
 pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
+    let base_dir = spec
+        .working_dir
+        .as_ref()
+        .map_or_else(|| spec.base_dir.clone(), |folder| spec.base_dir.join(folder));
+    // A script that an interpreter runs is an argument.
+    let scripts: Vec<_> = spec.args.iter().map(|item| base_dir.join(&item.text)).collect();
     let CheckedCommand { declaration, body, capabilities, found } = prepare(spec, true);
     let (name, body) = (declaration.name.clone(), Arc::new(body));
+    let program = body.program.clone();
     let made = declaration
         .into_builder()
         .project_text()
         .capabilities(capabilities)
         .open_world()
+        .program(move || program_digest([&program].into_iter().chain(&scripts)))
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
     found.or_tool(name, made)
 }

@@ -57,7 +57,7 @@ mod environment;
 mod hook;
 pub(crate) mod limits;
 pub(crate) mod lines;
-mod outcome;
+pub(crate) mod outcome;
 pub(crate) mod progress;
 mod run;
 mod sandbox;

@@ -2,13 +2,30 @@
 
 use serde_json::json;
 use toolcrib_artifacts::Artifact;
-use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput};
+use toolcrib_capabilities::process::{CapturedOutput, MovedFile, ProcessEnd, ProcessOutput};
 use toolcrib_core::{ToolContext, ToolOutput};
 
 use super::{limits::ended_by, run::Body};
 
 /// The length of the end of an output in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
+
+/// A text with the report about the files that the sandbox moved away. It comes first, where no later
+/// cut removes it.
+pub(crate) fn with_moved(text: String, moved: &[MovedFile]) -> String {
+    const MOST: usize = 20;
+    if moved.is_empty() {
+        return text;
+    }
+    let mut lines: Vec<_> = moved.iter().take(MOST).map(ToString::to_string).collect();
+    if moved.len() > MOST {
+        lines.push(format!("[protected] and {} more files", moved.len() - MOST));
+    }
+    if !text.is_empty() {
+        lines.push(text);
+    }
+    lines.join("\n")
+}
 
 /// The result of a program that ended as it should.
 pub(super) fn success(
@@ -23,7 +40,8 @@ pub(super) fn success(
     };
     let kept = match kept {
         Some(Ok(artifact)) => {
-            return ToolOutput::text(artifact.handle()).structured(json!({
+            let shown = with_moved(artifact.handle(), &finished.moved);
+            return ToolOutput::text(shown).structured(json!({
                 "exit_code": code,
                 "artifact": artifact.id(),
                 "stderr": text(stderr, cx).0,
@@ -38,6 +56,7 @@ pub(super) fn success(
         0 => "done, without output".to_owned(),
         _ => readable(shown, kept.as_deref(), cx),
     };
+    let value = with_moved(value, &finished.moved);
     let output = ToolOutput::text(value).structured(json!({
         "exit_code": code,
         "stdout": text(stdout, cx).0,
@@ -54,7 +73,7 @@ pub(super) fn failure(
     kept: Option<Result<Artifact, String>>,
     cx: &ToolContext,
 ) -> String {
-    let said = failed(body, finished, cx);
+    let said = with_moved(failed(body, finished, cx), &finished.moved);
     match kept {
         Some(Ok(artifact)) => format!("{said}\nAll of its stdout:\n{}", artifact.handle()),
         Some(Err(why)) => format!("{said}\n[not all of its stdout was kept: {why}]"),
@@ -88,7 +107,7 @@ pub(super) fn cut_off(program: &str, finished: &ProcessOutput, cx: &ToolContext)
         }
     }
     said.truncate(said.trim_end().len());
-    said
+    with_moved(said, &finished.moved)
 }
 
 /// An output as a model reads it; a line in brackets says what it does not show, and why that was not

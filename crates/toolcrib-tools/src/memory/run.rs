@@ -144,18 +144,37 @@ impl Folder<'_> {
         format!("{}/{topic}.md", self.path)
     }
 
-    /// The names of the topics.
-    async fn topics(&self) -> Result<Vec<String>, ToolError> {
+    /// The names of the topics, and what else is in the folder.
+    async fn topics(&self) -> Result<(Vec<String>, LeftOut), ToolError> {
         let cx = self.cx.clone().for_own_files();
         let listing = match self.files.list(&cx, &self.path, 1, true).await {
-            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok((Vec::new(), LeftOut::default())),
             listing => listing?,
         };
         let name = |entry: &Entry| {
             let name = entry.path.rsplit('/').next()?.strip_suffix(".md")?;
             (entry.kind == EntryKind::File && is_name(name)).then(|| name.to_owned())
         };
-        Ok(listing.entries.iter().filter_map(name).collect())
+        let (mut names, mut left_out) = (Vec::new(), LeftOut::default());
+        for entry in &listing.entries {
+            match name(entry) {
+                Some(name) => names.push(name),
+                None => left_out.add(entry.path.rsplit('/').next().unwrap_or_default(), "no topic"),
+            }
+        }
+        Ok((names, left_out))
+    }
+
+    /// A listed topic; `None` if it was removed meanwhile, or cannot be read and is left out.
+    async fn listed(&self, name: &str, left_out: &mut LeftOut) -> Result<Option<Topic>, ToolError> {
+        match self.topic(name).await {
+            Ok((topic, _)) => Ok(topic),
+            Err(error) if error.code == ErrorCode::Cancelled => Err(error),
+            Err(error) => {
+                left_out.add(&format!("{name}.md"), &error.message);
+                Ok(None)
+            }
+        }
     }
 
     /// The topic, and a context that knows its present content; `None` if there is none.
@@ -170,8 +189,9 @@ impl Folder<'_> {
 
     async fn list(&self) -> Result<ToolOutput, ToolError> {
         let (mut lines, mut tainted) = (String::new(), false);
-        for name in self.topics().await? {
-            let (Some(topic), _) = self.topic(&name).await? else { continue };
+        let (names, mut left_out) = self.topics().await?;
+        for name in names {
+            let Some(topic) = self.listed(&name, &mut left_out).await? else { continue };
             tainted |= topic.tainted;
             let count = topic.text.lines().count();
             let _ = writeln!(lines, "{name} ({count} lines{})", written(&topic));
@@ -179,7 +199,7 @@ impl Folder<'_> {
         if lines.is_empty() {
             lines.push_str("no topics yet\n");
         }
-        Ok(marked(lines, tainted))
+        Ok(marked(lines + &left_out.warning(), tainted))
     }
 
     async fn read(&self, name: &str, args: &Value) -> Result<ToolOutput, ToolError> {
@@ -223,11 +243,12 @@ impl Folder<'_> {
             return Err(refused(QUERY, "has no word of letters or digits"));
         }
         let mut found = Vec::new();
-        for name in self.topics().await? {
+        let (names, mut left_out) = self.topics().await?;
+        for name in names {
             if self.cx.cancellation().is_cancelled() {
                 return Err(cancelled());
             }
-            let (Some(topic), _) = self.topic(&name).await? else { continue };
+            let Some(topic) = self.listed(&name, &mut left_out).await? else { continue };
             let text = harmless(&self.cx.redacted(&topic.text)).into_owned();
             found.extend(paragraphs(&text, &words).into_iter().map(|one| {
                 let cut: String = one.text.chars().take(MOST_PARAGRAPH).collect();
@@ -239,9 +260,10 @@ impl Folder<'_> {
         let tainted = found.iter().any(|(_, _, tainted)| *tainted);
         let lines: String = found.into_iter().map(|(_, line, _)| line).collect();
         if lines.is_empty() {
-            return Ok(ToolOutput::text("no paragraph has one of these words"));
+            let none = "no paragraph has one of these words\n".to_owned();
+            return Ok(ToolOutput::text((none + &left_out.warning()).trim_end()));
         }
-        Ok(marked(lines, tainted))
+        Ok(marked(lines + &left_out.warning(), tainted))
     }
 
     async fn write(&self, name: &str, args: &Value) -> Result<ToolOutput, ToolError> {
@@ -267,7 +289,7 @@ impl Folder<'_> {
                 }
                 ChangeOutcome::Changed => {}
             }
-            if is_new && self.topics().await?.len() >= MOST_TOPICS {
+            if is_new && self.topics().await?.0.len() >= MOST_TOPICS {
                 return Err(ToolError::failed(format!(
                     "the memory has {MOST_TOPICS} topics; add to one of them, or remove one"
                 )));
@@ -306,6 +328,40 @@ impl Folder<'_> {
             turn: self.cx.turn_id().to_owned(),
             tainted,
         });
+    }
+}
+
+/// The files of a memory folder that are not shown, each with the reason.
+#[derive(Default)]
+struct LeftOut {
+    shown: Vec<String>,
+    count: usize,
+}
+
+impl LeftOut {
+    fn add(&mut self, name: &str, why: &str) {
+        const MOST_SHOWN: usize = 5;
+        const MOST_NAME: usize = 60;
+        self.count += 1;
+        if self.shown.len() < MOST_SHOWN {
+            let name: String = name.chars().take(MOST_NAME).collect();
+            self.shown.push(format!(
+                "{} ({})",
+                harmless(&name.escape_debug().to_string()),
+                harmless(why)
+            ));
+        }
+    }
+
+    /// A line about them; empty if there are none.
+    fn warning(&self) -> String {
+        match self.count {
+            0 => String::new(),
+            count => {
+                let more = if count > self.shown.len() { ", and others" } else { "" };
+                format!("warning: left out of the memory: {}{more}\n", self.shown.join(", "))
+            }
+        }
     }
 }
 

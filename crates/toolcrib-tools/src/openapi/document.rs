@@ -130,13 +130,24 @@ impl OpenApi {
         servers
     }
 
+    /// The absolute URL of the server of all operations that name no other.
+    pub(super) fn server(&self) -> Option<String> {
+        self.first_server(None, &[])
+    }
+
     /// The absolute URL of an operation's server.
     pub(super) fn server_of(&self, operation: &Outline<'_>) -> Option<String> {
+        let servers = [operation.operation, operation.item].map(|one| one.get("servers"));
+        self.first_server(operation.operation.get("schemes"), &servers)
+    }
+
+    /// The first absolute URL of these lists, or of the document; of Swagger 2.0, with a scheme of
+    /// `schemes`.
+    fn first_server(&self, schemes: Option<&Value>, servers: &[Option<&Value>]) -> Option<String> {
         let root = self.root();
         if self.version == Version::Swagger2 {
             let said = |key: &str| root.get(key).and_then(Value::as_str);
-            let of_operation = operation.operation.get("schemes").or_else(|| root.get("schemes"));
-            let schemes = of_operation.and_then(Value::as_array);
+            let schemes = schemes.or_else(|| root.get("schemes")).and_then(Value::as_array);
             let has = |scheme: &str| schemes.is_some_and(|all| all.iter().any(|one| one == scheme));
             let scheme = if has("http") && !has("https") { "http" } else { "https" };
             return Some(format!(
@@ -157,9 +168,8 @@ impl OpenApi {
             }
             url.contains("://").then_some(url)
         };
-        of(operation.operation.get("servers"))
-            .or_else(|| of(operation.item.get("servers")))
-            .or_else(|| of(root.get("servers")))
+        let all = servers.iter().copied().chain([root.get("servers")]);
+        all.into_iter().find_map(of)
     }
 
     /// The path of its server, where the document says no more than that.

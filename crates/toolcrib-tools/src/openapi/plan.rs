@@ -25,6 +25,8 @@ const MOST_PARAMETERS: usize = 200;
 pub(super) struct MakeOptions {
     /// The base URL, which replaces those of the document.
     pub(super) server: Option<String>,
+    /// The origins that operations may name besides that of the document's server.
+    pub(super) allow_servers: Vec<String>,
     /// The secrets.
     pub(super) auth: Auth,
     /// The headers that are sent with every request, which may contain credentials.
@@ -230,9 +232,13 @@ fn server(
 ) -> Result<String, String> {
     let url = match &options.server {
         Some(server) => server.clone(),
-        None => document
-            .server_of(operation)
-            .ok_or("the document has no absolute URL of a server; write `server`")?,
+        None => {
+            let url = document
+                .server_of(operation)
+                .ok_or("the document has no absolute URL of a server; write `server`")?;
+            check_origin(document, &url, &options.allow_servers)?;
+            url
+        }
     };
     let url = url.trim_end_matches('/').to_owned();
     if url.contains(['?', '#', '{', '}']) {
@@ -242,6 +248,30 @@ fn server(
         Ok(_) => Ok(url),
         Err(error) => Err(format!("the URL of its server, `{}`: {error}", url.escape_debug())),
     }
+}
+
+/// Refuses another origin than that of the document's own server: a secret goes only to the origin
+/// for which it was declared, and the author of a document is not the author of the project.
+fn check_origin(document: &OpenApi, url: &str, allowed: &[String]) -> Result<(), String> {
+    let origin = |url: &str| parse_url(url).ok().map(|url| url.origin());
+    let Some(named) = origin(url) else { return Ok(()) };
+    let own = document.server();
+    let mut known = own.iter().map(String::as_str).chain(allowed.iter().map(String::as_str));
+    if known.any(|known| origin(known).as_ref() == Some(&named)) {
+        return Ok(());
+    }
+    let named = named.ascii_serialization();
+    Err(match own {
+        Some(own) => format!(
+            "it names the origin `{named}`, another than the document's server, `{}`; to call it, \
+             write allow_servers = [\"{named}\"]",
+            own.escape_debug()
+        ),
+        None => format!(
+            "it names the origin `{named}`, and the document has no server of all operations; to \
+             call it, write allow_servers = [\"{named}\"], or `server`"
+        ),
+    })
 }
 
 /// The declared inputs of an operation.

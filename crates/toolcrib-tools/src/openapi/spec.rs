@@ -49,6 +49,9 @@ pub struct OpenApiSpec {
     pub exclude: Vec<String>,
     /// The base URL, which replaces those of the document.
     pub server: Option<String>,
+    /// The origins that operations may name, besides that of the document's server. Others are not
+    /// called.
+    pub allow_servers: Vec<String>,
     /// The secrets for the security schemes.
     pub auth: Auth,
     /// Headers of all requests, the values with places for secrets.
@@ -63,6 +66,7 @@ impl Default for OpenApiSpec {
             include: Vec::new(),
             exclude: Vec::new(),
             server: None,
+            allow_servers: Vec::new(),
             auth: Auth::default(),
             headers: Vec::new(),
         }
@@ -88,6 +92,7 @@ impl OpenApiSpec {
             include: self.include.iter().map(|text| located(text)).collect(),
             exclude: self.exclude.iter().map(|text| located(text)).collect(),
             server: self.server.as_deref().map(located),
+            allow_servers: self.allow_servers.iter().map(|text| located(text)).collect(),
             reads_only: false,
             auth: self.auth.clone(),
             schemes: self.auth.by_scheme.iter().map(|(name, _)| located(name)).collect(),
@@ -96,6 +101,8 @@ impl OpenApiSpec {
                 allow_addresses: Vec::new(),
                 max_body_bytes: DEFAULT_MAX_BODY_BYTES,
                 max_redirects: DEFAULT_MAX_REDIRECTS,
+                lint_allow: Vec::new(),
+                pin: false,
             }),
         };
         let problems = Problems::new("code");

@@ -27,7 +27,8 @@ use crate::{
 };
 
 /// The keys that only this kind has.
-pub const KEYS: &[&str] = &["file", "include", "exclude", "server", "auth"];
+pub const KEYS: &[&str] =
+    &["file", "include", "exclude", "server", "allow_servers", "auth", "lint_allow", "pin"];
 
 /// The `server` of a new project over a document without an absolute URL, to be replaced.
 pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
@@ -46,6 +47,7 @@ pub struct DeclaredOpenApi {
     pub(super) include: Vec<Located<Arc<str>>>,
     pub(super) exclude: Vec<Located<Arc<str>>>,
     pub(super) server: Option<Located<Arc<str>>>,
+    pub(super) allow_servers: Vec<Located<Arc<str>>>,
     pub(super) reads_only: bool,
     pub(super) auth: Auth,
     /// The names of security schemes in `auth`.
@@ -60,6 +62,8 @@ pub(super) struct Shared {
     pub(super) allow_addresses: Vec<Located<Arc<str>>>,
     pub(super) max_body_bytes: usize,
     pub(super) max_redirects: usize,
+    pub(super) lint_allow: Vec<Located<Arc<str>>>,
+    pub(super) pin: bool,
 }
 
 /// A tool of a document.
@@ -96,6 +100,7 @@ impl DeclaredOpenApi {
             include: table.texts("include"),
             exclude: table.texts("exclude"),
             server,
+            allow_servers: table.texts("allow_servers"),
             reads_only: table.boolean("read_only").unwrap_or_default(),
             auth,
             schemes,
@@ -104,6 +109,8 @@ impl DeclaredOpenApi {
                 allow_addresses: read_addresses(table, "allow_addresses"),
                 max_body_bytes: read_bytes(table, BODY_BYTES, DEFAULT_MAX_BODY_BYTES),
                 max_redirects: read_redirects(table),
+                lint_allow: table.texts("lint_allow"),
+                pin: table.boolean("pin").unwrap_or(true),
             }),
         }
     }
@@ -211,6 +218,7 @@ impl DeclaredOpenApi {
         let headers = self.shared.headers.iter();
         let mut options = MakeOptions {
             server: self.server.as_ref().map(|server| server.value.to_string()),
+            allow_servers: self.allow_servers.iter().map(|url| url.value.to_string()).collect(),
             auth: self.auth.clone(),
             headers: headers.filter_map(|(name, _)| HeaderName::try_from(name).ok()).collect(),
             schema_limit: SchemaLimit { largest: LARGEST, is_measured: false },
@@ -410,6 +418,28 @@ impl DeclaredOperation {
     /// The file of the document, as written.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Whether another operation is of the same table, and so of the same document.
+    pub fn is_of_document(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// The rules of lint that its document may break.
+    pub fn lint_allow(&self) -> &[Located<Arc<str>>] {
+        &self.shared.lint_allow
+    }
+
+    /// Whether the definitions of its document are pinned.
+    pub fn is_pinned(&self) -> bool {
+        self.shared.pin
+    }
+
+    /// Where its calls go: method, server and path; null if it cannot be called.
+    pub fn target(&self) -> serde_json::Value {
+        let Ok(plan) = &self.plan else { return serde_json::Value::Null };
+        let path: Vec<_> = plan.path.iter().map(|segment| format!("{segment:?}")).collect();
+        serde_json::json!([plan.method.as_str(), plan.server, path.join("/")])
     }
 
     /// The reason why the operation cannot be called.

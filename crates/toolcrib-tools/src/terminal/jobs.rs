@@ -238,6 +238,7 @@ impl Job {
         };
         if let Some(why) = why {
             let _ = process.close(Duration::ZERO).await;
+            self.push_moved(&process);
             if let Some(mut pipe) = stdout {
                 self.drain(&mut pipe, &mut piece).await;
             }
@@ -250,6 +251,7 @@ impl Job {
             () = &mut over => return self.close(process, "stopped at the limit of a job").await,
             ended = process.wait() => ended,
         };
+        self.push_moved(&process);
         match ended {
             Ok(ProcessEnd::Code(code)) => format!("ended with exit code {code}"),
             Ok(end) => format!("was ended by {}", ended_by(end, limits)),
@@ -259,7 +261,15 @@ impl Job {
 
     async fn close(&self, mut process: Process, why: &str) -> String {
         let _ = process.close(GRACE).await;
+        self.push_moved(&process);
         why.to_owned()
+    }
+
+    /// Adds the report about moved files to the output.
+    fn push_moved(&self, process: &Process) {
+        for moved in process.moved() {
+            self.push(format!("\n{moved}\n").as_bytes());
+        }
     }
 
     /// The output that is in the pipe after the end.

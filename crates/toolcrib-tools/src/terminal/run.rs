@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     arguments::{present, refused, text},
-    command::{self, limits::ended_by, progress::Lines, whole},
+    command::{self, limits::ended_by, outcome::with_moved, progress::Lines, whole},
 };
 
 /// The characters of a result that are kept for the line about the end and for the fence.
@@ -213,14 +213,16 @@ impl ProgramRun {
         };
         let (all, failed) = (self.scan.lines(), self.scan.failed());
         let total = LineCounts { all, failed, begins_in_part: self.begins_in_part() };
-        condensed(&self.lines(cx), total, room(cx), &rest)
+        let shown = condensed(&self.lines(cx), total, room(cx), &rest);
+        with_moved(shown, &self.finished.moved)
     }
 
     /// The output as far as it is in memory, without secrets: its beginning, lines that report failures,
     /// and its end.
     pub(crate) fn text(&self, cx: &ToolContext) -> String {
         let lines = self.lines(cx);
-        lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+        let text = lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+        with_moved(text, &self.finished.moved)
     }
 
     /// Whether the first line is longer than what is kept of the beginning.

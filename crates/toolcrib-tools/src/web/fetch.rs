@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
-use toolcrib_capabilities::http::{HttpResponse, Url};
+use toolcrib_capabilities::http::{HttpResponse, Url, parse_url};
 use toolcrib_core::{ErrorCode, Lanes, ToolContext, ToolError, ToolOutput};
 
 use super::{
@@ -49,6 +49,7 @@ impl Body {
     ) -> Result<ToolOutput, ToolError> {
         let url = text(&args, URL).unwrap_or_default();
         let cursor = text(&args, CURSOR).map(|text| Cursor::parse(&text)).transpose()?;
+        check_port(url.trim())?;
         let client = self.exchange.client(&cx)?;
         let request = request(&self.exchange, url.trim(), ACCEPT);
         let (asked, response) = self.exchange.response(&client, request, &cx).await?;
@@ -109,6 +110,28 @@ impl Body {
             piece
         };
         Ok(format!("{head}\n{piece}"))
+    }
+}
+
+/// The ports that browsers do not request, since other protocols than HTTP use them (Fetch standard,
+/// "bad port").
+const BLOCKED_PORTS: &[u16] = &[
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
+/// Refuses a URL with a port that browsers block. Redirects lead to no other port than that of the
+/// URL and the usual ones.
+fn check_port(url: &str) -> Result<(), ToolError> {
+    let port = parse_url(url).ok().and_then(|url| url.port());
+    match port.filter(|port| BLOCKED_PORTS.contains(port)) {
+        Some(port) => {
+            Err(refused(URL, &format!("has the port {port}, which is not one of the web")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the tests look at the files from outside")]
 
 mod asking;
+mod harm;
 mod keys;
 mod remembering;
 mod searching;

@@ -60,8 +60,11 @@ async fn paragraphs_are_found_the_best_first() {
     let query = json!({ "query": "when does ben test", "limit": 2 });
     let found = call(&mut turn, "memory_search", query).await;
     let expected = "people, line 3: Ben, who deploys and tests on Fridays.\n\
-        deploy, line 3: Ben deploys on Fridays.\n";
+        deploy, line 3: Ben deploys on Fridays.\n\
+         warning: left out of the memory: not a topic.md (no topic)\n";
     assert_eq!(&*found.value, expected);
     let none = call(&mut turn, "memory_search", json!({ "query": "tulips" })).await;
-    assert_eq!(&*none.value, "no paragraph has one of these words");
+    let expected = "no paragraph has one of these words\n\
+                    warning: left out of the memory: not a topic.md (no topic)";
+    assert_eq!(&*none.value, expected);
 }

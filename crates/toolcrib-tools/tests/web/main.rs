@@ -10,5 +10,6 @@
 mod bounds;
 mod content;
 mod fetching;
+mod harm;
 mod searching;
 mod support;

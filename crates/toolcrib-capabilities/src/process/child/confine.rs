@@ -27,6 +27,8 @@ pub(in crate::process) struct Confinement {
     /// Files and folders that stay writable. All else becomes read-only: Landlock does not deny
     /// changes of modes, owners, times and attributes.
     pub(in crate::process) writable: Vec<CString>,
+    /// Files and folders in writable ones that stay read-only.
+    pub(in crate::process) fixed: Vec<CString>,
     /// Folders that appear empty: no rule grants their files, but a rule on a folder around them
     /// would show their names.
     pub(in crate::process) hidden: Vec<CString>,
@@ -55,6 +57,15 @@ impl Confinement {
         }
         for path in &self.writable {
             Stage::Mounts.check(bind(path))?;
+        }
+        for path in &self.fixed {
+            if bind(path) != 0 {
+                let error = io::Error::last_os_error();
+                // Another process has removed it.
+                if error.raw_os_error() != Some(libc::ENOENT) {
+                    return Err(Stage::Mounts.failed(&error));
+                }
+            }
         }
         Stage::Mounts.check(set_mounts(c"/", libc::MOUNT_ATTR_RDONLY, 0, libc::AT_RECURSIVE))?;
         for path in &self.writable {

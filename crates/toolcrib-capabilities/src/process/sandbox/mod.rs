@@ -55,6 +55,13 @@ pub struct Sandbox {
     /// Folders and files that it never reads, even inside a folder that it may read: state and keys
     /// of the host. They need not exist. A writable folder that contains one is refused.
     pub hidden: Vec<PathBuf>,
+    /// Where files go that the program makes, and that would run or steer code when a person opens a
+    /// folder that it may change, enters it, or uses version control in it: hooks, start-up files of
+    /// shells and editors, settings of agents, CI workflows. Existing ones are read-only for the
+    /// program. New ones are moved when it has ended, and reported as
+    /// [`ProcessOutput::moved`](super::ProcessOutput::moved). Without a folder, or if it is on
+    /// another file system, they are renamed where they are.
+    pub trash: Option<PathBuf>,
     /// The tier [`Full`](SandboxTier::Full): the proxy to the hosts that it may reach. None by
     /// default: the program has no network.
     #[cfg(feature = "http")]

@@ -13,6 +13,7 @@ use super::{Sandbox, SandboxTier, filter::filters, resolved, rules};
 use crate::process::{
     ProcessError,
     child::{Confinement, Isolation, PROXY_PORT},
+    guard::Guard,
 };
 
 /// The address of the proxy inside a network namespace.
@@ -30,6 +31,7 @@ pub(in crate::process) struct PreparedSandbox {
     tmp: &'static str,
     /// The end that receives the listener of the proxy.
     listener: Option<UnixStream>,
+    guard: Guard,
 }
 
 impl PreparedSandbox {
@@ -46,9 +48,10 @@ impl PreparedSandbox {
         self.confinement.isolation.is_some()
     }
 
-    /// The part for the forked process, and the end that receives the listener of the proxy.
-    pub(in crate::process) fn split(self) -> (Confinement, Option<UnixStream>) {
-        (self.confinement, self.listener)
+    /// The part for the forked process, the end that receives the listener of the proxy, and the
+    /// part for the end of the program.
+    pub(in crate::process) fn split(self) -> (Confinement, (Option<UnixStream>, Guard)) {
+        (self.confinement, (self.listener, self.guard))
     }
 }
 
@@ -75,6 +78,10 @@ pub(in crate::process) fn prepare(
             _ => of_folder(path, source),
         },
     )?;
+    let guard = Guard::new(&sandbox.write, sandbox.trash.clone())
+        .map_err(|(path, source)| of_folder(path, source))?;
+    let c_string = |path: &PathBuf| CString::new(path.as_os_str().as_bytes()).ok();
+    let fixed = guard.fixed().iter().filter_map(c_string).collect();
     let tmp = private_tmp(sandbox, program, working_dir);
     let (isolation, listener) = match sandbox.tier {
         SandboxTier::Full => isolation(sandbox)
@@ -94,11 +101,12 @@ pub(in crate::process) fn prepare(
         all: rules.all,
         reading: rules.reading,
         writable: writable(sandbox),
+        fixed,
         hidden: hidden(sandbox),
         private: folders.filter_map(|folder| CString::new(folder).ok()).collect(),
         isolation,
     };
-    Ok(PreparedSandbox { confinement, tmp, listener })
+    Ok(PreparedSandbox { confinement, tmp, listener, guard })
 }
 
 /// `/tmp`, which most programs expect, unless something that the program may use is in there: the

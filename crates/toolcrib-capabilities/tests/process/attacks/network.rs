@@ -107,7 +107,9 @@ fn with_proxy(home: &Home, server: &Server, text: &str) -> ProcessSpec {
         .allow_addresses([format!("127.0.0.1:{}", server.port).parse().unwrap()])
         .resolver(names)
         .build();
-    spec.sandbox.network = Some(EgressProxy::new(client));
+    let ports = ["good.test", "private.test", "metadata.test", "evil.test"]
+        .map(|host| (host.parse().unwrap(), server.port));
+    spec.sandbox.network = Some(EgressProxy::new(client).ports(ports));
     spec
 }
 

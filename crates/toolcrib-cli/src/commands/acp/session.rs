@@ -40,6 +40,7 @@ impl SessionStart {
     /// Loads the project, and serves the prompts until the session is closed.
     pub(super) async fn serve(self, sessions: &Sessions<'_>) {
         let Self { folder, session, ignored, begun } = self;
+        let loading = session.clone();
         let mut begun = Some(begun);
         let served = async {
             let situation = situation(sessions, session.as_ref())?;
@@ -74,6 +75,9 @@ impl SessionStart {
             (Err(problem), Some(begun)) => begun(Err(problem.into())),
             (Err(problem), None) if !problem.is_cancelled() => drop(problem.report(Form::Text)),
             _ => {}
+        }
+        if let Some(failed) = loading {
+            sessions.is_loaded(&failed);
         }
     }
 }

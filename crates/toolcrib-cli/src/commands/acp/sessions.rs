@@ -31,9 +31,16 @@ pub(super) struct Sessions<'a> {
     pub(super) cancellation: CancellationToken,
     pub(super) editor: ConnectionTo<Client>,
     open: RefCell<HashMap<SessionId, OpenSession>>,
+    /// The prompts for sessions that are being loaded, by session.
+    loading: RefCell<HashMap<SessionId, Vec<HeldPrompt>>>,
+    /// Whether the editor has closed its side.
+    is_closing: Cell<bool>,
     /// The number of sessions that are not stored.
     unstored: Cell<usize>,
 }
+
+/// A prompt that waits until its session is loaded.
+type HeldPrompt = (PromptRequest, Responder<PromptResponse>);
 
 /// An open session.
 struct OpenSession {
@@ -57,12 +64,20 @@ impl<'a> Sessions<'a> {
         cancellation: CancellationToken,
         editor: ConnectionTo<Client>,
     ) -> Self {
-        let (open, unstored) = (RefCell::default(), Cell::default());
-        Self { global, args, cancellation, editor, open, unstored }
+        Self {
+            global,
+            args,
+            cancellation,
+            editor,
+            open: RefCell::default(),
+            loading: RefCell::default(),
+            is_closing: Cell::default(),
+            unstored: Cell::default(),
+        }
     }
 
     /// Serves the editor until it closes its side, or the process is to end. Then running turns are
-    /// cancelled, and all sessions closed.
+    /// cancelled, and all sessions closed. Requests that came before are answered.
     pub(super) async fn serve(&self, mut requests: mpsc::Receiver<Request>) {
         let mut running = FuturesUnordered::new();
         loop {
@@ -71,7 +86,10 @@ impl<'a> Sessions<'a> {
                 () = self.cancellation.cancelled() => break,
                 Some(()) = running.next() => continue,
                 request = requests.recv() => request,
-                () = self.editor.incoming_closed() => break,
+                () = self.editor.incoming_closed() => {
+                    self.is_closing.set(true);
+                    break;
+                }
             };
             let Some(request) = request else { break };
             let begin = match request {
@@ -84,15 +102,18 @@ impl<'a> Sessions<'a> {
                         let _ = responder.respond_with_result(begun.map(NewSessionResponse::new));
                     }),
                 },
-                Request::Load(load, responder) => SessionStart {
-                    folder: load.cwd,
-                    session: Some(load.session_id),
-                    ignored: load.mcp_servers.len(),
-                    begun: Box::new(|begun| {
-                        let begun = begun.map(|_| LoadSessionResponse::new());
-                        let _ = responder.respond_with_result(begun);
-                    }),
-                },
+                Request::Load(load, responder) => {
+                    self.loading.borrow_mut().entry(load.session_id.clone()).or_default();
+                    SessionStart {
+                        folder: load.cwd,
+                        session: Some(load.session_id),
+                        ignored: load.mcp_servers.len(),
+                        begun: Box::new(|begun| {
+                            let begun = begun.map(|_| LoadSessionResponse::new());
+                            let _ = responder.respond_with_result(begun);
+                        }),
+                    }
+                }
                 Request::Prompt(prompt, responder) => {
                     let _ = self.prompt(prompt, responder);
                     continue;
@@ -113,9 +134,14 @@ impl<'a> Sessions<'a> {
                 (begin.begun)(Err(Error::new(ErrorCode::INVALID_REQUEST, message)));
             }
         }
-        self.cancellation.cancel();
-        self.open.borrow_mut().clear();
+        let open: Vec<_> = self.open.borrow_mut().drain().collect();
+        open.iter().filter_map(|(_, open)| open.turn.as_ref()).for_each(CancellationToken::cancel);
+        drop(open);
+        if !self.is_closing.get() {
+            self.cancellation.cancel();
+        }
         while let Some(()) = running.next().await {}
+        self.cancellation.cancel();
     }
 
     /// Gives a session its next prompt.
@@ -124,6 +150,12 @@ impl<'a> Sessions<'a> {
         prompt: PromptRequest,
         responder: Responder<PromptResponse>,
     ) -> Result<(), Error> {
+        if let Some(held) = self.loading.borrow_mut().get_mut(&prompt.session_id)
+            && !self.is_open(&prompt.session_id)
+        {
+            held.push((prompt, responder));
+            return Ok(());
+        }
         let mut open = self.open.borrow_mut();
         let Some(session) = open.get_mut(&prompt.session_id) else {
             return responder.respond_with_error(unknown(&prompt.session_id));
@@ -178,8 +210,20 @@ impl<'a> Sessions<'a> {
     /// Opens a session for prompts, which end when it is closed.
     pub(super) fn opened(&self, session: &SessionId) -> mpsc::Receiver<Prompt> {
         let (prompts, received) = mpsc::channel(1);
-        self.open.borrow_mut().insert(session.clone(), OpenSession { prompts, turn: None });
+        if !self.is_closing.get() {
+            self.open.borrow_mut().insert(session.clone(), OpenSession { prompts, turn: None });
+        }
+        self.is_loaded(session);
         received
+    }
+
+    /// Gives a session that was loaded, or that cannot be, the prompts that came meanwhile.
+    pub(super) fn is_loaded(&self, session: &SessionId) {
+        let held = self.loading.borrow_mut().remove(session);
+        for (prompt, responder) in held.into_iter().flatten() {
+            // An answer that cannot be sent has no reader.
+            let _ = self.prompt(prompt, responder);
+        }
     }
 
     /// Notes that a turn has ended, before it is answered: the next prompt may follow at once.

@@ -172,3 +172,12 @@ fn a_tool_that_lint_calls_an_attack_was_offered() {
     assert!(typo.stderr.contains("did you mean `hidden-markup`?"), "{}", typo.stderr);
     assert_ne!(typo.code, Some(0));
 }
+
+#[test]
+fn two_names_that_differ_only_by_their_unicode_form_were_two_tools() {
+    let tool = |name: &str| json!({ "name": name, "description": "Use it when you need it.", "inputSchema": { "type": "object" } });
+    let tools = json!([tool("caf\u{e9}"), tool("cafe\u{301}"), tool("other")]);
+    let (offered, menu) = offered(&project("lint_allow = ['*']", &tools));
+    assert_eq!(offered.len(), 2, "{menu}");
+    assert!(menu.to_string().contains("another listed tool has the same name"), "{menu}");
+}

@@ -17,7 +17,7 @@ use crate::support::{Log, builder, call, engine, once};
 fn shaped(builder: ToolBuilder) -> ToolBuilder {
     builder.output_schema(json!({
         "type": "object",
-        "properties": { "sum": { "type": "integer" }, "state": { "enum": ["open", "s3cret-state"] } },
+        "properties": { "sum": { "type": "integer" }, "state": { "type": "string", "minLength": 12 } },
         "required": ["sum"],
     }))
 }

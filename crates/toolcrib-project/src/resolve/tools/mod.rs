@@ -1,6 +1,7 @@
 //! Declared tools: what does not depend on their kind, and one file for each kind.
 
 mod command;
+mod documents;
 mod hook;
 mod http;
 mod openapi;
@@ -17,7 +18,9 @@ use toolcrib_tools::{
     Declaration, DeclaredKind, ExternalAccess, ToolErrors, clarify, sql::SqlDatabase,
 };
 
-pub(crate) use self::{hook::build_hooks, http::private_addresses, openapi::read_documents};
+pub(crate) use self::{
+    documents::ThirdParties, hook::build_hooks, http::private_addresses, openapi::read_documents,
+};
 use super::{
     databases::Databases, files::Folders, located::is_declared, names::Names, own::ProjectStorage,
     part::Part,
@@ -81,11 +84,12 @@ pub(crate) fn read_schemas(parts: &[Part]) {
 
 /// Builds the tools of all parts, and with them prepares every statement and finds every program;
 /// every problem is recorded.
-pub(crate) fn build_tools(
-    parts: &[Part],
+pub(crate) fn build_tools<'a>(
+    parts: &'a [Part],
     (databases, folders, own): (&Databases, &Folders, &ProjectStorage),
     artifacts: Option<&Artifacts>,
     (names, secrets): (&Names, &ProjectSecrets),
+    third_parties: ThirdParties<'_>,
     problems: &Problems,
 ) -> Vec<Tool> {
     for section in Part::tools(parts) {
@@ -95,8 +99,9 @@ pub(crate) fn build_tools(
     let mut tools = Vec::new();
     for part in parts {
         let names = names.seen_by(part);
+        let mut of_part = Vec::new();
         let source = |section| Source::new(section, &part.root, &names, problems);
-        let built = part.declared.tools.iter().filter_map(|section| match &section.kind {
+        let mut built = |section: &'a ToolSection| match &section.kind {
             Kind::Sql(sql) => {
                 let source = source(section);
                 let database = source.database(sql, databases)?;
@@ -177,10 +182,26 @@ pub(crate) fn build_tools(
                 source.built(task.build(source.declaration.clone()))
             }
             Kind::OpenApi(_) | Kind::Unknown => None,
-        });
+        };
+        let is_of_document = |a: &ToolSection, b: &ToolSection| match (&a.kind, &b.kind) {
+            (Kind::Operation(a), Kind::Operation(b)) => a.is_of_document(b),
+            _ => false,
+        };
+        for sections in part.declared.tools.chunk_by(is_of_document) {
+            let mut operations = Vec::new();
+            for section in sections {
+                match (&section.kind, built(section)) {
+                    (Kind::Operation(one), Some(tool)) => operations.push((&**one, tool)),
+                    (_, built) => of_part.extend(built),
+                }
+            }
+            if let Some(first) = sections.first() {
+                of_part.extend(third_parties.tools(operations, &first.at, problems));
+            }
+        }
         match part.plugin_id() {
-            Some(plugin) => tools.extend(built.map(|tool| tool.with_plugin(plugin))),
-            None => tools.extend(built),
+            Some(plugin) => tools.extend(of_part.iter().map(|tool| tool.with_plugin(plugin))),
+            None => tools.append(&mut of_part),
         }
     }
     tools

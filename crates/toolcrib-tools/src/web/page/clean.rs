@@ -9,6 +9,8 @@ use html5ever::tendril::StrTendril;
 use markup5ever_rcdom::{Node, NodeData};
 use toolcrib_capabilities::http::Url;
 
+use super::hidden::{Inherited, Styles};
+
 /// Elements that are never content: scripts, forms' fields, media and navigation.
 const REMOVED: &[&str] = &[
     "audio", "base", "button", "canvas", "datalist", "dialog", "embed", "footer", "frame",
@@ -55,9 +57,11 @@ struct Place {
     is_pre: bool,
     /// Whether it is in an article, whose header and notes are content.
     is_article: bool,
+    style: Inherited,
 }
 
 struct Cleaner {
+    styles: Styles,
     base: Url,
     urls_left: usize,
     lines_left: usize,
@@ -67,7 +71,7 @@ struct Cleaner {
 }
 
 pub(super) fn clean(document: &Rc<Node>, url: &Url) -> CleanedPage {
-    let (mut title, mut base) = (None, None);
+    let (mut title, mut base, mut styles) = (None, None, Styles::default());
     descend(document, |node| {
         match tag(node) {
             // An SVG has titles too.
@@ -77,11 +81,22 @@ pub(super) fn clean(document: &Rc<Node>, url: &Url) -> CleanedPage {
                 let joined = attribute(node, "href").and_then(|href| url.join(&href).ok());
                 base = joined.filter(|url| matches!(url.scheme(), "http" | "https"));
             }
+            Some("style") => {
+                let media = attribute(node, "media").unwrap_or_default();
+                if matches!(media.trim(), "" | "all" | "screen") {
+                    styles.read(&text_of(node));
+                }
+            }
+            Some("link") => {
+                let rel = attribute(node, "rel").unwrap_or_default().to_ascii_lowercase();
+                styles.has_foreign |= rel.split_ascii_whitespace().any(|one| one == "stylesheet");
+            }
             _ => {}
         }
         true
     });
     let mut cleaner = Cleaner {
+        styles,
         base: base.unwrap_or_else(|| url.clone()),
         urls_left: MOST_URLS,
         lines_left: MOST_LINES,
@@ -89,7 +104,8 @@ pub(super) fn clean(document: &Rc<Node>, url: &Url) -> CleanedPage {
         mains: Vec::new(),
         articles: Vec::new(),
     };
-    let mut left = vec![(Rc::clone(document), Place::default())];
+    let style = cleaner.styles.of_page();
+    let mut left = vec![(Rc::clone(document), Place { style, ..Place::default() })];
     while let Some((node, place)) = left.pop() {
         cleaner.children(&node, place, &mut left);
     }
@@ -109,6 +125,9 @@ impl Cleaner {
         let mut kept = Vec::with_capacity(children.len());
         for child in children {
             if let NodeData::Text { contents } = &child.data {
+                if place.style.hides_text() {
+                    continue;
+                }
                 if place.is_pre {
                     self.bound_lines(contents);
                 }
@@ -119,16 +138,22 @@ impl Cleaner {
             if is_removed(&child, name, place) || (name == "img" && !self.keeps_image(&child)) {
                 continue;
             }
+            let (is_unseen, style) = self.styles.look(&child, place.style);
+            if is_unseen || (name == "img" && style.hides_text()) {
+                continue;
+            }
             let indents = matches!(name, "blockquote" | "ul" | "ol" | "dl");
             let inner = Place {
                 depth: place.depth + 1,
                 indent: place.indent + usize::from(indents),
                 is_pre: place.is_pre || name == "pre",
                 is_article: place.is_article || matches!(name, "article" | "main" | "section"),
+                style,
             };
             if inner.depth > MOST_DEPTH || inner.indent > MOST_INDENT {
                 self.is_cut = true;
-                let contents = RefCell::new(StrTendril::from_slice(&visible_text(&child)));
+                let contents =
+                    RefCell::new(StrTendril::from_slice(&self.visible_text(&child, style)));
                 if inner.is_pre {
                     self.bound_lines(&contents);
                 }
@@ -195,6 +220,27 @@ impl Cleaner {
         Some(escaped(url.as_str()))
     }
 
+    /// The text of an element whose format is lost, without what is removed elsewhere.
+    fn visible_text(&self, node: &Rc<Node>, style: Inherited) -> String {
+        let in_article = Place { is_article: true, ..Place::default() };
+        let mut text = String::from(" ");
+        let mut left = vec![(Rc::clone(node), style)];
+        while let Some((node, around)) = left.pop() {
+            if let NodeData::Text { contents } = &node.data
+                && !around.hides_text()
+            {
+                text.push_str(&contents.borrow());
+                text.push(' ');
+            }
+            let (is_unseen, style) = self.styles.look(&node, around);
+            if is_unseen || tag(&node).is_some_and(|name| is_removed(&node, name, in_article)) {
+                continue;
+            }
+            left.extend(node.children.borrow().iter().rev().map(|child| (Rc::clone(child), style)));
+        }
+        text
+    }
+
     /// An image without a text says nothing to a model.
     fn keeps_image(&self, node: &Node) -> bool {
         let alt = attribute(node, "alt");
@@ -229,12 +275,6 @@ fn is_removed(node: &Rc<Node>, name: &str, place: Place) -> bool {
             "hidden" => !value.eq_ignore_ascii_case("until-found"),
             "aria-hidden" => value.eq_ignore_ascii_case("true"),
             "role" => REMOVED_ROLES.iter().any(|role| value.eq_ignore_ascii_case(role)),
-            "style" => {
-                let style: String =
-                    value.chars().filter(|at| !at.is_whitespace()).take(2000).collect();
-                let style = style.to_ascii_lowercase();
-                style.contains("display:none") || style.contains("visibility:hidden")
-            }
             _ => false,
         }
     });
@@ -274,20 +314,6 @@ fn text_of(node: &Rc<Node>) -> String {
             text.push_str(&contents.borrow());
         }
         true
-    });
-    text
-}
-
-/// The text of an element whose format is lost, without what is removed elsewhere.
-fn visible_text(node: &Rc<Node>) -> String {
-    let mut text = String::from(" ");
-    descend(node, |node| {
-        if let NodeData::Text { contents } = &node.data {
-            text.push_str(&contents.borrow());
-            text.push(' ');
-        }
-        let in_article = Place { is_article: true, ..Place::default() };
-        tag(node).is_none_or(|name| !is_removed(node, name, in_article))
     });
     text
 }

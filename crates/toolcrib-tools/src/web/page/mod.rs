@@ -4,6 +4,7 @@ mod attributes;
 mod charset;
 mod clean;
 mod convert;
+mod hidden;
 mod parse;
 
 use toolcrib_capabilities::http::{HttpResponse, header};

@@ -1,0 +1,3 @@
+//! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
+
+mod small_holes_pages;
