@@ -32,6 +32,8 @@ pub(super) struct RemoteCall {
     pub(super) marked: MarkedArguments,
     /// Whether it is trusted to be read-only.
     pub(super) read_only: bool,
+    /// Whether it is trusted to be read-only or idempotent: a repetition does no harm.
+    pub(super) repeatable: bool,
     /// The audience of its progress.
     pub(super) audience: Audience,
 }
@@ -109,6 +111,10 @@ impl RemoteCall {
                     return Err(self.never_sent());
                 }
                 Err(RequestError::NotSent(_)) if !tried_before => {
+                    tried_before = true;
+                    live.settled().await;
+                }
+                Err(RequestError::SessionLost(_)) if self.repeatable && !tried_before => {
                     tried_before = true;
                     live.settled().await;
                 }
@@ -208,12 +214,12 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
-        RequestError::Lost(_) if read_only => ToolError::failed(format!(
+        RequestError::Lost(_) | RequestError::SessionLost(_) if read_only => ToolError::failed(format!(
             "the connection to MCP server `{server}` ended before an answer came; it changes \
                  nothing, so it can be called again"
         ))
         .caused_by(error),
-        RequestError::Lost(_) => ToolError::new(
+        RequestError::Lost(_) | RequestError::SessionLost(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(
                 "the connection to MCP server `{server}` ended before an answer came; the call \

@@ -6,6 +6,7 @@ mod flood;
 mod greetings;
 mod http;
 mod http_faults;
+mod http_sessions;
 mod http_streams;
 mod lists;
 #[cfg(not(portable))]
