@@ -214,11 +214,13 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
-        RequestError::Lost(_) | RequestError::SessionLost(_) if read_only => ToolError::failed(format!(
-            "the connection to MCP server `{server}` ended before an answer came; it changes \
+        RequestError::Lost(_) | RequestError::SessionLost(_) if read_only => {
+            ToolError::failed(format!(
+                "the connection to MCP server `{server}` ended before an answer came; it changes \
                  nothing, so it can be called again"
-        ))
-        .caused_by(error),
+            ))
+            .caused_by(error)
+        }
         RequestError::Lost(_) | RequestError::SessionLost(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(

@@ -216,9 +216,8 @@ impl Supervisor {
                     return self.listed(&live, pages, skills, announced).await;
                 }
                 Ok(Ok(Err(PagesError::Request {
-                    error: RequestError::Lost(_)
-                        | RequestError::SessionLost(_)
-                        | RequestError::NotSent(_),
+                    error:
+                        RequestError::Lost(_) | RequestError::SessionLost(_) | RequestError::NotSent(_),
                     ..
                 }))) if !lost_before => {
                     lost_before = true;

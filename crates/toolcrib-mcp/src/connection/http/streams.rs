@@ -4,9 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
-use toolcrib_capabilities::http::{
-    HeaderName, HeaderValue, HttpError, HttpStream, Method, header,
-};
+use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpError, HttpStream, Method, header};
 use toolcrib_core::CancellationToken;
 
 use super::{
