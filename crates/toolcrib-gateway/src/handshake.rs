@@ -39,7 +39,8 @@ pub(super) async fn initialize(
     let outcome = async {
         let protocol = negotiated(&request)?;
         let declared = request.params.get("capabilities");
-        let can = declared.map(wire::abilities).unwrap_or_default();
+        let mut can = declared.map(wire::abilities).unwrap_or_default();
+        can.in_session = true;
         let place = SessionStart { connection, client, place };
         let offered = begin(serving, caller, protocol.clone(), can, place, &mut cause).await?;
         let has_skills = serving.gateway.has_skills(&caller.access);

@@ -90,6 +90,10 @@ impl RemoteCall {
                 () = cx.cancellation().cancelled() => return Err(self.never_sent()),
                 live = supervisor.connection() => live.map_err(not_available)?,
             };
+            if !live.connection().is_legacy() && supervisor.replaces_by_session(&live) {
+                live.settled().await;
+                continue;
+            }
             let (progress, audience) = (cx.clone(), self.audience);
             let request = CallRequest {
                 tool: Arc::clone(&self.tool),
@@ -104,7 +108,17 @@ impl RemoteCall {
                 caller: caller.clone(),
                 cancellation: cx.cancellation().clone(),
             };
-            match live.call(request).await {
+            let outcome = live.call(request).await;
+            if !live.connection().is_legacy() && caller.is_some() && asked_without_session(&outcome)
+            {
+                supervisor.shared().connect.needs_session();
+                if self.repeatable && !tried_before && supervisor.replaces_by_session(&live) {
+                    tried_before = true;
+                    live.settled().await;
+                    continue;
+                }
+            }
+            match outcome {
                 Ok(answer) => return self.answered(answer),
                 // The server did not receive it, so this repeats nothing.
                 Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
@@ -161,6 +175,22 @@ impl RemoteCall {
 
     fn never_sent(&self) -> ToolError {
         never_sent(&self.server)
+    }
+}
+
+/// Whether a call failed because its server asks inside of calls, which a connection without a session
+/// does not permit. Only the texts of the SDKs tell it.
+fn asked_without_session(outcome: &Result<CallAnswer, RequestError>) -> bool {
+    let says_so = |text: &str| {
+        let text = text.chars().take(2_000).collect::<String>().to_lowercase();
+        let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        contains(&["elicitation/create", "sampling/createmessage", "roots/list"])
+            && contains(&["cannot", "can't", "no back-channel", "not support", "not available"])
+    };
+    match outcome {
+        Ok(CallAnswer { output, is_error: true }) => says_so(&output.value),
+        Err(RequestError::Refused { message, .. }) => says_so(message),
+        _ => false,
     }
 }
 

@@ -66,8 +66,17 @@ impl Connection {
         Self { server, is_legacy, peer, gone, _closing: closing }
     }
 
+    /// Lets the next call begin another connection, unless a request runs in this one.
+    pub(crate) fn retire(&self, reason: &str) -> bool {
+        let is_idle = !self.peer.intake().has_requests();
+        if is_idle {
+            self.peer.ending().retire(reason);
+        }
+        is_idle
+    }
+
     /// Whether it was begun with `initialize`.
-    pub(super) fn is_legacy(&self) -> bool {
+    pub(crate) fn is_legacy(&self) -> bool {
         self.is_legacy
     }
 
