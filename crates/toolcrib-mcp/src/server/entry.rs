@@ -1,18 +1,24 @@
 //! One server in a file of an MCP client.
 
+use std::time::Duration;
+
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 
 use super::{
     Http, Stdio, Transport, env_file, expand,
-    file::{FileOAuth, Reader},
+    file::{FileOAuth, FileTimeouts, Reader, Unit},
     is_secret_header, is_secret_variable,
     json::{Object, Value, quoted},
     narrow, secrets_in,
 };
 
 /// The keys of an entry for the transport of a server.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 24] = [
     "type",
+    "timeout",
+    "tool_timeout_sec",
+    "startup_timeout_sec",
+    "startup_timeout_ms",
     "transport",
     "transportType",
     "oauth",
@@ -77,16 +83,7 @@ impl Entry<'_> {
         let names = suggest::quoted(others.iter().map(|key| key.value));
         let message = format!("not used here, in server {}: {names}", quoted(self.name));
         let meant = others.iter().find_map(|key| suggest::nearest(key.value, KEYS));
-        let help = if let Some(meant) = meant {
-            Some(format!("did you mean `{meant}`?"))
-        } else {
-            let is_timeout = others.iter().any(|key| key.value == "timeout");
-            is_timeout.then(|| {
-                "its unit differs between products; write `timeout` below a [mcp.NAME] of the \
-                 project"
-                    .to_owned()
-            })
-        };
+        let help = meant.map(|meant| format!("did you mean `{meant}`?"));
         self.problems.push(Diagnostic::warning(&first.at, message).help(help));
     }
 
@@ -152,6 +149,52 @@ impl Entry<'_> {
             },
         };
         Some(FileOAuth { client_id: self.expanded(&id)?, redirect_port })
+    }
+
+    /// Its timeouts; those of Codex name their units.
+    pub(super) fn timeouts(&mut self, unit: Unit) -> FileTimeouts {
+        /// Less is not a number of milliseconds that a call could need, and more not one of seconds.
+        const LEAST_MS: f64 = 1_000.0;
+        let mut timeouts = FileTimeouts::default();
+        if let Some(value) = self.object.value("timeout") {
+            let unit = match unit {
+                Unit::Unknown if value.number().is_some_and(|it| it < LEAST_MS) => Unit::Seconds,
+                Unit::Unknown => Unit::Milliseconds,
+                known => known,
+            };
+            match unit {
+                Unit::OfListing => {
+                    let message = self.about("has a `timeout` of listing, which is not used here");
+                    self.problems.push(Diagnostic::warning(&value.spot(), message));
+                }
+                unit => timeouts.call = self.duration(&value, unit),
+            }
+        }
+        if let Some(value) = self.object.value("tool_timeout_sec") {
+            timeouts.call = self.duration(&value, Unit::Seconds);
+        }
+        for (key, unit) in
+            [("startup_timeout_sec", Unit::Seconds), ("startup_timeout_ms", Unit::Milliseconds)]
+        {
+            let value = self.object.value(key);
+            timeouts.start = value.and_then(|it| self.duration(&it, unit)).or(timeouts.start);
+        }
+        timeouts
+    }
+
+    /// A timeout. What is none is ignored with a warning: it narrows nothing.
+    fn duration(&self, value: &Value<'_>, unit: Unit) -> Option<Duration> {
+        let seconds = value.number().map(|number| match unit {
+            Unit::Seconds => number,
+            _ => number / 1_000.0,
+        });
+        let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let duration = duration.filter(|duration| !duration.is_zero());
+        if duration.is_none() {
+            let message = self.about("has a timeout that is not a positive number; it is ignored");
+            self.problems.push(Diagnostic::warning(&value.spot(), message));
+        }
+        duration
     }
 
     fn about(&self, what: &str) -> String {

@@ -1,6 +1,6 @@
 //! `mcpServers` files, as editors, desktop apps and agents write them.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot};
 use toolcrib_core::Digest;
@@ -31,6 +31,8 @@ pub struct FileServer {
     pub tools: FileTools,
     /// The client with which its authorization server knows the user of the file, if it is declared.
     pub oauth: Option<FileOAuth>,
+    /// How long a call may take, and the start.
+    pub timeouts: FileTimeouts,
     /// Its transport; `None` if it is invalid, which is recorded, and if the server is disabled and
     /// was not checked.
     pub transport: Option<Transport>,
@@ -38,6 +40,16 @@ pub struct FileServer {
     pub secrets: Vec<String>,
     /// All errors and probable mistakes of this server; the others can still be used.
     pub problems: Diagnostics,
+}
+
+/// Timeouts of a server in a file, in the units of the product whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FileTimeouts {
+    /// The timeout of a call.
+    pub call: Option<Duration>,
+    /// The timeout of the start.
+    pub start: Option<Duration>,
 }
 
 /// A client that is registered with the authorization server of a server in a file.
@@ -208,6 +220,7 @@ impl Reader<'_> {
             disabled: false,
             tools: FileTools::default(),
             oauth: None,
+            timeouts: FileTimeouts::default(),
             transport,
             secrets,
             problems: problems.into_diagnostics(),
@@ -255,6 +268,7 @@ impl Reader<'_> {
             disabled: !rules.uses(written.value),
             tools: FileTools::default(),
             oauth: None,
+            timeouts: FileTimeouts::default(),
             transport: None,
             secrets: Vec::new(),
             problems: Diagnostics::default(),
@@ -283,14 +297,41 @@ impl Reader<'_> {
             let mut entry = Entry::new(self, problems, written, object);
             entry.warn_of_other_keys();
             server.oauth = entry.oauth();
+            server.timeouts = entry.timeouts(self.unit(rules.is_zed()));
             server.transport = entry.transport(&value);
             server.secrets = entry.secrets;
+        }
+    }
+
+    /// The unit of `timeout` in this file.
+    fn unit(&self, is_zed: bool) -> Unit {
+        let path = self.file.replace('\\', "/").to_ascii_lowercase();
+        let is_of = |parts: &[&str]| parts.iter().any(|part| path.contains(part));
+        if is_zed || is_of(&["cline", ".roo/", "roo-cline", "roo_code", "mcp_settings.json"]) {
+            Unit::Seconds
+        } else if is_of(&[".gemini", ".claude", ".mcp.json", ".amazonq", ".kiro", ".qwen"]) {
+            Unit::Milliseconds
+        } else if is_of(&["opencode"]) {
+            Unit::OfListing
+        } else {
+            Unit::Unknown
         }
     }
 
     fn refuse(&self, at: &Spot, message: String, help: &str) {
         self.problems.push(Diagnostic::error(at, message).help(help));
     }
+}
+
+/// The unit of a `timeout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Milliseconds,
+    /// It limits the listing of tools, in milliseconds.
+    OfListing,
+    /// Of a product that the name of the file does not tell.
+    Unknown,
 }
 
 /// Whether a file is a list of servers without a key around it, as plugins have it.

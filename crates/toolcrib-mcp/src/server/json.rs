@@ -195,6 +195,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A number, or the text of one.
+    pub(super) fn number(&self) -> Option<f64> {
+        let text = match self.value {
+            ast::Value::NumberLit(number) => Some(number.value),
+            _ => self.text_silently(),
+        };
+        text?.trim().parse().ok()
+    }
+
     /// A boolean, or the text of one.
     pub(super) fn boolean(&self) -> Option<bool> {
         let value = self.value.as_boolean_lit().map(|value| value.value);

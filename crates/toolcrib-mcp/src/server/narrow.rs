@@ -281,6 +281,8 @@ pub(super) struct Servers<'a> {
     denied: DenyRules<'a>,
     /// The unsupported keys that may restrict any server: none can be used then.
     unsupported: Vec<Diagnostic>,
+    /// Whether it is a file of Zed.
+    is_zed: bool,
 }
 
 impl<'a> Servers<'a> {
@@ -289,7 +291,8 @@ impl<'a> Servers<'a> {
     pub(super) fn read(file: &Object<'a>, folder: &Path) -> Self {
         let except = off_in_projects(file, folder);
         let denied = DenyRules::read(file);
-        let mut servers = Self { except, denied, ..Self::default() };
+        let is_zed = file.value("context_servers").is_some();
+        let mut servers = Self { except, denied, is_zed, ..Self::default() };
         // Codex configures its own tools in `tools`.
         let is_codex = file.value("mcp_servers").is_some();
         for (key, _) in file.entries() {
@@ -315,6 +318,10 @@ impl<'a> Servers<'a> {
             servers.keep_only(texts(&list));
         }
         servers
+    }
+
+    pub(super) fn is_zed(&self) -> bool {
+        self.is_zed
     }
 
     /// The unsupported keys that may restrict any server.

@@ -1,6 +1,6 @@
 //! Files of MCP clients, as their products write them.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_mcp::server::{FileServer, ServerTarget, ServersFile, Transport, read_servers};
@@ -222,8 +222,6 @@ fn what_is_wrong_is_told_at_its_place_and_all_at_once() {
         help: keep one of them
     .mcp.json:9:82: `disabled` must be `true` or `false`; this is a text
     .mcp.json:10:25: server `blank` has a blank `command`
-    .mcp.json:11:30: warning: not used here, in server `waits`: `timeout`
-        help: its unit differs between products; write `timeout` below a [mcp.NAME] of the project
     .mcp.json:13:3: `twice` occurs twice here; the first is at .mcp.json:12
         help: keep one of them
     .mcp.json:14:3: warning: `a b` is named `a_b` here
@@ -285,7 +283,6 @@ fn files_of_zed_opencode_codex_and_of_projects_are_read() {
     a: npx ["-y", "a"] [("HOME", "/home/me"), ("K", "v")]
     b: https://b.example [("X", "1"), ("Y", "/home/me"), ("Authorization", "Bearer t-0123456")]
     c: unusable
-    config.toml:10:1: warning: not used here, in server `a`: `startup_timeout_sec`
     config.toml:19:11: `command` must be a text in quotes; this is a number
     "#);
     insta::assert_snapshot!(reached("# bad\n[mcp_servers"), @r"config.toml:2:13: this is not TOML: unclosed table, expected `]`");
@@ -558,4 +555,43 @@ fn a_command_line_is_split_where_no_shell_would_do_more() {
         let found = entry(&format!(r#"{{ "command": "{whole}" }}"#));
         assert!(!found.contains("these words"), "{found}");
     }
+}
+
+#[test]
+fn timeouts_have_the_unit_of_the_product_whose_file_it_is() {
+    let timeouts = |file: &str, text: &str| {
+        let no_file = |_: &Path| Err("does not exist".to_owned());
+        let found = read_servers(file, text, Path::new("/"), &|_| None, &no_file);
+        let server = found.servers.into_iter().next().unwrap();
+        assert_eq!(server.problems.errors().count(), 0, "{file}");
+        let warned = server.problems.iter().count();
+        let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
+        (seconds(server.timeouts.call), seconds(server.timeouts.start), warned)
+    };
+    let with = |timeout: &str| {
+        format!(r#"{{ "mcpServers": {{ "a": {{ "command": "x", "timeout": {timeout} }} }} }}"#)
+    };
+    for (file, timeout, expected) in [
+        ("/home/me/.mcp.json", "300000", Some(300.0)),
+        ("/home/me/.mcp.json", "500", Some(0.5)),
+        ("/home/me/.gemini/settings.json", "600000", Some(600.0)),
+        ("/x/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "3600", Some(3_600.0)),
+        ("/x/.roo/mcp.json", "300", Some(300.0)),
+        ("/x/.kiro/settings/mcp.json", "\"60000\"", Some(60.0)),
+        // A product that the file does not tell.
+        ("/x/servers.json", "60", Some(60.0)),
+        ("/x/servers.json", "300000", Some(300.0)),
+    ] {
+        assert_eq!(timeouts(file, &with(timeout)), (expected, None, 0), "{file} {timeout}");
+    }
+    for wrong in ["0", "-5", "\"soon\"", "[]", "1e400"] {
+        assert_eq!(timeouts("/x/servers.json", &with(wrong)), (None, None, 1), "{wrong}");
+    }
+    let zed = r#"{ "context_servers": { "a": { "command": "x", "timeout": 90 } } }"#;
+    assert_eq!(timeouts("settings.json", zed), (Some(90.0), None, 0));
+    let opencode = r#"{ "mcp": { "a": { "command": ["x"], "timeout": 5000 } } }"#;
+    assert_eq!(timeouts("opencode.json", opencode), (None, None, 1), "it limits the listing only");
+    let codex =
+        "[mcp_servers.a]\ncommand = 'x'\ntool_timeout_sec = 120\nstartup_timeout_sec = 20.5\n";
+    assert_eq!(timeouts("config.toml", codex), (Some(120.0), Some(20.5), 0));
 }
