@@ -1,8 +1,10 @@
 //! Sanitizing of tool definitions from external sources, as for results.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
-use super::harmless;
+use super::{harmless, padding::without_padding};
 use crate::{
     subschemas::{Subschemas, subschemas},
     tool::Tool,
@@ -22,18 +24,18 @@ const TEXTS: [&str; 8] = [
 
 impl Tool {
     /// The same tool with [`harmless`](super::harmless()) descriptions, titles and examples, in its
-    /// schemas too. For definitions from external sources.
+    /// schemas too, without long runs of blanks. For definitions from external sources.
     ///
     /// # Errors
     /// The reason why the tool may not be offered: a text that calls depend on, such as the name of
     /// a property or a value of `enum`, is not harmless, and cannot be changed without breaking
     /// calls.
     pub fn sanitized(&self) -> Result<Self, String> {
-        let description = harmless(self.description());
+        let description = clean_text(self.description());
         let input = clean_schema("input_schema", self.input_schema())?;
         let output = self.output_schema();
         let output = output.map(|schema| clean_schema("output_schema", schema)).transpose()?;
-        let title = self.title().map(harmless);
+        let title = self.title().map(clean_text);
         let is_same = *description == *self.description()
             && input == *self.input_schema()
             && output.as_ref() == self.output_schema()
@@ -88,10 +90,14 @@ fn clean_named(path: &str, schemas: &Value) -> Result<Value, String> {
     Ok(Value::Object(clean))
 }
 
+fn clean_text(text: &str) -> Cow<'_, str> {
+    without_padding(harmless(text))
+}
+
 /// Descriptive data.
 fn clean_texts(data: &Value) -> Value {
     match data {
-        Value::String(text) => Value::String(harmless(text).into_owned()),
+        Value::String(text) => Value::String(clean_text(text).into_owned()),
         Value::Array(items) => items.iter().map(clean_texts).collect(),
         Value::Object(entries) => {
             let clean =

@@ -10,6 +10,7 @@ mod candidate;
 mod change;
 mod definition;
 mod folded;
+mod padding;
 mod project;
 mod shown;
 mod strip;
@@ -20,6 +21,7 @@ use std::borrow::Cow;
 pub use self::{
     change::{ChangeKind, TextChange},
     folded::is_plain,
+    padding::padding,
     shown::{ShownText, without_invisible},
 };
 use crate::text_origin::TextOrigin;
