@@ -164,6 +164,11 @@ pub(crate) struct GlobalArgs {
     #[arg(long = "trust", value_name = "NAME", global = true, help_heading = GLOBAL)]
     #[arg(requires = "imports")]
     pub(crate) trusted: Vec<String>,
+    /// Offer tools of this imported server that this lint rule withholds (see `toolcrib lint`). May be
+    /// repeated
+    #[arg(long, value_name = "NAME=RULE", value_parser = pair, global = true)]
+    #[arg(requires = "imports", help_heading = GLOBAL)]
+    pub(crate) lint_allow: Vec<(String, String)>,
     /// For CI: refuse each server with a definition that differs from toolcrib.lock
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) locked: bool,
@@ -180,6 +185,13 @@ pub(crate) struct GlobalArgs {
     /// option: an editor names it.
     #[arg(skip)]
     pub(crate) search_from: Option<PathBuf>,
+}
+
+/// `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    let (name, value) = pair.ok_or("write NAME=RULE, such as files=hidden-markup")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl GlobalArgs {

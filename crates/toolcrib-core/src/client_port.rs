@@ -25,9 +25,17 @@ pub struct ClientAbilities {
     pub roots: bool,
     /// It announces changes of these folders.
     pub roots_changes: bool,
+    /// It can be asked at any time while a call runs. Otherwise only by a response that requires input,
+    /// after which the call is repeated, as clients without a session are. Alone it is no ability.
+    pub in_session: bool,
 }
 
 impl ClientAbilities {
+    /// Whether a server can ask it anything.
+    pub fn can_something(self) -> bool {
+        Self { in_session: false, ..self } != Self::default()
+    }
+
     /// The abilities that both have.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -39,6 +47,7 @@ impl ClientAbilities {
             sampling_context: self.sampling_context && other.sampling_context,
             roots: self.roots && other.roots,
             roots_changes: self.roots_changes && other.roots_changes,
+            in_session: self.in_session && other.in_session,
         }
     }
 }

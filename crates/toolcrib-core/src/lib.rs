@@ -211,7 +211,7 @@ pub mod __internal {
         progress_pace::ProgressPace,
         provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
         reliability::{Backoff, BreakerChange},
-        sanitize::{is_plain, without_invisible},
+        sanitize::{is_plain, padding, without_invisible},
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
         subschemas::{Subschemas, subschemas},

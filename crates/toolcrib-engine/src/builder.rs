@@ -3,6 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use toolcrib_core::{
@@ -361,6 +362,12 @@ impl EngineBuilder {
     /// Sets the limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets the time of a call whose tool sets none, as [`Limits::tool_timeout`] does.
+    pub fn tool_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.tool_timeout = timeout;
         self
     }
 

@@ -64,6 +64,7 @@ impl ClientPort for Person {
         let mut can = ClientAbilities::default();
         (can.elicitation_form, can.elicitation_url) = (true, true);
         can.roots = self.roots.is_some();
+        can.in_session = true;
         can
     }
 

@@ -37,7 +37,8 @@ pub(super) async fn initialize(
     let outcome = async {
         let protocol = negotiated(&request)?;
         let declared = request.params.get("capabilities");
-        let can = declared.map(wire::abilities).unwrap_or_default();
+        let mut can = declared.map(wire::abilities).unwrap_or_default();
+        can.in_session = true;
         let start = SessionStart { connection, client };
         let offered = begin(serving, caller, protocol.clone(), can, start, &mut cause).await?;
         let has_skills = serving.gateway.has_skills(&caller.access);

@@ -91,6 +91,16 @@ impl Linter {
         self
     }
 
+    /// Keeps only the rules about attacks that remain after [sanitizing](toolcrib_core::Tool::sanitized),
+    /// which removes invisible characters and padding.
+    #[must_use]
+    pub fn lasting_attacks_only(mut self) -> Self {
+        self.rules.retain(|rule| {
+            rules::ATTACKS.contains(&rule.id()) && !rules::CLEANED.contains(&rule.id())
+        });
+        self
+    }
+
     /// Adds facts about the sources of the tools.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = SourceFacts>) -> Self {

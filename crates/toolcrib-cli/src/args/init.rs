@@ -34,6 +34,8 @@ struct NoProject {
     allow_stray_children: bool,
     #[arg(long = "trust", value_name = "NAME", hide = true)]
     trusted: Vec<String>,
+    #[arg(long, value_name = "NAME=RULE", hide = true)]
+    lint_allow: Vec<String>,
     #[arg(long, hide = true)]
     locked: bool,
 }

@@ -4,11 +4,12 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     str::FromStr,
+    time::Duration,
 };
 
 use clap::Args;
 
-use super::{Claim, NoJson};
+use super::{Claim, NoJson, run::timeout};
 
 /// The default address: this machine alone.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
@@ -64,6 +65,10 @@ pub(crate) struct ServeArgs {
     /// *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Stop a call without progress after this time, such as 30s or "1h 30m", unless its tool, server or
+    /// imported file sets another [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// The address to serve HTTP at.

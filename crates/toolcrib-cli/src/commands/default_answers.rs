@@ -14,6 +14,7 @@ impl ClientPort for DefaultAnswers {
     fn abilities(&self, _: &str) -> ClientAbilities {
         let mut can = ClientAbilities::default();
         can.elicitation_form = true;
+        can.in_session = true;
         can
     }
 

@@ -24,6 +24,7 @@ pub(super) async fn init(
         (global.no_project, "--no-project"),
         (global.allow_stray_children, "--allow-stray-children"),
         (!global.trusted.is_empty(), "--trust"),
+        (!global.lint_allow.is_empty(), "--lint-allow"),
         (global.locked, "--locked"),
     ];
     for (is_given, flag) in refused {

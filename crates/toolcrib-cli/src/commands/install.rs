@@ -73,6 +73,8 @@ fn serve_words(global: &GlobalArgs, args: &InstallArgs) -> Result<Vec<String>, P
         [("--allow-stray-children", global.allow_stray_children), ("--locked", global.locked)];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned()));
     words.extend(global.trusted.iter().flat_map(|name| ["--trust".to_owned(), name.clone()]));
+    let allowed = global.lint_allow.iter().map(|(name, rule)| format!("{name}={rule}"));
+    words.extend(allowed.flat_map(|pair| ["--lint-allow".to_owned(), pair]));
     let identity = [
         ("--as", &args.whom.principal),
         ("--tenant", &args.whom.tenant),

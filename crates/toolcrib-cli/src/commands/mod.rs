@@ -185,6 +185,7 @@ async fn load(
         imports: global.imports.clone(),
         allow_stray_children: global.allow_stray_children,
         trusted: global.trusted.clone(),
+        lint_allow: global.lint_allow.clone(),
         plugins: Vec::new(),
         lock: match purpose {
             Purpose::Review => LockMode::Review,
@@ -207,12 +208,15 @@ async fn load(
     if cancellation.is_cancelled() {
         return Err(Problem::cancelled());
     }
-    let is_server = |name: &&String| {
-        let is_named = |server: &McpServer| server.name().as_str() == name.as_str();
+    let is_server = |name: &str| {
+        let is_named = |server: &McpServer| server.name().as_str() == name;
         project.mcp_servers().iter().any(|server| server.is_imported() && is_named(server))
     };
-    if let Some(unknown) = global.trusted.iter().find(|name| !is_server(name)) {
-        let message = format!("`--trust {unknown}`: no file of `--import` declares this server");
+    let trusted = global.trusted.iter().map(|name| (name, format!("--trust {name}")));
+    let allowed = global.lint_allow.iter();
+    let allowed = allowed.map(|(name, rule)| (name, format!("--lint-allow {name}={rule}")));
+    if let Some((_, unknown)) = trusted.chain(allowed).find(|(name, _)| !is_server(name)) {
+        let message = format!("`{unknown}`: no file of `--import` declares this server");
         return Err(Problem::usage(message));
     }
     // After an evaluation, the project is loaded once more.
@@ -309,6 +313,9 @@ fn project_flags(global: &GlobalArgs) -> String {
     global.state.iter().for_each(|path| push("--state", path));
     global.imports.iter().for_each(|path| push("--import", path));
     global.trusted.iter().for_each(|name| push("--trust", Path::new(name)));
+    for (name, rule) in &global.lint_allow {
+        push("--lint-allow", Path::new(&format!("{name}={rule}")));
+    }
     let switches = [
         ("--no-project", global.no_project),
         ("--allow-stray-children", global.allow_stray_children),

@@ -102,6 +102,9 @@ async fn configured(
     if let Some(approvals) = approver::of_calls(project).await? {
         builder = builder.approver(approvals.approver(None));
     }
+    if let Some(timeout) = args.timeout {
+        builder = builder.tool_timeout(timeout);
+    }
     let engine = builder.build().map_err(|error| Problem::invalid(error.to_string()))?;
     if let Some(log) = &logs.events {
         let log = Arc::clone(log);

@@ -67,11 +67,17 @@ fn start(global: &GlobalArgs, args: &ServeArgs, root: &Path) -> Value {
             flag(name, given);
         }
     }
+    if let Some(timeout) = args.timeout {
+        flag("timeout", &format!("{}ms", timeout.as_millis()));
+    }
     for Claim { name, value } in &args.claims {
         flag("claim", &format!("{name}={value}"));
     }
     args.skills.iter().for_each(|skill| flag("skill", skill));
     global.trusted.iter().for_each(|server| flag("trust", server));
+    for (server, rule) in &global.lint_allow {
+        flag("lint-allow", &format!("{server}={rule}"));
+    }
     let switches = [
         ("--no-project", !global.has_project()),
         ("--allow-stray-children", global.allow_stray_children),

@@ -516,3 +516,44 @@ fn a_token_file_that_is_too_short_is_named() {
     assert!(refused.stderr.contains("serve-token"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("[[serve.token]]"), "{}", refused.stderr);
 }
+
+/// A server that answers no call.
+const SLOW: &str = r#"
+import json, sys
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    if "id" not in message:
+        continue
+    if method == "initialize":
+        say({"id": message["id"], "result": {"protocolVersion": "2025-06-18",
+             "capabilities": {"tools": {}}, "serverInfo": {"name": "slow", "version": "1"}}})
+    elif method == "tools/list":
+        tool = {"name": "silent", "inputSchema": {"type": "object"}}
+        say({"id": message["id"], "result": {"tools": [tool]}})
+    elif method != "tools/call":
+        say({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
+"#;
+
+#[test]
+fn calls_of_imported_servers_end_in_time() {
+    let declared = |more: Value| {
+        let mut server = json!({ "command": "python3", "args": ["slow.py"] });
+        server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "mcpServers": { "slow": server } }).to_string()
+    };
+    let plain = declared(json!({}));
+    let of_file = declared(json!({ "timeout": 1_500 }));
+    let folder = Project::of(&[("slow.py", SLOW), ("plain.json", &plain), (".mcp.json", &of_file)]);
+    for (file, option, limit) in [("plain.json", "1s", "1s"), (".mcp.json", "9s", "1.5s")] {
+        let mut command = toolcrib();
+        command.args(["serve", "--no-project", "--import", file, "--timeout", option]);
+        let mut client = Piped::start(command.current_dir(folder.path()));
+        let call = json!({ "name": "mcp__slow__silent", "arguments": {} });
+        let answer = client.ask(&message(2, "tools/call", &call)).to_string();
+        assert!(answer.contains(&format!("did not finish within {limit}")), "{answer}");
+        client.end();
+    }
+}

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value, json};
 
-use super::{harmless, without_invisible};
+use super::{harmless, padding::without_padding, without_invisible};
 use crate::{
     secrets::Redact,
     subschemas::{Subschemas, subschemas},
@@ -34,6 +34,8 @@ const NAMELESS: &str = "redacted";
 struct Cleaning<'a> {
     /// Cleans a text.
     clean: &'a dyn Fn(&str) -> String,
+    /// Cleans a text that is for readers alone.
+    clean_text: &'a dyn Fn(&str) -> String,
     /// The flaw of a text that calls depend on and that cleaning would change.
     flaw: &'static str,
 }
@@ -58,6 +60,7 @@ impl Tool {
         let clean = |text: &str| redacted(redact, text);
         let cleaning = Cleaning {
             clean: &clean,
+            clean_text: &clean,
             flaw: "contains a known secret, and calls depend on it, so it cannot be redacted",
         };
         match self.without_secrets(&cleaning, remote_name) {
@@ -121,18 +124,18 @@ impl Tool {
     }
 
     /// The same tool with [`harmless`](super::harmless()) descriptions, titles and examples, in its
-    /// schemas too. For definitions from external sources.
+    /// schemas too, without long runs of blanks. For definitions from external sources.
     ///
     /// # Errors
     /// The reason why the tool may not be offered: a text that calls depend on, such as the name of
     /// a property or a value of `enum`, is not harmless, and cannot be changed without breaking
     /// calls.
     pub fn sanitized(&self) -> Result<Self, String> {
-        let description = harmless(self.description());
+        let description = clean_text(self.description());
         let input = HARMLESS.schema("input_schema", self.input_schema())?;
         let output = self.output_schema();
         let output = output.map(|schema| HARMLESS.schema("output_schema", schema)).transpose()?;
-        let title = self.title().map(harmless);
+        let title = self.title().map(clean_text);
         let is_same = *description == *self.description()
             && input == *self.input_schema()
             && output.as_ref() == self.output_schema()
@@ -171,9 +174,14 @@ fn redacted(redact: &dyn Redact, text: &str) -> String {
 
 const HARMLESS: Cleaning<'static> = Cleaning {
     clean: &as_result,
+    clean_text: &|text| clean_text(text).into_owned(),
     flaw: "has hidden characters or tokens of chat templates, which calls depend on, so they \
            cannot be taken out",
 };
+
+fn clean_text(text: &str) -> Cow<'_, str> {
+    without_padding(harmless(text))
+}
 
 fn as_result(text: &str) -> String {
     harmless(text).into_owned()
@@ -221,7 +229,7 @@ impl Cleaning<'_> {
     /// Descriptive data.
     fn texts(&self, data: &Value) -> Value {
         match data {
-            Value::String(text) => Value::String((self.clean)(text)),
+            Value::String(text) => Value::String((self.clean_text)(text)),
             Value::Array(items) => items.iter().map(|item| self.texts(item)).collect(),
             Value::Object(entries) => {
                 let clean =

@@ -10,6 +10,7 @@ mod candidate;
 mod change;
 mod definition;
 mod folded;
+mod padding;
 mod project;
 mod shown;
 mod strip;
@@ -21,6 +22,7 @@ pub(crate) use self::definition::{Redaction, SECRETS_GATE};
 pub use self::{
     change::{ChangeKind, TextChange},
     folded::is_plain,
+    padding::padding,
     shown::{ShownText, without_invisible},
 };
 use crate::text_origin::TextOrigin;

@@ -25,6 +25,9 @@ use super::{
     progress::Reports,
 };
 
+/// The multiple of its timeout that a call of an MCP server with progress may take.
+const WITH_PROGRESS: u32 = 10;
+
 /// The shortest delay of a deadline while a call waits for its client.
 const LEAST_DELAY: Duration = Duration::from_millis(50);
 
@@ -50,9 +53,12 @@ pub(super) async fn run(
     }
     let limits = &batch.engine.limits;
     let mut allowed = tool.timeout().unwrap_or(limits.tool_timeout);
+    // The protocol lets progress of a server extend the wait, with a limit of the whole.
+    let mut most = allowed.saturating_mul(tool.mcp_server().map_or(1, |_| WITH_PROGRESS));
     if let Some(of_batch) = limits.batch_timeout {
         let since = batch.began.get_or_init(std::time::Instant::now).elapsed();
-        allowed = allowed.min(of_batch.saturating_sub(since));
+        let rest = of_batch.saturating_sub(since);
+        (allowed, most) = (allowed.min(rest), most.min(rest));
     }
     if allowed.is_zero() {
         let message = format!("`{}` was not run: the time of its batch is over", tool.name());
@@ -85,11 +91,15 @@ pub(super) async fn run(
             () = batch.cancellation.cancelled() => break CancelReason::Cancelled,
             () = &mut deadline => {
                 let waited = wait.so_far().saturating_sub(credited);
-                if waited.is_zero() {
-                    break CancelReason::Deadline(allowed);
-                }
+                let until = match waited.is_zero() {
+                    true => match extended(allowed, most, began + credited, progress.last_at()) {
+                        Ok(until) => until,
+                        Err(stop) => break stop,
+                    },
+                    false => Instant::now() + waited.max(LEAST_DELAY),
+                };
                 credited += waited;
-                deadline.as_mut().reset(Instant::now() + waited.max(LEAST_DELAY));
+                deadline.as_mut().reset(until);
             }
             () = &mut quiet, if idle.is_some() => {
                 let idle = idle.unwrap_or(allowed);
@@ -126,6 +136,23 @@ pub(super) async fn run(
     let mut failure = stopped(tool, stop, None);
     failure.abandoned = !body.is_finished() || held.strong_count() > 0;
     Err(failure)
+}
+
+/// The next deadline of a body whose last one has passed: progress extends it, up to the limit of the
+/// whole. Otherwise why it is stopped.
+fn extended(
+    allowed: Duration,
+    most: Duration,
+    began: Instant,
+    last: Option<Instant>,
+) -> Result<Instant, CancelReason> {
+    let (now, end) = (Instant::now(), began + most);
+    match last {
+        _ if end <= now => Err(CancelReason::Deadline(most)),
+        None => Err(CancelReason::Deadline(allowed)),
+        Some(last) if last + allowed <= now => Err(CancelReason::Idle(allowed)),
+        Some(last) => Ok(end.min(last + allowed)),
+    }
 }
 
 fn settled(tool: &Tool, outcome: Result<BodyResult, BodyFailure>) -> Result<ToolOutput, Failure> {

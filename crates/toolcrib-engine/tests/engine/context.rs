@@ -196,6 +196,38 @@ async fn a_call_without_progress_is_stopped_and_one_with_progress_goes_on() {
     assert_eq!(&*results[1].value, "done");
 }
 
+#[tokio::test(start_paused = true)]
+async fn progress_of_a_server_extends_its_calls_up_to_a_limit() {
+    // Each step takes 30 ms; the last one of `stuck` takes 30 s.
+    let remote = |name: &str, steps| {
+        let remote = builder(name).timeout(Duration::from_millis(100)).mcp_server("far");
+        remote
+            .handler(move |_: Value, cx: ToolContext| async move {
+                for step in 0..steps {
+                    cx.progress(Progress::internal(format!("step {step}")));
+                    tokio::time::sleep(Duration::from_millis(30)).await;
+                }
+                if steps == 2 {
+                    tokio::time::sleep(Duration::from_secs(30)).await;
+                }
+                "done"
+            })
+            .unwrap()
+    };
+    let engine = engine()
+        .tool(remote("busy", 20))
+        .tool(remote("endless", 1_000))
+        .tool(remote("stuck", 2))
+        .build()
+        .unwrap();
+    let calls = ["busy", "endless", "stuck"].map(|name| call(name, json!({})));
+    let results = in_time(batch(&engine, calls.into())).await;
+    assert_eq!(&*results[0].value, "done");
+    let stopped = |result: &str, why: &str| assert!(result.contains(why), "{result}");
+    stopped(&results[1].value, "`endless` did not finish within 1s and was stopped");
+    stopped(&results[2].value, "`stuck` made no progress for 100ms and was stopped");
+}
+
 #[tokio::test]
 async fn the_time_of_a_batch_stops_its_calls_and_begins_no_further_one() {
     let limits = Limits { batch_timeout: Some(Duration::from_millis(200)), ..Limits::default() };

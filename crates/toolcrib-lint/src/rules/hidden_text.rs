@@ -3,17 +3,13 @@
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
-use toolcrib_core::__internal::marked;
+use toolcrib_core::__internal::{marked, padding as runs_of_blanks};
 
 use crate::{
     catalog::LintCatalog,
     report::{Finding, Findings},
     text::{count, folded, quoted},
 };
-
-/// This many consecutive blanks or line feeds push text out of the visible part of a window.
-const MOST_BLANKS: usize = 40;
-const MOST_LINE_FEEDS: usize = 8;
 
 pub(super) fn characters(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     for tool in catalog.tools() {
@@ -97,7 +93,10 @@ pub(super) fn markup(catalog: &LintCatalog<'_>, findings: &mut Findings) {
 pub(super) fn padding(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     for tool in catalog.tools() {
         tool.each_text(|path, text| {
-            let Some((blanks, behind)) = padded(text) else { return };
+            let runs = runs_of_blanks(text);
+            let Some(run) = runs.first() else { return };
+            let behind = text.get(run.end..).unwrap_or_default();
+            let blanks = text.get(run.clone()).map_or(0, |blanks| blanks.chars().count());
             let message = format!(
                 "the `{path}` of {} has {blanks} blanks in a row, followed by {}",
                 tool.shown(),
@@ -107,21 +106,4 @@ pub(super) fn padding(catalog: &LintCatalog<'_>, findings: &mut Findings) {
             findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
         });
     }
-}
-
-/// The number of consecutive blanks, if there are too many, and the text after them.
-fn padded(text: &str) -> Option<(usize, &str)> {
-    let (mut blanks, mut line_feeds) = (0, 0);
-    for (at, c) in text.char_indices() {
-        if c.is_whitespace() {
-            blanks += 1;
-            line_feeds += usize::from(c == '\n');
-            continue;
-        }
-        if blanks > MOST_BLANKS || line_feeds > MOST_LINE_FEEDS {
-            return Some((blanks, text.get(at..).unwrap_or_default()));
-        }
-        (blanks, line_feeds) = (0, 0);
-    }
-    None
 }

@@ -2,7 +2,7 @@
 //! Other wordings are not found; a finding is a reason to read the text, and the absence of one is
 //! not a reason to trust it.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -100,7 +100,18 @@ pub(super) fn manipulates(text: &str) -> Option<(&'static str, String)> {
 
 /// The part of a text that a pattern matches, in quotes.
 fn said(pattern: &Regex, text: &str) -> Option<String> {
-    pattern.find(text.as_bytes()).map(|hit| quoted(text.get(hit.range()).unwrap_or_default()))
+    let hits = pattern.find_iter(text.as_bytes());
+    let hit = hits.map(|hit| hit.range()).find(|hit| !is_false_claim(text, hit))?;
+    Some(quoted(text.get(hit).unwrap_or_default()))
+}
+
+/// Whether a hit forbids a claim that would be false, and hides nothing: `never tell a user a message was
+/// scheduled`.
+fn is_false_claim(text: &str, hit: &Range<usize>) -> bool {
+    let ends = text.get(hit.clone()).is_some_and(|hit| hit.ends_with(" tell a user"));
+    let rest = text.get(hit.end..).unwrap_or_default().trim_start();
+    let mut words = rest.strip_prefix("that ").unwrap_or(rest).split(' ').take(5);
+    ends && matches!(words.next(), Some("a" | "an")) && words.any(|word| word == "was")
 }
 
 fn search(

@@ -85,6 +85,9 @@ pub(crate) const ATTACKS: [&str; 5] = [
     "encoded-instruction",
 ];
 
+/// Those about texts that definitions of other parties are cleaned of.
+pub(crate) const CLEANED: [&str; 2] = ["hidden-characters", "padded-text"];
+
 /// All rules, in the order of `docs/lint.md`.
 pub(crate) fn all() -> Vec<Rule> {
     vec![

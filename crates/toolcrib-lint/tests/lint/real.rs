@@ -2,7 +2,7 @@
 //! 2026.8.31 of the Model Context Protocol's reference servers, MIT): the rules find problems that
 //! a reader would agree with, and no others.
 
-use toolcrib_lint::{Format, lint, parse};
+use toolcrib_lint::{Format, Linter, lint, parse};
 
 fn found(catalog: &str) -> String {
     let parsed = parse(&serde_json::from_str(catalog).unwrap()).unwrap();
@@ -67,4 +67,28 @@ fn the_fetch_server() {
     [says-what-not-when] the description of `fetch` says what it does and not when to use it
     ~262 tokens
     "#);
+}
+
+#[test]
+fn no_definition_of_published_servers_is_an_attack() {
+    let catalogs = [
+        include_str!("../../../../examples/five-hundred/servers/atlassian.json"),
+        include_str!("../../../../examples/five-hundred/servers/browser.json"),
+        include_str!("../../../../examples/five-hundred/servers/datadog.json"),
+        include_str!("../../../../examples/five-hundred/servers/devtools.json"),
+        include_str!("../../../../examples/five-hundred/servers/git.json"),
+        include_str!("../../../../examples/five-hundred/servers/github.json"),
+        include_str!("../../../../examples/five-hundred/servers/gitlab.json"),
+        include_str!("../../../../examples/five-hundred/servers/maps.json"),
+        include_str!("../../../../examples/five-hundred/servers/slack.json"),
+        include_str!("../../../../examples/five-hundred/servers/workspace.json"),
+    ];
+    let mut tools = 0;
+    for catalog in catalogs {
+        let parsed = parse(&serde_json::from_str(catalog).unwrap()).unwrap();
+        tools += parsed.tools.len();
+        let report = Linter::new().attacks_only().lint(&parsed.tools);
+        assert_eq!(report.findings, []);
+    }
+    assert!(tools >= 500, "{tools}");
 }

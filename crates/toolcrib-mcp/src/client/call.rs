@@ -32,6 +32,8 @@ pub(super) struct RemoteCall {
     pub(super) marked: MarkedArguments,
     /// Whether it is trusted to be read-only.
     pub(super) read_only: bool,
+    /// Whether it is trusted to be read-only or idempotent: a repetition does no harm.
+    pub(super) repeatable: bool,
     /// The audience of its progress.
     pub(super) audience: Audience,
 }
@@ -88,6 +90,10 @@ impl RemoteCall {
                 () = cx.cancellation().cancelled() => return Err(self.never_sent()),
                 live = supervisor.connection() => live.map_err(not_available)?,
             };
+            if !live.connection().is_legacy() && supervisor.replaces_by_session(&live) {
+                live.settled().await;
+                continue;
+            }
             let (progress, audience) = (cx.clone(), self.audience);
             let request = CallRequest {
                 tool: Arc::clone(&self.tool),
@@ -102,13 +108,27 @@ impl RemoteCall {
                 caller: caller.clone(),
                 cancellation: cx.cancellation().clone(),
             };
-            match live.call(request).await {
+            let outcome = live.call(request).await;
+            if !live.connection().is_legacy() && caller.is_some() && asked_without_session(&outcome)
+            {
+                supervisor.shared().connect.needs_session();
+                if self.repeatable && !tried_before && supervisor.replaces_by_session(&live) {
+                    tried_before = true;
+                    live.settled().await;
+                    continue;
+                }
+            }
+            match outcome {
                 Ok(answer) => return self.answered(answer),
                 // The server did not receive it, so this repeats nothing.
                 Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
                     return Err(self.never_sent());
                 }
                 Err(RequestError::NotSent(_)) if !tried_before => {
+                    tried_before = true;
+                    live.settled().await;
+                }
+                Err(RequestError::SessionLost(_)) if self.repeatable && !tried_before => {
                     tried_before = true;
                     live.settled().await;
                 }
@@ -155,6 +175,22 @@ impl RemoteCall {
 
     fn never_sent(&self) -> ToolError {
         never_sent(&self.server)
+    }
+}
+
+/// Whether a call failed because its server asks inside of calls, which a connection without a session
+/// does not permit. Only the texts of the SDKs tell it.
+fn asked_without_session(outcome: &Result<CallAnswer, RequestError>) -> bool {
+    let says_so = |text: &str| {
+        let text = text.chars().take(2_000).collect::<String>().to_lowercase();
+        let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        contains(&["elicitation/create", "sampling/createmessage", "roots/list"])
+            && contains(&["cannot", "can't", "no back-channel", "not support", "not available"])
+    };
+    match outcome {
+        Ok(CallAnswer { output, is_error: true }) => says_so(&output.value),
+        Err(RequestError::Refused { message, .. }) => says_so(message),
+        _ => false,
     }
 }
 
@@ -208,12 +244,14 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
-        RequestError::Lost(_) if read_only => ToolError::failed(format!(
-            "the connection to MCP server `{server}` ended before an answer came; it changes \
+        RequestError::Lost(_) | RequestError::SessionLost(_) if read_only => {
+            ToolError::failed(format!(
+                "the connection to MCP server `{server}` ended before an answer came; it changes \
                  nothing, so it can be called again"
-        ))
-        .caused_by(error),
-        RequestError::Lost(_) => ToolError::new(
+            ))
+            .caused_by(error)
+        }
+        RequestError::Lost(_) | RequestError::SessionLost(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(
                 "the connection to MCP server `{server}` ended before an answer came; the call \

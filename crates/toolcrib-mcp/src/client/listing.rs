@@ -216,7 +216,8 @@ impl Supervisor {
                     return self.listed(&live, pages, skills, announced).await;
                 }
                 Ok(Ok(Err(PagesError::Request {
-                    error: RequestError::Lost(_) | RequestError::NotSent(_),
+                    error:
+                        RequestError::Lost(_) | RequestError::SessionLost(_) | RequestError::NotSent(_),
                     ..
                 }))) if !lost_before => {
                     lost_before = true;
@@ -335,6 +336,7 @@ impl Supervisor {
                 tool: remote.name.as_deref().unwrap_or_default().into(),
                 marked: remote.marked.clone(),
                 read_only: annotations.read_only,
+                repeatable: annotations.read_only || annotations.idempotent,
                 audience,
             })?;
         let skills = skills.map(|skills| {

@@ -205,8 +205,11 @@ impl McpClient {
         }
         let live = session.connection().await.map_err(not_available)?;
         if live.connection().has_log_levels() {
-            let asked = live.connection().request(log_level(&level)).await;
-            asked.map_err(|error| failure(session.server(), true, error))?;
+            match live.connection().request(log_level(&level)).await {
+                // A new connection begins with the level.
+                Ok(_) | Err(RequestError::NotSent(_) | RequestError::SessionLost(_)) => {}
+                Err(error) => return Err(failure(session.server(), true, error)),
+            }
         }
         Ok(())
     }
@@ -247,6 +250,7 @@ async fn listening(
         began.map(|began| began.send(outcome)).is_some()
     };
     let failures = AtomicU32::new(0);
+    let mut again = false;
     loop {
         match supervisor.connection().await {
             Ok(live) => {
@@ -257,10 +261,18 @@ async fn listening(
                         supervisor.noticed(ServerNotice::ResourceUpdated(Arc::clone(&uri)));
                     }
                 });
-                if let Err(error) = listening.await
-                    && report(Err(error))
-                {
-                    return;
+                match listening.await {
+                    Err(RequestError::NotSent(_) | RequestError::SessionLost(_)) if !again => {
+                        again = true;
+                        live.settled().await;
+                        continue;
+                    }
+                    Err(error) => {
+                        if report(Err(error)) {
+                            return;
+                        }
+                    }
+                    Ok(()) => again = false,
                 }
             }
             Err(error) => {
@@ -302,7 +314,8 @@ pub(super) async fn plain(
             Err(RequestError::NotSent(_)) if cancellation.is_cancelled() => {
                 return Err(never_sent(server));
             }
-            Err(RequestError::NotSent(_)) if !tried_before => {
+            // All of these methods only read.
+            Err(RequestError::NotSent(_) | RequestError::SessionLost(_)) if !tried_before => {
                 tried_before = true;
                 live.settled().await;
             }

@@ -91,6 +91,10 @@ impl Sessions {
             SessionScope::Client => Some(Arc::clone(&identity.conversation)),
         };
         let (tenant, principal) = (identity.tenant.clone(), identity.principal.clone());
+        let abilities = match abilities.can_something() {
+            true => abilities,
+            false => ClientAbilities::default(),
+        };
         IdentityScope { tenant, principal, conversation, abilities }
     }
 
@@ -250,7 +254,7 @@ impl IdentityScope {
     }
 
     pub(super) fn can_something(&self) -> bool {
-        self.abilities != ClientAbilities::default()
+        self.abilities.can_something()
     }
 
     fn without_abilities(&self) -> Self {

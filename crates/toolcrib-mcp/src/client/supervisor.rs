@@ -268,6 +268,13 @@ impl Supervisor {
         }
     }
 
+    /// Whether a connection without a session is replaced by one with a session, in which the server can ask
+    /// the client. One in which other requests run stays until a later call.
+    pub(super) fn replaces_by_session(&self, live: &LiveConnection) -> bool {
+        self.shared.connect.prefers_session(self.whose.abilities)
+            && live.connection().retire("it asks inside of calls, which needs a session")
+    }
+
     /// The present connection.
     pub(super) fn live(&self) -> Option<Arc<LiveConnection>> {
         match &self.state().phase {

@@ -27,6 +27,10 @@ use super::{
 pub(crate) struct Connector {
     dial: Box<dyn Dial>,
     is_legacy: AtomicBool,
+    /// Whether it was found to refuse a session.
+    is_modern: AtomicBool,
+    /// Whether a call failed because the server asks its client inside of calls, without a session.
+    needs_session: AtomicBool,
     /// The only kind of handshake to try.
     only: OnceLock<Greeting>,
 }
@@ -36,6 +40,8 @@ impl Connector {
         Arc::new(Self {
             dial: Box::new(dial),
             is_legacy: AtomicBool::new(false),
+            is_modern: AtomicBool::new(false),
+            needs_session: AtomicBool::new(false),
             only: OnceLock::new(),
         })
     }
@@ -44,6 +50,21 @@ impl Connector {
     pub(crate) fn only(&self, greeting: Greeting) {
         // Set once, by the builder.
         let _ = self.only.set(greeting);
+    }
+
+    /// A call failed because the server asks inside of calls, without a session.
+    pub(crate) fn needs_session(&self) {
+        self.needs_session.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether clients with these abilities are served better in a session: many servers of both eras ask
+    /// inside of calls, which is possible in a session only. A client without a session is served by the
+    /// newer version, until a call shows that its server does so.
+    pub(crate) fn prefers_session(&self, can: ClientAbilities) -> bool {
+        can.can_something()
+            && (can.in_session || self.needs_session.load(Ordering::Relaxed))
+            && !self.is_modern.load(Ordering::Relaxed)
+            && self.only.get().is_none()
     }
 
     /// The server for the operator: its command line, with the expanded arguments, or its URL
@@ -60,7 +81,8 @@ impl Connector {
         can: ClientAbilities,
         caller: CallerContext<'_>,
     ) -> Result<Arc<Connection>, ConnectError> {
-        let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) {
+        let by_choice = self.prefers_session(can);
+        let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) || by_choice {
             true => (Greeting::Legacy, Greeting::Either),
             false => (Greeting::Either, Greeting::Legacy),
         };
@@ -73,7 +95,12 @@ impl Connector {
             first => first,
         };
         let connection = connection.map_err(|failed| failed.error)?;
-        self.is_legacy.store(connection.is_legacy(), Ordering::Relaxed);
+        match (by_choice, connection.is_legacy()) {
+            // It may have both versions.
+            (true, true) => {}
+            (true, false) => self.is_modern.store(true, Ordering::Relaxed),
+            (false, is_legacy) => self.is_legacy.store(is_legacy, Ordering::Relaxed),
+        }
         Ok(Arc::new(connection))
     }
 

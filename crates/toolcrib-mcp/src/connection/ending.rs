@@ -8,6 +8,8 @@ pub(super) const CLOSED_HERE: &str = "it was closed here";
 /// The end of a connection, and its reason. The first reason counts.
 #[derive(Default)]
 pub(super) struct Ending {
+    /// Fires when no request begins any more, at the end at the latest.
+    retired: CancellationToken,
     over: CancellationToken,
     reason: OnceLock<Arc<str>>,
 }
@@ -28,7 +30,23 @@ impl Ending {
 
     pub(super) fn end(&self, reason: impl Into<Arc<str>>) {
         let _ = self.reason.set(reason.into());
+        self.retired.cancel();
         self.over.cancel();
+    }
+
+    /// No request begins any more. Those that were sent may still get their responses.
+    pub(super) fn retire(&self, reason: impl Into<Arc<str>>) {
+        let _ = self.reason.set(reason.into());
+        self.retired.cancel();
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.is_cancelled()
+    }
+
+    /// Done when no request begins any more.
+    pub(super) async fn retired(&self) {
+        self.retired.cancelled().await;
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -44,8 +62,8 @@ impl Ending {
         self.over.cancelled().await;
     }
 
-    /// The reason, once it has ended.
+    /// The reason, once it has ended or no request begins any more.
     pub(super) fn reason(&self) -> Option<Arc<str>> {
-        self.is_over().then(|| self.reason.get().map_or_else(|| "it ended".into(), Arc::clone))
+        self.is_retired().then(|| self.reason.get().map_or_else(|| "it ended".into(), Arc::clone))
     }
 }

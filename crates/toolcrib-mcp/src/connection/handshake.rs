@@ -67,6 +67,7 @@ impl HandshakeError {
                 None,
                 RequestError::NotSent(problem)
                 | RequestError::Lost(problem)
+                | RequestError::SessionLost(problem)
                 | RequestError::Denied(problem)
                 | RequestError::Malformed(problem),
             ) => problem.clone(),

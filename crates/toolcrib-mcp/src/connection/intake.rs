@@ -236,6 +236,11 @@ impl Intake {
         soon.nth(1).is_some()
     }
 
+    /// Whether a response is expected soon.
+    pub(super) fn has_requests(&self) -> bool {
+        self.state().expected.values().any(|exchange| !is_subscription(exchange))
+    }
+
     /// A text of the server as an error shows it.
     pub(super) fn shown(&self, text: &str) -> String {
         bounded(text, &self.redactor)

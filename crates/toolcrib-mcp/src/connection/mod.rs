@@ -197,6 +197,10 @@ pub(crate) enum RequestError {
     /// It was sent, or may have been, and the connection ended before a response.
     #[error("the connection ended before an answer came: {0}")]
     Lost(String),
+    /// It was sent in a session that the server no longer knows, and refused, probably without being
+    /// executed: it may be repeated if a repetition does no harm.
+    #[error("the connection ended before an answer came: {0}")]
+    SessionLost(String),
     /// The server responded with a protocol error.
     #[error("the server answered with error {code}: {message}")]
     Refused {
@@ -229,6 +233,7 @@ impl RequestError {
         match self {
             Self::NotSent(problem) => Self::NotSent(intake.shown(&problem)),
             Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
+            Self::SessionLost(problem) => Self::SessionLost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
             Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
             refused @ (Self::Refused { .. } | Self::NotAnswered(_) | Self::Cancelled) => refused,

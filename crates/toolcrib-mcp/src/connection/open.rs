@@ -1,10 +1,13 @@
 //! An open connection.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model::SubscriptionFilter;
 use serde_json::{Map, Value};
-use tokio::{runtime::Handle, time::sleep};
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
+};
 use tokio_util::{sync::DropGuard, task::AbortOnDropHandle};
 use toolcrib_core::CancellationToken;
 
@@ -20,6 +23,10 @@ use super::{
 
 /// The limit of rounds in which a response requests another call; as in the protocol's SDKs.
 const MAX_ROUNDS: usize = 10;
+
+/// How long the requests of a lost session wait for their responses, and how often that is checked.
+const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN_STEP: Duration = Duration::from_millis(10);
 
 /// An open connection to a server. Dropping the last handle ends it as [`close`](Self::close) does,
 /// without waiting.
@@ -59,8 +66,17 @@ impl Connection {
         Self { server, is_legacy, peer, gone, _closing: closing }
     }
 
+    /// Lets the next call begin another connection, unless a request runs in this one.
+    pub(crate) fn retire(&self, reason: &str) -> bool {
+        let is_idle = !self.peer.intake().has_requests();
+        if is_idle {
+            self.peer.ending().retire(reason);
+        }
+        is_idle
+    }
+
     /// Whether it was begun with `initialize`.
-    pub(super) fn is_legacy(&self) -> bool {
+    pub(crate) fn is_legacy(&self) -> bool {
         self.is_legacy
     }
 
@@ -215,17 +231,27 @@ impl Connection {
         Ok(())
     }
 
-    /// Done when the connection has ended, with the reason for the operator.
+    /// Done when the connection has ended or takes no more requests, with the reason for the operator.
     pub(crate) async fn closed(&self) -> Arc<str> {
         let ending = self.peer.ending();
-        ending.over().await;
+        ending.retired().await;
         ending.reason().unwrap_or_default()
     }
 
     /// Ends the connection and waits until all its processes and tasks have ended.
     pub(crate) async fn close(&self) {
+        let _ = timeout(DRAIN, self.drained()).await;
         self.peer.ending().end(CLOSED_HERE);
         self.gone.cancelled().await;
+    }
+
+    /// Done at once, unless its session was lost: then each of its requests learns from its own response
+    /// whether it was executed.
+    async fn drained(&self) {
+        let ending = self.peer.ending();
+        while ending.is_retired() && !ending.is_over() && self.peer.intake().has_requests() {
+            sleep(DRAIN_STEP).await;
+        }
     }
 }
 

@@ -124,7 +124,7 @@ impl Peer {
         if cancellation.is_cancelled() {
             return Err(cancelled_here(&exchange));
         }
-        if self.ending().is_over() {
+        if self.ending().is_retired() {
             return Err(self.unanswered(&exchange));
         }
         self.intake().expect(&exchange);
@@ -157,6 +157,7 @@ impl Peer {
         }
         match failed.kind {
             SendErrorKind::Broken => RequestError::Lost(problem),
+            SendErrorKind::SessionLost => RequestError::SessionLost(problem),
             SendErrorKind::Unusable => RequestError::Malformed(problem),
             SendErrorKind::Denied => RequestError::Denied(problem),
         }

@@ -84,6 +84,8 @@ pub(super) struct SendError {
 pub(super) enum SendErrorKind {
     /// The connection broke.
     Broken,
+    /// The server no longer knows the session, and refused the request for that.
+    SessionLost,
     /// The server has responded nevertheless, with an invalid response.
     Unusable,
     /// The server has denied access, or limits the rate: any other request would get the same.

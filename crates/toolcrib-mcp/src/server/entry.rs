@@ -1,18 +1,27 @@
 //! One server in a file of an MCP client.
 
+use std::time::Duration;
+
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 
 use super::{
     Http, Stdio, Transport, env_file, expand,
-    file::Reader,
+    file::{FileOAuth, FileTimeouts, Reader, Unit},
     is_secret_header, is_secret_variable,
     json::{Object, Value, quoted},
     narrow, secrets_in,
 };
 
 /// The keys of an entry for the transport of a server.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 24] = [
     "type",
+    "timeout",
+    "tool_timeout_sec",
+    "startup_timeout_sec",
+    "startup_timeout_ms",
+    "transport",
+    "transportType",
+    "oauth",
     "command",
     "args",
     "env",
@@ -58,20 +67,23 @@ impl Entry<'_> {
             (!KEYS.contains(&key.value) && !narrow::is_known(key.value)).then_some(key)
         };
         let others: Vec<Located<&str>> = self.object.entries().filter_map(other).collect();
+        for key in &others {
+            let Some(value) = self.object.value(key.value) else { continue };
+            if let Some(inner) = narrow::inside(key.value, &value) {
+                let message = format!(
+                    "{} in {} may keep tools from being offered, and is not supported here",
+                    quoted(inner),
+                    quoted(key.value)
+                );
+                value
+                    .refuse(self.about(&message), "write `includeTools` or `excludeTools` instead");
+            }
+        }
         let Some(first) = others.first() else { return };
         let names = suggest::quoted(others.iter().map(|key| key.value));
         let message = format!("not used here, in server {}: {names}", quoted(self.name));
         let meant = others.iter().find_map(|key| suggest::nearest(key.value, KEYS));
-        let help = if let Some(meant) = meant {
-            Some(format!("did you mean `{meant}`?"))
-        } else {
-            let is_timeout = others.iter().any(|key| key.value == "timeout");
-            is_timeout.then(|| {
-                "its unit differs between products; write `timeout` below a [mcp.NAME] of the \
-                 project"
-                    .to_owned()
-            })
-        };
+        let help = meant.map(|meant| format!("did you mean `{meant}`?"));
         self.problems.push(Diagnostic::warning(&first.at, message).help(help));
     }
 
@@ -79,7 +91,7 @@ impl Entry<'_> {
     pub(super) fn transport(&mut self, whole: &Value<'_>) -> Option<Transport> {
         let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| self.object.value(key));
         let command = self.object.value("command");
-        let by_http = match self.object.value("type") {
+        let by_http = match self.kind() {
             Some(kind) => Some(self.is_http(&kind)?),
             None => None,
         };
@@ -111,16 +123,93 @@ impl Entry<'_> {
         }
     }
 
+    /// The word for its transport.
+    fn kind(&self) -> Option<Value<'_>> {
+        let kind = ["type", "transport", "transportType"];
+        let kind = kind.iter().find_map(|key| self.object.value(key))?;
+        match kind.object_silently() {
+            Some(object) => object.value("type"),
+            None => Some(kind),
+        }
+    }
+
+    /// The client in `oauth`, as Claude Code declares it.
+    pub(super) fn oauth(&mut self) -> Option<FileOAuth> {
+        let oauth = self.object.value("oauth")?.object_silently()?;
+        let id = ["clientId", "client_id"].iter().find_map(|key| oauth.value(key))?;
+        let port = ["callbackPort", "redirectPort"].iter().find_map(|key| oauth.value(key));
+        let redirect_port = match port {
+            None => None,
+            Some(port) => match port.scalar()?.parse() {
+                Ok(port) => Some(port),
+                Err(_) => {
+                    port.refuse(self.about("has an invalid port in `oauth`"), "use 0 to 65535");
+                    None
+                }
+            },
+        };
+        Some(FileOAuth { client_id: self.expanded(&id)?, redirect_port })
+    }
+
+    /// Its timeouts; those of Codex name their units.
+    pub(super) fn timeouts(&mut self, unit: Unit) -> FileTimeouts {
+        /// Less is not a number of milliseconds that a call could need, and more not one of seconds.
+        const LEAST_MS: f64 = 1_000.0;
+        let mut timeouts = FileTimeouts::default();
+        if let Some(value) = self.object.value("timeout") {
+            let unit = match unit {
+                Unit::Unknown if value.number().is_some_and(|it| it < LEAST_MS) => Unit::Seconds,
+                Unit::Unknown => Unit::Milliseconds,
+                known => known,
+            };
+            match unit {
+                Unit::OfListing => {
+                    let message = self.about("has a `timeout` of listing, which is not used here");
+                    self.problems.push(Diagnostic::warning(&value.spot(), message));
+                }
+                unit => timeouts.call = self.duration(&value, unit),
+            }
+        }
+        if let Some(value) = self.object.value("tool_timeout_sec") {
+            timeouts.call = self.duration(&value, Unit::Seconds);
+        }
+        for (key, unit) in
+            [("startup_timeout_sec", Unit::Seconds), ("startup_timeout_ms", Unit::Milliseconds)]
+        {
+            let value = self.object.value(key);
+            timeouts.start = value.and_then(|it| self.duration(&it, unit)).or(timeouts.start);
+        }
+        timeouts
+    }
+
+    /// A timeout. What is none is ignored with a warning: it narrows nothing.
+    fn duration(&self, value: &Value<'_>, unit: Unit) -> Option<Duration> {
+        let seconds = value.number().map(|number| match unit {
+            Unit::Seconds => number,
+            _ => number / 1_000.0,
+        });
+        let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let duration = duration.filter(|duration| !duration.is_zero());
+        if duration.is_none() {
+            let message = self.about("has a timeout that is not a positive number; it is ignored");
+            self.problems.push(Diagnostic::warning(&value.spot(), message));
+        }
+        duration
+    }
+
     fn about(&self, what: &str) -> String {
         format!("server {} {what}", quoted(self.name))
     }
 
     /// Whether it uses HTTP. `None` if unknown or not supported, which is recorded.
     fn is_http(&self, kind: &Value<'_>) -> Option<bool> {
-        match kind.text()? {
+        let written = kind.text()?;
+        let word = written.chars().filter(char::is_ascii_alphanumeric);
+        let word: String = word.map(|c| c.to_ascii_lowercase()).collect();
+        match &*word {
             "stdio" | "local" => Some(false),
-            "http" | "remote" | "streamable-http" | "streamableHttp" => Some(true),
-            "sse" => {
+            "http" | "remote" | "streamablehttp" | "httpstream" | "streamable" => Some(true),
+            "sse" | "httpsse" => {
                 let message = self.about(
                     "uses HTTP+SSE (`sse`), which MCP replaced by Streamable HTTP, and which is \
                      not supported here",
@@ -130,10 +219,11 @@ impl Entry<'_> {
                 kind.refuse(message, help);
                 None
             }
-            other => {
+            _ => {
                 let words = ["stdio", "http", "streamable-http", "streamableHttp"];
-                let help = suggest::help(other, "types", words);
-                kind.refuse(self.about(&format!("has an unknown `type`: {}", quoted(other))), help);
+                let help = suggest::help(written, "types", words);
+                let message = format!("has an unknown `type`: {}", quoted(written));
+                kind.refuse(self.about(&message), help);
                 None
             }
         }
@@ -149,8 +239,11 @@ impl Entry<'_> {
             (words.next(), words.collect())
         } else if let Some(path) = of_settings("path") {
             (self.expanded(&path), Vec::new())
+        } else if let Some(words) = self.split(command) {
+            let mut words = words.into_iter();
+            (words.next(), words.collect())
         } else {
-            (self.expanded(command), Vec::new())
+            (command.text().and_then(|_| self.expanded(command)), Vec::new())
         };
         let args = match self.object.value("args").or_else(|| of_settings("args")) {
             Some(args) => self.texts(&args),
@@ -175,6 +268,24 @@ impl Entry<'_> {
             stdio = stdio.env(name, value);
         }
         Some(stdio)
+    }
+
+    /// The words of a `command` that is a whole command line: no such file exists, and no shell would read
+    /// more than words in it.
+    fn split(&self, command: &Value<'_>) -> Option<Vec<String>> {
+        let text = command.text_silently()?.trim();
+        let is_word = |c: char| c.is_alphanumeric() || " \t-_./:@+,=%".contains(c);
+        if !text.contains([' ', '\t'])
+            || !text.chars().all(is_word)
+            || self.reader.working_dir.join(text).exists()
+        {
+            return None;
+        }
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        let shown = suggest::quoted(words.iter().map(String::as_str));
+        let message = self.about(&format!("is started with these words of its `command`: {shown}"));
+        self.problems.push(Diagnostic::warning(&command.spot(), message));
+        Some(words)
     }
 
     /// The variables of its `envFile`, those of `env_vars` that are set, and those of `env`; a later
@@ -238,7 +349,7 @@ impl Entry<'_> {
     }
 
     fn http(&mut self, url: &Value<'_>) -> Option<Http> {
-        let address = self.expanded(url);
+        let address = url.text().and_then(|_| self.expanded(url));
         let mut headers = Vec::new();
         let mut is_valid = true;
         for key in ["headers", "http_headers"] {
@@ -302,7 +413,7 @@ impl Entry<'_> {
 
     /// A text with the values of its variables.
     fn expanded(&mut self, value: &Value<'_>) -> Option<String> {
-        let text = value.text()?;
+        let text = value.scalar()?;
         if text.contains("{file:") && !text.contains("${file:") {
             value.refuse(
                 self.about("reads a value from a file (`{file:…}`), which is not supported here"),
@@ -313,7 +424,7 @@ impl Entry<'_> {
         // opencode writes variables without `$`.
         match text.contains("{env:") && !text.contains('$') {
             true => self.filled(value, &text.replace("{env:", "${env:")),
-            false => self.filled(value, text),
+            false => self.filled(value, &text),
         }
     }
 

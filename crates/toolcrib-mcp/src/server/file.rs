@@ -1,8 +1,9 @@
 //! `mcpServers` files, as editors, desktop apps and agents write them.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot};
+use toolcrib_core::Digest;
 
 use super::{
     Transport,
@@ -28,6 +29,10 @@ pub struct FileServer {
     pub disabled: bool,
     /// The tools that the file allows.
     pub tools: FileTools,
+    /// The client with which its authorization server knows the user of the file, if it is declared.
+    pub oauth: Option<FileOAuth>,
+    /// How long a call may take, and the start.
+    pub timeouts: FileTimeouts,
     /// Its transport; `None` if it is invalid, which is recorded, and if the server is disabled and
     /// was not checked.
     pub transport: Option<Transport>,
@@ -35,6 +40,26 @@ pub struct FileServer {
     pub secrets: Vec<String>,
     /// All errors and probable mistakes of this server; the others can still be used.
     pub problems: Diagnostics,
+}
+
+/// Timeouts of a server in a file, in the units of the product whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FileTimeouts {
+    /// The timeout of a call.
+    pub call: Option<Duration>,
+    /// The timeout of the start.
+    pub start: Option<Duration>,
+}
+
+/// A client that is registered with the authorization server of a server in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileOAuth {
+    /// Its id.
+    pub client_id: String,
+    /// The registered local port of its redirect; any if none is declared.
+    pub redirect_port: Option<u16>,
 }
 
 /// The content of a file.
@@ -103,7 +128,11 @@ impl Reader<'_> {
             return Some(self.registered(&server).into_iter().collect());
         }
         let of_project = self.of_projects(&top);
-        let entries = match list_of(&top) {
+        let is_flat = is_flat(&top);
+        let entries = match list_of(&top).filter(|_| !is_flat) {
+            None if is_flat => {
+                top.entries().filter(|(key, _)| !key.value.starts_with('$')).collect()
+            }
             Some(list) => list.object().iter().flat_map(Object::entries).collect(),
             None if of_project.is_empty() => {
                 root.refuse("`mcpServers` is missing in this file", EXAMPLE);
@@ -111,28 +140,32 @@ impl Reader<'_> {
             }
             None => Vec::new(),
         };
-        let ignored = top.entries().find(|(key, _)| key.value == "servers");
+        let ignored = top.entries().find(|(key, _)| key.value == "servers" && !is_flat);
         if let (Some(_), Some((ignored, _))) = (top.value("mcpServers"), ignored) {
             let message = "`servers` is ignored, because the file has `mcpServers` too";
             self.problems.push(Diagnostic::warning(&ignored.at, message));
         }
-        let rules = Servers::read(&top, self.working_dir);
+        let rules = match is_flat {
+            true => Servers::default(),
+            false => Servers::read(&top, self.working_dir),
+        };
         // As in Claude Code, a server of the project replaces one of the user.
         let replaced = |name: &str| of_project.iter().any(|(known, _)| known.value == name);
         let entries: Entries<'_> = entries
             .into_iter()
             .filter(|(name, _): &(Located<&str>, _)| !replaced(name.value))
             .collect();
+        let all: Entries<'_> = of_project.iter().cloned().chain(entries).collect();
         let mut servers: Vec<FileServer> = Vec::new();
-        for (written, value) in of_project.iter().cloned().chain(entries) {
-            let Some(name) = self.name(&written) else { continue };
-            if let Some(other) = servers.iter().find(|other| other.name == name) {
-                let message = format!(
-                    "{} would be named `{name}` here, like the server at {}",
-                    quoted(written.value),
-                    other.at
-                );
-                self.refuse(&written.at, message, "rename one of them");
+        for (written, value) in all.iter().cloned() {
+            let is_taken = |name: &str| {
+                servers.iter().any(|other| *other.name == *name)
+                    || name != written.value && all.iter().any(|(other, _)| other.value == name)
+            };
+            let name = self.name(&written, is_taken);
+            if servers.iter().any(|other| other.name == name) {
+                let message = format!("{} would be named `{name}` here", quoted(written.value));
+                self.refuse(&written.at, message, "rename it");
                 continue;
             }
             servers.push(self.server(name, written, &value, &rules));
@@ -170,7 +203,7 @@ impl Reader<'_> {
         let object = server.object()?;
         let (written, value) = object.entries().find(|(key, _)| key.value == "name")?;
         let short = registry::short_name(value.text()?);
-        let name = self.name(&Located { value: short, at: written.at.clone() })?;
+        let name = self.name(&Located { value: short, at: written.at.clone() }, |_| false);
         let problems = Problems::new(self.file);
         let source = server.source(&problems);
         let mut registered = RegistryServer { variables: self.variables, secrets: Vec::new() };
@@ -186,31 +219,39 @@ impl Reader<'_> {
             at: written.at,
             disabled: false,
             tools: FileTools::default(),
+            oauth: None,
+            timeouts: FileTimeouts::default(),
             transport,
             secrets,
             problems: problems.into_diagnostics(),
         })
     }
 
-    /// The name of a server here: invalid characters become one `_`.
-    fn name(&self, written: &Located<&str>) -> Option<Arc<str>> {
+    /// The name of a server here: invalid characters become one `_`. A name that would be too long, lose
+    /// letters or be that of another server ends in digits of a digest.
+    fn name(&self, written: &Located<&str>, is_taken: impl Fn(&str) -> bool) -> Arc<str> {
+        const DIGITS: usize = 8;
+        let own = written.value;
+        let is_usable = |name: &str| ServerName::new(name).is_ok() && !is_taken(name);
+        if is_usable(own) {
+            return own.into();
+        }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        let words = written.value.split(|c| !is_plain(c)).filter(|word| !word.is_empty());
-        let name = words.collect::<Vec<_>>().join("_");
-        if ServerName::new(written.value).is_ok() {
-            return Some(written.value.into());
+        let words = own.split(|c| !is_plain(c)).filter(|word| !word.is_empty());
+        let mut name = words.collect::<Vec<_>>().join("_");
+        let loses_letters = own.chars().any(|c| c.is_alphanumeric() && !c.is_ascii());
+        if loses_letters || !is_usable(&name) {
+            name.truncate(ServerName::MAX - DIGITS - 1);
+            let begin = match name.trim_end_matches('_') {
+                "" => "server",
+                begin => begin,
+            };
+            let digest = Digest::of(own).to_string();
+            name = format!("{begin}_{}", digest.get(..DIGITS).unwrap_or_default());
         }
-        if let Err(error) = ServerName::new(&*name) {
-            // An error about the original name is more helpful than one about the replaced name.
-            let error =
-                if name.is_empty() { ServerName::new(written.value).err() } else { Some(error) };
-            let message = error.map(|error| error.to_string()).unwrap_or_default();
-            self.refuse(&written.at, message, "give it another name");
-            return None;
-        }
-        let message = format!("{} is named `{name}` here", quoted(written.value));
+        let message = format!("{} is named `{name}` here", quoted(own));
         self.problems.push(Diagnostic::warning(&written.at, message));
-        Some(name.into())
+        name.into()
     }
 
     fn server(
@@ -226,6 +267,8 @@ impl Reader<'_> {
             at: written.at,
             disabled: !rules.uses(written.value),
             tools: FileTools::default(),
+            oauth: None,
+            timeouts: FileTimeouts::default(),
             transport: None,
             secrets: Vec::new(),
             problems: Diagnostics::default(),
@@ -250,16 +293,60 @@ impl Reader<'_> {
         if !server.disabled {
             server.tools = FileTools::read(&object, written);
             rules.denied(written).apply(&mut server.tools, &value);
+            rules.unsupported().iter().for_each(|problem| problems.push(problem.clone()));
             let mut entry = Entry::new(self, problems, written, object);
             entry.warn_of_other_keys();
+            server.oauth = entry.oauth();
+            server.timeouts = entry.timeouts(self.unit(rules.is_zed()));
             server.transport = entry.transport(&value);
             server.secrets = entry.secrets;
+        }
+    }
+
+    /// The unit of `timeout` in this file.
+    fn unit(&self, is_zed: bool) -> Unit {
+        let path = self.file.replace('\\', "/").to_ascii_lowercase();
+        let is_of = |parts: &[&str]| parts.iter().any(|part| path.contains(part));
+        if is_zed || is_of(&["cline", ".roo/", "roo-cline", "roo_code", "mcp_settings.json"]) {
+            Unit::Seconds
+        } else if is_of(&[".gemini", ".claude", ".mcp.json", ".amazonq", ".kiro", ".qwen"]) {
+            Unit::Milliseconds
+        } else if is_of(&["opencode"]) {
+            Unit::OfListing
+        } else {
+            Unit::Unknown
         }
     }
 
     fn refuse(&self, at: &Spot, message: String, help: &str) {
         self.problems.push(Diagnostic::error(at, message).help(help));
     }
+}
+
+/// The unit of a `timeout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Milliseconds,
+    /// It limits the listing of tools, in milliseconds.
+    OfListing,
+    /// Of a product that the name of the file does not tell.
+    Unknown,
+}
+
+/// Whether a file is a list of servers without a key around it, as plugins have it.
+fn is_flat(top: &Object<'_>) -> bool {
+    let is_server = |value: &Value<'_>| {
+        let entry = value.object_silently();
+        let has = |key: &str, is_reach: fn(&Value<'_>) -> bool| {
+            entry.as_ref().and_then(|entry| entry.value(key)).is_some_and(|value| is_reach(&value))
+        };
+        let is_text = |value: &Value<'_>| value.text_silently().is_some();
+        has("command", |command| command.is_list() || command.text_silently().is_some())
+            || ["url", "serverUrl", "httpUrl"].iter().any(|key| has(key, is_text))
+    };
+    let mut entries = top.entries().filter(|(key, _)| !key.value.starts_with('$')).peekable();
+    entries.peek().is_some() && entries.all(|(_, value)| is_server(&value))
 }
 
 /// The servers of a file, under the key of its product.

@@ -1,6 +1,6 @@
 //! JSON as editors write it, with comments and trailing commas, and with positions.
 
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -129,6 +129,11 @@ impl<'a> Value<'a> {
         self.source.refuse(self.value.start(), message, help);
     }
 
+    /// An error about this value, which is not recorded.
+    pub(super) fn error(&self, message: impl Into<String>, help: impl Into<Help>) -> Diagnostic {
+        Diagnostic::error(&self.spot(), message).help(help)
+    }
+
     /// Records an error at a byte of this text, as precisely as possible.
     pub(super) fn refuse_at(&self, offset: usize, message: impl Into<String>) {
         let start = self.value.start();
@@ -137,6 +142,10 @@ impl<'a> Value<'a> {
         let is_plain = self.text_silently().is_some_and(|text| written.starts_with(text));
         let offset = if is_plain { start + 1 + offset } else { start };
         self.source.refuse(offset, message, None);
+    }
+
+    pub(super) fn spot(&self) -> Spot {
+        self.source.spot(self.value.start())
     }
 
     pub(super) fn is_object(&self) -> bool {
@@ -165,7 +174,7 @@ impl<'a> Value<'a> {
         self.value.as_array().is_some()
     }
 
-    fn text_silently(&self) -> Option<&'a str> {
+    pub(super) fn text_silently(&self) -> Option<&'a str> {
         self.value.as_string_lit().map(|text| &*text.value)
     }
 
@@ -177,8 +186,28 @@ impl<'a> Value<'a> {
         text
     }
 
+    /// A text. A number or a boolean counts as the text that it is written as.
+    pub(super) fn scalar(&self) -> Option<Cow<'a, str>> {
+        match self.value {
+            ast::Value::NumberLit(number) => Some(number.value.into()),
+            ast::Value::BooleanLit(boolean) => Some(boolean.value.to_string().into()),
+            _ => self.text().map(Cow::Borrowed),
+        }
+    }
+
+    /// A number, or the text of one.
+    pub(super) fn number(&self) -> Option<f64> {
+        let text = match self.value {
+            ast::Value::NumberLit(number) => Some(number.value),
+            _ => self.text_silently(),
+        };
+        text?.trim().parse().ok()
+    }
+
+    /// A boolean, or the text of one.
     pub(super) fn boolean(&self) -> Option<bool> {
         let value = self.value.as_boolean_lit().map(|value| value.value);
+        let value = value.or_else(|| self.text_silently()?.to_ascii_lowercase().parse().ok());
         if value.is_none() {
             self.wrong_type("`true` or `false`");
         }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 pub use self::{
     access::CallerAccess,
-    file::{FileServer, ServersFile, read_servers},
+    file::{FileOAuth, FileServer, FileTimeouts, ServersFile, read_servers},
     http::Http,
     invalid::InvalidServerError,
     narrow::FileTools,

@@ -5,6 +5,8 @@
 
 use std::{path::Path, sync::Arc};
 
+use toolcrib_config::Diagnostic;
+
 use super::{
     denied::{Denial, DenyRules, off_in_projects},
     json::{Object, Value, quoted},
@@ -60,7 +62,29 @@ const OF_SERVERS: [&str; 3] = ["mcp", "server", "tool"];
 
 /// Prefixes of keys, in lower case, that permit a model more, or without a question: they can be
 /// ignored safely.
-const WIDENS: [&str; 4] = ["alwaysallow", "autoallow", "autoapprov", "trust"];
+const WIDENS: [&str; 5] = ["alwaysallow", "autoallow", "autoapprov", "trust", "enableall"];
+
+/// Parts of keys, in lower case, that may restrict a server from inside of an unknown object. There, the
+/// other words have other meanings: `logEnabled`.
+const MAY_NARROW_INSIDE: [&str; 10] = [
+    "tool",
+    "deny",
+    "denied",
+    "block",
+    "exclude",
+    "forbid",
+    "permission",
+    "filter",
+    "whitelist",
+    "blacklist",
+];
+
+/// Keys of the settings of a client's own tools, [plain](plain), that restrict nothing of a server.
+const OF_OWN_TOOLS: [&str; 4] = ["sandbox", "shell", "callcommand", "discoverycommand"];
+
+/// A filter of tools, as some proxies have it, and the key of the object that contains it.
+const FILTER: &str = "toolFilter";
+const OPTIONS: &str = "options";
 
 /// Parts of [plain](plain) keys that may require a question before a call.
 const ASKS: [&str; 9] = [
@@ -101,6 +125,11 @@ impl FileTools {
                 tools.leave_out(names(&value));
             } else if key == TOOLS {
                 tools.tools(&value);
+            } else if key == FILTER && value.is_object() {
+                tools.filter(&value);
+            } else if key == OPTIONS && value.is_object() {
+                let filter = value.object().and_then(|options| options.value(FILTER));
+                filter.iter().for_each(|filter| tools.filter(filter));
             } else if may_narrow(key) && !is_known(key) {
                 let message = format!(
                     "server {}: {} may keep tools from being offered, and is not supported here",
@@ -139,6 +168,21 @@ impl FileTools {
             self.keep_only(only);
         }
         self.leave_out(except);
+    }
+
+    /// A mode, and the tools that it allows or blocks.
+    fn filter(&mut self, filter: &Value<'_>) {
+        let Some(object) = filter.object() else { return };
+        let list = object.value("list").map(|list| names(&list)).unwrap_or_default();
+        let mode = object.value("mode");
+        match mode.as_ref().and_then(Value::text_silently) {
+            Some("allow") => self.keep_only(list),
+            Some("block") => self.leave_out(list),
+            _ => mode.as_ref().unwrap_or(filter).refuse(
+                format!("{} has no known `mode`", quoted(FILTER)),
+                r#"write "mode": "allow" or "mode": "block""#,
+            ),
+        }
     }
 
     /// Of several lists of the only ones, the intersection.
@@ -186,7 +230,21 @@ fn plain(key: &str) -> String {
 pub(super) fn is_known(key: &str) -> bool {
     let plain = plain(key);
     let is_in = |keys: &[&str]| keys.contains(&&*plain);
-    key == TOOLS || is_in(&ONLY) || is_in(&EXCEPT) || is_in(&ENABLED)
+    key == TOOLS || key == FILTER || is_in(&ONLY) || is_in(&EXCEPT) || is_in(&ENABLED)
+}
+
+/// The key inside of an unsupported object, at any depth, that may restrict the server.
+pub(super) fn inside<'a>(key: &str, value: &Value<'a>) -> Option<&'a str> {
+    let object = value.object_silently()?;
+    object.entries().find_map(|(inner, value)| {
+        let name = plain(inner.value);
+        let is_supported = key == OPTIONS && inner.value == FILTER;
+        let narrows = MAY_NARROW_INSIDE.iter().any(|word| name.contains(word));
+        match narrows && !is_supported && !value.is_no() {
+            true => Some(inner.value),
+            false => inside(inner.value, &value),
+        }
+    })
 }
 
 fn may_narrow(key: &str) -> bool {
@@ -216,18 +274,25 @@ pub(super) fn is_disabled(entry: &Object<'_>) -> bool {
 }
 
 /// The enabled servers of a file, by their names in it.
+#[derive(Default)]
 pub(super) struct Servers<'a> {
     only: Option<Vec<&'a str>>,
     except: Vec<&'a str>,
     denied: DenyRules<'a>,
+    /// The unsupported keys that may restrict any server: none can be used then.
+    unsupported: Vec<Diagnostic>,
+    /// Whether it is a file of Zed.
+    is_zed: bool,
 }
 
 impl<'a> Servers<'a> {
     /// Reads the lists next to a file's servers, those of its `mcp`, its `permissions`, and its
-    /// `projects` for a folder. Unsupported keys that may restrict are recorded.
+    /// `projects` for a folder.
     pub(super) fn read(file: &Object<'a>, folder: &Path) -> Self {
         let except = off_in_projects(file, folder);
-        let mut servers = Self { only: None, except, denied: DenyRules::read(file) };
+        let denied = DenyRules::read(file);
+        let is_zed = file.value("context_servers").is_some();
+        let mut servers = Self { except, denied, is_zed, ..Self::default() };
         // Codex configures its own tools in `tools`.
         let is_codex = file.value("mcp_servers").is_some();
         for (key, _) in file.entries() {
@@ -237,15 +302,13 @@ impl<'a> Servers<'a> {
                 servers.except.extend(texts(&list));
             } else if ONLY_SERVERS.contains(&&*plain) {
                 servers.keep_only(texts(&list));
-            } else if is_about_servers(&plain) || plain == TOOLS && !is_codex && !is_empty(&list) {
+            } else if is_about_servers(&plain) || plain == TOOLS && !is_codex && may_limit(&list) {
                 let message = format!(
                     "{} may keep servers or tools from being used, and is not supported here",
                     quoted(key.value)
                 );
-                list.refuse(
-                    message,
-                    "write `disabled`, `includeTools` or `excludeTools` in each server",
-                );
+                let help = "write `disabled`, `includeTools` or `excludeTools` in each server";
+                servers.unsupported.push(list.error(message, help));
             }
         }
         let settings = file.value("mcp").filter(Value::is_object).and_then(|mcp| mcp.object());
@@ -255,6 +318,15 @@ impl<'a> Servers<'a> {
             servers.keep_only(texts(&list));
         }
         servers
+    }
+
+    pub(super) fn is_zed(&self) -> bool {
+        self.is_zed
+    }
+
+    /// The unsupported keys that may restrict any server.
+    pub(super) fn unsupported(&self) -> &[Diagnostic] {
+        &self.unsupported
     }
 
     /// Of several lists of the only ones, the intersection.
@@ -280,11 +352,13 @@ pub(super) fn texts<'a>(list: &Value<'a>) -> Vec<&'a str> {
     list.items().iter().flatten().filter_map(Value::text).collect()
 }
 
-/// Whether a list or an object is empty.
-fn is_empty(value: &Value<'_>) -> bool {
-    match value.is_object() {
-        true => value.object().is_some_and(|object| object.entries().next().is_none()),
-        false => value.items().is_some_and(|items| items.is_empty()),
+/// Whether a `tools` next to a file's servers may restrict their tools.
+fn may_limit(tools: &Value<'_>) -> bool {
+    match tools.object_silently() {
+        Some(settings) => {
+            settings.entries().any(|(key, _)| !OF_OWN_TOOLS.contains(&&*plain(key.value)))
+        }
+        None => tools.items().is_none_or(|items| !items.is_empty()),
     }
 }
 
@@ -292,6 +366,9 @@ fn is_empty(value: &Value<'_>) -> bool {
 /// not.
 fn is_about_servers(key: &str) -> bool {
     let narrows = MAY_NARROW.iter().filter(|word| **word != "tool").any(|word| key.contains(word));
+    if WIDENS.iter().any(|word| key.starts_with(word)) {
+        return false;
+    }
     // `chat.mcp.access` of VS Code, `permission` of OpenCode.
     let is_limit = narrows || key.contains("access") || may_ask(key);
     is_limit && OF_SERVERS.iter().any(|word| key.contains(word)) || key == "permission"

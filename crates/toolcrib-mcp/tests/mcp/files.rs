@@ -1,6 +1,6 @@
 //! Files of MCP clients, as their products write them.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_mcp::server::{FileServer, ServerTarget, ServersFile, Transport, read_servers};
@@ -215,25 +215,18 @@ fn what_is_wrong_is_told_at_its_place_and_all_at_once() {
     .mcp.json:7:12: server `lacks` has no `url`
         help: write "url": "https://…"
     .mcp.json:8:27: server `unset` cannot be used: the environment variable `NOT_SET` is not set; set it, or write `${NOT_SET:-DEFAULT}`
-    .mcp.json:8:76: args[2] must be a text in quotes; this is a number
     .mcp.json:8:79: server `unset` cannot be used: `${input:x}` is known to an editor only; write its value, or `${VAR}` with an environment variable
     .mcp.json:9:25: `command` must be a text in quotes; this is a number
     .mcp.json:9:36: `args` must be a list; this is a text
-    .mcp.json:9:55: `A` must be a text in quotes; this is a number
     .mcp.json:9:58: `A` occurs twice here; the first is at .mcp.json:9
         help: keep one of them
     .mcp.json:9:82: `disabled` must be `true` or `false`; this is a text
     .mcp.json:10:25: server `blank` has a blank `command`
-    .mcp.json:11:30: warning: not used here, in server `waits`: `timeout`
-        help: its unit differs between products; write `timeout` below a [mcp.NAME] of the project
     .mcp.json:13:3: `twice` occurs twice here; the first is at .mcp.json:12
         help: keep one of them
     .mcp.json:14:3: warning: `a b` is named `a_b` here
-    .mcp.json:15:3: warning: `a.b` is named `a_b` here
-    .mcp.json:15:3: `a.b` would be named `a_b` here, like the server at .mcp.json:14
-        help: rename one of them
-    .mcp.json:16:3: `…` is not a valid name of an MCP server: it contains '…'; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
-        help: give it another name
+    .mcp.json:15:3: warning: `a.b` is named `a_b_2e7336dc` here
+    .mcp.json:16:3: warning: `…` is named `server_b4935894` here
     .mcp.json:17:13: `number` must be an object in `{…}`; this is a number
     "#
     );
@@ -290,7 +283,6 @@ fn files_of_zed_opencode_codex_and_of_projects_are_read() {
     a: npx ["-y", "a"] [("HOME", "/home/me"), ("K", "v")]
     b: https://b.example [("X", "1"), ("Y", "/home/me"), ("Authorization", "Bearer t-0123456")]
     c: unusable
-    config.toml:10:1: warning: not used here, in server `a`: `startup_timeout_sec`
     config.toml:19:11: `command` must be a text in quotes; this is a number
     "#);
     insta::assert_snapshot!(reached("# bad\n[mcp_servers"), @r"config.toml:2:13: this is not TOML: unclosed table, expected `]`");
@@ -355,4 +347,251 @@ fn a_server_of_the_registry_is_run_by_the_runner_of_its_package() {
     .mcp.json:1:1: this server cannot be used: package `d`: it needs a value for `folder`; a package has no usable `identifier`; remote `https://c.example/sse`: its type `sse` is not supported
         help: write it as an entry of `mcpServers`, with the values that it needs
     ");
+}
+
+/// How one server, under the name `s` of `mcpServers`, is reached.
+fn entry(entry: &str) -> String {
+    reached(&format!(r#"{{ "mcpServers": {{ "s": {entry} }} }}"#))
+}
+
+#[test]
+fn one_bad_entry_costs_one_entry() {
+    let good = r#""good": { "command": "run" }"#;
+    for bad in [
+        r#""a": 1"#,
+        r#""a": null"#,
+        r#""a": []"#,
+        r#""a": {}"#,
+        r#""a": { "command": "x", "toolPolicy": "strict" }"#,
+        r#""a": { "command": "x", "args": "y" }"#,
+        r#""a": { "command": 1 }"#,
+        r#""a": { "command": "x", "env": { "A": {} } }"#,
+        r#""a": { "type": "carrier-pigeon", "url": "https://a.example" }"#,
+        r#""a": { "transport": "sse", "url": "https://a.example/sse" }"#,
+        r#""a": { "url": true }"#,
+        r#""a": { "command": "x", "options": { "toolFilter": { "mode": "odd", "list": [] } } }"#,
+        r#""a": { "command": "x", "options": { "blockedTools": ["b"] } }"#,
+        r#""a": { "command": "x", "settings": { "deep": { "tool_permissions": { "b": "no" } } } }"#,
+        r#""a": { "command": "x", "disabled": "perhaps" }"#,
+    ] {
+        let found = read(&format!(r#"{{ "mcpServers": {{ {bad}, {good} }} }}"#));
+        assert_eq!(found.problems.errors().count(), 0, "{bad}: {}", found.problems);
+        let usable = |server: &FileServer| {
+            server.transport.is_some() && server.problems.errors().next().is_none()
+        };
+        let usable: Vec<_> = found.servers.iter().filter(|server| usable(server)).collect();
+        assert_eq!(usable.len(), 1, "{bad}");
+        assert_eq!(&*usable[0].name, "good", "{bad}");
+    }
+}
+
+#[test]
+fn names_of_any_length_and_alphabet_are_imported() {
+    let named = |name: &str| {
+        let found = read(&format!(r#"{{ "mcpServers": {{ "{name}": {{ "command": "x" }} }} }}"#));
+        assert_eq!(found.problems.errors().count(), 0, "{name}");
+        found.servers[0].name.to_string()
+    };
+    for (written, name) in [
+        ("git", "git"),
+        ("awslabs.aws-documentation-mcp-server", "awslabs_aws-documentati_c94c5884"),
+        ("awslabs.aws-documentation-mcp-servers", "awslabs_aws-documentati_cdcba6eb"),
+        (
+            "github.com/modelcontextprotocol/servers/tree/main/src/filesystem",
+            "github_com_modelcontext_98396fc8",
+        ),
+        ("文件", "server_39932f24"),
+        ("Größe", "Gr_e_aedc3f80"),
+        ("", "server_e3b0c442"),
+        ("My docs", "My_docs"),
+        ("a__b", "a_b"),
+        ("@scope/name", "scope_name"),
+        ("ends_", "ends"),
+    ] {
+        assert_eq!(named(written), name, "{written}");
+    }
+    // A valid name is kept, whatever others would become.
+    let both = r#"{ "mcpServers": { "a b": { "command": "x" }, "a_b": { "command": "y" } } }"#;
+    let names: Vec<_> = read(both).servers.iter().map(|server| server.name.to_string()).collect();
+    assert_eq!(names, ["a_b_c8687a08", "a_b"]);
+}
+
+#[test]
+fn servers_without_a_key_around_them_are_read_if_all_are_servers() {
+    for flat in [
+        r#"{ "a": { "command": "x" } }"#,
+        r#"{ "a": { "command": ["x", "y"] }, "b": { "url": "https://b.example" } }"#,
+        r#"{ "$schema": "https://x.example", "a": { "type": "http", "url": "https://b.example" } }"#,
+        r#"{ "mcp": { "command": "x" } }"#,
+        r#"{ "servers": { "command": "x" }, "tools": { "serverUrl": "https://b.example" } }"#,
+    ] {
+        let found = read(flat);
+        assert!(!found.servers.is_empty(), "{flat}");
+        assert!(found.servers.iter().all(|server| server.transport.is_some()), "{flat}");
+        assert_eq!(problems(flat), Diagnostics::default(), "{flat}");
+    }
+    for other in [
+        r#"{ "a": { "command": "x" }, "theme": "dark" }"#,
+        r#"{ "a": { "command": "x" }, "b": {} }"#,
+        r#"{ "scripts": { "command": { "x": 1 } } }"#,
+        r#"{ "$schema": "https://x.example" }"#,
+    ] {
+        let found = read(other);
+        assert!(found.lacks_servers && found.servers.is_empty(), "{other}");
+    }
+}
+
+#[test]
+fn keys_beside_the_servers_restrict_or_are_ignored() {
+    let with =
+        |key: &str| read(&format!(r#"{{ {key}, "mcpServers": {{ "a": {{ "command": "x" }} }} }}"#));
+    for neutral in [
+        r#""tools": { "sandbox": true }"#,
+        r#""tools": { "shell": { "pager": "cat" }, "sandbox": "docker" }"#,
+        r#""tools": []"#,
+        r#""enableAllProjectMcpServers": true"#,
+        r#""enableAllProjectMcpServers": false"#,
+        r#""permissions": { "allow": ["Bash(ls)"] }"#,
+        r#""theme": "dark""#,
+        r#""mcp": { "serverCommand": "x" }"#,
+    ] {
+        let found = with(neutral);
+        assert_eq!(found.problems.errors().count(), 0, "{neutral}");
+        assert_eq!(found.servers[0].problems.errors().count(), 0, "{neutral}");
+    }
+    for narrowing in [
+        r#""tools": { "exclude": ["a"] }"#,
+        r#""tools": ["a"]"#,
+        r#""mcpServerPolicy": "strict""#,
+        r#""toolPermissions": {}"#,
+        r#""mcp.access": "none""#,
+    ] {
+        let found = with(narrowing);
+        assert_eq!(found.problems.errors().count(), 0, "{narrowing}");
+        assert_ne!(found.servers[0].problems.errors().count(), 0, "{narrowing}");
+    }
+}
+
+#[test]
+fn a_filter_of_a_proxy_is_applied() {
+    let tools = |filter: &str| {
+        let text = format!(r#"{{ "mcpServers": {{ "a": {{ "command": "x", {filter} }} }} }}"#);
+        let found = read(&text);
+        assert_eq!(found.servers[0].problems.errors().count(), 0, "{filter}");
+        found.servers.into_iter().next().unwrap().tools
+    };
+    let block = tools(
+        r#""options": { "logEnabled": true, "toolFilter": { "mode": "block", "list": ["b"] } }"#,
+    );
+    assert_eq!((block.only, block.except), (None, vec!["b".into()]));
+    let allow = tools(r#""toolFilter": { "mode": "allow", "list": ["b", "c"] }"#);
+    assert_eq!(allow.only, Some(vec!["b".into(), "c".into()]));
+}
+
+#[test]
+fn values_and_words_are_read_as_they_are_meant() {
+    for (text, expected) in [
+        (
+            r#"{ "command": "x", "args": [1, true, "a", 1.50] }"#,
+            r#"s: x ["1", "true", "a", "1.50"] []"#,
+        ),
+        (
+            r#"{ "command": "x", "env": { "A": 1, "B": false } }"#,
+            r#"s: x [] [("A", "1"), ("B", "false")]"#,
+        ),
+        (
+            r#"{ "url": "https://a.example", "headers": { "X": 7 } }"#,
+            r#"s: https://a.example [("X", "7")]"#,
+        ),
+        (r#"{ "command": "x", "disabled": "true" }"#, "s: disabled"),
+        (r#"{ "command": "x", "enabled": "False" }"#, "s: disabled"),
+        (r#"{ "type": "HTTP", "url": "https://a.example" }"#, "s: https://a.example []"),
+        (r#"{ "type": "Streamable-HTTP", "url": "https://a.example" }"#, "s: https://a.example []"),
+        (r#"{ "type": "streamable_http", "url": "https://a.example" }"#, "s: https://a.example []"),
+        (r#"{ "type": "streamable http", "url": "https://a.example" }"#, "s: https://a.example []"),
+        (r#"{ "type": "STDIO", "command": "x" }"#, "s: x [] []"),
+        (r#"{ "transport": "stdio", "command": "x" }"#, "s: x [] []"),
+        (
+            r#"{ "transport": "streamable-http", "url": "https://a.example" }"#,
+            "s: https://a.example []",
+        ),
+        (
+            r#"{ "transport": { "type": "http" }, "url": "https://a.example" }"#,
+            "s: https://a.example []",
+        ),
+        (r#"{ "transportType": "http", "url": "https://a.example" }"#, "s: https://a.example []"),
+    ] {
+        assert_eq!(entry(text).lines().next().unwrap(), expected, "{text}");
+        assert_eq!(entry(text).lines().count(), 1, "{text}: {}", entry(text));
+    }
+    let text = r#"{ "url": "https://a.example", "oauth": { "clientId": "${DOCS_TOKEN}", "callbackPort": 8080 } }"#;
+    let found = read(&format!(r#"{{ "mcpServers": {{ "s": {text} }} }}"#));
+    let oauth = found.servers[0].oauth.as_ref().unwrap();
+    assert_eq!((&*oauth.client_id, oauth.redirect_port), ("t-0123456", Some(8080)));
+}
+
+#[test]
+fn a_command_line_is_split_where_no_shell_would_do_more() {
+    let split = entry(r#"{ "command": "npx -y @scope/server@1.2", "args": ["a b"] }"#);
+    assert!(split.starts_with(r#"s: npx ["-y", "@scope/server@1.2", "a b"] []"#), "{split}");
+    assert!(
+        split.contains("these words of its `command`: `npx`, `-y`, `@scope/server@1.2`"),
+        "{split}"
+    );
+    for whole in [
+        "npx -y x && rm y",
+        "npx -y 'a b'",
+        "sh -c $X",
+        "a | b",
+        "a > b",
+        "a; b",
+        "run `x`",
+        "a *",
+        "C:\\\\Program Files\\\\x.exe",
+        "a ~/b",
+        "a #b",
+        "a (b)",
+    ] {
+        let found = entry(&format!(r#"{{ "command": "{whole}" }}"#));
+        assert!(!found.contains("these words"), "{found}");
+    }
+}
+
+#[test]
+fn timeouts_have_the_unit_of_the_product_whose_file_it_is() {
+    let timeouts = |file: &str, text: &str| {
+        let no_file = |_: &Path| Err("does not exist".to_owned());
+        let found = read_servers(file, text, Path::new("/"), &|_| None, &no_file);
+        let server = found.servers.into_iter().next().unwrap();
+        assert_eq!(server.problems.errors().count(), 0, "{file}");
+        let warned = server.problems.iter().count();
+        let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
+        (seconds(server.timeouts.call), seconds(server.timeouts.start), warned)
+    };
+    let with = |timeout: &str| {
+        format!(r#"{{ "mcpServers": {{ "a": {{ "command": "x", "timeout": {timeout} }} }} }}"#)
+    };
+    for (file, timeout, expected) in [
+        ("/home/me/.mcp.json", "300000", Some(300.0)),
+        ("/home/me/.mcp.json", "500", Some(0.5)),
+        ("/home/me/.gemini/settings.json", "600000", Some(600.0)),
+        ("/x/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "3600", Some(3_600.0)),
+        ("/x/.roo/mcp.json", "300", Some(300.0)),
+        ("/x/.kiro/settings/mcp.json", "\"60000\"", Some(60.0)),
+        // A product that the file does not tell.
+        ("/x/servers.json", "60", Some(60.0)),
+        ("/x/servers.json", "300000", Some(300.0)),
+    ] {
+        assert_eq!(timeouts(file, &with(timeout)), (expected, None, 0), "{file} {timeout}");
+    }
+    for wrong in ["0", "-5", "\"soon\"", "[]", "1e400"] {
+        assert_eq!(timeouts("/x/servers.json", &with(wrong)), (None, None, 1), "{wrong}");
+    }
+    let zed = r#"{ "context_servers": { "a": { "command": "x", "timeout": 90 } } }"#;
+    assert_eq!(timeouts("settings.json", zed), (Some(90.0), None, 0));
+    let opencode = r#"{ "mcp": { "a": { "command": ["x"], "timeout": 5000 } } }"#;
+    assert_eq!(timeouts("opencode.json", opencode), (None, None, 1), "it limits the listing only");
+    let codex =
+        "[mcp_servers.a]\ncommand = 'x'\ntool_timeout_sec = 120\nstartup_timeout_sec = 20.5\n";
+    assert_eq!(timeouts("config.toml", codex), (Some(120.0), Some(20.5), 0));
 }

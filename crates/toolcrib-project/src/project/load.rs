@@ -67,6 +67,9 @@ pub struct LoadOptions {
     /// The names of imported servers whose hints about effects of tools are trusted, unless a
     /// `[mcp.NAME]` of the project sets it. Default: none.
     pub trusted: Vec<String>,
+    /// The lint rules that do not withhold tools of imported servers, as pairs of a server's name and a
+    /// rule, beside `lint_allow` of a `[mcp.NAME]` of the project. Default: none.
+    pub lint_allow: Vec<(String, String)>,
     /// The ids of plugins that are added to the engine in code, so that personalities may name
     /// them.
     pub plugins: Vec<Arc<str>>,
@@ -436,6 +439,7 @@ fn remote_sources(
             root: &part.root,
             allow_stray_children: options.allow_stray_children,
             trusted: &options.trusted,
+            lint_allow: &options.lint_allow,
             flags: &options.flags,
             lock,
             logs,

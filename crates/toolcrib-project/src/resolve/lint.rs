@@ -1,4 +1,4 @@
-//! The lint check of servers' and hubs' tool definitions: an error withholds the tool.
+//! The lint check of servers' and hubs' tool definitions: an attack withholds the tool.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn definition_check(
             problems.push(Diagnostic::error(&rule.at, message).help(help));
         }
     }
-    let linter = linter.errors_only();
+    let linter = linter.lasting_attacks_only();
     (!is_off).then(|| DefinitionCheck::new(move |tool| refusal(&linter, tool)))
 }
 
@@ -40,7 +40,8 @@ fn refusal(linter: &Linter, tool: &Tool) -> Option<Arc<str>> {
     let error = report.findings.iter().find(|found| found.severity == Severity::Error)?;
     Some(
         format!(
-            "{} (lint rule `{rule}`; to offer it, set `lint_allow = [\"{rule}\"]` on its source)",
+            "{} (lint rule `{rule}`; to offer it, set `lint_allow = [\"{rule}\"]` on its source, or use \
+             `--lint-allow NAME={rule}` for an imported server)",
             error.message,
             rule = error.rule
         )

@@ -46,6 +46,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
 /// A probe. No request uses its id.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"toolcrib-probe","method":"ping"}"#;
+const PING_ID: &str = "toolcrib-probe";
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -152,6 +153,9 @@ impl Client {
             Head::Events(answer) => Box::pin(self.follow(answer, exchange)).await,
             Head::Refusal(answer) => {
                 let refused = ErrorResponse::read(answer, intake).await;
+                if let Some(expired) = Box::pin(self.lost_session(&refused, exchange)).await {
+                    return Err(expired);
+                }
                 let refusal =
                     refused.refusal.or_else(|| of_an_older_era(&refused.failure, exchange));
                 match refusal {
@@ -171,7 +175,13 @@ impl Client {
         let request = self.after_handshake(Method::POST);
         match head(self.exchange(message, request, None).await?) {
             Head::Refusal(answer) => {
-                Err(ErrorResponse::read(answer, &self.wiring.intake).await.failure)
+                let refused = ErrorResponse::read(answer, &self.wiring.intake).await;
+                Err(match refused.failure {
+                    HttpFailure::Status { status: 404, .. } if self.has_session() => {
+                        self.session_expired(404)
+                    }
+                    failure => failure,
+                })
             }
             _ => Ok(()),
         }
@@ -224,7 +234,6 @@ impl Client {
             return Err(HttpFailure::Withdrawn);
         }
         let is_greeting = exchange.is_some_and(|exchange| exchange.request.is_greeting());
-        let had_session = request.headers.contains_key(SESSION_ID);
         let Wiring { intake, ending } = &self.wiring;
         let answer = self.open(request).await.map_err(|failure| {
             if failure.is_before_sending()
@@ -240,10 +249,6 @@ impl Client {
             failure
         })?;
         *self.heard.lock() = Instant::now();
-        if answer.status() == StatusCode::NOT_FOUND && had_session {
-            // A response, but no proof that nothing was done: the request counts as sent.
-            return Err(self.session_expired());
-        }
         if let Some(session) = answer.headers().get(SESSION_ID)
             && exchange.is_some_and(|it| matches!(it.request, Request::Initialize(_)))
         {
@@ -309,9 +314,39 @@ impl Client {
         }
     }
 
-    pub(super) fn session_expired(&self) -> HttpFailure {
-        self.wiring.ending.end(HttpFailure::SessionExpired.to_string());
-        HttpFailure::SessionExpired
+    pub(super) fn has_session(&self) -> bool {
+        self.after_handshake.get().is_some_and(|headers| headers.contains_key(SESSION_ID))
+    }
+
+    /// The server no longer knows the session. Other requests in it learn that from their own responses.
+    pub(super) fn session_expired(&self, status: u16) -> HttpFailure {
+        let expired = HttpFailure::SessionExpired { status };
+        self.wiring.ending.retire(expired.to_string());
+        expired
+    }
+
+    /// Whether a request was refused because the server no longer knows its session. A response to the
+    /// request itself is an answer. A 404 is the protocol's sign that nothing was executed. A 400 is the
+    /// sign of many servers, and of other faults: it counts if a ping is refused too.
+    async fn lost_session(
+        &self,
+        refused: &ErrorResponse,
+        exchange: &Exchange,
+    ) -> Option<HttpFailure> {
+        let HttpFailure::Status { status, .. } = refused.failure else { return None };
+        if !self.has_session() || refused.id == Some(exchange.id.into()) {
+            return None;
+        }
+        match status {
+            404 => {
+                exchange.revert();
+                Some(self.session_expired(status))
+            }
+            400 if refused.id.is_none() && self.refuses_ping().await => {
+                Some(self.session_expired(status))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the server has not responded for long.
@@ -320,17 +355,31 @@ impl Client {
         heard.elapsed() > PROBE_AFTER
     }
 
-    /// Probes whether the server still knows the session: a call that meets an expired one counts
-    /// as made. Any other response, or a timeout, means nothing.
+    /// Probes whether the server still knows the session: a call that meets an expired one may count
+    /// as made.
     async fn probe_session(&self) -> Result<(), HttpFailure> {
+        match self.has_session() && self.refuses_ping().await {
+            true => Err(self.session_expired(404)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the server refuses a ping in the session without answering it. Any other response, or a
+    /// timeout, means nothing.
+    pub(super) async fn refuses_ping(&self) -> bool {
         let request = self.after_handshake(Method::POST);
-        if !request.headers.contains_key(SESSION_ID) {
-            return Ok(());
-        }
-        match timeout(PROBE_WITHIN, self.exchange(PING.to_vec(), request, None)).await {
-            Ok(Err(expired @ HttpFailure::SessionExpired)) => Err(expired),
-            _ => Ok(()),
-        }
+        let probing = async {
+            let answer = self.exchange(PING.to_vec(), request, None).await.ok()?;
+            let Head::Refusal(answer) = head(answer) else { return None };
+            let refused = ErrorResponse::read(answer, &self.wiring.intake).await;
+            let HttpFailure::Status { status, .. } = refused.failure else { return None };
+            Some(match status {
+                404 => refused.id.is_none_or(|id| id != PING_ID),
+                400 => refused.id.is_none(),
+                _ => false,
+            })
+        };
+        matches!(timeout(PROBE_WITHIN, probing).await, Ok(Some(true)))
     }
 }
 

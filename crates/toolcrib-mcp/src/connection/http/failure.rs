@@ -30,8 +30,8 @@ pub(super) enum HttpFailure {
     #[error("the answer broke off, and cannot be resumed: {0}")]
     NotResumed(String),
     /// The server no longer knows the session.
-    #[error("its session has expired (HTTP 404)")]
-    SessionExpired,
+    #[error("its session has expired (HTTP {status})")]
+    SessionExpired { status: u16 },
     /// It did not confirm a notification in time.
     #[error("it did not confirm a message in time")]
     Silent,
@@ -70,6 +70,7 @@ impl HttpFailure {
             Self::Status { status: 401 | 403 | 429, .. } | Self::Unauthorized(_) => {
                 SendErrorKind::Denied
             }
+            Self::SessionExpired { .. } => SendErrorKind::SessionLost,
             Self::Status { status: 500.., .. } => SendErrorKind::Broken,
             Self::Status { .. } | Self::Unusable(_) => SendErrorKind::Unusable,
             Self::Http(error) => match error.kind() {
@@ -79,7 +80,6 @@ impl HttpFailure {
             Self::NoToken(_)
             | Self::BrokenOff
             | Self::NotResumed(_)
-            | Self::SessionExpired
             | Self::Silent
             | Self::Withdrawn => SendErrorKind::Broken,
         }

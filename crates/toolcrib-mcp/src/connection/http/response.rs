@@ -1,5 +1,6 @@
 //! The parts of a response.
 
+use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header};
 
 use super::{
@@ -46,6 +47,8 @@ pub(super) struct ErrorResponse {
     pub(super) failure: HttpFailure,
     /// The protocol error in it.
     pub(super) refusal: Option<Refusal>,
+    /// The id in it, if it is a response of the protocol to a request.
+    pub(super) id: Option<Value>,
 }
 
 impl ErrorResponse {
@@ -57,8 +60,10 @@ impl ErrorResponse {
         let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
         let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         // A request that is refused before it is parsed has no id in the response.
-        let is_of_protocol = is_json
-            && serde_json::from_slice::<Envelope<'_>>(&body).is_ok_and(|it| it.is_of_version());
+        let envelope = serde_json::from_slice::<Envelope<'_>>(&body).ok();
+        let envelope = envelope.filter(Envelope::is_of_version);
+        let is_of_protocol = is_json && envelope.is_some();
+        let id = envelope.filter(|it| it.is_answer() && it.has_id()).and_then(|it| it.id);
         let refusal = match result::nothing(&body) {
             Err(RequestError::Refused { code, message, data }) if is_of_protocol && !is_denied => {
                 Some(Refusal { code, message, data })
@@ -69,7 +74,7 @@ impl ErrorResponse {
             Some(challenge) => format!("it requires authorization: {challenge}"),
             None => intake.preview(&body),
         };
-        Self { failure: HttpFailure::Status { status: status.as_u16(), text }, refusal }
+        Self { failure: HttpFailure::Status { status: status.as_u16(), text }, refusal, id }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
-use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpStream, Method, header};
+use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpError, HttpStream, Method, header};
 use toolcrib_core::CancellationToken;
 
 use super::{
@@ -99,8 +99,20 @@ impl Client {
     async fn resumed(&self, last: &StreamPosition) -> Result<Option<HttpStream>, HttpFailure> {
         match self.stream(last.event.as_deref()).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(HttpFailure::Status { status: 404, .. }) if self.session.get().is_some() => {
-                Err(self.session_expired())
+            Err(HttpFailure::Status { status: 404, .. }) if self.has_session() => {
+                Err(self.session_expired(404))
+            }
+            Err(HttpFailure::Status { status: 400, .. })
+                if self.has_session() && self.refuses_ping().await =>
+            {
+                Err(self.session_expired(400))
+            }
+            // Nobody else would notice that the server is gone.
+            Err(HttpFailure::Http(error @ HttpError::Connect { .. }))
+                if last.resumes > 1 && !self.wiring.intake.has_requests() =>
+            {
+                self.wiring.ending.end(error.to_string());
+                Err(error.into())
             }
             Err(failure) if failure.may_pass() => Ok(None),
             // The request may still have been executed.

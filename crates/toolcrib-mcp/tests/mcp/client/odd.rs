@@ -59,9 +59,10 @@ async fn what_it_lists_without_a_name_is_withheld() {
 }
 
 #[tokio::test]
-async fn a_call_that_met_an_expired_session_counts_as_made() {
+async fn a_session_that_is_lost_at_each_call_is_opened_again_once_per_call() {
     let client = odd("2025-11-25", one()).await;
     let (code, said) = call(&tool_of(&client, "one").await).await.unwrap_err();
-    assert_eq!(code, ErrorCode::OutcomeUnknown);
-    assert!(said.ends_with("so check before trying again"), "{said}");
+    assert_eq!(code, ErrorCode::NotAvailable);
+    assert!(said.ends_with("it did not take the call"), "{said}");
+    assert_eq!(client.status().epoch, 2);
 }

@@ -164,20 +164,6 @@ async fn headers_go_with_every_request_and_the_session_is_ended() {
 }
 
 #[tokio::test]
-async fn a_call_that_met_an_expired_session_counts_as_made_and_ends_the_connection() {
-    let (client, tool, server, expired) = in_session().await;
-    expired.store(true, Ordering::SeqCst);
-    let failed = call(&tool).await.unwrap_err();
-    let says = "its session has expired (HTTP 404)";
-    assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
-    assert_eq!(failed.reason, format!("{LOST}{says}"));
-    client.refresh().await.unwrap();
-    assert_eq!(client.status().epoch, 2);
-    client.close().await;
-    assert_eq!(server.calls(), 2, "one of them was sent again");
-}
-
-#[tokio::test]
 async fn a_session_that_was_silent_is_probed_so_that_no_call_meets_an_expired_one() {
     let (client, tool, server, expired) = in_session().await;
     let later = async |seconds| {

@@ -5,7 +5,9 @@ mod calls;
 mod flood;
 mod greetings;
 mod http;
+mod http_eras;
 mod http_faults;
+mod http_sessions;
 mod http_streams;
 mod lists;
 #[cfg(not(portable))]

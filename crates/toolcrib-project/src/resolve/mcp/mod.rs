@@ -10,13 +10,13 @@ use toolcrib_capabilities::{
     http::HttpClient,
     process::{self, SandboxTier},
 };
-use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::{Glob, Secret};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
     oauth::OAuth,
-    server::{FileTools, Http, Stdio, Transport},
+    server::{FileOAuth, FileTimeouts, FileTools, Http, Stdio, Transport},
 };
 
 use self::{
@@ -53,6 +53,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) allow_stray_children: bool,
     /// The imported servers that are trusted.
     pub(crate) trusted: &'a [String],
+    /// The lint rules of imported servers that withhold nothing, by the server's name.
+    pub(crate) lint_allow: &'a [(String, String)],
     /// The options by which a command finds this project.
     pub(crate) flags: &'a str,
     pub(crate) lock: &'a Lock,
@@ -74,6 +76,9 @@ struct Plan<'a> {
     settings: Option<&'a McpSettings>,
     /// The restrictions of the file that declares it.
     tools: Option<&'a FileTools>,
+    /// The client that this file declares for logins.
+    oauth: Option<&'a FileOAuth>,
+    timeouts: FileTimeouts,
     is_imported: bool,
 }
 
@@ -119,6 +124,8 @@ impl McpSources<'_> {
                 secrets: server.secrets.clone(),
                 settings: section.map(|section| &section.settings),
                 tools: Some(&server.tools),
+                oauth: server.oauth.as_ref(),
+                timeouts: server.timeouts,
                 is_imported: declared.is_imported,
             })
         });
@@ -207,6 +214,8 @@ impl McpSources<'_> {
             secrets: learned,
             settings: Some(&section.settings),
             tools: None,
+            oauth: None,
+            timeouts: FileTimeouts::default(),
             is_imported: false,
         })
     }
@@ -374,11 +383,12 @@ impl McpSources<'_> {
                 stdio.into()
             }
             Transport::Http(http) => {
-                self.authorized(self.allowed(http, settings), settings)?.into()
+                self.authorized(self.allowed(http, settings), settings, plan.oauth)?.into()
             }
             other => other,
         };
-        let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
+        let mut client =
+            with_settings(mcp_client(name.as_str(), transport), settings, plan.timeouts);
         let is_trusted = self.trusts(plan, settings);
         if is_trusted {
             client = client.trusted();
@@ -388,7 +398,15 @@ impl McpSources<'_> {
         }
         client = client.redactor(self.redactor.clone());
         client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
-        let check = definition_check(&settings.lint_allow, self.problems);
+        let mut lint_allow = settings.lint_allow.clone();
+        if plan.is_imported {
+            let of_server = self.lint_allow.iter().filter(|(server, _)| **server == **plan.name);
+            lint_allow.extend(
+                of_server
+                    .map(|(_, rule)| Located { value: rule.as_str().into(), at: plan.at.clone() }),
+            );
+        }
+        let check = definition_check(&lint_allow, self.problems);
         // A trusted server's definitions are not linted.
         let mut check = check.filter(|_| !is_trusted);
         if settings.pin.unwrap_or(true) {
@@ -477,14 +495,25 @@ impl McpSources<'_> {
     }
 
     /// With the user's tokens, by `auth` or without settings.
-    fn authorized(&self, http: Http, settings: &McpSettings) -> Result<Http, ServerProblem> {
+    fn authorized(
+        &self,
+        http: Http,
+        settings: &McpSettings,
+        of_file: Option<&FileOAuth>,
+    ) -> Result<Http, ServerProblem> {
         let redactor = self.redactor.clone();
         let mut oauth = OAuth::new(UserTokens::of_user()).on_secret(move |secret| {
             // One that is too short stands in too many texts by chance.
             let _ = redactor.learn(secret);
         });
         oauth = oauth.command_flags(self.flags);
-        let Some(auth) = &settings.auth else { return Ok(http.oauth(oauth)) };
+        let Some(auth) = &settings.auth else {
+            if let Some(client) = of_file {
+                oauth = oauth.client_id(&client.client_id);
+                oauth = oauth.redirect_port(client.redirect_port.unwrap_or_default());
+            }
+            return Ok(http.oauth(oauth));
+        };
         let mut values = Values::new(self.secrets, self.names, self.problems);
         if let Some(id) = auth.client_id.as_ref().and_then(|id| values.plain(id)) {
             oauth = oauth.client_id(id);
@@ -567,11 +596,15 @@ fn included(settings: &McpSettings, tools: Option<&FileTools>) -> Option<Vec<Arc
     Some(only.iter().filter(|name| is_included(name)).cloned().collect())
 }
 
-fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpClientBuilder {
-    if let Some(timeout) = settings.timeout {
+fn with_settings(
+    mut client: McpClientBuilder,
+    settings: &McpSettings,
+    of_file: FileTimeouts,
+) -> McpClientBuilder {
+    if let Some(timeout) = settings.timeout.or(of_file.call) {
         client = client.call_timeout(timeout);
     }
-    if let Some(timeout) = settings.start_timeout {
+    if let Some(timeout) = settings.start_timeout.or(of_file.start) {
         client = client.start_timeout(timeout);
     }
     if let Some(timeout) = settings.list_timeout {
