@@ -15,9 +15,9 @@ pub(crate) use self::builder::LastCatalog;
 use crate::{
     listing_info::ListingInfo,
     name::SkillId,
-    sanitize::{Redaction, SECRETS_GATE},
+    sanitize::SECRETS_GATE,
     secrets::Redact,
-    tool::Tool,
+    tool::{Redaction, Tool},
 };
 
 /// The reason to withhold a tool. Kept as data; formatted only on demand.

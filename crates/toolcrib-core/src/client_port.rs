@@ -26,7 +26,7 @@ pub struct ClientAbilities {
     /// It announces changes of these folders.
     pub roots_changes: bool,
     /// It can be asked at any time while a call runs. Otherwise only by a response that requires input,
-    /// after which the call is repeated, as clients without a session are. Alone it is no ability.
+    /// after which the call is repeated, as clients without a session are. It says how a client can be asked, and not for what.
     pub in_session: bool,
 }
 

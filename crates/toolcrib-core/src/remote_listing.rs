@@ -9,9 +9,8 @@ use serde_json::Value;
 use crate::{
     catalog::{Catalog, Reason},
     digest::Digest,
-    sanitize::Redaction,
     secrets::Redact,
-    tool::Tool,
+    tool::{Redaction, Tool},
 };
 
 /// The maximum size of an offered definition, in bytes of the model's text.

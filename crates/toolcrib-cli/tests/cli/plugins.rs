@@ -74,6 +74,8 @@ fn check_and_tools_say_whose_each_part_is() {
     mcp
       mcp__small__add  Adds two numbers.
         writes, may destroy, from mcp:small (plugin `notes`), remote
+      mcp__small__dangling  Refers to nothing.
+        writes, may destroy, from mcp:small (plugin `notes`), remote
       mcp__small__echo  Says it again.
         writes, may destroy, from mcp:small (plugin `notes`), remote
       mcp__small__fail  Fails.
@@ -82,7 +84,7 @@ fn check_and_tools_say_whose_each_part_is() {
         writes, may destroy, from mcp:small (plugin `notes`), remote
       mcp__small__picture  Gives an image and no text.
         writes, may destroy, from mcp:small (plugin `notes`), remote
-    7 tools, 5 of them remote
+    8 tools, 6 of them remote
     ");
     let (_, listed) = project.json(&["tools"]);
     let plugins: Vec<_> =

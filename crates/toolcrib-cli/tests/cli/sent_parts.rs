@@ -36,7 +36,7 @@ fn messages_and_definitions_are_sent_again_as_the_store_has_them() {
         run("The first words");
         // As a program that spells JSON otherwise would have left it.
         let store = rusqlite::Connection::open(project.state().join("sessions.db")).unwrap();
-        let respelled = "UPDATE sent SET json = replace(json, '{\"', '{ \"')";
+        let respelled = "UPDATE parts SET json = replace(json, '{\"', '{ \"')";
         // A message and a definition, and the prefix that is compared.
         assert_eq!(store.execute(respelled, []).unwrap(), 3, "{vendor}");
         drop(store);

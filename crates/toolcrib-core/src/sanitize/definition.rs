@@ -9,7 +9,7 @@ use super::{harmless, padding::without_padding, without_invisible};
 use crate::{
     secrets::Redact,
     subschemas::{Subschemas, subschemas},
-    tool::Tool,
+    tool::{Redaction, Tool},
 };
 
 /// Schema keywords with descriptive text only; no call depends on them.
@@ -38,17 +38,6 @@ struct Cleaning<'a> {
     clean_text: &'a dyn Fn(&str) -> String,
     /// The flaw of a text that calls depend on and that cleaning would change.
     flaw: &'static str,
-}
-
-/// A tool without known secrets.
-#[derive(Clone)]
-pub(crate) enum Redaction {
-    /// It contains none.
-    Clean,
-    /// Its texts contained some.
-    Redacted(Tool),
-    /// A part that calls depend on contains one: a tool to name instead, and the reason.
-    Withheld(Tool, Arc<str>),
 }
 
 impl Tool {

@@ -18,7 +18,7 @@ mod tokens;
 
 use std::borrow::Cow;
 
-pub(crate) use self::definition::{Redaction, SECRETS_GATE};
+pub(crate) use self::definition::SECRETS_GATE;
 pub use self::{
     change::{ChangeKind, TextChange},
     folded::is_plain,

@@ -21,7 +21,6 @@ use crate::{
     definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
     name::SkillId,
     output::{ErrorCode, ToolError, ToolOutput},
-    sanitize::Redaction,
     secrets::Redact,
 };
 
@@ -55,6 +54,17 @@ struct Inner {
     body: Arc<dyn ToolBody>,
     /// The last redaction, with the version of the secrets.
     redaction: Mutex<Option<(u64, Redaction)>>,
+}
+
+/// A tool without known secrets.
+#[derive(Clone)]
+pub(crate) enum Redaction {
+    /// It contains none.
+    Clean,
+    /// Its texts contained some.
+    Redacted(Tool),
+    /// A part that calls depend on contains one: a tool to name instead, and the reason.
+    Withheld(Tool, Arc<str>),
 }
 
 impl Tool {

@@ -182,7 +182,7 @@ impl Entry<'_> {
         timeouts
     }
 
-    /// A timeout. What is none is ignored with a warning: it narrows nothing.
+    /// A timeout. Another value is ignored with a warning: it narrows nothing.
     fn duration(&self, value: &Value<'_>, unit: Unit) -> Option<Duration> {
         let seconds = value.number().map(|number| match unit {
             Unit::Seconds => number,

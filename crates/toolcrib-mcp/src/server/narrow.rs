@@ -125,7 +125,7 @@ impl FileTools {
                 tools.leave_out(names(&value));
             } else if key == TOOLS {
                 tools.tools(&value);
-            } else if key == FILTER && value.is_object() {
+            } else if key == FILTER {
                 tools.filter(&value);
             } else if key == OPTIONS && value.is_object() {
                 let filter = value.object().and_then(|options| options.value(FILTER));

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::{Digest, PinKind};
 
-use super::{Pin, PinName, Pins, RenewedPin};
+use super::pin::{Pin, PinName, Pins, RenewedPin};
 use crate::private;
 
 /// The file of a project with the digests of its remote definitions.

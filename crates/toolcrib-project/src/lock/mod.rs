@@ -6,6 +6,7 @@
 //! digests; it is for other machines, and for CI.
 
 mod files;
+mod pin;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -22,15 +23,18 @@ use serde_json::Value;
 use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
 use toolcrib_engine::Redactor;
 
-use self::files::{Files, SharedPins};
-pub use self::files::{LOCK_FILE, LockError};
+use self::{
+    files::{Files, SharedPins},
+    pin::{Pin, Pins, RenewedPin},
+};
+pub use self::{
+    files::{LOCK_FILE, LockError},
+    pin::PinName,
+};
 use crate::project::{LoadOptions, Mode};
 
 /// The limit of pinned definitions of one source: a source could list new names for ever.
 const MOST_PINS: usize = 10_000;
-
-/// A larger definition is pinned without its text, so a change of it cannot be shown word by word.
-const LONGEST_TEXT: usize = 64 * 1024;
 
 /// How a project uses its pinned definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,18 +49,6 @@ pub enum LockMode {
     /// For CI: a source with a definition that is not in `toolcrib.lock` exactly as listed is not
     /// used at all, and nothing is written.
     Locked,
-}
-
-/// The place of a pin.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub struct PinName {
-    /// The source, such as `mcp:git`.
-    pub source: Arc<str>,
-    /// The kind.
-    pub kind: PinKind,
-    /// The source's own name of the definition; empty for its instructions.
-    pub name: Arc<str>,
 }
 
 /// A definition that is not pinned as it is listed now.
@@ -100,22 +92,6 @@ pub enum LockEvent {
     New(PinName),
     /// The pins apply to this process only, because a file cannot be written.
     Unsaved(Arc<str>),
-}
-
-/// A pinned definition.
-#[derive(Debug, Clone, PartialEq)]
-struct Pin {
-    digest: Digest,
-    definition: Option<Value>,
-}
-
-type Pins = BTreeMap<PinName, Pin>;
-
-/// A pin in which references replace secrets.
-struct RenewedPin {
-    before: PinName,
-    place: PinName,
-    pin: Pin,
 }
 
 /// The pinned definitions of a project. Clones share them.
@@ -410,13 +386,6 @@ impl State {
             Some(_) if mode == LockMode::Pin && own.is_none() => Verdict::First,
             Some(_) => Verdict::Same,
         }
-    }
-}
-
-impl Pin {
-    fn of(definition: &Value, digest: Digest) -> Self {
-        let is_small = definition.to_string().len() <= LONGEST_TEXT;
-        Self { digest, definition: is_small.then(|| definition.clone()) }
     }
 }
 

@@ -285,44 +285,50 @@ metadata:
 ---
 body"#,
         );
-    insta::assert_snapshot!(folder.problems(), @r#"
-    skills/a b/SKILL.md:1:1: a skill has the name of its folder, and `a b` is not a valid name
+    insta::assert_snapshot!(folder.load().warnings(), @r#"
+    skills/a b/SKILL.md:1:1: warning: a skill has the name of its folder, and `a b` is not a valid name
         help: rename the folder: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
-    skills/colon/SKILL.md:3:22: this is not YAML: mapping values are not allowed in this context
-        help: a text with `: ` or ` #` in it must be quoted
-    skills/deep/SKILL.md:2:35: frontmatter may not nest deeper than 32 levels
+    skills/a b/SKILL.md:1:1: warning: skill `a b` is left out until this file is mended
+    skills/colon/SKILL.md:3:13: warning: a text with `: ` in it is not quoted; it is read as if it were
+        help: write description: "…"
+    skills/deep/SKILL.md:1:1: warning: skill `deep` is left out until this file is mended
+    skills/deep/SKILL.md:2:1: warning: `name` is missing in the frontmatter
+        help: the skill has the name of its folder, `deep`
+    skills/deep/SKILL.md:2:1: warning: `description` is missing in the frontmatter
+        help: write for example: description: What it is for, and when to use it.
+    skills/deep/SKILL.md:2:1: warning: unknown key `a` in the frontmatter
+    skills/deep/SKILL.md:2:3: warning: a text that must be quoted is not; it is read as if it were
+        help: write a: "…"
     skills/empty/SKILL.md:1:1: warning: folder `empty` has no SKILL.md
         help: write one, or move the folder out of the skills folder
+    skills/foreign/SKILL.md:1:1: warning: skill `foreign` is left out until this file is mended
     skills/foreign/SKILL.md:6:1: warning: unknown key `licence` in the frontmatter
         help: did you mean `license`?
     skills/foreign/SKILL.md:7:1: warning: unknown key `version` in the frontmatter
-    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, and this project has no such tool
-        help: switch on a toolset with `terminal`
-    skills/foreign/SKILL.md:8:33: warning: `allowed-tools` names `Read`, and this project has no such tool
-        help: switch on a toolset with `read_file`
-    skills/foreign/SKILL.md:9:1: `toolcrib-tools` belongs under `metadata`
+    skills/foreign/SKILL.md:9:1: warning: `toolcrib-tools` belongs under `metadata`
         help: write below `metadata:`, indented: toolcrib-tools: NAME NAME
-    skills/foreign/SKILL.md:12:3: unknown key `toolcrib-tols` in `metadata`
+    skills/foreign/SKILL.md:12:3: warning: unknown key `toolcrib-tols` in `metadata`
         help: did you mean `toolcrib-tools`?
-    skills/foreign/SKILL.md:13:20: unknown tool `refund`
-        help: no tools exist
-    skills/foreign/SKILL.md:13:27: unknown tool `list_charges`
-        help: no tools exist
-    skills/huge/SKILL.md:1:1: this is larger than 1 MiB
-    skills/list/SKILL.md:4:29: unknown tool `a`
-        help: no tools exist
-    skills/list/SKILL.md:4:32: `toolcrib-tools` must be names, in one text or in a list
-    skills/none/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+    skills/huge/SKILL.md:1:1: warning: this is larger than 1 MiB
+    skills/huge/SKILL.md:1:1: warning: skill `huge` is left out until this file is mended
+    skills/list/SKILL.md:1:1: warning: skill `list` is left out until this file is mended
+    skills/list/SKILL.md:4:32: warning: `toolcrib-tools` must be names, in one text or in a list
+    skills/none/SKILL.md:1:1: warning: the file does not begin with frontmatter between two lines of `---`
         help: begin it with: --- / name: none / description: Its purpose. / ---
-    skills/open/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+    skills/none/SKILL.md:1:1: warning: skill `none` is left out until this file is mended
+    skills/open/SKILL.md:1:1: warning: the file does not begin with frontmatter between two lines of `---`
         help: begin it with: --- / name: open / description: Its purpose. / ---
+    skills/open/SKILL.md:1:1: warning: skill `open` is left out until this file is mended
+    skills/other/SKILL.md:1:1: warning: skill `other` is left out until this file is mended
     skills/other/SKILL.md:2:7: warning: the name `othr` differs from the folder's and is not used
         help: the skill has the name of its folder, `other`
-    skills/other/SKILL.md:3:14: `description` is blank
-    skills/sequence/SKILL.md:2:1: the frontmatter must be a mapping of keys to values
-    skills/twice/SKILL.md:2:1: `description` is missing in the frontmatter
+    skills/other/SKILL.md:3:14: warning: `description` is blank
+    skills/sequence/SKILL.md:1:1: warning: skill `sequence` is left out until this file is mended
+    skills/sequence/SKILL.md:2:1: warning: the frontmatter must be a mapping of keys to values
+    skills/twice/SKILL.md:1:1: warning: skill `twice` is left out until this file is mended
+    skills/twice/SKILL.md:2:1: warning: `description` is missing in the frontmatter
         help: write for example: description: What it is for, and when to use it.
-    skills/twice/SKILL.md:3:1: `name` occurs twice in the frontmatter
+    skills/twice/SKILL.md:3:1: warning: `name` occurs twice in the frontmatter
     "#);
 }
 
@@ -347,10 +353,11 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
     symlink(outside.path().join("seed.sql"), folder.path().join("link.sql")).unwrap();
     fs::create_dir(folder.path().join("skills")).unwrap();
     symlink(outside.path(), folder.path().join("skills/away")).unwrap();
-    insta::assert_snapshot!(folder.problems(), @r#"
+    insta::assert_snapshot!(folder.problems(), @"
     toolcrib.toml:3:8: `link.sql` leads out of the project's folder; copy the needed files into the project
-    skills/away/SKILL.md:1:1: this leads out of the project's folder; copy the needed files into the project
-    "#);
+    skills/away/SKILL.md:1:1: warning: this leads out of the project's folder; copy the needed files into the project
+    skills/away/SKILL.md:1:1: warning: skill `away` is left out until this file is mended
+    ");
 
     fs::remove_file(folder.path().join("link.sql")).unwrap();
     fs::remove_file(folder.path().join("skills/away")).unwrap();

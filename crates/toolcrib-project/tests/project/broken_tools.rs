@@ -98,7 +98,7 @@ j = {{ anyOf = [{{ type = "string", optional = true }}] }}
 "#
     ));
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:12:34: this is not a JSON Schema: `pattern`: "(" is not a "regex"
+    toolcrib.toml:12:34: this is not a JSON Schema: `pattern`: the pattern cannot be read: it is not one of ECMA-262, or it is too large
     toolcrib.toml:13:36: this is not a JSON Schema: `minLength`: -1 is less than the minimum of 0
     toolcrib.toml:13:47: `enum` must be a list in `[…]`; this is a text
         help: write enum = ["a"]

@@ -497,8 +497,9 @@ url = 'https://a.example/'
         help: rename one of them
     plugins/crm/skills/billing/SKILL.md:1:1: a skill `billing` exists already, at skills/billing/SKILL.md:1
         help: rename one of them
-    plugins/crm/skills/broken/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+    plugins/crm/skills/broken/SKILL.md:1:1: warning: the file does not begin with frontmatter between two lines of `---`
         help: begin it with: --- / name: broken / description: Its purpose. / ---
+    plugins/crm/skills/broken/SKILL.md:1:1: warning: skill `broken` is left out until this file is mended
     "#);
 }
 

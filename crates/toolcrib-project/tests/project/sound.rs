@@ -144,12 +144,14 @@ fn skill_files_from_elsewhere_load_unchanged() {
         help: every model request contains it; keep it within 1024, and move the rest into the body
     skills/blank/SKILL.md:2:5: warning: `name` is blank
         help: the skill has the name of its folder, `blank`
-    skills/colon/SKILL.md:3:14: warning: a text with `: ` in it is not quoted; it is read as if it were
+    skills/colon/SKILL.md:3:13: warning: a text with `: ` in it is not quoted; it is read as if it were
         help: write description: "…"
-    skills/colon/SKILL.md:4:10: warning: a text with `: ` in it is not quoted; it is read as if it were
+    skills/colon/SKILL.md:4:9: warning: a text with `: ` in it is not quoted; it is read as if it were
         help: write license: "…"
     skills/colon/SKILL.md:6:1: warning: unknown key `version` in the frontmatter
-    skills/list/SKILL.md:2:7: warning: `name` must be a text
+    skills/list/SKILL.md:2:6: warning: a text that must be quoted is not; it is read as if it were
+        help: write name: "…"
+    skills/list/SKILL.md:2:7: warning: the name `[a]` differs from the folder's and is not used
         help: the skill has the name of its folder, `list`
     skills/list/SKILL.md:4:17: warning: `allowed-tools` must be names, in one text or in a list
     skills/no_name/SKILL.md:2:1: warning: `name` is missing in the frontmatter

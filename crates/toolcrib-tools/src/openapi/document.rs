@@ -237,7 +237,7 @@ impl OpenApi {
         found
     }
 
-    /// What its author wrote twice, or in vain: each as the end of a sentence about the document, with help.
+    /// Parts that its author wrote twice, or in vain: each as the end of a sentence about the document, with help.
     pub(super) fn flaws(&self, operations: &[Outline<'_>]) -> Vec<(String, &'static str)> {
         let mut flaws = Vec::new();
         let all = |names: &[String]| suggest::quoted(names.iter().map(String::as_str));

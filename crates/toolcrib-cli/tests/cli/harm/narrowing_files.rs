@@ -88,7 +88,8 @@ fn a_key_that_requires_approval_was_ignored() {
         "autoApproveTools": ["ids"], "alwaysApprove": true, "alwaysLoad": true }));
     assert_eq!((code, names.len()), (Some(0), ALL.len()), "{stderr}");
     let (code, names, stderr) = offered(&file(&json!({}), &json!({ "mcpApproval": "always" })));
-    assert!(code != Some(0) && names.is_empty(), "{stderr}");
+    assert_eq!((code, names.len()), (Some(0), 0), "{stderr}");
+    assert!(stderr.contains("`mcpApproval`") && stderr.contains("cannot be used"), "{stderr}");
     let beside = json!({ "chat.tools.autoApprove": true, "approval_policy": "on-request" });
     let (code, names, stderr) = offered(&file(&json!({}), &beside));
     assert_eq!((code, names.len()), (Some(0), ALL.len()), "{stderr}");
@@ -120,8 +121,9 @@ fn servers_that_a_file_switches_off_were_started() {
         json!({ "disallowedTools": ["flood"] }),
         json!({ "enableAllProjectMcpServers": false }),
     ] {
-        let wrong = offered(&file(&json!({}), &beside));
-        assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{beside}: {}", wrong.2);
+        let (_, names, stderr) = offered(&file(&json!({}), &beside));
+        assert!(names.is_empty(), "{beside}: {stderr}");
+        assert!(stderr.contains("not supported here") || stderr.contains("error"), "{stderr}");
     }
 }
 
@@ -171,7 +173,8 @@ fn permissions_and_projects_of_a_settings_file_were_ignored() {
         json!({ "tools": { "exclude": ["flood"] } }),
         json!({ "chat.mcp.access": "none" }),
     ] {
-        let wrong = offered(&file(&json!({}), &beside));
-        assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{beside}: {}", wrong.2);
+        let (_, names, stderr) = offered(&file(&json!({}), &beside));
+        assert!(names.is_empty(), "{beside}: {stderr}");
+        assert!(stderr.contains("not supported here") || stderr.contains("error"), "{stderr}");
     }
 }
