@@ -1,7 +1,7 @@
 //! The mathematical functions of SQLite's shell, with the same results. The crate with SQLite's source
 //! compiles it without them, and only the environment of the outermost build could change that.
 
-use std::f64::consts::PI;
+use std::{f64::consts::PI, sync::LazyLock};
 
 use rusqlite::{
     Connection,
@@ -46,10 +46,17 @@ const TO_WHOLE: [(&str, OfOne); 4] =
 const LOGARITHMS: [(&str, OfOne); 4] =
     [("ln", f64::ln), ("log", f64::log10), ("log10", f64::log10), ("log2", f64::log2)];
 
+/// Whether SQLite was compiled with them. Any statement would read the schema of a database in a file,
+/// which another process may have locked.
+static HAS_THEM: LazyLock<bool> = LazyLock::new(|| {
+    let used = "SELECT sqlite_compileoption_used('ENABLE_MATH_FUNCTIONS')";
+    let memory = Connection::open_in_memory();
+    memory.and_then(|memory| memory.query_row(used, [], |row| row.get(0))).unwrap_or(false)
+});
+
 /// Adds the functions, unless SQLite has its own.
 pub(super) fn add(connection: &Connection) -> rusqlite::Result<()> {
-    let has_them = "SELECT sqlite_compileoption_used('ENABLE_MATH_FUNCTIONS')";
-    if connection.query_row(has_them, [], |row| row.get(0))? {
+    if *HAS_THEM {
         return Ok(());
     }
     for (name, function) in OF_ONE {

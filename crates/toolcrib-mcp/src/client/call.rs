@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    Audience, BoxFuture, CancellationToken, ClientHandle, ContentBlock, ErrorCode, Progress,
-    ProgressCount, ToolBody, ToolContext, ToolError, ToolOutput,
+    Audience, BoxFuture, CancellationToken, ClientAbilities, ClientHandle, ContentBlock, ErrorCode,
+    Progress, ProgressCount, ToolBody, ToolContext, ToolError, ToolOutput,
 };
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
@@ -80,6 +80,7 @@ impl RemoteCall {
         let Value::Object(arguments) = args else {
             return Err(ToolError::input_invalid("the arguments must be a JSON object"));
         };
+        let can = client.map(|client| client.0.abilities(&self.server)).unwrap_or_default();
         let arguments = Arc::new(arguments);
         let idempotency_key = Arc::<str>::from(cx.idempotency_key());
         let traceparent = cx.traceparent().map(Arc::<str>::from);
@@ -109,8 +110,7 @@ impl RemoteCall {
                 cancellation: cx.cancellation().clone(),
             };
             let outcome = live.call(request).await;
-            if !live.connection().is_legacy() && caller.is_some() && asked_without_session(&outcome)
-            {
+            if !live.connection().is_legacy() && asked_without_session(&outcome, can) {
                 supervisor.shared().connect.needs_session();
                 if self.repeatable && !tried_before && supervisor.replaces_by_session(&live) {
                     tried_before = true;
@@ -179,12 +179,17 @@ impl RemoteCall {
 }
 
 /// Whether a call failed because its server asks inside of calls, which a connection without a session
-/// does not permit. Only the texts of the SDKs tell it.
-fn asked_without_session(outcome: &Result<CallAnswer, RequestError>) -> bool {
+/// does not permit, for something that the client can do. Only the texts of the SDKs tell it.
+fn asked_without_session(outcome: &Result<CallAnswer, RequestError>, can: ClientAbilities) -> bool {
+    let methods = [
+        ("elicitation/create", can.elicitation_form || can.elicitation_url),
+        ("sampling/createmessage", can.sampling),
+        ("roots/list", can.roots),
+    ];
     let says_so = |text: &str| {
         let text = text.chars().take(2_000).collect::<String>().to_lowercase();
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        contains(&["elicitation/create", "sampling/createmessage", "roots/list"])
+        methods.iter().any(|(method, is_able)| *is_able && text.contains(method))
             && contains(&["cannot", "can't", "no back-channel", "not support", "not available"])
     };
     match outcome {

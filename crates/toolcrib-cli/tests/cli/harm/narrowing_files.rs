@@ -119,12 +119,14 @@ fn servers_that_a_file_switches_off_were_started() {
         json!({ "excludeMCPServers": "f" }),
         json!({ "deniedMcpServers": [{ "serverName": "f" }] }),
         json!({ "disallowedTools": ["flood"] }),
-        json!({ "enableAllProjectMcpServers": false }),
     ] {
         let (_, names, stderr) = offered(&file(&json!({}), &beside));
         assert!(names.is_empty(), "{beside}: {stderr}");
         assert!(stderr.contains("not supported here") || stderr.contains("error"), "{stderr}");
     }
+    // It has the client ask about the servers of a project, as a project's trust does here.
+    let asked = offered(&file(&json!({}), &json!({ "enableAllProjectMcpServers": false })));
+    assert_eq!(asked.1, ALL);
 }
 
 #[test]
