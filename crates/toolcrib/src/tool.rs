@@ -21,7 +21,7 @@ pub use toolcrib_core::{
     FileReads, ImageInfo, IntoAvailability, IntoTool, IntoToolOutput, InvalidDigestError,
     InvalidImageError, InvalidToolError, InvalidToolNameError, Json, Kv, KvError, KvScope,
     Lifetime, MAX_TOOL_NAME, MemoryScope, NetworkRules, OnCollision, Progress, ProgressCount,
-    ProgressSink, State, TextOrigin, Tool, ToolBody, ToolBuilder, ToolCall, ToolContext,
-    ToolContextParts, ToolDefinition, ToolError, ToolName, ToolOutput, ToolResult, TurnInfo,
-    args_digest, err, ok,
+    ProgressSink, RunningWork, State, TextOrigin, Tool, ToolBody, ToolBuilder, ToolCall,
+    ToolContext, ToolContextParts, ToolDefinition, ToolError, ToolName, ToolOutput, ToolResult,
+    TurnInfo, args_digest, err, ok,
 };

@@ -8,6 +8,6 @@
 pub use toolcrib_approvals::*;
 #[doc(inline)]
 pub use toolcrib_core::{
-    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, NotStorableError, ParkedCall,
-    SecretReference, Settlement, StoredApproval, StoredArguments,
+    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, ArgumentPart,
+    NotStorableError, ParkedCall, SecretReference, Settlement, StoredApproval, StoredArguments,
 };
