@@ -265,7 +265,10 @@ fn for_everybody() -> Option<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     open_to_everybody(folder.path());
     let program = folder.path().join("host");
-    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    // A copy by this process would be open for writing in what other tests fork meanwhile, and could not be
+    // executed.
+    let copied = Command::new("cp").arg(env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     Some((folder, program))
 }
 
