@@ -87,7 +87,8 @@ Commands:
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
   sanitize-bench
             how many files of the packages that the lock files name, which it installs, are not shown to
-            a model as they are; fails if it is 1 in 2,000 or more
+            a model as they are; fails if 1 in 2,000 or more has a replaced token, or 1 in 1,000 or more a
+            removed hidden character or escape sequence
   search-bench
             recall and speed of the tool search on BFCL, which it installs (2 MB), into
             docs/tool-search.md; --choose searches the weights instead

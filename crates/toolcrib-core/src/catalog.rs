@@ -2,13 +2,9 @@
 
 mod builder;
 
-use std::{
-    borrow::Cow,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{borrow::Cow, sync::Arc};
+
+use parking_lot::Mutex;
 
 pub use self::builder::CatalogBuilder;
 pub(crate) use self::builder::LastCatalog;
@@ -128,14 +124,15 @@ pub struct Catalog {
 struct Tools {
     offered: Vec<Tool>,
     withheld_by_provider: Vec<WithheldByProvider>,
-    redacted_at: RedactedAt,
+    last_redaction: LastRedaction,
 }
 
-/// The version of the secrets of which a list contains none; 0 if that is not known.
+/// The last redaction of a list: the version of the secrets, and the list without them; `None` if it
+/// contains none.
 #[derive(Debug, Default)]
-struct RedactedAt(AtomicU64);
+struct LastRedaction(Mutex<Option<(u64, Option<Arc<Tools>>)>>);
 
-impl Clone for RedactedAt {
+impl Clone for LastRedaction {
     /// A copy is made to change it.
     fn clone(&self) -> Self {
         Self::default()
@@ -150,20 +147,22 @@ impl Catalog {
 
     fn tools_mut(&mut self) -> &mut Tools {
         let tools = Arc::make_mut(self.tools.get_or_insert_default());
-        tools.redacted_at = RedactedAt::default();
+        tools.last_redaction = LastRedaction::default();
         tools
     }
 
     /// The same list without known secrets: they are redacted in free texts, and a tool is withheld
     /// if calls depend on the part of its definition that contains one, such as its name or a value
     /// of `enum`. `version` identifies the secrets that `redact` knows, among all of this process;
-    /// 0 if it knows none. A list without secrets, or whose tools have been redacted for this
-    /// version, costs no search.
+    /// 0 if it knows none. The same list is redacted once for each version.
     #[must_use]
     pub fn redacted(self, redact: &dyn Redact, version: u64) -> Self {
         let Some(tools) = self.tools.as_ref().filter(|_| version != 0) else { return self };
-        if tools.redacted_at.0.load(Ordering::Relaxed) == version {
-            return self;
+        let last = tools.last_redaction.0.lock().clone();
+        match last {
+            Some((at, None)) if at == version => return self,
+            Some((at, redacted)) if at == version => return Self { tools: redacted, ..self },
+            _ => {}
         }
         let (mut is_same, mut clean) = (true, Tools::default());
         for tool in &tools.offered {
@@ -192,12 +191,15 @@ impl Catalog {
             }
             clean.withheld_by_provider.push(held);
         }
-        if is_same {
-            tools.redacted_at.0.store(version, Ordering::Relaxed);
-            return self;
+        clean.last_redaction = LastRedaction(Mutex::new(Some((version, None))));
+        let redacted = (!is_same).then(|| Arc::new(clean));
+        let replaced = tools.last_redaction.0.lock().replace((version, redacted.clone()));
+        // Outside the lock: tools may do anything when they are dropped.
+        drop(replaced);
+        match redacted {
+            Some(redacted) => Self { tools: Some(redacted), ..self },
+            None => self,
         }
-        clean.redacted_at = RedactedAt(version.into());
-        Self { tools: Some(Arc::new(clean)), ..self }
     }
 
     /// Appends an offered tool.

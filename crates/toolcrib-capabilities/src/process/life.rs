@@ -103,7 +103,7 @@ impl Drop for Life {
     fn drop(&mut self) {
         let (Some(guard), Some(pid)) = (self.guard.take(), self.child.id()) else { return };
         self.tree.kill();
-        // Nobody waits for the report. The thread of the last program of a process may end with it.
+        // No caller waits for the report. The thread of the last program of a process may end with it.
         let _ = thread::Builder::new().name("toolcrib-guard".to_owned()).spawn(move || {
             wait_for_end(pid);
             guard.settle();

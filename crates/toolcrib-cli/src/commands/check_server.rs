@@ -366,7 +366,7 @@ fn transport(args: &CheckServerArgs, redactor: &Redactor) -> Result<Transport, P
         let (name, value) = server_words::pair(pair)?;
         let value = expand(value, |name| std::env::var(name).ok())
             .map_err(|error| Problem::usage(format!("`--set {name}`: {error}")))?;
-        // One that is too short stands in too many texts by chance.
+        // A short one is refused: too many texts contain it by chance.
         for secret in &value.secrets {
             let _ = redactor.learn(secret);
         }

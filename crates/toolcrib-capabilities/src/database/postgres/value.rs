@@ -141,7 +141,7 @@ impl Cells {
         }
     }
 
-    /// A document of JSON, with all digits and members: what a JSON value here cannot keep is text.
+    /// A document of JSON, with all digits and members: a part that a JSON value here cannot represent is text.
     fn document(&mut self, text: &str) -> Value {
         let kept = KeptDocument::of(text);
         match serde_json::from_str::<Value>(&kept.text) {

@@ -14,7 +14,7 @@ use crate::steering::{STEERING, folded, steers};
 /// The most entries that are looked at. Folders near the top come first.
 const MOST_ENTRIES: usize = 500_000;
 
-/// Folders that package managers and compilers fill: what is in them belongs to dependencies.
+/// Folders that package managers and compilers fill: their files belong to dependencies.
 const DEPENDENCIES: &[&str] = &[
     "node_modules",
     "bower_components",

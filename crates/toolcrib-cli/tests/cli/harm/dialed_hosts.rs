@@ -5,7 +5,7 @@ use crate::support::Project;
 fn review(file: &str, variables: &[(&str, &str)]) -> String {
     let project = Project::of(&[("toolcrib.toml", file)]);
     let mut command = project.command(&["trust"]);
-    // As a project that was found, which nobody trusts yet.
+    // A project that was found, before the user trusts it.
     command.current_dir(project.path()).env("XDG_CONFIG_HOME", project.path().join("config"));
     for (name, value) in variables {
         command.env(name, value);

@@ -317,7 +317,7 @@ impl McpSources<'_> {
         // Problems of a name were recorded when it was read.
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
         for secret in &plan.secrets {
-            // One that is too short stands in too many texts by chance.
+            // A short one is refused: too many texts contain it by chance.
             let _ = self.redactor.learn(secret);
         }
         let nothing = McpSettings::default();
@@ -503,7 +503,7 @@ impl McpSources<'_> {
     ) -> Result<Http, ServerProblem> {
         let redactor = self.redactor.clone();
         let mut oauth = OAuth::new(UserTokens::of_user()).on_secret(move |secret| {
-            // One that is too short stands in too many texts by chance.
+            // A short one is refused: too many texts contain it by chance.
             let _ = redactor.learn(secret);
         });
         oauth = oauth.command_flags(self.flags);

@@ -8,7 +8,7 @@ use crate::{serve::Http, support::Project};
 
 const TOKEN: &str = "a-token-of-a-test-0001";
 const GUEST: &str = "a-token-of-a-test-0002";
-const NOBODY: &str = "a-token-of-a-test-0003";
+const STRANGER: &str = "a-token-of-a-test-0003";
 
 /// A server whose tool shows a page that anybody may have written.
 const SERVER: &str = r#"
@@ -55,7 +55,7 @@ tainted = true
 
 fn start(project: &Project) -> Http {
     let mut command: Command = project.command(&["serve"]);
-    command.env("TEST_A", TOKEN).env("TEST_B", GUEST).env("TEST_C", NOBODY);
+    command.env("TEST_A", TOKEN).env("TEST_B", GUEST).env("TEST_C", STRANGER);
     let errors: PathBuf = project.path().join("errors.txt");
     Http::start(&mut command, &errors)
 }
@@ -81,8 +81,8 @@ fn taint_survives_a_restart_until_an_operator_lifts_it() {
     let lifted = project.toolcrib(&["sessions", "restrictions", "--as", "ana", "--lift"]);
     assert!(lifted.stdout.contains("lifted"), "{}{}", lifted.stdout, lifted.stderr);
     assert!(called(&http, "hello").contains("\"hello"), "without a restart");
-    let nobody = project.toolcrib(&["sessions", "restrictions", "--as", "bob"]);
-    assert!(nobody.stdout.contains("nothing restricts this caller"), "{}", nobody.stdout);
+    let other = project.toolcrib(&["sessions", "restrictions", "--as", "bob"]);
+    assert!(other.stdout.contains("nothing restricts this caller"), "{}", other.stdout);
     http.end();
 }
 
@@ -136,13 +136,13 @@ fn what_permits_or_shows_is_that_of_a_personality_and_of_no_unknown_caller() {
     asked(&http, TOKEN, "write_file", &write("of ana"));
     assert_eq!(note(), "of ana");
     // The next request with the token may be that of another person.
-    assert!(asked(&http, NOBODY, "read_file", &read).contains("of ana"));
-    let refused = asked(&http, NOBODY, "write_file", &write("of nobody"));
+    assert!(asked(&http, STRANGER, "read_file", &read).contains("of ana"));
+    let refused = asked(&http, STRANGER, "write_file", &write("of a stranger"));
     assert!(refused.contains("was not read in this conversation"), "{refused}");
     assert_eq!(note(), "of ana");
 
     let job = json!({ "command": "sleep 60" });
-    let refused = asked(&http, NOBODY, "start_job", &job);
+    let refused = asked(&http, STRANGER, "start_job", &job);
     assert!(refused.contains("a job would end with this call"), "{refused}");
     let started = asked(&http, TOKEN, "start_job", &job);
     assert!(started.contains("job-1"), "{started}");
