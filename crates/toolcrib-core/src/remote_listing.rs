@@ -102,8 +102,9 @@ pub struct PinnedDefinition {
 /// source cannot change them unseen.
 pub trait DefinitionPins: Send + Sync + 'static {
     /// The reason to withhold each of these definitions, in their order; none offers it. A
-    /// definition without a pin is pinned if it would be offered. Called for each list. `source` is the origin of its tools, such as `mcp:git`. It may read and write a
-    /// small file.
+    /// definition without a pin is pinned if it would be offered. Called for each list. `source` is
+    /// the origin of its tools, such as `mcp:git`. Each definition is made when it is read. It may
+    /// read and write a small file.
     ///
     /// # Errors
     /// Why the source must not be used at all.
@@ -111,7 +112,7 @@ pub trait DefinitionPins: Send + Sync + 'static {
         &self,
         source: &str,
         kind: PinKind,
-        definitions: &[PinnedDefinition],
+        definitions: &mut dyn Iterator<Item = PinnedDefinition>,
     ) -> Result<Vec<Option<Arc<str>>>, Arc<str>>;
 }
 
@@ -234,7 +235,7 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         let all: Vec<_> =
             all.filter_map(|(place, reason)| Some((made.known.get(place)?, reason))).collect();
         let changed = match check.and_then(DefinitionCheck::pins) {
-            Some(pins) => pins.check(origin, D::KIND, &definitions(&all))?,
+            Some(pins) => pins.check(origin, D::KIND, &mut definitions(&all))?,
             None => Vec::new(),
         };
         let mut changed = changed.into_iter();
@@ -305,13 +306,13 @@ fn one_name(description: &impl RemoteDefinition) -> Option<Cow<'_, str>> {
 
 fn definitions<D: RemoteDefinition>(
     known: &[(&KnownTool<D>, Option<Reason>)],
-) -> Vec<PinnedDefinition> {
+) -> impl Iterator<Item = PinnedDefinition> {
     let definition = |(known, withheld): &(&KnownTool<D>, Option<Reason>)| PinnedDefinition {
         name: known.description.name().unwrap_or_default().into(),
         definition: known.description.definition(),
         is_offered: withheld.is_none(),
     };
-    known.iter().map(definition).collect()
+    known.iter().map(definition)
 }
 
 /// The tool as offered, or the reason to withhold it.

@@ -190,8 +190,8 @@ impl Supervisor {
             definition: Value::Object(item.clone()),
             is_offered: true,
         };
-        let definitions: Vec<_> = items.iter().map(definition).collect();
-        let checked = pins.check(self.origin(), PinKind::Prompt, &definitions);
+        let mut definitions = items.iter().map(definition);
+        let checked = pins.check(self.origin(), PinKind::Prompt, &mut definitions);
         let checked = checked.map_err(|problem| ToolError::failed(&*problem))?;
         let same = items.iter().zip(checked).filter(|(_, reason)| reason.is_none());
         Ok(same.map(|(item, _)| item.clone()).collect())

@@ -1,6 +1,7 @@
 //! Requests beside calls of tools, and announcements: what a gateway passes on.
 
 use std::{
+    iter,
     sync::{
         Arc, Weak,
         atomic::{AtomicU32, Ordering},
@@ -106,7 +107,8 @@ impl McpClient {
                 let definition = Value::from(&*text);
                 let pinned =
                     PinnedDefinition { name: Arc::default(), definition, is_offered: true };
-                let checked = pins.check(session.origin(), PinKind::Instructions, &[pinned]);
+                let checked =
+                    pins.check(session.origin(), PinKind::Instructions, &mut iter::once(pinned));
                 checked.is_ok_and(|reasons| reasons.iter().all(Option::is_none)).then_some(text)
             }
         };

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use toolcrib_core::{Digest, PinKind};
 
 use super::pin::{Pin, PinName, Pins, RenewedPin};
@@ -105,7 +105,7 @@ struct OwnPin {
     name: Arc<str>,
     digest: Digest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    definition: Option<Value>,
+    definition: Option<Arc<RawValue>>,
 }
 
 impl Files {

@@ -284,11 +284,11 @@ impl Lock {
 
     /// A definition in the form that is pinned: with references in place of secrets, so that another
     /// value of a secret changes no pin, and before any other cleaning.
-    fn pinnable(&self, definition: &PinnedDefinition) -> PinnedDefinition {
+    fn pinnable(&self, definition: PinnedDefinition) -> PinnedDefinition {
         let name = self.0.redactor.referenced(Value::from(&*definition.name));
         PinnedDefinition {
             name: name.as_str().unwrap_or_default().into(),
-            definition: self.0.redactor.referenced(definition.definition.clone()),
+            definition: self.0.redactor.referenced(definition.definition),
             is_offered: definition.is_offered,
         }
     }
@@ -301,12 +301,10 @@ impl Lock {
         }
         let mut renewed = Vec::new();
         for (place, pin) in &state.own {
-            let before = PinnedDefinition {
-                name: Arc::clone(&place.name),
-                definition: pin.definition.clone().unwrap_or_default(),
-                is_offered: true,
-            };
-            let after = self.pinnable(&before);
+            let name = Arc::clone(&place.name);
+            let definition = pin.value().unwrap_or_default();
+            let before = PinnedDefinition { name, definition, is_offered: true };
+            let after = self.pinnable(before.clone());
             if after.name != before.name || after.definition != before.definition {
                 let pin = match &pin.definition {
                     Some(_) => Pin::of(&after.definition, Digest::of_json(&after.definition)),
@@ -394,7 +392,7 @@ impl DefinitionPins for Lock {
         &self,
         source: &str,
         kind: PinKind,
-        definitions: &[PinnedDefinition],
+        definitions: &mut dyn Iterator<Item = PinnedDefinition>,
     ) -> Result<Vec<Option<Arc<str>>>, Arc<str>> {
         let source: Arc<str> = source.into();
         let mut events = Vec::new();
@@ -408,12 +406,13 @@ impl DefinitionPins for Lock {
         let asks = mode == LockMode::Pin
             && self.0.asks.load(Ordering::Acquire)
             && state.has_listed(&source, kind);
-        let definitions: Vec<_> = definitions.iter().map(|one| self.pinnable(one)).collect();
-        let (mut reasons, mut fresh) = (Vec::new(), Pins::new());
+        let (mut names, mut reasons, mut fresh) = (Vec::new(), Vec::new(), Pins::new());
         let mut pinned = state.own.keys().filter(|place| place.source == source).count();
-        for PinnedDefinition { name, definition, is_offered } in &definitions {
-            let place = PinName { source: Arc::clone(&source), kind, name: Arc::clone(name) };
-            let digest = Digest::of_json(definition);
+        for definition in definitions {
+            let PinnedDefinition { name, definition, is_offered } = self.pinnable(definition);
+            names.push(Arc::clone(&name));
+            let place = PinName { source: Arc::clone(&source), kind, name };
+            let digest = Digest::of_json(&definition);
             let verdict = state.verdict(mode, &place, digest);
             if !is_offered && matches!(verdict, Verdict::First) {
                 reasons.push(None);
@@ -421,13 +420,12 @@ impl DefinitionPins for Lock {
             }
             if mode == LockMode::Review && !matches!(verdict, Verdict::Same) {
                 let own = state.own.get(&place);
-                let before = own.and_then(|pin| pin.definition.clone());
+                let before = own.and_then(Pin::value);
                 let pinned = match verdict {
                     Verdict::Changed(pinned) => Some(pinned),
                     _ => None,
                 };
-                let after = definition.clone();
-                let change = PinChange { place: place.clone(), pinned, before, after };
+                let change = PinChange { place: place.clone(), pinned, before, after: definition };
                 if state.changes.len() < MOST_PINS {
                     state.changes.insert(place, change);
                 }
@@ -464,7 +462,7 @@ impl DefinitionPins for Lock {
                 }
                 Verdict::First => {
                     pinned += 1;
-                    fresh.insert(place, Pin::of(definition, digest));
+                    fresh.insert(place, Pin::of(&definition, digest));
                     None
                 }
             });
@@ -483,9 +481,8 @@ impl DefinitionPins for Lock {
                         let lost = |place: &PinName, pin: &Pin| {
                             saved.own.get(place).is_some_and(|first| first.digest != pin.digest)
                         };
-                        for (definition, reason) in definitions.iter().zip(&mut reasons) {
-                            let (source, name) =
-                                (Arc::clone(&source), Arc::clone(&definition.name));
+                        for (name, reason) in names.into_iter().zip(&mut reasons) {
+                            let source = Arc::clone(&source);
                             let place = PinName { source, kind, name };
                             if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
                                 *reason = Some(self.changed(&place));

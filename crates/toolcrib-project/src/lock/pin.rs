@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use toolcrib_core::{Digest, PinKind};
 
 /// A larger definition is pinned without its text, so a change of it cannot be shown word by word.
@@ -21,10 +24,11 @@ pub struct PinName {
 }
 
 /// A pinned definition.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Pin {
     pub(super) digest: Digest,
-    pub(super) definition: Option<Value>,
+    /// As text: its value takes twenty times as much memory.
+    pub(super) definition: Option<Arc<RawValue>>,
 }
 
 pub(super) type Pins = BTreeMap<PinName, Pin>;
@@ -38,7 +42,13 @@ pub(super) struct RenewedPin {
 
 impl Pin {
     pub(super) fn of(definition: &Value, digest: Digest) -> Self {
-        let is_small = definition.to_string().len() <= LONGEST_TEXT;
-        Self { digest, definition: is_small.then(|| definition.clone()) }
+        let text = to_raw_value(definition).ok();
+        let text = text.filter(|text| text.get().len() <= LONGEST_TEXT);
+        Self { digest, definition: text.map(Arc::from) }
+    }
+
+    /// The definition, if the pin contains it.
+    pub(super) fn value(&self) -> Option<Value> {
+        serde_json::from_str(self.definition.as_ref()?.get()).ok()
     }
 }

@@ -248,3 +248,156 @@ fn a_pattern_with_look_around_withheld_a_tool_of_the_project() {
     assert_eq!(said.code, Some(2), "{}", said.stdout);
     assert!(said.stderr.contains("the pattern cannot be read"), "{}", said.stderr);
 }
+
+/// Runs one tool with each pattern: a fitting text succeeds, another one is refused before anything runs.
+fn each_pattern(
+    tool: impl Fn(&str) -> String,
+    files: &[(&str, &str)],
+    succeeds: impl Fn(&Value, &str),
+) {
+    for (pattern, fits, differs) in PATTERNS {
+        let toml = tool(&json!(pattern).to_string());
+        let project = Project::of(&[&[("toolcrib.toml", toml.as_str())], files].concat());
+        let (code, called) = project.json(&["call", "echo_text", &format!("q={fits}")]);
+        assert_eq!(code, Some(0), "{pattern}: {called}");
+        succeeds(&called["value"], fits);
+        let (_, refused) = project.json(&["call", "echo_text", &format!("q={differs}")]);
+        assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
+    }
+    let toml = tool("'^(?!x)(a|a)*\\1b$'");
+    let project = Project::of(&[&[("toolcrib.toml", toml.as_str())], files].concat());
+    let (_, refused) = project.json(&["call", "echo_text", &format!("q={}", "a".repeat(60))]);
+    assert_eq!(refused["code"], json!("input_invalid"), "{refused}");
+    assert!(refused["value"].as_str().unwrap().contains("too many steps"), "{refused}");
+}
+
+#[test]
+fn a_pattern_with_look_around_withheld_a_command() {
+    let tool = |pattern: &str| {
+        format!(
+            "policy_default = 'allow'\n[[tool]]\nkind = 'command'\nname = 'echo_text'\n\
+             description = 'Prints a text.'\nprogram = 'echo'\nargs = ['{{q}}']\n\
+             [tool.params]\nq = {{ type = 'string', pattern = {pattern} }}\n"
+        )
+    };
+    each_pattern(tool, &[], |value, fits| assert_eq!(value, fits));
+}
+
+#[test]
+fn a_pattern_with_look_around_withheld_a_statement() {
+    let tool = |pattern: &str| {
+        format!(
+            "policy_default = 'allow'\n[database.d]\nfile = 'd.db'\nseed = 'd.sql'\n\
+             [[tool]]\nkind = 'sql'\nname = 'echo_text'\ndescription = 'Selects a text.'\n\
+             statements = ['SELECT :q AS text']\n\
+             [tool.params]\nq = {{ type = 'string', pattern = {pattern} }}\n"
+        )
+    };
+    let files = [("d.sql", "CREATE TABLE t (id INTEGER);")];
+    each_pattern(tool, &files, |value, fits| {
+        let row = json!({ "text": fits }).to_string();
+        assert!(value.as_str().unwrap().contains(&row), "{value}");
+    });
+}
+
+/// An MCP server whose one tool returns its arguments.
+const SERVER: &str = r#"import json, sys
+schema = json.load(open("schema.json"))
+for line in sys.stdin:
+    message = json.loads(line)
+    method, result = message.get("method"), {}
+    if "id" not in message:
+        continue
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "echo_text", "description": "Returns its arguments.", "inputSchema": schema}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": json.dumps(message["params"]["arguments"])}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn a_pattern_with_look_around_withheld_a_tool_of_a_server() {
+    for (pattern, _, differs) in PATTERNS {
+        let schema = json!({ "type": "object", "properties": {
+            "q": { "type": "string", "pattern": pattern }, "n": { "type": "string", "pattern": "^x+$" } } });
+        let toml = "policy_default = 'allow'\n[mcp.s]\ncommand = 'python3'\nargs = ['server.py']\n";
+        let schema = schema.to_string();
+        let files = [("toolcrib.toml", toml), ("server.py", SERVER), ("schema.json", &schema)];
+        let project = Project::of(&files);
+        // The server decides about the pattern, and this side about its neighbor.
+        let (code, called) = project.json(&["call", "mcp__s__echo_text", &format!("q={differs}")]);
+        assert_eq!(code, Some(0), "{pattern}: {called}");
+        assert!(called.to_string().contains("q"), "{called}");
+        let (_, refused) = project.json(&["call", "mcp__s__echo_text", "n=y"]);
+        assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
+        let shown = project.json(&["tools"]).1.to_string();
+        let said = format!("Must match the pattern {pattern}, which the server checks.");
+        assert!(shown.contains(json!(said).to_string().trim_matches('"')), "{pattern}: {shown}");
+    }
+}
+
+/// The largest memory of `check` over a document, in bytes.
+#[cfg(target_os = "linux")]
+fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
+    let properties: serde_json::Map<_, _> = (0..30)
+        .map(|i| (format!("property_{i}"), json!({ "type": "string", "maxLength": 40 })))
+        .collect();
+    let shared = json!({
+        "description": "A record.",
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Shared" } } },
+    });
+    let parameters = json!([
+        { "name": "id", "in": "query", "description": "The identifier.", "schema": { "type": "string" } },
+        { "name": "limit", "in": "query", "description": "How many.", "schema": { "type": "integer" } },
+    ]);
+    let paths: serde_json::Map<_, _> = (0..operations)
+        .map(|i| {
+            let operation = json!({ "post": {
+                "operationId": format!("op_{i}"),
+                "summary": format!("Changes the record {i}."),
+                "parameters": parameters,
+                "requestBody": shared,
+                "responses": { "200": shared },
+            } });
+            (format!("/path_{i}"), operation)
+        })
+        .collect();
+    let mut text: Value = serde_json::from_str(&document(&json!(paths))).unwrap();
+    text["components"]["schemas"]["Shared"] = json!({ "type": "object", "properties": properties });
+    let text = text.to_string();
+    let project = project(server, ("o.json", &text), "");
+    // The kernel has the largest memory of a child that has ended.
+    let output = std::process::Command::new("python3")
+        .args([
+            "-c",
+            "import resource, subprocess, sys\n\
+               code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n\
+               print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)",
+        ])
+        .arg(project.command(&["check"]).get_program())
+        .args(project.command(&["check"]).get_args())
+        .envs(project.command(&["check"]).get_envs().filter_map(|(k, v)| Some((k, v?))))
+        .env(VARIABLE, SECRET)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let (code, peak) = said.trim().split_once(' ').unwrap_or_else(|| panic!("{said}{errors}"));
+    assert_eq!(code, "0", "{errors}");
+    (text.len(), peak.parse::<u64>().unwrap() * 1024)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_a_document_grew_with_operations_times_schemas() {
+    let server = Server::start();
+    let (_, few) = peak_of_check(&server, 10);
+    let (bytes, all) = peak_of_check(&server, 1_000);
+    let times = all.saturating_sub(few) / u64::try_from(bytes).unwrap();
+    assert!(times <= 40, "{times} times the {bytes} bytes of the document");
+}

@@ -43,16 +43,16 @@ impl DefinitionPins for Known {
         &self,
         source: &str,
         kind: PinKind,
-        definitions: &[PinnedDefinition],
+        definitions: &mut dyn Iterator<Item = PinnedDefinition>,
     ) -> Result<Vec<Option<Arc<str>>>, Arc<str>> {
         if source != "remote" {
             return Err("unknown source".into());
         }
-        let changed = |definition: &PinnedDefinition| {
+        let changed = |definition: PinnedDefinition| {
             let is_known = definition.definition["description"] == "Adds.";
             (!is_known).then(|| format!("a {} that is not known", kind.as_str()).into())
         };
-        Ok(definitions.iter().map(changed).collect())
+        Ok(definitions.map(changed).collect())
     }
 }
 
