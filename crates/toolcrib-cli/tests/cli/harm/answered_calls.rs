@@ -153,7 +153,9 @@ fn a_charge_over_http_was_made_again_after_its_answer() {
         // By the protocol, the server has forgotten the session, and executed nothing.
         let is_lost = session && answer == Some(("404 Not Found", "no such session"));
         let charges = bank.charges.load(Ordering::SeqCst);
-        assert_eq!(charges, if is_lost { 2 } else { 1 }, "{session} {answer:?}: {result}");
+        // Such a call may also be retried by the rule, if the back-off permits it by then.
+        let is_expected = if is_lost { charges >= 2 } else { charges == 1 };
+        assert!(is_expected, "{charges} {session} {answer:?}: {result}");
         assert!(
             is_lost || FINAL.contains(&result["code"].as_str().unwrap()),
             "{answer:?}: {result}"
