@@ -8,13 +8,9 @@ use crate::{
     value::Value,
 };
 
-/// The place of every key and value in a table, by JSON pointer: `/args/0`. Clones share them.
+/// The place of every key and value in a table, by JSON pointer: `/args/0`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places(Arc<HashMap<String, Place>>);
-
-/// The places of a table that is being read.
-#[derive(Default)]
-struct Reader(HashMap<String, Place>);
+pub struct Places(HashMap<String, Place>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
@@ -25,7 +21,13 @@ struct Place {
     text: Option<Located<Arc<str>>>,
 }
 
-impl Reader {
+impl Places {
+    pub(crate) fn of(table: &Table<'_>) -> Self {
+        let mut places = Self::default();
+        places.add_table(table, "");
+        places
+    }
+
     fn add_table(&mut self, table: &Table<'_>, pointer: &str) {
         for (key, value) in table.entries() {
             self.add(Some(key.at), &value, format!("{pointer}/{}", pointer_step(&key.value)));
@@ -41,14 +43,6 @@ impl Reader {
         }
         let place = Place { key, value: value.at(), text: value.unescaped() };
         self.0.insert(pointer, place);
-    }
-}
-
-impl Places {
-    pub(crate) fn of(table: &Table<'_>) -> Self {
-        let mut reader = Reader::default();
-        reader.add_table(table, "");
-        Self(Arc::new(reader.0))
     }
 
     /// The place of a value, or of the smallest known value around it. `None` where only the table

@@ -7,7 +7,8 @@ use toolcrib_config::{Places, Spot, Table};
 /// The source of a declaration. [`Source::default`] is for one that is made in code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Source {
-    places: Option<Places>,
+    /// Shared by the declarations that one table makes.
+    places: Option<Arc<Places>>,
     /// Whether a part could not be read, which makes the use of parameters unknown.
     is_partial: bool,
     is_schema_unknown: bool,
@@ -19,7 +20,7 @@ impl Source {
     /// unreadable, and as recorded by the reader.
     #[doc(hidden)]
     pub fn of(table: &Table<'_>) -> Self {
-        Self { places: Some(table.places()), ..Self::default() }
+        Self { places: Some(Arc::new(table.places())), ..Self::default() }
     }
 
     /// Adds the names of declared secrets: a field that uses one as a parameter then gets a help
@@ -40,7 +41,7 @@ impl Source {
     /// The places in the table; `None` for code.
     #[doc(hidden)]
     pub fn places(&self) -> Option<&Places> {
-        self.places.as_ref()
+        self.places.as_deref()
     }
 
     /// The place of a byte of a text; `None` for code and for the table itself.
