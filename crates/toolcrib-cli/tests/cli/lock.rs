@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A server that lists the present content of `tools.json`, and announces a change in each call.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 import json, sys
 def send(message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{http::Server, support::Project};
+use crate::{http::Server, lock, support::Project};
 
 const SECRET: &str = "hush-documents-41c7";
 const VARIABLE: &str = "TOOLCRIB_TEST_DOCUMENT_SECRET";
@@ -216,59 +216,52 @@ fn a_pattern_of_another_dialect_removed_its_neighbors() {
     }
 }
 
-#[test]
-fn a_pattern_with_look_around_withheld_a_tool_of_the_project() {
-    let server = Server::start();
-    let port = server.port;
-    for (pattern, fits, differs) in PATTERNS {
-        let toml = format!(
-            "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'get'\ndescription = 'Gets.'\n\
-             url = 'http://127.0.0.1:{port}/?q={{q}}'\nallow_addresses = ['127.0.0.1']\n\
-             [tool.params]\nq = {{ type = \"string\", pattern = {} }}\n",
-            json!(pattern)
-        );
-        let project = Project::of(&[("toolcrib.toml", &toml)]);
-        requested(&project, &server, &["get", &format!("q={fits}")]);
-        let (_, refused) = project.json(&["call", "get", &format!("q={differs}")]);
-        assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
-        assert!(refused["value"].as_str().unwrap().contains("`q`"), "{pattern}: {refused}");
-    }
-    // Going back is bounded, and what exceeds the bound is refused.
-    let toml = format!(
-        "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'get'\ndescription = 'Gets.'\n\
-         url = 'http://127.0.0.1:{port}/?q={{q}}'\nallow_addresses = ['127.0.0.1']\n\
-         [tool.params]\nq = {{ type = 'string', pattern = '^(?!x)(a|a)*\\1b$' }}\n"
-    );
-    let project = Project::of(&[("toolcrib.toml", &toml)]);
-    let (_, refused) = project.json(&["call", "get", &format!("q={}", "a".repeat(60))]);
-    assert_eq!(refused["code"], json!("input_invalid"), "{refused}");
-    assert!(refused["value"].as_str().unwrap().contains("too many steps"), "{refused}");
-    let broken = toml.replace("^(?!x)(a|a)*\\1b$", "^(?!x)[");
-    let said = Project::of(&[("toolcrib.toml", &broken)]).toolcrib(&["check"]);
-    assert_eq!(said.code, Some(2), "{}", said.stdout);
-    assert!(said.stderr.contains("the pattern cannot be read"), "{}", said.stderr);
-}
-
-/// Runs one tool with each pattern: a fitting text succeeds, another one is refused before anything runs.
+/// Runs a tool of the project with each pattern: a fitting text succeeds, another one is refused. Going back is
+/// bounded, and a text that exceeds the bound is refused.
 fn each_pattern(
     tool: impl Fn(&str) -> String,
     files: &[(&str, &str)],
     succeeds: impl Fn(&Value, &str),
 ) {
-    for (pattern, fits, differs) in PATTERNS {
+    let of = |pattern: &str| {
         let toml = tool(&json!(pattern).to_string());
-        let project = Project::of(&[&[("toolcrib.toml", toml.as_str())], files].concat());
+        Project::of(&[&[("toolcrib.toml", toml.as_str())], files].concat())
+    };
+    let refused = |project: &Project, text: &str| {
+        let (_, refused) = project.json(&["call", "echo_text", &format!("q={text}")]);
+        assert_eq!(refused["code"], json!("input_invalid"), "{text}: {refused}");
+        refused["value"].as_str().unwrap().to_owned()
+    };
+    for (pattern, fits, differs) in PATTERNS {
+        let project = of(pattern);
         let (code, called) = project.json(&["call", "echo_text", &format!("q={fits}")]);
         assert_eq!(code, Some(0), "{pattern}: {called}");
         succeeds(&called["value"], fits);
-        let (_, refused) = project.json(&["call", "echo_text", &format!("q={differs}")]);
-        assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
+        let said = refused(&project, differs);
+        assert!(said.contains("`q`"), "{pattern}: {said}");
     }
-    let toml = tool("'^(?!x)(a|a)*\\1b$'");
-    let project = Project::of(&[&[("toolcrib.toml", toml.as_str())], files].concat());
-    let (_, refused) = project.json(&["call", "echo_text", &format!("q={}", "a".repeat(60))]);
-    assert_eq!(refused["code"], json!("input_invalid"), "{refused}");
-    assert!(refused["value"].as_str().unwrap().contains("too many steps"), "{refused}");
+    let said = refused(&of("^(?!x)(a|a)*\\1b$"), &"a".repeat(60));
+    assert!(said.contains("too many steps"), "{said}");
+    let broken = of("^(?!x)[").toolcrib(&["check"]);
+    assert_eq!(broken.code, Some(2), "{}", broken.stdout);
+    assert!(broken.stderr.contains("the pattern cannot be read"), "{}", broken.stderr);
+}
+
+#[test]
+fn a_pattern_with_look_around_withheld_a_tool_of_the_project() {
+    let server = Server::start();
+    let port = server.port;
+    let tool = |pattern: &str| {
+        format!(
+            "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'echo_text'\n\
+             description = 'Gets.'\nurl = 'http://127.0.0.1:{port}/?q={{q}}'\n\
+             allow_addresses = ['127.0.0.1']\n\
+             [tool.params]\nq = {{ type = 'string', pattern = {pattern} }}\n"
+        )
+    };
+    each_pattern(tool, &[], |_, _| ());
+    // Each call that succeeds is one request, and a refused one is none.
+    assert_eq!(server.asked().len(), PATTERNS.len());
 }
 
 #[test]
@@ -300,39 +293,20 @@ fn a_pattern_with_look_around_withheld_a_statement() {
     });
 }
 
-/// An MCP server whose one tool returns its arguments.
-const SERVER: &str = r#"import json, sys
-schema = json.load(open("schema.json"))
-for line in sys.stdin:
-    message = json.loads(line)
-    method, result = message.get("method"), {}
-    if "id" not in message:
-        continue
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "echo_text", "description": "Returns its arguments.", "inputSchema": schema}]}
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": json.dumps(message["params"]["arguments"])}]}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#;
-
 #[test]
 fn a_pattern_with_look_around_withheld_a_tool_of_a_server() {
     for (pattern, _, differs) in PATTERNS {
         let schema = json!({ "type": "object", "properties": {
             "q": { "type": "string", "pattern": pattern }, "n": { "type": "string", "pattern": "^x+$" } } });
+        let tool = json!({ "name": "echo_text", "description": "Calls.", "inputSchema": schema });
+        let tools = json!({ "tools": [tool], "prompts": [] }).to_string();
         let toml = "policy_default = 'allow'\n[mcp.s]\ncommand = 'python3'\nargs = ['server.py']\n";
-        let schema = schema.to_string();
-        let files = [("toolcrib.toml", toml), ("server.py", SERVER), ("schema.json", &schema)];
+        let files = [("toolcrib.toml", toml), ("server.py", lock::SERVER), ("tools.json", &tools)];
         let project = Project::of(&files);
         // The server decides about the pattern, and this side about its neighbor.
         let (code, called) = project.json(&["call", "mcp__s__echo_text", &format!("q={differs}")]);
         assert_eq!(code, Some(0), "{pattern}: {called}");
-        assert!(called.to_string().contains("q"), "{called}");
+        assert!(called["value"].as_str().unwrap().contains("called echo_text"), "{called}");
         let (_, refused) = project.json(&["call", "mcp__s__echo_text", "n=y"]);
         assert_eq!(refused["code"], json!("input_invalid"), "{pattern}: {refused}");
         let shown = project.json(&["tools"]).1.to_string();
@@ -341,7 +315,13 @@ fn a_pattern_with_look_around_withheld_a_tool_of_a_server() {
     }
 }
 
-/// The largest memory of `check` over a document, in bytes.
+/// Runs a program and prints its exit code and its largest memory in KiB.
+#[cfg(target_os = "linux")]
+const PEAK: &str = "import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
+
+/// The bytes of a document, and the largest memory of `check` over it.
 #[cfg(target_os = "linux")]
 fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
     let properties: serde_json::Map<_, _> = (0..30)
@@ -371,17 +351,13 @@ fn peak_of_check(server: &Server, operations: usize) -> (usize, u64) {
     text["components"]["schemas"]["Shared"] = json!({ "type": "object", "properties": properties });
     let text = text.to_string();
     let project = project(server, ("o.json", &text), "");
+    let check = project.command(&["check"]);
     // The kernel has the largest memory of a child that has ended.
     let output = std::process::Command::new("python3")
-        .args([
-            "-c",
-            "import resource, subprocess, sys\n\
-               code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n\
-               print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)",
-        ])
-        .arg(project.command(&["check"]).get_program())
-        .args(project.command(&["check"]).get_args())
-        .envs(project.command(&["check"]).get_envs().filter_map(|(k, v)| Some((k, v?))))
+        .args(["-c", PEAK])
+        .arg(check.get_program())
+        .args(check.get_args())
+        .envs(check.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .env(VARIABLE, SECRET)
         .output()
         .unwrap();
