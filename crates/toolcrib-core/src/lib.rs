@@ -211,6 +211,7 @@ pub mod __internal {
         progress_pace::ProgressPace,
         provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
         reliability::{Backoff, BreakerChange},
+        remote_listing::composed,
         sanitize::{is_plain, padding, without_invisible},
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},

@@ -295,13 +295,16 @@ impl<D: RemoteDefinition> RemoteListing<D> {
     }
 }
 
-/// A name in Unicode's form C: names that differ only by their form look the same, and are one name.
 fn one_name(description: &impl RemoteDefinition) -> Option<Cow<'_, str>> {
-    let name = description.name()?;
-    Some(match name.is_ascii() {
+    description.name().map(composed)
+}
+
+/// A name in Unicode's form C: names that differ only by their form look the same, and are one name.
+pub fn composed(name: &str) -> Cow<'_, str> {
+    match name.is_ascii() {
         true => name.into(),
         false => ComposingNormalizerBorrowed::new_nfc().normalize(name),
-    })
+    }
 }
 
 fn definitions<D: RemoteDefinition>(

@@ -37,6 +37,7 @@ pub mod __internal {
             Notices, ONLY_AS_TASK, ServerOffers, Subscribed, is_skill_name,
         },
         connection::ServerNotice,
+        server::file::with_digest,
         wire::{
             abilities, block, content_block, contents, harmless_json, protocol_error, renamed,
             resource_block, tool,

@@ -3,7 +3,7 @@
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot};
-use toolcrib_core::Digest;
+use toolcrib_core::{__internal::composed, Digest};
 
 use super::{
     Transport,
@@ -159,7 +159,7 @@ impl Reader<'_> {
         let mut servers: Vec<FileServer> = Vec::new();
         for (written, value) in all.iter().cloned() {
             let is_taken = |name: &str| {
-                servers.iter().any(|other| *other.name == *name)
+                servers.iter().any(|other| other.name.eq_ignore_ascii_case(name))
                     || name != written.value && all.iter().any(|(other, _)| other.value == name)
             };
             let name = self.name(&written, is_taken);
@@ -228,10 +228,9 @@ impl Reader<'_> {
     }
 
     /// The name of a server here: invalid characters become one `_`. A name that would be too long, lose
-    /// letters or be that of another server ends in digits of a digest.
+    /// letters or differ from that of another server at most by case ends in digits of a digest.
     fn name(&self, written: &Located<&str>, is_taken: impl Fn(&str) -> bool) -> Arc<str> {
-        const DIGITS: usize = 8;
-        let own = written.value;
+        let own = &*composed(written.value);
         let is_usable = |name: &str| ServerName::new(name).is_ok() && !is_taken(name);
         if is_usable(own) {
             return own.into();
@@ -241,13 +240,7 @@ impl Reader<'_> {
         let mut name = words.collect::<Vec<_>>().join("_");
         let loses_letters = own.chars().any(|c| c.is_alphanumeric() && !c.is_ascii());
         if loses_letters || !is_usable(&name) {
-            name.truncate(ServerName::MAX - DIGITS - 1);
-            let begin = match name.trim_end_matches('_') {
-                "" => "server",
-                begin => begin,
-            };
-            let digest = Digest::of(own).to_string();
-            name = format!("{begin}_{}", digest.get(..DIGITS).unwrap_or_default());
+            name = with_digest(name, own);
         }
         let message = format!("{} is named `{name}` here", quoted(own));
         self.problems.push(Diagnostic::warning(&written.at, message));
@@ -321,6 +314,18 @@ impl Reader<'_> {
     fn refuse(&self, at: &Spot, message: String, help: &str) {
         self.problems.push(Diagnostic::error(at, message).help(help));
     }
+}
+
+/// A name that begins as `name`, and ends in digits of the digest of what is `written`.
+pub fn with_digest(mut name: String, written: &str) -> String {
+    const DIGITS: usize = 8;
+    name.truncate(ServerName::MAX - DIGITS - 1);
+    let begin = match name.trim_end_matches('_') {
+        "" => "server",
+        begin => begin,
+    };
+    let digest = Digest::of(written).to_string();
+    format!("{begin}_{}", digest.get(..DIGITS).unwrap_or_default())
 }
 
 /// The unit of a `timeout`.

@@ -4,7 +4,7 @@ mod access;
 mod denied;
 mod entry;
 mod env_file;
-mod file;
+pub(crate) mod file;
 mod http;
 mod invalid;
 mod json;

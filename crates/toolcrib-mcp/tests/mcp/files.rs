@@ -595,3 +595,34 @@ fn timeouts_have_the_unit_of_the_product_whose_file_it_is() {
         "[mcp_servers.a]\ncommand = 'x'\ntool_timeout_sec = 120\nstartup_timeout_sec = 20.5\n";
     assert_eq!(timeouts("config.toml", codex), (Some(120.0), Some(20.5), 0));
 }
+
+/// Two names of which one could not be told from the other were two servers.
+#[test]
+fn of_names_that_differ_only_by_case_the_later_has_a_digest() {
+    insta::assert_snapshot!(reached(r#"{ "mcpServers": {
+        "GitHub": { "command": "a" }, "github": { "command": "b" }, "GITHUB": { "command": "c" },
+        "a b": { "command": "d" }, "A_B": { "command": "e" } } }"#), @r#"
+    GitHub: a [] []
+    github_c0b0109d: b [] []
+    GITHUB_9d1d9cfc: c [] []
+    a_b: d [] []
+    A_B_6c1908f9: e [] []
+    .mcp.json:2:39: warning: `github` is named `github_c0b0109d` here
+    .mcp.json:2:69: warning: `GITHUB` is named `GITHUB_9d1d9cfc` here
+    .mcp.json:3:9: warning: `a b` is named `a_b` here
+    .mcp.json:3:36: warning: `A_B` is named `A_B_6c1908f9` here
+    "#);
+}
+
+#[test]
+fn names_that_differ_only_by_their_unicode_form_are_one_name() {
+    let text = "{ \"mcpServers\": { \"caf\u{e9}\": { \"command\": \"a\" }, \
+                \"cafe\u{301}\": { \"command\": \"b\" } } }";
+    insta::assert_snapshot!(reached(text), @r"
+    caf_850f7dc4: a [] []
+    .mcp.json:1:19: warning: `café` is named `caf_850f7dc4` here
+    .mcp.json:1:47: warning: `café` is named `caf_850f7dc4` here
+    .mcp.json:1:47: `café` would be named `caf_850f7dc4` here
+        help: rename it
+    ");
+}

@@ -426,3 +426,28 @@ fn an_empty_prefix_is_none_for_gateway_clients() {
     let project = Folder::with(servers).load();
     assert_eq!(project.mcp_servers()[0].prefix().map(|prefix| &**prefix), Some(""));
 }
+
+/// Two servers whose names differ only by case were two servers with tools of nearly the same names.
+#[test]
+fn of_servers_of_files_that_differ_only_by_case_the_later_has_a_digest() {
+    let folder = Folder::with("mcp_files = ['a.json', 'b.json']\n[mcp.GitHub]\ncommand = 'true'\n")
+        .file("a.json", r#"{ "mcpServers": { "github": { "command": "true" } } }"#)
+        .file("b.json", r#"{ "mcpServers": { "GITHUB": { "command": "true" } } }"#);
+    let project = folder.load();
+    let names: Vec<_> = project.mcp_servers().iter().map(|server| server.name().as_str()).collect();
+    assert_eq!(names, ["GitHub", "github_c0b0109d", "GITHUB_9d1d9cfc"]);
+    insta::assert_snapshot!(project.warnings(), @r"
+    a.json:1:19: warning: `github` is named `github_c0b0109d` here, because it differs from `GitHub` only by case
+    b.json:1:19: warning: `GITHUB` is named `GITHUB_9d1d9cfc` here, because it differs from `GitHub` only by case
+    ");
+}
+
+#[test]
+fn sections_that_differ_only_by_case_are_an_error() {
+    let file = "policy_default = 'allow'\n[mcp.GitHub]\ncommand = 'true'\n[mcp.github]\ncommand = 'true'\n\
+                [[policy]]\neffect = 'deny'\ntool = 'mcp__github__delete'\n";
+    insta::assert_snapshot!(Folder::with(file).problems(), @r"
+    toolcrib.toml:4:6: the name of `[mcp.github]` differs from `[mcp.GitHub]` only by case
+        help: rename one of them
+    ");
+}

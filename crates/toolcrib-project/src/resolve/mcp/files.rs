@@ -7,10 +7,13 @@ use std::{
 };
 
 use toolcrib_config::{Diagnostic, Problems, Severity, Spot};
-use toolcrib_mcp::server::{FileServer, Transport, read_servers};
+use toolcrib_mcp::{
+    __internal::with_digest,
+    server::{FileServer, Transport, read_servers},
+};
 
 use crate::{
-    config::ProjectFile,
+    config::{McpSection, ProjectFile, TransportSection},
     error::LoadError,
     root::{Root, near},
     text_file::{FileError, MAX_TEXT},
@@ -77,7 +80,30 @@ impl McpFiles {
             })?;
             this.take(&path.to_string_lossy(), &text, &here, root.reads(), true, problems);
         }
+        this.rename_case_variants(&file.declared.mcp, problems);
         Ok(this)
+    }
+
+    /// Gives a server another name if its own differs only by case from one that is declared by a
+    /// section, or by a file before it: they look alike, and are one file on some file systems.
+    fn rename_case_variants(&mut self, sections: &[McpSection], problems: &Problems) {
+        let is_declared =
+            |section: &&McpSection| !matches!(section.transport, TransportSection::OfFile);
+        let declared = sections.iter().filter(is_declared);
+        let mut names: Vec<_> = declared.map(|section| Arc::clone(&section.name.value)).collect();
+        for DeclaredServer { server, .. } in &mut self.servers {
+            let variant = names.iter().find(|name| name.eq_ignore_ascii_case(&server.name));
+            if let Some(variant) = variant.filter(|variant| **variant != server.name) {
+                let name = with_digest(server.name.to_string(), &server.name);
+                let message = format!(
+                    "`{}` is named `{name}` here, because it differs from `{variant}` only by case",
+                    server.name
+                );
+                problems.push(Diagnostic::warning(&server.at, message));
+                server.name = name.into();
+            }
+            names.push(Arc::clone(&server.name));
+        }
     }
 
     fn take(

@@ -134,8 +134,22 @@ impl McpSources<'_> {
 
     /// A server must be declared by exactly one section or file; a section that declares none must
     /// name a server of a file.
+    /// Names that differ only by case are an error: rules are written for exact names, and a new
+    /// name would escape them.
     fn report_sections_of_no_server(&self) {
-        for McpSection { name, transport, .. } in self.sections {
+        for (index, McpSection { name, transport, .. }) in self.sections.iter().enumerate() {
+            let mut earlier = self.sections.iter().take(index).map(|section| &section.name.value);
+            let is_variant = |other: &&Arc<str>| {
+                other.eq_ignore_ascii_case(&name.value) && **other != name.value
+            };
+            if let Some(variant) = earlier.find(is_variant) {
+                let message = format!(
+                    "the name of `[mcp.{}]` differs from `[mcp.{variant}]` only by case",
+                    name.value
+                );
+                self.refuse(&name.at, message, "rename one of them");
+                continue;
+            }
             let of_file = self.files.get(&name.value);
             match (transport, of_file) {
                 (TransportSection::OfFile, None) => {
