@@ -205,6 +205,20 @@ fn an_interrupt_at_any_moment_ends_in_order() {
     assert_eq!(marks(&project, "first"), 0);
 }
 
+#[test]
+fn a_signal_at_the_first_moment_that_is_handled_ends_with_the_documented_code() {
+    let project = slow();
+    for ending in endings().into_iter().cycle().take(12) {
+        let mut command = project.command(&["call", "write_for_ever"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while !listens(&child) {
+            std::hint::spin_loop();
+        }
+        signal(&child, ending);
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{ending}");
+    }
+}
+
 /// Waits until a process has the only write lock.
 fn wait_until_writing(project: &Project) {
     let file = project.state().join("db.db");
