@@ -37,6 +37,8 @@ pub enum ExternalAccess<'a> {
         env: &'a [(String, String)],
         /// The variables that it receives from the host.
         inherit_env: &'a [String],
+        /// The hosts that its sandbox lets it reach, with their ports, as written.
+        hosts: &'a [Located<Arc<str>>],
     },
     /// A server.
     Host {

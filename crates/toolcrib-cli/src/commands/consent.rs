@@ -86,7 +86,7 @@ impl Consent for UserConsent {
 
 impl UserConsent {
     fn look_only(&self, review: &Review, reason: &str, command: &str) -> Verdict {
-        if review.powers.is_empty() {
+        if !review.needs_trust() {
             return Verdict::Use;
         }
         if !self.quiet {

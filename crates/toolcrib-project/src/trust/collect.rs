@@ -74,13 +74,14 @@ struct Collector<'a> {
 }
 
 fn power(at: &Spot, of: String, action: Action, reads: BTreeSet<String>) -> Power {
-    Power { at: at.clone(), of, action, reads: reads.into_iter().collect(), foreign: Vec::new() }
+    let reads = reads.into_iter().collect();
+    Power { at: at.clone(), of, action, reads, foreign: Vec::new(), needs_trust: true }
 }
 
 impl Collector<'_> {
     fn mcp(&self, section: &McpSection, root: &Root) -> Option<Power> {
         let of = format!("MCP server `{}`", section.name.value);
-        let addresses = addresses(&section.settings.allow_addresses);
+        let addresses = words_of(&section.settings.allow_addresses);
         let mut foreign = Vec::new();
         let of_callers = || section.callers.iter().flat_map(|caller| texts_of(&caller.pairs));
         let (action, texts, pairs): (_, Vec<&Text>, &[Pair]) = match &section.transport {
@@ -98,6 +99,7 @@ impl Collector<'_> {
                     command,
                     working_dir: program.cwd.as_ref().map(|cwd| cwd.value.to_string()),
                     sets: shown(texts_of(&program.env).chain(of_callers())),
+                    hosts: words_of(&section.settings.sandbox.hosts),
                 };
                 (action, words().chain(&program.cwd).collect(), &program.env)
             }
@@ -118,7 +120,7 @@ impl Collector<'_> {
         let reads = self.read_by(auth.texts().map(|text| &*text.value));
         let action = match &auth.issuer {
             Some(issuer) => {
-                let addresses = addresses(&section.settings.allow_addresses);
+                let addresses = words_of(&section.settings.allow_addresses);
                 Action::Dial { url: dialed(&issuer.value), addresses }
             }
             // The server names it.
@@ -142,7 +144,7 @@ impl Collector<'_> {
         let of_tls = of_tls.filter_map(|file| outside("TLS of `serve`", file, false));
         let dialed = |oauth: &OAuthSection| {
             let url = oauth.jwks.as_ref().or(oauth.issuer.as_ref())?.to_string();
-            let action = Action::Dial { url, addresses: addresses(&oauth.allow_addresses) };
+            let action = Action::Dial { url, addresses: words_of(&oauth.allow_addresses) };
             Some(power(&oauth.at, "logins of `serve`".to_owned(), action, BTreeSet::new()))
         };
         audit.chain(of_tls).chain(oauth.iter().filter_map(dialed)).collect()
@@ -178,12 +180,13 @@ impl Collector<'_> {
                     command,
                     working_dir: dir,
                     sets: shown(env.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
+                    hosts: settings.map(|it| words_of(&it.sandbox.hosts)).unwrap_or_default(),
                 }
             }
             server::ServerTarget::Endpoint { url, headers } => {
                 read(url);
                 headers.iter().for_each(|(_, value)| read(value));
-                let nets = settings.map(|settings| addresses(&settings.allow_addresses));
+                let nets = settings.map(|settings| words_of(&settings.allow_addresses));
                 Action::Dial { url: dialed(url), addresses: nets.unwrap_or_default() }
             }
             _ => Action::Read,
@@ -211,7 +214,7 @@ impl Collector<'_> {
         Some(power(&database.at, format!("database `{}`", database.name), action, reads))
     }
 
-    /// A tool that sends no secret to the public internet has no authority of the user's.
+    /// A tool that sends no secret to the public internet needs no trust.
     fn tool(&self, tool: &ToolSection, root: &Root) -> Vec<Power> {
         let name = tool.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
         let of = match &tool.kind {
@@ -220,10 +223,11 @@ impl Collector<'_> {
         };
         let Some(kind) = tool.kind.declared() else { return Vec::new() };
         let mut powers = self.declared(kind, &tool.at, &of, root);
-        powers.retain(|power| match &power.action {
-            Action::Dial { addresses, .. } => !power.reads.is_empty() || !addresses.is_empty(),
-            _ => true,
-        });
+        for power in &mut powers {
+            if let Action::Dial { addresses, .. } = &power.action {
+                power.needs_trust = !power.reads.is_empty() || !addresses.is_empty();
+            }
+        }
         powers
     }
 
@@ -237,7 +241,13 @@ impl Collector<'_> {
             let (action, foreign) = match access {
                 // A declared database or folder has its own power.
                 tools::ExternalAccess::Database(_) | tools::ExternalAccess::Files(_) => continue,
-                tools::ExternalAccess::Program { command, working_dir, env, inherit_env } => {
+                tools::ExternalAccess::Program {
+                    command,
+                    working_dir,
+                    env,
+                    inherit_env,
+                    hosts,
+                } => {
                     let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
                     let dir = working_dir
                         .map_or_else(|| root.path().to_owned(), |dir| root.path().join(dir));
@@ -246,10 +256,11 @@ impl Collector<'_> {
                     let sets = shown(env.iter().map(|(name, value)| (&**name, &**value)));
                     let (unpinned, working_dir) =
                         (unpinned(&command), working_dir.map(str::to_owned));
-                    (Action::Start { unpinned, command, working_dir, sets }, foreign)
+                    let hosts = words_of(hosts);
+                    (Action::Start { unpinned, command, working_dir, sets, hosts }, foreign)
                 }
                 tools::ExternalAccess::Host { url, allow_addresses } => {
-                    let addresses = addresses(allow_addresses);
+                    let addresses = words_of(allow_addresses);
                     (Action::Dial { url: url.to_owned(), addresses }, Vec::new())
                 }
             };
@@ -352,8 +363,8 @@ fn dialed(written: &str) -> String {
     }
 }
 
-fn addresses(nets: &[Located<Arc<str>>]) -> Vec<String> {
-    nets.iter().map(|net| net.value.to_string()).collect()
+fn words_of(located: &[Located<Arc<str>>]) -> Vec<String> {
+    located.iter().map(|text| text.value.to_string()).collect()
 }
 
 fn texts_of(pairs: &[Pair]) -> impl Iterator<Item = (&str, &str)> {

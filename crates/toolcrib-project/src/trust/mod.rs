@@ -45,12 +45,19 @@ use crate::{
 pub struct Review {
     /// The project's folder, resolved; `None` for imported servers alone.
     pub folder: Option<PathBuf>,
-    /// The actions that it may perform with the user's authority.
+    /// Its programs, the hosts that it sends requests to, and the files outside of it that it opens.
     pub powers: Vec<Power>,
     /// The digest of all files of the project that were read, and of its programs.
     pub digest: Digest,
     /// The files and folders that were read, each with its owner.
     pub(crate) owned: Vec<FileOwner>,
+}
+
+impl Review {
+    /// Whether it does something that needs the user's trust.
+    pub fn needs_trust(&self) -> bool {
+        self.powers.iter().any(|power| power.needs_trust)
+    }
 }
 
 /// The decision on a project.

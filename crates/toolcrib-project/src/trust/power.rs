@@ -24,6 +24,9 @@ pub struct Power {
     /// Programs outside the project that it starts and that another user controls, or their
     /// folders.
     pub foreign: Vec<ForeignFile>,
+    /// Whether it needs the user's trust. A tool's request to the public internet without a secret
+    /// does not; it is only shown.
+    pub needs_trust: bool,
 }
 
 /// The action of a [`Power`].
@@ -41,6 +44,8 @@ pub enum Action {
         sets: Vec<String>,
         /// The package or URL that it fetches and runs without a fixed version.
         unpinned: Option<String>,
+        /// The hosts that its sandbox lets it reach, as declared.
+        hosts: Vec<String>,
     },
     /// It sends requests.
     Dial {
@@ -109,7 +114,7 @@ impl fmt::Display for Power {
         write!(f, "{} ({})", plain(&self.of), plain(&self.at.to_string()))?;
         let list = |words: &[String]| words.iter().map(|w| word(w)).collect::<Vec<_>>().join(", ");
         match &self.action {
-            Action::Start { command, working_dir, sets, unpinned } => {
+            Action::Start { command, working_dir, sets, unpinned, hosts } => {
                 let words: Vec<_> = command.iter().map(|part| word(part)).collect();
                 write!(f, "\n  starts: {}", words.join(" "))?;
                 if let Some(dir) = working_dir {
@@ -117,6 +122,9 @@ impl fmt::Display for Power {
                 }
                 if !sets.is_empty() {
                     write!(f, "\n  with these variables set: {}", list(sets))?;
+                }
+                if !hosts.is_empty() {
+                    write!(f, "\n  with requests permitted to: {}", list(hosts))?;
                 }
                 if let Some(unpinned) = unpinned {
                     write!(f, "\n  not pinned: {} {NOT_FIXED}", word(unpinned))?;

@@ -82,7 +82,7 @@ impl TrustStore {
         if let Some(foreign) = foreign {
             return TrustState::Foreign(foreign);
         }
-        if !found || review.powers.is_empty() {
+        if !found || !review.needs_trust() {
             return TrustState::Trusted;
         }
         let record = review.folder.as_deref().and_then(|folder| self.read(folder));

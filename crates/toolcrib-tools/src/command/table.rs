@@ -173,6 +173,7 @@ impl DeclaredKind for DeclaredCommand {
             working_dir: self.spec.working_dir.as_deref().and_then(Path::to_str),
             env: &self.spec.env,
             inherit_env: &self.spec.inherit_env,
+            hosts: &self.sandbox.hosts,
         }]
     }
 

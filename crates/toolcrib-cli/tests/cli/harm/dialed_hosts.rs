@@ -1,4 +1,4 @@
-//! Hosts that are dialed were not shown before a project was trusted: those of variables.
+//! Hosts that are dialed were not shown before a project was trusted.
 
 use crate::support::Project;
 
@@ -50,4 +50,32 @@ fn the_hosts_of_a_document_are_shown() {
         + &String::from_utf8_lossy(&output.stderr);
     assert!(shown.contains("https://api.example.com/v1"), "{shown}");
     assert!(shown.contains("https://other.example"), "{shown}");
+}
+
+#[test]
+fn the_public_hosts_of_tools_without_secrets_were_not_shown() {
+    let tool = "policy_default = 'allow'\n[[tool]]\nkind = 'http'\nname = 'look'\ndescription = 'Looks.'\n\
+                url = 'https://public.example/x'\n";
+    let program = "[mcp.s]\ncommand = 'true'\n";
+    let shown = review(&format!("{tool}{program}"), &[]);
+    assert!(shown.contains("https://public.example/x"), "{shown}");
+    // They alone need no trust.
+    let project = Project::of(&[("toolcrib.toml", tool)]);
+    let mut command = project.command(&["menu", "--json"]);
+    command.current_dir(project.path()).env("XDG_CONFIG_HOME", project.path().join("config"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("trust"), "{output:?}");
+}
+
+#[test]
+fn the_hosts_that_a_sandbox_permits_were_not_shown() {
+    let file = "policy_default = 'allow'\n[mcp.s]\ncommand = 'true'\nsandbox = 'full'\n\
+                sandbox_hosts = ['of-server.example']\n\
+                [[tool]]\nkind = 'command'\nname = 'get'\ndescription = 'Gets.'\nprogram = 'true'\n\
+                sandbox = 'full'\nsandbox_hosts = ['of-tool.example:8443']\n";
+    let shown = review(file, &[]);
+    for host in ["of-server.example", "of-tool.example:8443"] {
+        assert!(shown.contains(host), "{host}: {shown}");
+    }
 }

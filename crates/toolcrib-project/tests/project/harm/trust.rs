@@ -247,9 +247,12 @@ EIGHT = { env = "V_EIGHT" }
     ] {
         assert!(all.contains(told), "{told}:\n{all}");
     }
-    for untold in ["public.example", "hush-hush", "never"] {
+    for untold in ["hush-hush", "never"] {
         assert!(!all.contains(untold), "{untold}:\n{all}");
     }
+    let (trusted, shown): (Vec<_>, Vec<_>) = powers.iter().partition(|power| power.needs_trust);
+    let is_public = |power: &&toolcrib_project::Power| power.to_string().contains("public.example");
+    assert!(!trusted.iter().any(is_public) && shown.iter().all(is_public), "{shown:?}");
     let starts = powers.iter().filter(|power| matches!(power.action, Action::Start { .. }));
     assert_eq!(starts.count(), 4);
 }
