@@ -1,10 +1,11 @@
 // The MCP server that the suite's server scenarios run against: what they expect of a server, on the TypeScript SDK.
 //
-//   PORT=0 ERAS=both|sessions|stateless node fixture.mjs
+//   PORT=0 ERAS=both|sessions|stateless ASKS=result|call node fixture.mjs
 //
 // One description of tools, resources and prompts serves both versions of the protocol: 2025-11-25 with sessions, and
 // 2026-07-28 without. A handler that needs the client's input returns `inputRequired`; in a session the SDK turns that
-// into requests to the client.
+// into requests to the client. With ASKS=call, the tools of 2025-11-25 send these requests themselves while a call runs,
+// as the SDK's own conformance server and most servers do; 2026-07-28 has no such requests.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -23,7 +24,7 @@ import {
   isLegacyRequest,
 } from "@modelcontextprotocol/server";
 
-const { PORT = "0", ERAS = "both" } = process.env;
+const { PORT = "0", ERAS = "both", ASKS = "result" } = process.env;
 
 // Long enough for a client to receive two notifications as two, as the suite's descriptions have it.
 const STEP_MS = 50;
@@ -88,6 +89,19 @@ const asking = (asked, done, state) => async (args, ctx) => {
   const returned = !state || ctx.mcpReq.requestState()?.step === state.step;
   return found && returned ? done(found) : request(each, state);
 };
+
+/** A handler that sends these requests while the call runs. */
+const askingInCall = (asked, done) => async (args, ctx) => {
+  const each = typeof asked === "function" ? asked(args, ctx) : asked;
+  const found = {};
+  for (const [key, { kind, request }] of Object.entries(each)) {
+    const result = await ctx.mcpReq.send(request);
+    found[key] = kind === "sampling" ? { kind, result } : { kind, ...result };
+  }
+  return done(found);
+};
+
+const asks = ASKS === "call" ? askingInCall : asking;
 
 const said = ({ result }) => [result.content].flat().map((block) => block.text).join("");
 const elicited = ({ action, content }) => `action=${action}, content=${JSON.stringify(content ?? {})}`;
@@ -254,7 +268,7 @@ const tools = (notify) => [
   [
     "test_sampling",
     "Requests a completion",
-    asking(
+    asks(
       ({ prompt }) => ({ answer: sample(prompt, 100) }),
       ({ answer }) => content(text(`LLM response: ${said(answer)}`)),
     ),
@@ -268,7 +282,7 @@ const tools = (notify) => [
   [
     "test_elicitation",
     "Requests the user's input",
-    asking(
+    asks(
       ({ message }) => ({ user: elicit(message, USER) }),
       ({ user }) => content(text(`User response: ${elicited(user)}`)),
     ),
@@ -279,8 +293,8 @@ const tools = (notify) => [
     "Requests a confirmation",
     asking({ confirm: confirmForm }, ({ confirm }) => content(text(elicited(confirm)))),
   ],
-  ["test_elicitation_sep1034_defaults", "Requests input that has defaults", asking({ form: DEFAULTS }, completed)],
-  ["test_elicitation_sep1330_enums", "Requests input of each kind of enum", asking({ form: ENUMS }, completed)],
+  ["test_elicitation_sep1034_defaults", "Requests input that has defaults", asks({ form: DEFAULTS }, completed)],
+  ["test_elicitation_sep1330_enums", "Requests input of each kind of enum", asks({ form: ENUMS }, completed)],
   [
     "test_input_required_result_elicitation",
     "Requests a name",

@@ -3,8 +3,9 @@
 //   node run.mjs TOOLCRIB COLUMN…
 //
 // A column is `client`, or SERVER/ERAS: `direct`, `gateway` or `fastmcp`, with a fixture that speaks `both` eras, only
-// `sessions` (2025-11-25) or only `stateless` (2026-07-28). Each runs for both requirement sets. Everything started
-// here ends with this program, which itself ends at the latest with its standard input.
+// `sessions` (2025-11-25) or only `stateless` (2026-07-28); SERVER/ERAS/call with one that asks while a call runs. Each
+// runs for both requirement sets, or with @SET for one. Everything started here ends with this program, which itself
+// ends at the latest with its standard input.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -85,15 +86,15 @@ function says(child, pattern) {
 }
 
 /** The URL of what the server scenarios run against, and the programs to end afterward. */
-async function serve(server, eras) {
-  const fixture = start(process.execPath, ["fixture.mjs"], { PORT: "0", ERAS: eras });
+async function serve(server, eras, asks = "result") {
+  const fixture = start(process.execPath, ["fixture.mjs"], { PORT: "0", ERAS: eras, ASKS: asks });
   const upstream = await says(fixture, /endpoint: (\S+)\n/);
   if (server === "direct") return [upstream, () => end(fixture)];
   if (server === "fastmcp") {
     const proxy = start("fastmcp/venv/bin/python", ["proxy.py", upstream]);
     return [`${await says(proxy, /running on (http\S+) /)}/mcp`, () => [proxy, fixture].forEach(end)];
   }
-  const servers = join(scratch, `${server}-${eras}.json`);
+  const servers = join(scratch, `${server}-${eras}-${asks}.json`);
   writeFileSync(servers, JSON.stringify({ mcpServers: { fixture: { url: upstream } } }));
   const [url, stop] = await gateway(["--no-project", "--import", servers], "mcp__fixture__");
   return [url, () => [stop(), end(fixture)]];
@@ -170,14 +171,15 @@ function results(set, leg, output) {
   });
 }
 
-async function run(column) {
-  const [server, eras] = column.split("/");
+async function run(columnOfSets) {
+  const [column, onlySet] = columnOfSets.split("@");
+  const [server, eras, asks] = column.split("/");
   const leg = server === "client" ? "client" : "server";
   const found = [];
-  for (const set of SETS) {
+  for (const set of onlySet ? [onlySet] : SETS) {
     const began = Date.now();
     // A fresh server for each set: no state of the last one is left.
-    const [url, stop] = leg === "server" ? await serve(server, eras) : [undefined, () => {}];
+    const [url, stop] = leg === "server" ? await serve(server, eras, asks) : [undefined, () => {}];
     const target = leg === "server" ? ["--url", url] : ["--command", `"${process.execPath}" client.mjs`];
     const output = await suite([leg, ...target, "--requirements", set]);
     stop();
@@ -203,8 +205,8 @@ try {
     for (let column = waiting.shift(); column; column = waiting.shift()) found.push(...(await run(column)));
   };
   await Promise.all([worker(), worker()]);
-  console.log(JSON.stringify(found));
-  process.exit(0);
+  // A pipe takes only a part at once; an exit before the end would cut the results.
+  process.stdout.write(`${JSON.stringify(found)}\n`, () => process.exit(0));
 } catch (error) {
   fail(error.message);
 }

@@ -28,14 +28,19 @@ const REQUIREMENTS: &str = "xtask/conformance/requirements.txt";
 /// Programs that find their packages only beside themselves: they are copied into the folder.
 const PROGRAMS: [&str; 5] = ["client.mjs", "fixture.mjs", "proxy.py", "relay.mjs", "run.mjs"];
 
-/// The columns that CI runs: the gateway's upstreams differ little from each other.
-const SAMPLE: [&str; 2] = ["gateway/both", "client"];
+/// The columns that CI runs: a server of both versions, one of which most requests of the newer version are
+/// translated, and the client.
+const SAMPLE: [&str; 3] = ["gateway/both", "gateway/sessions@2026-07-28", "client"];
 
-const MATRIX: [&str; 8] = [
+const MATRIX: [&str; 12] = [
     "direct/both",
     "gateway/both",
     "gateway/sessions",
     "gateway/stateless",
+    "direct/both/call",
+    "gateway/both/call",
+    "gateway/sessions/call",
+    "gateway/stateless/call",
     "fastmcp/both",
     "fastmcp/sessions",
     "fastmcp/stateless",

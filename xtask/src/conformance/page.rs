@@ -16,11 +16,15 @@ const FILE: &str = "docs/conformance.md";
 const FASTMCP: &str = "xtask/conformance/requirements.in";
 
 /// The columns of server scenarios, with their headings.
-const SERVERS: [(&str, &str); 7] = [
+const SERVERS: [(&str, &str); 11] = [
     ("direct/both", "fixture"),
     ("gateway/both", "Toolcrib, both"),
     ("gateway/sessions", "Toolcrib, sessions"),
     ("gateway/stateless", "Toolcrib, stateless"),
+    ("direct/both/call", "fixture, asking in calls"),
+    ("gateway/both/call", "Toolcrib, both, in calls"),
+    ("gateway/sessions/call", "Toolcrib, sessions, in calls"),
+    ("gateway/stateless/call", "Toolcrib, stateless, in calls"),
     ("fastmcp/both", "FastMCP, both"),
     ("fastmcp/sessions", "FastMCP, sessions"),
     ("fastmcp/stateless", "FastMCP, stateless"),
@@ -77,7 +81,9 @@ two protocol versions, and writes this page. Known failures of Toolcrib are in
 - Server scenarios run against [a fixture](../xtask/conformance/fixture.mjs) on the TypeScript SDK
   (`@modelcontextprotocol/server` {sdk}): directly, through `toolcrib serve --http`, and for comparison through the
   proxy of FastMCP {fastmcp}. The fixture speaks both versions, only 2025-11-25 (*sessions*), or only 2026-07-28
-  (*stateless*). The suite sends no token and knows no prefixes of tool names, so a relay adds those of Toolcrib's
+  (*stateless*). Its tools ask the client by a result that requires input, or, *in calls*, by requests while a call runs,
+  as the SDK's own conformance server does; 2026-07-28 has no such requests, so a server of this version alone cannot
+  ask. The suite sends no token and knows no prefixes of tool names, so a relay adds those of Toolcrib's
   gateway.
 - Client scenarios run `toolcrib mcp test`, `toolcrib mcp call`, `toolcrib mcp login` and `toolcrib menu`.
 - The scenarios `sep-2640-…` are about skills. No requirement set contains them, so they are run in addition, once for each side.
