@@ -42,10 +42,10 @@ use std::process::ExitCode;
 
 use crate::{
     steps::{
-        API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE,
-        COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE, PACKAGE_LICENSES,
-        PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH, SEARCH_BENCH, SEARCH_CHOOSE, SHAPE,
-        TEST,
+        API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFIGS,
+        CONFORMANCE, COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
+        PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH, SEARCH_BENCH,
+        SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
 };
@@ -70,6 +70,7 @@ Commands:
   conformance
             the official MCP suite, which it installs, on the gateway and the client, beside FastMCP's
             proxy, into docs/conformance.md; --bless removes expected failures that pass
+  configs   70 shapes of the files in which MCP clients declare servers
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
   attacks   all tests in modules called `attacks`, with 10,000 rounds of random cases
   api       the pages of the libraries, without warnings, and the public API, compared with
@@ -113,6 +114,7 @@ fn main() -> ExitCode {
         ["peers"] => PEERS,
         ["conformance"] => CONFORMANCE,
         ["conformance", "--bless"] => BLESS_CONFORMANCE,
+        ["configs"] => CONFIGS,
         ["harm"] => HARM,
         ["attacks"] => ATTACKS,
         ["book"] => BOOK,

@@ -42,6 +42,7 @@ const CONFORMANCE_MATRIX: Step = Step { name: "conformance", check: conformance:
 const NEW_CONFORMANCE: Step = Step { name: "fewer failures", check: conformance::bless };
 const TESTS: Step = Step { name: "tests, examples, conformance", check: test_all };
 const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
+const CONFIG_SHAPES: Step = Step { name: "shapes of files", check: config_shapes };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
 const ATTACKS_TEST: Step = Step { name: "attacks", check: attacks::run };
@@ -104,6 +105,7 @@ pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
 pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MATRIX];
 pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
+pub(crate) const CONFIGS: &[Step] = &[CONFIG_SHAPES];
 pub(crate) const ATTACKS: &[Step] = &[ATTACKS_TEST];
 pub(crate) const API: &[Step] = &[API_PAGES, PUBLIC_API];
 pub(crate) const BLESS_API: &[Step] = &[API_PAGES, NEW_PUBLIC_API];
@@ -234,6 +236,12 @@ fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
     tests::run_in_turn(cargo, workspace)?;
     let ignored = ["test", "--package", "toolcrib", "--test", "macros", "--", "--ignored"];
     tests::run_in_turn(workspace.cargo(ignored), workspace)
+}
+
+/// The shapes of the files in which MCP clients declare servers.
+fn config_shapes(workspace: &Workspace) -> Result<(), Problem> {
+    let args = ["test", "--package", "toolcrib-mcp", "--test", "mcp", "--", "configs::"];
+    tests::run_in_turn(workspace.cargo(args), workspace)
 }
 
 /// The tests of the program with its feature `otlp`, which CI does not compile.

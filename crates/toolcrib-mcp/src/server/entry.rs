@@ -391,7 +391,7 @@ impl Entry<'_> {
         texts.into_iter().collect()
     }
 
-    /// The entries of an object of texts; secrets among them are collected.
+    /// The entries of an object of texts; `null` counts as absent. Secrets among them are collected.
     fn pairs(
         &mut self,
         list: &Value<'_>,
@@ -400,6 +400,7 @@ impl Entry<'_> {
         let object = list.object()?;
         let pairs: Vec<_> = object
             .entries()
+            .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| {
                 let value = self.expanded(&value)?;
                 if is_secret(name.value) {

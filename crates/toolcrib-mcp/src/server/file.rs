@@ -92,7 +92,8 @@ pub fn read_servers(
     env_file: &dyn Fn(&Path) -> Result<String, String>,
 ) -> ServersFile {
     let problems = Problems::new(file);
-    let source = Source::new(file, text, &problems);
+    // Some editors of Windows write a byte order mark.
+    let source = Source::new(file, text.strip_prefix('\u{feff}').unwrap_or(text), &problems);
     let is_toml = Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
     let root = if is_toml { toml_file::parse(&source) } else { source.parse() };
     let variables = |name: &str| match name {

@@ -170,6 +170,10 @@ impl<'a> Value<'a> {
         Some(Object { source: self.source, properties: object.properties.iter().collect() })
     }
 
+    pub(super) fn is_null(&self) -> bool {
+        self.value.as_null_keyword().is_some()
+    }
+
     pub(super) fn is_list(&self) -> bool {
         self.value.as_array().is_some()
     }

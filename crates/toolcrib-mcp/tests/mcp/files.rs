@@ -6,6 +6,10 @@ use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_mcp::server::{FileServer, ServerTarget, ServersFile, Transport, read_servers};
 
 fn read(text: &str) -> ServersFile {
+    read_file(if text.starts_with('#') { "config.toml" } else { ".mcp.json" }, text)
+}
+
+fn read_file(file: &str, text: &str) -> ServersFile {
     let variables = |name: &str| match name {
         "HOME" => Some("/home/me".to_owned()),
         "DOCS_TOKEN" => Some("t-0123456".to_owned()),
@@ -16,14 +20,16 @@ fn read(text: &str) -> ServersFile {
         Some("/work dir/bad.env") => Ok("hush-hush".to_owned()),
         _ => Err("does not exist".to_owned()),
     };
-    let file = if text.starts_with('#') { "config.toml" } else { ".mcp.json" };
     read_servers(file, text, Path::new("/work dir"), &variables, &env_file)
 }
 
 /// All problems, including those of servers.
 fn problems(text: &str) -> Diagnostics {
-    let found = read(text);
-    let problems = Problems::new(".mcp.json");
+    problems_of(".mcp.json", read(text))
+}
+
+fn problems_of(file: &str, found: ServersFile) -> Diagnostics {
+    let problems = Problems::new(file);
     problems.merge(found.problems);
     found.servers.into_iter().for_each(|server| problems.merge(server.problems));
     problems.into_diagnostics()
@@ -235,6 +241,11 @@ fn what_is_wrong_is_told_at_its_place_and_all_at_once() {
 /// Each usable server: its name, and its program with arguments and environment, or its URL
 /// with headers.
 fn reached(text: &str) -> String {
+    let file = if text.starts_with('#') { "config.toml" } else { ".mcp.json" };
+    reached_in(file, text)
+}
+
+pub(crate) fn reached_in(file: &str, text: &str) -> String {
     let line = |server: &FileServer| {
         let transport = server.transport.as_ref().map(Transport::target);
         let reach = match transport {
@@ -247,8 +258,9 @@ fn reached(text: &str) -> String {
         };
         format!("{}: {reach}\n", server.name)
     };
-    let found: String = read(text).servers.iter().map(line).collect();
-    format!("{found}{}", problems(text))
+    let found = read_file(file, text);
+    let servers: String = found.servers.iter().map(line).collect();
+    format!("{servers}{}", problems_of(file, found))
 }
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod configs;
 mod files;
 mod harm;
 mod oauth;
