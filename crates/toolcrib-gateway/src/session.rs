@@ -62,7 +62,7 @@ pub(super) struct Session {
     pub(super) protocol: ProtocolVersion,
     pub(super) identity: Arc<Identity>,
     events: Events,
-    access: Access,
+    pub(super) access: Access,
     serving: Weak<GatewayState>,
     cancellation: CancellationToken,
     /// Its turn, with the configuration of the gateway.

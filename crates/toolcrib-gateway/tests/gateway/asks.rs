@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 use toolcrib_core::{CancellationToken, Policy, Rule};
-use toolcrib_engine::EngineBuilder;
+use toolcrib_engine::{EngineBuilder, OnFailure};
 use toolcrib_gateway::{Access, Gateway, HttpAccess};
 use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 
@@ -89,6 +89,14 @@ pub(super) fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
 
 /// The same with another engine.
 pub(super) fn gateway_of(engine: EngineBuilder) -> (Gateway, mpsc::UnboundedReceiver<End>) {
+    gateway_with(engine, OnFailure::Fail)
+}
+
+/// The same with what follows when the server cannot be listed.
+pub(super) fn gateway_with(
+    engine: EngineBuilder,
+    on_failure: OnFailure,
+) -> (Gateway, mpsc::UnboundedReceiver<End>) {
     let (opened, connections) = mpsc::unbounded_channel();
     let open = move || {
         let (near, far) = duplex(1 << 16);
@@ -96,7 +104,7 @@ pub(super) fn gateway_of(engine: EngineBuilder) -> (Gateway, mpsc::UnboundedRece
         Ok(near)
     };
     let server = pipe_mcp_client("s", open).build().unwrap();
-    let engine = engine.provider(Arc::new(server.clone()));
+    let engine = engine.provider_with(Arc::new(server.clone()), on_failure);
     (Gateway::builder(engine.build().unwrap()).watch(&server).build(), connections)
 }
 

@@ -16,6 +16,7 @@ mod doors;
 mod ends;
 mod harm;
 mod http;
+mod late;
 mod lists;
 mod log;
 mod oauth;
