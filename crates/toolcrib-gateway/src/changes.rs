@@ -116,7 +116,7 @@ pub(super) fn announce_to(
                 () = changes.settled() => {}
             }
             let Some(session) = session.upgrade() else { return };
-            if session.menu_changed().await && !client.notify(list_changed()).await {
+            if session.menu_changed(&client).await && !client.notify(list_changed()).await {
                 return;
             }
         }

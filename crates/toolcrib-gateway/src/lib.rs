@@ -39,6 +39,7 @@ mod log_health;
 mod logging;
 mod message;
 mod metrics;
+mod missing;
 mod names;
 mod oauth;
 mod pages;

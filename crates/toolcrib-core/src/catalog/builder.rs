@@ -77,6 +77,19 @@ impl CatalogBuilder {
         }
     }
 
+    /// The same behind a gate, which would perhaps withhold them too: their reasons are for the
+    /// operator alone.
+    pub fn withhold_behind_gate(&mut self, withheld: &[WithheldByProvider]) {
+        for WithheldByProvider { tool, gate, reason } in withheld {
+            match reason {
+                Reason::Definition(_, text) => {
+                    self.withhold(tool, gate, &Reason::Shared(Arc::clone(text)));
+                }
+                reason => self.withhold(tool, gate, reason),
+            }
+        }
+    }
+
     /// The list.
     pub fn build(mut self) -> Catalog {
         let is_last = self.changed.is_none()

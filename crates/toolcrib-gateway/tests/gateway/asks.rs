@@ -32,7 +32,7 @@ pub(super) struct End {
 }
 
 impl End {
-    fn of(stream: DuplexStream) -> Self {
+    pub(super) fn of(stream: DuplexStream) -> Self {
         let (read, write) = split(stream);
         Self { lines: BufReader::new(read).lines(), write }
     }
@@ -66,6 +66,27 @@ impl End {
                 }
                 _ => return message,
             }
+        }
+    }
+
+    /// Serves these tools, as a server of 2025-11-25.
+    pub(super) async fn serve(&mut self, tools: Value) {
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let result = match message["method"].as_str() {
+                Some("initialize") => json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "s", "version": "1" },
+                }),
+                Some("tools/list") => json!({ "tools": tools }),
+                Some("server/discover") => {
+                    let error = json!({ "code": -32601, "message": "unknown" });
+                    self.send(json!({ "id": message["id"], "error": error })).await;
+                    continue;
+                }
+                _ => continue,
+            };
+            self.answer(&message, result).await;
         }
     }
 

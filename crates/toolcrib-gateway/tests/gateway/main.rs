@@ -19,6 +19,7 @@ mod http;
 mod late;
 mod lists;
 mod log;
+mod missing;
 mod oauth;
 mod posts;
 mod rounds;

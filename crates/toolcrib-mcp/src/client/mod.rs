@@ -36,7 +36,6 @@ pub use self::{
     assets::AssetKind,
     builder::{Handshake, McpClientBuilder, SessionScope, mcp_client},
     error::McpError,
-    listed::ONLY_AS_TASK,
     name::{InvalidServerNameError, ServerName},
     request::{McpRequest, Notices, ServerOffers, Subscribed},
     skills::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name},
