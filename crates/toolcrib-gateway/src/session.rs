@@ -78,7 +78,7 @@ pub(super) struct Session {
     waiting: Mutex<HashSet<Digest>>,
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
-    /// The missing tools that the client was told of.
+    /// The missing tools that the log messages to the client have named.
     told: Mutex<HashSet<MissingTool>>,
     /// The client, as the lists of servers see it.
     pub(super) client: Arc<Downstream>,
@@ -315,7 +315,7 @@ impl Session {
 
     /// Whether the client's menu differs from the present one, which then counts as announced. A
     /// client that never requested the menu needs no notification.
-    /// It is told of missing tools.
+    /// It receives a log message about missing tools.
     pub(super) async fn menu_changed(&self, client: &ClientSender) -> bool {
         if self.known().is_none() {
             return false;

@@ -77,8 +77,8 @@ impl CatalogBuilder {
         }
     }
 
-    /// The same behind a gate, which would perhaps withhold them too: their reasons are for the
-    /// operator alone.
+    /// Appends withheld tools of a gated list. The gate might withhold them too, so their reasons are
+    /// for the operator alone.
     pub fn withhold_behind_gate(&mut self, withheld: &[WithheldByProvider]) {
         for WithheldByProvider { tool, gate, reason } in withheld {
             match reason {

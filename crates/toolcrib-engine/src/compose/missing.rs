@@ -54,8 +54,8 @@ impl Withheld {
         })
     }
 
-    /// The number of tools that are withheld for their definition or state, whoever may know them, by
-    /// origin.
+    /// The tools that are withheld for their definition or state, regardless of the
+    /// caller: the origin of each.
     pub fn missing_origins(&self) -> impl Iterator<Item = Arc<str>> {
         let hidden = self.hidden().iter().filter(|hidden| {
             !matches!(hidden, HiddenTool::Source(_)) && hidden.missing_reason().is_some()
