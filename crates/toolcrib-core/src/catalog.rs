@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 pub use self::builder::CatalogBuilder;
 pub(crate) use self::builder::LastCatalog;
 use crate::{
+    MissingReason,
     listing_info::ListingInfo,
     name::SkillId,
     sanitize::SECRETS_GATE,
@@ -24,8 +25,9 @@ pub enum Reason {
     Text(Cow<'static, str>),
     /// A shared text.
     Shared(Arc<str>),
-    /// The tool's definition contains text that may not reach a model.
-    Definition(Arc<str>),
+    /// The tool's definition prevents that it is offered: the fixed text for a client, and the whole
+    /// reason for the operator, which may quote the definition.
+    Definition(MissingReason, Arc<str>),
     /// The tool requires this skill to be the most recently activated one.
     NeedsSkill(SkillId),
 }
@@ -38,10 +40,9 @@ impl Reason {
             {
                 true
             }
-            (Self::Shared(a), Self::Shared(b)) | (Self::Definition(a), Self::Definition(b))
-                if Arc::ptr_eq(a, b) =>
-            {
-                true
+            (Self::Shared(a), Self::Shared(b)) if Arc::ptr_eq(a, b) => true,
+            (Self::Definition(of, a), Self::Definition(other, b)) if Arc::ptr_eq(a, b) => {
+                of == other
             }
             _ => self == other,
         }
@@ -70,7 +71,7 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
-            Self::Shared(text) | Self::Definition(text) => f.write_str(text),
+            Self::Shared(text) | Self::Definition(_, text) => f.write_str(text),
             Self::NeedsSkill(skill) => write!(f, "needs skill `{skill}` as the active one"),
         }
     }
@@ -174,7 +175,8 @@ impl Catalog {
                 }
                 Redaction::Withheld(tool, reason) => {
                     is_same = false;
-                    let (gate, reason) = (SECRETS_GATE.into(), Reason::Definition(reason));
+                    let (gate, reason) =
+                        (SECRETS_GATE.into(), Reason::Definition(MissingReason::Refused, reason));
                     clean.withheld_by_provider.push(WithheldByProvider { tool, gate, reason });
                     continue;
                 }

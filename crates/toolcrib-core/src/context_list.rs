@@ -1,6 +1,6 @@
 //! The context of providers and gates.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -21,13 +21,21 @@ pub struct ListContext {
     identity: Arc<Identity>,
     cancellation: CancellationToken,
     client: Option<ClientHandle>,
+    wait_limit: Option<Duration>,
 }
 
 impl ListContext {
     /// A context for iteration 1 of a conversation without skills. For tests and for tools that
     /// inspect providers; an engine sets the rest.
     pub fn new(identity: Arc<Identity>, cancellation: CancellationToken) -> Self {
-        Self { iteration: 1, active_skills: Arc::default(), identity, cancellation, client: None }
+        Self {
+            iteration: 1,
+            active_skills: Arc::default(),
+            identity,
+            cancellation,
+            client: None,
+            wait_limit: None,
+        }
     }
 
     /// Sets the iteration, counted from 1.
@@ -56,6 +64,21 @@ impl ListContext {
     pub fn with_client(mut self, client: Option<ClientHandle>) -> Self {
         self.client = client;
         self
+    }
+
+    /// Sets the [limit of the wait](Self::wait_limit).
+    #[must_use]
+    pub fn with_wait_limit(mut self, limit: Option<Duration>) -> Self {
+        self.wait_limit = limit;
+        self
+    }
+
+    /// How long the listing is waited for; none if it has no limit. The caller ends the wait itself. A
+    /// provider whose source is slow may fail earlier: it may count from the first of several listings
+    /// that wait for the same response, so that a source without a response costs one wait. Nothing
+    /// inside a [`cached`](crate::cached()).
+    pub fn wait_limit(&self) -> Option<Duration> {
+        self.wait_limit
     }
 
     /// The abilities of the run's client for a server, by the operator's name of the server.

@@ -47,6 +47,7 @@ mod mcp_names;
 mod menu;
 mod message;
 mod middleware;
+mod missing_reason;
 mod model;
 mod name;
 mod network_rules;
@@ -126,6 +127,7 @@ pub use self::{
     menu::Menu,
     message::{Arguments, CALL_TOOL, Message, SEARCH_TOOLS, ToolCall, Usage, VendorContent},
     middleware::{CallDecision, HookResult, Middleware, TurnContext, call_middleware},
+    missing_reason::MissingReason,
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
         StopReason, ToolChoice,
@@ -153,8 +155,8 @@ pub use self::{
         ReliabilityRule, ReliabilityState, Retry, Stage, StatusRange, UnknownWordError,
     },
     remote_listing::{
-        DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinnedDefinition, RemoteDefinition,
-        RemoteListing,
+        DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinRefusal, PinnedDefinition,
+        RemoteDefinition, RemoteListing,
     },
     result::{CallPlan, ToolResult},
     sanitize::{ChangeKind, ShownText, TextChange, harmless},

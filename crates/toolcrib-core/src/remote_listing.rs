@@ -7,6 +7,7 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 use serde_json::Value;
 
 use crate::{
+    MissingReason,
     catalog::{Catalog, Reason},
     digest::Digest,
     secrets::Redact,
@@ -98,10 +99,14 @@ pub struct PinnedDefinition {
     pub is_offered: bool,
 }
 
+/// Why pins withhold a definition: the fixed text for clients, and the reason for the operator.
+pub type PinRefusal = (MissingReason, Arc<str>);
+
 /// Compares definitions of remote sources with those that were pinned at their first use, so that a
 /// source cannot change them unseen.
 pub trait DefinitionPins: Send + Sync + 'static {
-    /// The reason to withhold each of these definitions, in their order; none offers it. A
+    /// The reason to withhold each of these definitions, in their order, with its fixed text for
+    /// clients: [`New`](MissingReason::New) or [`Changed`](MissingReason::Changed); none offers it. A
     /// definition without a pin is pinned if it would be offered. Called for each list. `source` is
     /// the origin of its tools, such as `mcp:git`. Each definition is made when it is read. It may
     /// read and write a small file.
@@ -113,7 +118,7 @@ pub trait DefinitionPins: Send + Sync + 'static {
         source: &str,
         kind: PinKind,
         definitions: &mut dyn Iterator<Item = PinnedDefinition>,
-    ) -> Result<Vec<Option<Arc<str>>>, Arc<str>>;
+    ) -> Result<Vec<Option<PinRefusal>>, Arc<str>>;
 }
 
 impl fmt::Debug for DefinitionCheck {
@@ -213,7 +218,12 @@ impl<D: RemoteDefinition> RemoteListing<D> {
             let last = made.known.last();
             let is_twin = name.is_some()
                 && last.is_some_and(|last| one_name(&last.description) == one_name(&description));
-            let twin = || is_twin.then(|| "another listed tool has the same name".into());
+            let twin = || {
+                is_twin.then(|| {
+                    let text = "another listed tool has the same name";
+                    Reason::Definition(MissingReason::SameName, text.into())
+                })
+            };
             let place = made.known.len();
             match (withheld.clone(), twin()) {
                 (None, None) => offered.push((position, place)),
@@ -241,7 +251,12 @@ impl<D: RemoteDefinition> RemoteListing<D> {
         let mut changed = changed.into_iter();
         for (known, reason) in all {
             // A change is reported first: another flaw may be a part of it.
-            let reason = changed.next().flatten().map(Reason::Definition).or(reason);
+            let changed = changed.next().flatten().map(|(of, text)| Reason::Definition(of, text));
+            let reason = match reason {
+                // The operator does not want it, whatever its definition.
+                Some(unwanted) if !matches!(unwanted, Reason::Definition(..)) => Some(unwanted),
+                flaw => changed.or(flaw),
+            };
             match reason {
                 None => made.catalog.offer(known.tool.clone()),
                 Some(reason) => {
@@ -321,11 +336,11 @@ fn definitions<D: RemoteDefinition>(
 /// The tool as offered, or the reason to withhold it.
 fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reason>) {
     if let Some(reason) = check.and_then(|check| check.refusal.as_ref()?(&tool)) {
-        return (tool, Some(Reason::Definition(reason)));
+        return (tool, Some(Reason::Definition(MissingReason::Refused, reason)));
     }
     match tool.sanitized() {
         Ok(clean) => (clean, None),
-        Err(reason) => (tool, Some(Reason::Definition(reason.into()))),
+        Err(reason) => (tool, Some(Reason::Definition(MissingReason::Refused, reason.into()))),
     }
 }
 
@@ -339,12 +354,16 @@ fn without_secrets(
     match tool.redaction(redact, name) {
         Redaction::Clean => (tool, None),
         Redaction::Redacted(tool) => (tool, None),
-        Redaction::Withheld(tool, reason) => (tool, Some(Reason::Definition(reason))),
+        Redaction::Withheld(tool, reason) => {
+            (tool, Some(Reason::Definition(MissingReason::Refused, reason)))
+        }
     }
 }
 
 fn too_large(tool: &Tool) -> Option<Reason> {
     let bytes = tool.rendering().len();
-    (bytes > LARGEST)
-        .then(|| format!("its definition has {bytes} bytes; the limit is {LARGEST}").into())
+    (bytes > LARGEST).then(|| {
+        let text = format!("its definition has {bytes} bytes; the limit is {LARGEST}");
+        Reason::Definition(MissingReason::Invalid, text.into())
+    })
 }

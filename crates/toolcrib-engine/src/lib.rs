@@ -43,7 +43,7 @@ pub use self::{
     builder::{BuildError, EngineBuilder},
     called_name::offered_name,
     child::{ChildAgents, ParentTurn},
-    compose::{Cause, CauseStage, Explanation, FactChange, SmallestChange, Withheld},
+    compose::{Cause, CauseStage, Explanation, FactChange, MissingTool, SmallestChange, Withheld},
     deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, RevealedTools, SEARCH_TOOLS},
     engine::Engine,
     halt::HaltedByRule,

@@ -101,6 +101,7 @@ async fn answer(
         refusal(&error)
     })?;
     let tool = step.iteration.menu().get(&name).cloned();
+    let missing = if tool.is_some() { None } else { names::missing(&step, &name) };
     // A model that called it before should read this as the result of its call.
     let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
     let arguments = Value::Object(arguments);
@@ -172,6 +173,11 @@ async fn answer(
     match tool {
         Some(_) => Ok(result::wire(result, data, fences)),
         None if is_away => Ok(result::wire(result, Data::None, true)),
+        None if let Some(reason) = missing => {
+            let message = format!("this tool is withheld: {reason}; go on without it");
+            let data = json!({ "code": ErrorCode::NotAvailable, "reason": reason });
+            Err(ErrorData::invalid_params(message, Some(data)))
+        }
         None => Err(ErrorData::invalid_params(
             result.text.to_string(),
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),

@@ -1,7 +1,7 @@
 //! Notifications of a changed menu. A possible change only causes a check: clients are notified if
 //! their known menu differs from the present one.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::{
     StreamExt as _,
@@ -29,9 +29,10 @@ use toolcrib_mcp::{
 };
 
 use super::{
-    ServeContext,
+    ServeContext, Shared,
+    access::Access,
     connection::Connection,
-    downstream::{log_message, notification},
+    downstream::{log_message, notification, own_message},
     exchange::{ClientSender, RequestContext},
     generation::GatewayState,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
@@ -115,7 +116,7 @@ pub(super) fn announce_to(
                 () = changes.settled() => {}
             }
             let Some(session) = session.upgrade() else { return };
-            if session.menu_changed().await && !client.notify(list_changed()).await {
+            if session.menu_changed(&client).await && !client.notify(list_changed()).await {
                 return;
             }
         }
@@ -140,14 +141,32 @@ impl SessionServers {
     }
 }
 
+/// The instructions of a connected server for a client that has not received them.
+async fn introduction(
+    gateway: &Shared,
+    access: &Access,
+    servers: &[McpClient],
+    untold: &mut HashSet<Arc<str>>,
+    server: &str,
+) -> Option<String> {
+    let client = servers.iter().find(|client| client.name().as_str() == server)?;
+    if !untold.contains(server) {
+        return None;
+    }
+    let offers = client.offers_within(Duration::ZERO).await.ok()??;
+    untold.remove(server);
+    Some(gateway.server_instructions(access, server, &offers.instructions?))
+}
+
 /// Passes the announcements of servers on to a session's client until the session ends: changes of
-/// what it was declared, of resources that it subscribed to, and log messages that belong to no call.
-/// Passes changed roots of the client on to the servers.
+/// what it was declared, of resources that it subscribed to, log messages that belong to no call, and
+/// the instructions of a server that was not ready before. Passes changed roots of the client on to
+/// the servers.
 pub(super) fn pass_on(
     serving: &ServeContext,
     session: &Arc<Session>,
     connection: &Connection,
-    mut attached: SessionServers,
+    attached: SessionServers,
     offered: &CombinedOffers,
     client: ClientSender,
 ) {
@@ -155,15 +174,20 @@ pub(super) fn pass_on(
         return;
     }
     let connection = connection.clone();
-    let offered = offered.clone();
     let session = Arc::downgrade(session);
     let closing = serving.cancellation.clone();
-    let current = Arc::clone(&serving.current);
-    let mut replaced = current.replaced();
-    let redactor = serving.gateway.config.engine.redactor().clone();
+    let mut replaced = serving.current.replaced();
+    let mut notices = SessionNotices {
+        attached,
+        untold: offered.not_ready.clone(),
+        offered: offered.clone(),
+        client,
+        current: Arc::clone(&serving.current),
+    };
     serving.running.spawn(async move {
         loop {
-            let (server, notice) = tokio::select! {
+            let attached = &mut notices.attached;
+            let notice = tokio::select! {
                 // The session ends with its connection, which is kept here.
                 () = connection.gone() => return,
                 () = closing.cancelled() => return,
@@ -171,55 +195,96 @@ pub(super) fn pass_on(
                     attached.servers.iter().for_each(McpClient::roots_changed);
                     continue;
                 }
-                Ok(()) = replaced.changed() => {
-                    let Some(session) = session.upgrade() else { return };
-                    let servers = session.servers(&current.shared().config.servers).await;
-                    attached = SessionServers::to(&servers, attached.client);
-                    if offered.prompts && !client.notify(prompts_changed()).await {
-                        return;
-                    }
-                    if offered.resources && !client.notify(resources_changed()).await {
-                        return;
-                    }
-                    continue;
+                Ok(()) = replaced.changed() => None,
+                Some(notice) = attached.notices.next(), if !attached.notices.is_empty() => {
+                    Some(notice)
                 }
-                Some(notice) = attached.notices.next(), if !attached.notices.is_empty() => notice,
             };
             let Some(session) = session.upgrade() else { return };
-            let messages = match notice {
-                ServerNotice::PromptsChanged if offered.prompts => vec![prompts_changed()],
-                ServerNotice::ResourcesChanged if offered.resources => vec![resources_changed()],
-                ServerNotice::ResourceUpdated(uri) => {
-                    let subscriptions = session.subscriptions.lock();
-                    let of_uri = subscriptions
-                        .iter()
-                        .filter(|(_, one)| one.server == server && one.uri == uri);
-                    of_uri.map(|(shown, _)| resource_updated(shown)).collect()
-                }
-                ServerNotice::ElicitationComplete(params)
-                    if session.client.abilities.elicitation_url =>
-                {
-                    let params = harmless_json(redactor.json(params));
-                    client.offer(notification("notifications/elicitation/complete", &params));
-                    continue;
-                }
-                ServerNotice::Log(message) if offered.logging => {
-                    if let Some(message) =
-                        log_message(&session.client.log, &redactor, &server, message)
-                    {
-                        client.offer(message);
-                    }
-                    continue;
-                }
-                _ => continue,
+            let is_heard = match notice {
+                None => notices.replaced(&session).await,
+                Some((server, notice)) => notices.pass(&session, &server, notice).await,
             };
-            for message in messages {
-                if !client.notify(message).await {
-                    return;
-                }
+            if !is_heard {
+                return;
             }
         }
     });
+}
+
+/// The announcements for a session's client.
+struct SessionNotices {
+    attached: SessionServers,
+    /// The servers whose instructions the client has not received.
+    untold: HashSet<Arc<str>>,
+    offered: CombinedOffers,
+    client: ClientSender,
+    current: Arc<GatewayState>,
+}
+
+impl SessionNotices {
+    /// Continues with the servers of another configuration; false if the client reads nothing any more.
+    async fn replaced(&mut self, session: &Session) -> bool {
+        let servers = session.servers(&self.current.shared().config.servers).await;
+        let before = &self.attached.servers;
+        let is_new = |name: &str| before.iter().all(|one| one.name().as_str() != name);
+        let names = servers.iter().map(|server| Arc::clone(&server.name));
+        self.untold.extend(names.filter(|name| is_new(name)));
+        self.attached = SessionServers::to(&servers, Arc::clone(&self.attached.client));
+        for server in self.untold.clone() {
+            self.introduce(session, &server).await;
+        }
+        (!self.offered.prompts || self.client.notify(prompts_changed()).await)
+            && (!self.offered.resources || self.client.notify(resources_changed()).await)
+    }
+
+    /// Sends the instructions of a connected server to a client that has not received them.
+    async fn introduce(&mut self, session: &Session, server: &Arc<str>) {
+        let gateway = self.current.shared();
+        let servers = &self.attached.servers;
+        let text = introduction(&gateway, &session.access, servers, &mut self.untold, server).await;
+        let least = session.client.log.name();
+        let message = text.and_then(|text| own_message(least, "info", server, &text));
+        message.into_iter().for_each(|message| self.client.offer(message));
+    }
+
+    /// Passes one announcement on; false if the client reads nothing any more.
+    async fn pass(&mut self, session: &Session, server: &Arc<str>, notice: ServerNotice) -> bool {
+        let redactor = &session.client.redactor;
+        let messages = match notice {
+            ServerNotice::Connected => {
+                self.introduce(session, server).await;
+                return true;
+            }
+            ServerNotice::PromptsChanged if self.offered.prompts => vec![prompts_changed()],
+            ServerNotice::ResourcesChanged if self.offered.resources => vec![resources_changed()],
+            ServerNotice::ResourceUpdated(uri) => {
+                let subscriptions = session.subscriptions.lock();
+                let of_uri =
+                    subscriptions.iter().filter(|(_, one)| one.server == *server && one.uri == uri);
+                of_uri.map(|(shown, _)| resource_updated(shown)).collect()
+            }
+            ServerNotice::ElicitationComplete(params)
+                if session.client.abilities.elicitation_url =>
+            {
+                let params = harmless_json(redactor.json(params));
+                self.client.offer(notification("notifications/elicitation/complete", &params));
+                return true;
+            }
+            ServerNotice::Log(message) => {
+                let message = log_message(&session.client.log, redactor, server, message);
+                message.into_iter().for_each(|message| self.client.offer(message));
+                return true;
+            }
+            _ => return true,
+        };
+        for message in messages {
+            if !self.client.notify(message).await {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// The announcements of one server: those of [`SETTLE`] together, each change once.
@@ -262,7 +327,9 @@ pub(super) async fn listen(
     let is_about_more = filter.prompts_list_changed == Some(true)
         || filter.resources_list_changed == Some(true)
         || filter.resource_subscriptions.is_some();
-    if is_about_more {
+    // Then the request receives log messages.
+    let has_log = exchange.port.log_level().is_some();
+    if is_about_more || (has_log && !exchange.serving.gateway.config.servers.is_empty()) {
         let servers = exchange.servers().await?;
         let notices = servers
             .all
@@ -270,6 +337,8 @@ pub(super) async fn listen(
             .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
         stream.notices = SelectAll::from_iter(notices);
         offered = CombinedOffers::of(&servers.all).await;
+        stream.untold = offered.not_ready.clone();
+        stream.servers = servers.all.iter().map(|server| server.client.clone()).collect();
         let uris = filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS);
         for uri in uris {
             // One that cannot be subscribed to is not acknowledged.
@@ -316,6 +385,9 @@ struct NoticeStream {
     notices: SelectAll<BoxStream<'static, (Arc<str>, ServerNotice)>>,
     /// By the URI that the client uses.
     subscriptions: Vec<(String, Subscription)>,
+    servers: Vec<McpClient>,
+    /// The servers whose instructions the client has not received.
+    untold: HashSet<Arc<str>>,
 }
 
 impl NoticeStream {
@@ -323,6 +395,15 @@ impl NoticeStream {
     async fn tell(&mut self, exchange: &RequestContext<'_>, accepted: &SubscriptionFilter) {
         while let Some((server, notice)) = self.notices.next().await {
             let messages = match notice {
+                ServerNotice::Connected => {
+                    let (gateway, access) = (&exchange.serving.gateway, &exchange.caller.access);
+                    let (servers, untold) = (&self.servers, &mut self.untold);
+                    let text = introduction(gateway, access, servers, untold, &server).await;
+                    let least = exchange.port.log_level();
+                    let message = text.and_then(|text| own_message(least, "info", &server, &text));
+                    message.into_iter().for_each(|message| exchange.client.offer(message));
+                    continue;
+                }
                 ServerNotice::PromptsChanged if accepted.prompts_list_changed == Some(true) => {
                     vec![prompts_changed()]
                 }

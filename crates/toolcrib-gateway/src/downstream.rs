@@ -48,7 +48,7 @@ impl LogLevel {
         }
     }
 
-    fn name(&self) -> Option<&'static str> {
+    pub(super) fn name(&self) -> Option<&'static str> {
         LEVELS.get(usize::from(self.0.load(Ordering::Relaxed))).copied()
     }
 
@@ -82,6 +82,21 @@ pub(super) fn log_message(
         None => server.to_owned(),
     };
     fields.insert("logger".to_owned(), logger.into());
+    Some(notification("notifications/message", &message))
+}
+
+/// A log message of the gateway about a server, for a client that receives this level and more severe
+/// ones. The text is clean already.
+pub(super) fn own_message(
+    least: Option<&str>,
+    level: &str,
+    logger: &str,
+    text: &str,
+) -> Option<Bytes> {
+    if position(level) < Some(least.and_then(position)?) {
+        return None;
+    }
+    let message = json!({ "level": level, "logger": logger, "data": text });
     Some(notification("notifications/message", &message))
 }
 

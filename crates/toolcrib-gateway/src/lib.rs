@@ -39,6 +39,7 @@ mod log_health;
 mod logging;
 mod message;
 mod metrics;
+mod missing;
 mod names;
 mod oauth;
 mod pages;
@@ -293,6 +294,20 @@ impl Shared {
         }
     }
 
+    /// The instructions of an MCP server. Its text may be anybody's: it is data about its tools, fenced
+    /// like a result.
+    fn server_instructions(&self, access: &Access, server: &str, text: &str) -> String {
+        let text = self.config.engine.redactor().text(text);
+        // Cleaning joins the parts of a secret that invisible characters split.
+        let text = self.config.engine.redactor().text(&harmless(&text)).into_owned();
+        let text: String = text.chars().take(MOST_INSTRUCTIONS).collect();
+        let text = match self.fences(access, server) {
+            true => fence(server, &text),
+            false => text,
+        };
+        format!("MCP server `{server}` describes itself:\n{text}")
+    }
+
     /// The server's instructions for the client's model: the operator's, those about fences, the
     /// active skills, and in a session, how to activate others.
     fn instructions(&self, access: &Access, in_session: bool, offered: &CombinedOffers) -> String {
@@ -301,16 +316,7 @@ impl Shared {
             lines.push(FENCE_NOTICE.into());
         }
         for (server, text) in &offered.instructions {
-            // A server's text may be anybody's: it is data about its tools, fenced like a result.
-            let text = self.config.engine.redactor().text(text);
-            // Cleaning joins the parts of a secret that invisible characters split.
-            let text = self.config.engine.redactor().text(&harmless(&text)).into_owned();
-            let text: String = text.chars().take(MOST_INSTRUCTIONS).collect();
-            let text = match self.fences(access, server) {
-                true => fence(server, &text),
-                false => text,
-            };
-            lines.push(format!("MCP server `{server}` describes itself:\n{text}").into());
+            lines.push(self.server_instructions(access, server, text).into());
         }
         let skills = self.config.engine.skills_of(access.personality.as_deref());
         let active = |id: &SkillId| skills.get(id.as_str());

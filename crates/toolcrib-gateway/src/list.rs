@@ -13,7 +13,9 @@ use toolcrib_mcp::__internal as wire;
 
 use super::{
     access_log::{AccessEntry, ListedTool},
+    downstream::own_message,
     exchange::RequestContext,
+    missing,
     session::Purpose,
 };
 
@@ -72,10 +74,30 @@ pub(super) async fn list(
         tool
     });
     let mut answer = ListToolsResult::with_all_items(tools.collect());
-    let notices: Vec<_> = step.iteration.notices().iter().map(Notice::model_text).collect();
+    let withheld = step.iteration.withheld();
+    gateway.metrics.withheld(withheld.missing_origins());
+    let known = step.iteration.notices().iter();
+    let known = known.filter(|notice| withheld.may_know(notice));
+    let notices: Vec<_> = known.map(Notice::model_text).collect();
+    let mut meta = JsonObject::new();
     if !notices.is_empty() {
-        let meta = JsonObject::from_iter([(NOTICES.to_owned(), json!(notices))]);
+        meta.insert(NOTICES.to_owned(), json!(notices));
+    }
+    if let Some(missing) = missing::in_meta(gateway, withheld.missing()) {
+        meta.insert(missing::KEY.to_owned(), missing);
+    }
+    if !meta.is_empty() {
         answer.meta = Some(MetaObject::from(meta));
+    }
+    match exchange.era.session() {
+        Some(session) => session.tell_missing(gateway, withheld.missing(), &exchange.client),
+        None => {
+            let text = missing::in_words(gateway, withheld.missing().iter());
+            let text = text.filter(|_| !gateway.config.servers.is_empty());
+            let least = exchange.port.log_level();
+            let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));
+            message.into_iter().for_each(|message| exchange.client.offer(message));
+        }
     }
     Ok(answer)
 }

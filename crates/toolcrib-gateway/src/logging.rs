@@ -28,15 +28,15 @@ pub(super) async fn set_level(
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = context.servers().await?;
-    if !super::servers::CombinedOffers::of(&servers.all).await.logging {
+    if servers.all.is_empty() {
         return Err(no_method("logging/setLevel"));
     }
     session.client.log.set(level);
     let level: Arc<str> = level.into();
-    let sent = servers
-        .all
-        .iter()
-        .map(|server| timeout(SOURCES_WITHIN, server.client.set_log_level(Arc::clone(&level))));
+    let sent = servers.all.iter().map(|server| {
+        let sent = server.client.set_log_level(Arc::clone(&level), SOURCES_WITHIN);
+        timeout(SOURCES_WITHIN, sent)
+    });
     // A server that does not take the level sends what it wants: the session filters it.
     join_all(sent).await;
     Ok(ServerResult::empty(()))

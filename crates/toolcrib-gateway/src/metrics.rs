@@ -29,6 +29,8 @@ pub(super) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(super) struct Metrics {
     counts: Mutex<Counts>,
     reloads: [AtomicU64; 2],
+    /// By source, of the last listing.
+    withheld: Mutex<BTreeMap<Arc<str>, u64>>,
 }
 
 /// Nearly always a constant.
@@ -75,6 +77,21 @@ impl Metrics {
         if succeeded { done } else { failed }.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts the tools of a listing that are withheld for their definition or state.
+    pub(super) fn withheld(&self, origins: impl Iterator<Item = Arc<str>>) {
+        let mut counts = self.withheld.lock();
+        counts.values_mut().for_each(|count| *count = 0);
+        for origin in origins {
+            let is_known = counts.contains_key(&origin) || counts.len() < MOST_SOURCES;
+            *counts.entry(if is_known { origin } else { "other".into() }).or_default() += 1;
+        }
+    }
+
+    /// The number of them.
+    pub(super) fn withheld_count(&self) -> u64 {
+        self.withheld.lock().values().sum()
+    }
+
     /// All series as text.
     pub(super) fn text(&self, servers: &[McpClient], sessions: usize, running: usize) -> String {
         let mut text = String::new();
@@ -110,6 +127,12 @@ impl Metrics {
         for server in servers {
             let up = u8::from(state_of(server).is_usable());
             sample(&mut text, "toolcrib_server_up", &[("server", server.name().as_str())], up);
+        }
+        let name = "toolcrib_tools_withheld";
+        let help = "Tools of the last listing that are withheld for their definition or state.";
+        family(&mut text, name, "gauge", help);
+        for (source, n) in self.withheld.lock().iter() {
+            sample(&mut text, name, &[("source", &**source)], n);
         }
         family(&mut text, "toolcrib_reloads_total", "counter", "Reloads of the configuration.");
         for (outcome, n) in ["error", "ok"].iter().zip(&self.reloads) {

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
-use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, Tool};
+use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, MissingReason, Tool};
 use toolcrib_engine::TurnError;
 
 use super::{
@@ -84,7 +84,9 @@ pub(super) async fn find(
     name: Arc<str>,
 ) -> Result<(Step, Arc<str>), TurnError> {
     let is_known = |step: &Step, name: &str| {
-        step.iteration.menu().get(name).is_some() || step.iteration.withheld().is_away(name)
+        step.iteration.menu().get(name).is_some()
+            || step.iteration.withheld().is_away(name)
+            || missing(step, name).is_some()
     };
     let names = &context.serving.gateway.config.names;
     let step = context.step(Purpose::Call(&name)).await?;
@@ -109,6 +111,12 @@ pub(super) async fn find(
         }
     }
     Ok((step, name))
+}
+
+/// Why a tool of this name is missing, as far as the caller may know it.
+pub(super) fn missing(step: &Step, name: &str) -> Option<MissingReason> {
+    let mut missing = step.iteration.withheld().missing().iter();
+    missing.find(|tool| *tool.name == *name).map(|tool| tool.reason)
 }
 
 /// Whether a name ends like those that were cut.

@@ -492,15 +492,8 @@ pub(super) async fn lists(
 
 /// Whether a server offers lists of a kind, and its list.
 async fn list_of(server: &Server, kind: AssetKind) -> (bool, Items) {
-    let Ok(offers) = server.client.offers().await else { return (false, Arc::default()) };
-    let is_offered = match kind {
-        AssetKind::Prompts => offers.capabilities.prompts.is_some(),
-        AssetKind::Resources | AssetKind::Templates => offers.capabilities.resources.is_some(),
-    };
-    match is_offered {
-        true => (true, server.client.assets(kind).await.unwrap_or_default()),
-        false => (false, Arc::default()),
-    }
+    let listed = server.client.assets_within(kind, SOURCES_WITHIN).await;
+    (listed.is_some(), listed.unwrap_or_default())
 }
 
 /// The result of a list with one page.

@@ -201,6 +201,9 @@ impl Routes {
                 let gateway = gateway();
                 let (mut status, mut answer) =
                     readiness(&gateway.config.servers, gateway.config.readiness, is_known());
+                if let Some(fields) = answer.as_object_mut() {
+                    fields.insert("withheld".to_owned(), gateway.metrics.withheld_count().into());
+                }
                 if !gateway.is_recording() {
                     status = StatusCode::SERVICE_UNAVAILABLE;
                     if let Some(fields) = answer.as_object_mut() {

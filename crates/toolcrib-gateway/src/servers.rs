@@ -1,7 +1,7 @@
 //! The MCP servers of a request, for what they offer beside tools: each in the session of the caller,
 //! if its personality and policy reach the server at all.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use rmcp::{
@@ -12,7 +12,6 @@ use rmcp::{
     },
 };
 use serde_json::{Map, Value};
-use tokio::time::timeout;
 use toolcrib_core::{
     Annotations, BoxFuture, ErrorCode, Tool, ToolBody, ToolCall, ToolContext, ToolError,
     ToolOutput, ToolResult,
@@ -91,44 +90,47 @@ pub(super) struct CombinedOffers {
     pub(super) resources: bool,
     pub(super) subscribe: bool,
     pub(super) completions: bool,
+    /// The gateway itself reports what it learns later.
     pub(super) logging: bool,
     /// The instructions of each server.
     pub(super) instructions: Vec<(Arc<str>, Arc<str>)>,
+    /// The servers that are not ready, and never were.
+    pub(super) not_ready: HashSet<Arc<str>>,
 }
 
 impl CombinedOffers {
-    /// Asks each server, for as long as a list waits. One that is still starting may offer
-    /// everything; one that cannot be reached offers the same as before.
+    /// Asks each server, for as long as a list waits. One that is not ready offers the same as before;
+    /// one that never was may offer everything.
     pub(super) async fn of(servers: &[Server]) -> Self {
         Self::within(SOURCES_WITHIN, servers).await
     }
 
     /// The same within a time.
     pub(super) async fn within(allowed: Duration, servers: &[Server]) -> Self {
-        let asked = servers.iter().map(|server| timeout(allowed, server.client.offers()));
-        let mut all = Self::default();
+        let asked = servers.iter().map(|server| server.client.offers_within(allowed));
+        let mut all = Self { logging: !servers.is_empty(), ..Self::default() };
         for (server, offers) in servers.iter().zip(join_all(asked).await) {
             match offers {
-                Ok(Ok(offers)) => all.add(&server.name, &offers),
-                Ok(Err(_)) => {}
-                Err(_) => {
-                    (all.prompts, all.resources, all.subscribe) = (true, true, true);
-                    (all.completions, all.logging) = (true, true);
+                Ok(Some(offers)) => all.add(&server.name, &offers),
+                Ok(None) => {
+                    (all.prompts, all.resources) = (true, true);
+                    (all.subscribe, all.completions) = (true, true);
+                    all.not_ready.insert(Arc::clone(&server.name));
                 }
+                // It has no session for this caller.
+                Err(_) => {}
             }
         }
         all
     }
 
     fn add(&mut self, server: &Arc<str>, offers: &ServerOffers) {
-        let ServerCapabilities { prompts, resources, completions, logging, .. } =
-            &*offers.capabilities;
+        let ServerCapabilities { prompts, resources, completions, .. } = &*offers.capabilities;
         self.prompts |= prompts.is_some();
         self.resources |= resources.is_some();
         self.subscribe |=
             resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true));
         self.completions |= completions.is_some();
-        self.logging |= logging.is_some();
         if let Some(text) = &offers.instructions {
             self.instructions.push((Arc::clone(server), Arc::clone(text)));
         }

@@ -15,7 +15,9 @@ use toolcrib_core::{
     __internal::now_ms, BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal,
     Digest, ErrorCode, Events, Identity, SkillId, ToolResult, args_digest,
 };
-use toolcrib_engine::{DEFAULT_PERSONALITY, HaltedByRule, Iteration, Reveal, Turn, TurnError};
+use toolcrib_engine::{
+    DEFAULT_PERSONALITY, HaltedByRule, Iteration, MissingTool, Reveal, Turn, TurnError,
+};
 use toolcrib_mcp::McpClient;
 
 use super::{
@@ -23,9 +25,10 @@ use super::{
     access::{Access, Caller},
     callers::{Noted, Restrictions},
     connection::Connection,
-    downstream::{Downstream, LogLevel, Route},
+    downstream::{Downstream, LogLevel, Route, own_message},
     exchange::{ClientSender, Era, RequestContext},
     generation::GatewayState,
+    missing,
     resources::Subscription,
     servers::{Server, reached},
 };
@@ -62,7 +65,7 @@ pub(super) struct Session {
     pub(super) protocol: ProtocolVersion,
     pub(super) identity: Arc<Identity>,
     events: Events,
-    access: Access,
+    pub(super) access: Access,
     serving: Weak<GatewayState>,
     cancellation: CancellationToken,
     /// Its turn, with the configuration of the gateway.
@@ -75,6 +78,8 @@ pub(super) struct Session {
     waiting: Mutex<HashSet<Digest>>,
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
+    /// The missing tools that the log messages to the client have named.
+    told: Mutex<HashSet<MissingTool>>,
     /// The client, as the lists of servers see it.
     pub(super) client: Arc<Downstream>,
     /// The client's subscriptions to resources, by the URI that it uses.
@@ -129,6 +134,7 @@ impl Session {
             restrictions: Mutex::new(restrictions),
             waiting: Mutex::default(),
             known: Mutex::new(None),
+            told: Mutex::default(),
             client,
             subscriptions: Mutex::default(),
             recheck: Arc::default(),
@@ -285,9 +291,32 @@ impl Session {
         self.known.lock()
     }
 
+    /// Sends a log message about the missing tools that the client was not told of.
+    pub(super) fn tell_missing(
+        &self,
+        gateway: &Shared,
+        missing: &[MissingTool],
+        client: &ClientSender,
+    ) {
+        let new: Vec<_> = {
+            let mut told = self.told.lock();
+            told.retain(|tool| missing.contains(tool));
+            missing.iter().filter(|tool| told.insert((*tool).clone())).collect()
+        };
+        // Only a gateway with servers declares log messages.
+        if gateway.config.servers.is_empty() {
+            return;
+        }
+        let text = missing::in_words(gateway, new.into_iter());
+        let least = self.client.log.name();
+        let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));
+        message.into_iter().for_each(|message| client.offer(message));
+    }
+
     /// Whether the client's menu differs from the present one, which then counts as announced. A
     /// client that never requested the menu needs no notification.
-    pub(super) async fn menu_changed(&self) -> bool {
+    /// It receives a log message about missing tools.
+    pub(super) async fn menu_changed(&self, client: &ClientSender) -> bool {
         if self.known().is_none() {
             return false;
         }
@@ -301,6 +330,9 @@ impl Session {
         let Ok(iteration) = turn.offer(listed).await else {
             return false;
         };
+        if let Some(gateway) = bound.gateway.upgrade() {
+            self.tell_missing(&gateway, iteration.withheld().missing(), client);
+        }
         let menu = iteration.menu().fingerprint();
         let mut known = self.known();
         let changed = known.is_some_and(|known| known != menu);

@@ -34,7 +34,7 @@ pub mod __internal {
     pub use crate::{
         client::{
             AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
-            Notices, ONLY_AS_TASK, ServerOffers, Subscribed, is_skill_name,
+            Notices, ServerOffers, Subscribed, is_skill_name,
         },
         connection::ServerNotice,
         server::file::with_digest,

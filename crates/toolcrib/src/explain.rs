@@ -22,4 +22,6 @@
 #[doc(inline)]
 pub use toolcrib_core::{WithheldBy, WithheldTool};
 #[doc(inline)]
-pub use toolcrib_engine::{Cause, CauseStage, Explanation, FactChange, SmallestChange, Withheld};
+pub use toolcrib_engine::{
+    Cause, CauseStage, Explanation, FactChange, MissingTool, SmallestChange, Withheld,
+};

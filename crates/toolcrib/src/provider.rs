@@ -23,10 +23,10 @@
 pub use toolcrib_core::{
     CacheOptions, CacheStatus, Cached, Catalog, CatalogRequest, Discovery, DiscoveryError,
     DiscoveryErrorClass, GateDecision, IdentityScope, IntoCatalog, IntoGateDecision,
-    IntoPreparation, KeyField, ListContext, Listing, ListingInfo, PerIdentity, Preparation, Reason,
-    ToolHub, ToolProvider, ToolRewrite, Ttl, WithheldByProvider, cached, concat, discovery,
-    discovery_fn, from_async_fn, from_fn, gated_tools, per_identity, prefixed, prepared,
-    skill_scoped_tools, static_tools, with_timeout,
+    IntoPreparation, KeyField, ListContext, Listing, ListingInfo, MissingReason, PerIdentity,
+    Preparation, Reason, ToolHub, ToolProvider, ToolRewrite, Ttl, WithheldByProvider, cached,
+    concat, discovery, discovery_fn, from_async_fn, from_fn, gated_tools, per_identity, prefixed,
+    prepared, skill_scoped_tools, static_tools, with_timeout,
 };
 #[cfg(feature = "engine")]
 #[doc(inline)]

@@ -11,7 +11,7 @@
 
 #[doc(inline)]
 pub use toolcrib_core::{
-    ChangeKind, DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind,
+    ChangeKind, DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind, PinRefusal,
     PinnedDefinition, RemoteDefinition, RemoteListing, ShownText, TextChange, TextOrigin, fence,
     harmless, unfence,
 };

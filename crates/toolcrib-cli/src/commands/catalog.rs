@@ -53,7 +53,8 @@ impl KnownTools {
     fn add(&mut self, catalog: &Catalog, listed: impl Fn(&Tool) -> KnownTool) {
         self.tools.extend(catalog.offered().iter().map(&listed));
         let refused = catalog.withheld_by_provider().iter();
-        let refused = refused.filter(|held| matches!(held.reason, Reason::Definition(_)));
+        let refused = refused
+            .filter(|held| matches!(held.reason, Reason::Definition(of, _) if of.is_of_content()));
         self.refused.extend(refused.map(|held| listed(&held.tool)));
     }
 }

@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use toolcrib_config::suggest;
 use toolcrib_core::{
-    CancellationToken, Catalog, DefinitionCheck, Identity, Reason, Tool, WithheldTool,
+    CancellationToken, Catalog, DefinitionCheck, Identity, MissingReason, Reason, Tool,
+    WithheldTool,
 };
 use toolcrib_engine::{Engine, Redactor, TurnOptions};
 use toolcrib_lint::{Finding, LintTool, Linter};
 use toolcrib_mcp::{
-    __internal::{AssetKind, ONLY_AS_TASK, renamed},
+    __internal::{AssetKind, renamed},
     Handshake, McpClient, McpClientBuilder, mcp_client,
     server::{Http, Stdio, Transport, expand},
 };
@@ -258,7 +259,7 @@ async fn withheld(
 ) -> Vec<(String, String)> {
     let by_client = catalog.withheld_by_provider().iter();
     let mut all: Vec<(String, String)> = by_client
-        .filter(|held| !matches!(held.reason, Reason::Definition(_)) && !is_task(&held.reason))
+        .filter(|held| !is_of_lint_or_task(&held.reason))
         .map(|held| (own_name(held.tool.name().as_str()).to_owned(), held.reason.to_string()))
         .collect();
     let known: Vec<_> =
@@ -269,9 +270,11 @@ async fn withheld(
     all
 }
 
-/// A tool that can only run as a task is valid; it is only not supported by Toolcrib.
-fn is_task(reason: &Reason) -> bool {
-    reason.to_string().contains(ONLY_AS_TASK)
+/// Whether the linter reports it; or a tool that can only run as a task, which is valid and only not
+/// supported by Toolcrib.
+fn is_of_lint_or_task(reason: &Reason) -> bool {
+    let Reason::Definition(of, _) = reason else { return false };
+    of.is_of_content() || *of == MissingReason::OnlyAsTask
 }
 
 async fn by_engine(client: &McpClient, redactor: &Redactor) -> Option<Vec<WithheldTool>> {

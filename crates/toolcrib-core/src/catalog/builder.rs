@@ -77,6 +77,19 @@ impl CatalogBuilder {
         }
     }
 
+    /// Appends withheld tools of a gated list. The gate might withhold them too, so their reasons are
+    /// for the operator alone.
+    pub fn withhold_behind_gate(&mut self, withheld: &[WithheldByProvider]) {
+        for WithheldByProvider { tool, gate, reason } in withheld {
+            match reason {
+                Reason::Definition(_, text) => {
+                    self.withhold(tool, gate, &Reason::Shared(Arc::clone(text)));
+                }
+                reason => self.withhold(tool, gate, reason),
+            }
+        }
+    }
+
     /// The list.
     pub fn build(mut self) -> Catalog {
         let is_last = self.changed.is_none()

@@ -189,7 +189,7 @@ impl<'a> Filtered<'a> {
         let changed = CatalogBuilder::like(last.clone());
         let mut this = Self { gate, input, last, before, changed, rest: 0 };
         if before.is_none() {
-            this.changed.withhold_all(input.withheld_by_provider());
+            this.changed.withhold_behind_gate(input.withheld_by_provider());
         }
         this
     }
@@ -218,7 +218,7 @@ impl<'a> Filtered<'a> {
     fn differs(&mut self, at: usize, left: &[WithheldByProvider]) {
         self.before = None;
         let others = self.input.withheld_by_provider();
-        self.changed.withhold_all(others);
+        self.changed.withhold_behind_gate(others);
         let all = self.last.withheld_by_provider();
         let withheld = all.get(others.len()..all.len() - left.len()).unwrap_or_default();
         let mut withheld = withheld.iter().peekable();
@@ -242,7 +242,7 @@ impl<'a> Filtered<'a> {
             Some(left) => self.differs(self.input.offered().len(), left),
             None => {}
         }
-        if self.rest == 0 {
+        if self.rest == 0 && self.input.withheld_by_provider().is_empty() {
             return Some(self.input.clone());
         }
         self.changed.offer(self.input.offered().get(self.rest..).unwrap_or_default());

@@ -5,6 +5,7 @@ mod composition_cache;
 mod explain;
 mod fact;
 mod gates;
+mod missing;
 mod why;
 mod withheld;
 
@@ -16,14 +17,15 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegisteredError, Catalog, Effect, Fact, Menu, OnCollision, Policy, RuleMatch, SkillId,
-    Tool, ToolName, WithheldByProvider,
+    AlreadyRegisteredError, Catalog, Effect, Fact, Menu, MissingReason, OnCollision, Policy,
+    Reason, RuleMatch, SkillId, Tool, ToolName, WithheldByProvider,
 };
 
 use self::withheld::HiddenTool;
 pub(crate) use self::{composition_cache::CompositionCache, gates::Gates};
 pub use self::{
     fact::FactChange,
+    missing::MissingTool,
     why::{Cause, CauseStage, Explanation, SmallestChange},
     withheld::Withheld,
 };
@@ -268,7 +270,8 @@ pub(crate) fn compose(
             continue;
         }
         if let Some(claim) = tool.false_origin() {
-            let (gate, reason) = ("origins".into(), claim.into());
+            let reason = Reason::Definition(MissingReason::ForeignOrigin, claim.into());
+            let gate = "origins".into();
             hidden.push(HiddenTool::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
             continue;
         }

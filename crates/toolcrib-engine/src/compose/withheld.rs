@@ -1,4 +1,7 @@
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use toolcrib_core::{Catalog, Glob, Tool, WithheldBy, WithheldByProvider, WithheldTool};
 
@@ -6,6 +9,7 @@ use super::{
     Situation, Visibility,
     change::Goal,
     explain,
+    missing::MissingTool,
     why::{CauseStage, Explanation},
 };
 use crate::{policy::Facts, sources::Notice};
@@ -17,6 +21,7 @@ pub struct Withheld {
     situation: Situation,
     hidden: Vec<HiddenTool>,
     notices: Vec<Notice>,
+    missing: OnceLock<Box<[MissingTool]>>,
 }
 
 /// Why a tool is not offered.
@@ -128,7 +133,7 @@ impl Withheld {
         hidden: Vec<HiddenTool>,
         notices: Vec<Notice>,
     ) -> Self {
-        Self { visibility, situation, hidden, notices }
+        Self { visibility, situation, hidden, notices, missing: OnceLock::new() }
     }
 
     /// A result without withheld tools.
@@ -146,6 +151,10 @@ impl Withheld {
 
     pub(super) fn facts(&self) -> Facts<'_> {
         self.situation.facts()
+    }
+
+    pub(super) fn missing_tools(&self) -> &OnceLock<Box<[MissingTool]>> {
+        &self.missing
     }
 
     pub(super) fn hidden(&self) -> &[HiddenTool] {

@@ -352,7 +352,8 @@ impl Turn {
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
             .with_active_skills(Arc::clone(&skills.active))
-            .with_client(self.state.ruled_client(&skills, self.iteration));
+            .with_client(self.state.ruled_client(&skills, self.iteration))
+            .with_wait_limit(self.source_timeout);
         let registry = self.state.registry_copy();
         let has_tools = !registry.is_empty();
         let own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);

@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 use toolcrib_core::{CancellationToken, Policy, Rule};
-use toolcrib_engine::EngineBuilder;
+use toolcrib_engine::{EngineBuilder, OnFailure};
 use toolcrib_gateway::{Access, Gateway, HttpAccess};
 use toolcrib_mcp::{mcp_client, pipe_mcp_client, server::Http};
 
@@ -32,7 +32,7 @@ pub(super) struct End {
 }
 
 impl End {
-    fn of(stream: DuplexStream) -> Self {
+    pub(super) fn of(stream: DuplexStream) -> Self {
         let (read, write) = split(stream);
         Self { lines: BufReader::new(read).lines(), write }
     }
@@ -69,6 +69,27 @@ impl End {
         }
     }
 
+    /// Serves these tools, as a server of 2025-11-25.
+    pub(super) async fn serve(&mut self, tools: Value) {
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let result = match message["method"].as_str() {
+                Some("initialize") => json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "s", "version": "1" },
+                }),
+                Some("tools/list") => json!({ "tools": tools }),
+                Some("server/discover") => {
+                    let error = json!({ "code": -32601, "message": "unknown" });
+                    self.send(json!({ "id": message["id"], "error": error })).await;
+                    continue;
+                }
+                _ => continue,
+            };
+            self.answer(&message, result).await;
+        }
+    }
+
     /// Answers `initialize`, up to `initialized`; returns the declared capabilities.
     pub(super) async fn greeted(&mut self) -> Value {
         let initialize = self.heard().await;
@@ -89,6 +110,14 @@ pub(super) fn gateway(rule: Rule) -> (Gateway, mpsc::UnboundedReceiver<End>) {
 
 /// The same with another engine.
 pub(super) fn gateway_of(engine: EngineBuilder) -> (Gateway, mpsc::UnboundedReceiver<End>) {
+    gateway_with(engine, OnFailure::Fail)
+}
+
+/// The same with what follows when the server cannot be listed.
+pub(super) fn gateway_with(
+    engine: EngineBuilder,
+    on_failure: OnFailure,
+) -> (Gateway, mpsc::UnboundedReceiver<End>) {
     let (opened, connections) = mpsc::unbounded_channel();
     let open = move || {
         let (near, far) = duplex(1 << 16);
@@ -96,7 +125,7 @@ pub(super) fn gateway_of(engine: EngineBuilder) -> (Gateway, mpsc::UnboundedRece
         Ok(near)
     };
     let server = pipe_mcp_client("s", open).build().unwrap();
-    let engine = engine.provider(Arc::new(server.clone()));
+    let engine = engine.provider_with(Arc::new(server.clone()), on_failure);
     (Gateway::builder(engine.build().unwrap()).watch(&server).build(), connections)
 }
 

@@ -2,15 +2,19 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
+use rmcp::model::ServerCapabilities;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout};
-use toolcrib_core::{CancellationToken, PinKind, PinnedDefinition, ToolError};
+use tokio::time::{Instant, timeout, timeout_at};
+use toolcrib_core::{__internal::Flight, CancellationToken, PinKind, PinnedDefinition, ToolError};
 
 use super::{
     McpClient,
     call::{failure, not_available},
+    live::LiveConnection,
     request::{McpRequest, plain},
     skills::is_of_scheme,
+    state::State,
     supervisor::Supervisor,
 };
 use crate::connection::{RequestError, ServerNotice};
@@ -32,11 +36,29 @@ pub enum AssetKind {
 }
 
 impl AssetKind {
+    const ALL: [Self; 3] = [Self::Prompts, Self::Resources, Self::Templates];
+
     fn method(self) -> &'static str {
         match self {
             Self::Prompts => "prompts/list",
             Self::Resources => "resources/list",
             Self::Templates => "resources/templates/list",
+        }
+    }
+
+    /// Whether a server with these capabilities offers such a list.
+    fn is_offered(self, capabilities: &ServerCapabilities) -> bool {
+        match self {
+            Self::Prompts => capabilities.prompts.is_some(),
+            Self::Resources | Self::Templates => capabilities.resources.is_some(),
+        }
+    }
+
+    /// The announcement that such a list has changed.
+    fn changed(self) -> ServerNotice {
+        match self {
+            Self::Prompts => ServerNotice::PromptsChanged,
+            Self::Resources | Self::Templates => ServerNotice::ResourcesChanged,
         }
     }
 
@@ -62,6 +84,19 @@ struct Slot {
     last: Option<CachedList>,
     /// The number of announced changes.
     announced: u64,
+    under_way: Option<AssetRequest>,
+    /// Whether it was not awaited to the end the last time. It is not awaited again until it is quick.
+    is_slow: bool,
+    /// Whether a client received an answer without the list, or an older one.
+    is_missed: bool,
+}
+
+/// A list being requested.
+struct AssetRequest {
+    /// The number of changes that were announced before.
+    announced: u64,
+    began: Instant,
+    flight: Flight<Option<Option<Items>>>,
 }
 
 #[derive(Clone)]
@@ -95,6 +130,12 @@ impl Assets {
         self.slot(kind).last.as_ref().map(|last| Arc::clone(&last.items))
     }
 
+    /// Whether a list is being requested.
+    pub(super) fn is_under_way(&self) -> bool {
+        let mut requests = self.0.iter().filter_map(|slot| slot.under_way.as_ref());
+        requests.any(|request| request.flight.clone().now_or_never().is_none())
+    }
+
     fn announce(&mut self, kind: AssetKind) {
         self.slot(kind).announced += 1;
     }
@@ -119,6 +160,15 @@ impl McpClient {
         })
     }
 
+    /// The same, for as long as a server that owes a response is awaited: `limit` counts from the first
+    /// request that waits for it. Then the last list, or an empty one; the request continues, and
+    /// a [notice](Self::notices) announces its result if it differs. `None` if the server is known not
+    /// to offer such a list.
+    #[doc(hidden)]
+    pub async fn assets_within(&self, kind: AssetKind, limit: Duration) -> Option<Items> {
+        self.session().ok()?.assets_within(kind, limit).await
+    }
+
     /// The last list of its session, if there is one, without asking the server.
     #[doc(hidden)]
     pub fn last_assets(&self, kind: AssetKind) -> Option<Items> {
@@ -133,11 +183,7 @@ impl Supervisor {
             Err(error) => return self.last(kind).ok_or_else(|| not_available(error)),
         };
         let capabilities = &live.connection().server().capabilities;
-        let is_offered = match kind {
-            AssetKind::Prompts => capabilities.prompts.is_some(),
-            AssetKind::Resources | AssetKind::Templates => capabilities.resources.is_some(),
-        };
-        if !is_offered {
+        if !kind.is_offered(capabilities) {
             return Ok(Arc::default());
         }
         let announced = {
@@ -176,6 +222,93 @@ impl Supervisor {
             CachedList { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
         self.state().assets.slot(kind).last = Some(last);
         Ok(items)
+    }
+
+    async fn assets_within(self: &Arc<Self>, kind: AssetKind, limit: Duration) -> Option<Items> {
+        let Ok(live) = self.connection_within(limit).await else {
+            let mut state = self.state();
+            state.assets.slot(kind).is_missed = true;
+            let last = state.assets.last(kind).unwrap_or_default();
+            let is_offered =
+                state.info.as_ref().is_none_or(|info| kind.is_offered(&info.capabilities));
+            return is_offered.then_some(last);
+        };
+        if !kind.is_offered(&live.connection().server().capabilities) {
+            return None;
+        }
+        let (flight, until) = {
+            let mut state = self.state();
+            if let Some(items) = state.assets.fresh(kind, live.epoch()) {
+                return Some(items);
+            }
+            let flight = self.ask_assets(&mut state, kind, limit);
+            let is_slow = state.assets.slot(kind).is_slow;
+            (flight, (!is_slow).then(|| state.awaited_until(limit)))
+        };
+        let listed = match until {
+            Some(until) => timeout_at(until, flight).await.ok(),
+            None => flight.now_or_never(),
+        };
+        let mut state = self.state();
+        if listed.is_none() {
+            let slot = state.assets.slot(kind);
+            (slot.is_slow, slot.is_missed) = (true, true);
+        }
+        let listed = listed.flatten().flatten();
+        Some(listed.or_else(|| state.assets.last(kind)).unwrap_or_default())
+    }
+
+    /// Requests a list, once for all who wait. It continues without them.
+    fn ask_assets(
+        self: &Arc<Self>,
+        state: &mut State,
+        kind: AssetKind,
+        limit: Duration,
+    ) -> Flight<Option<Option<Items>>> {
+        let slot = state.assets.slot(kind);
+        let announced = slot.announced;
+        // One from before the last announcement would be outdated.
+        if let Some(request) =
+            slot.under_way.as_ref().filter(|request| request.announced == announced)
+            && request.flight.clone().now_or_never().is_none()
+        {
+            return request.flight.clone();
+        }
+        state.requests();
+        let (landing, outcome) = self.flight();
+        let (flight, began) = (outcome.shared(), Instant::now());
+        let request = AssetRequest { announced, began, flight: flight.clone() };
+        state.assets.slot(kind).under_way = Some(request);
+        let this = Arc::clone(self);
+        self.spawn(async move {
+            let before = this.last(kind).unwrap_or_default();
+            let listed = timeout(this.settings().list_timeout, this.assets(kind)).await;
+            let listed = listed.ok().and_then(Result::ok);
+            landing.land(listed.clone());
+            let is_news = {
+                let mut state = this.state();
+                let slot = state.assets.slot(kind);
+                slot.under_way.take_if(|request| request.began == began);
+                slot.is_slow &= began.elapsed() > limit;
+                listed
+                    .is_some_and(|listed| std::mem::take(&mut slot.is_missed) && *listed != *before)
+            };
+            if is_news {
+                this.announce(kind.changed());
+            }
+        });
+        flight
+    }
+
+    /// Announces the lists that clients have missed while the server was not connected.
+    pub(super) fn announce_missed(&self, live: &LiveConnection) {
+        let capabilities = &live.connection().server().capabilities;
+        for kind in AssetKind::ALL.into_iter().filter(|kind| kind.is_offered(capabilities)) {
+            let is_missed = std::mem::take(&mut self.state().assets.slot(kind).is_missed);
+            if is_missed {
+                self.announce(kind.changed());
+            }
+        }
     }
 
     fn last(&self, kind: AssetKind) -> Option<Items> {
@@ -289,6 +422,11 @@ impl Supervisor {
         for kind in changed {
             self.state().assets.announce(*kind);
         }
+        self.announce(notice);
+    }
+
+    /// Sends an announcement to its receivers.
+    pub(super) fn announce(&self, notice: ServerNotice) {
         // Without a receiver it is of no use.
         let _ = self.shared().notices.send((self.whose().clone(), notice));
     }

@@ -4,8 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    __internal::leave_foreign_patterns, Annotations, Catalog, Reason, RemoteDefinition,
-    RemoteListing, Tool, ToolBody, ToolBuilder,
+    __internal::leave_foreign_patterns, Annotations, Catalog, MissingReason, Reason,
+    RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
 };
 
 use super::{builder::Settings, name::ServerName, skills::SkillList};
@@ -79,7 +79,7 @@ impl ServerListing {
 }
 
 /// Why a tool is withheld that a server runs as a task only.
-pub const ONLY_AS_TASK: &str = "it can only run as a task, which is not supported here";
+const ONLY_AS_TASK: &str = "it can only run as a task, which is not supported here";
 
 /// Converts a server's definitions into tools.
 pub(super) struct Definitions<'a> {
@@ -114,21 +114,25 @@ impl Definitions<'_> {
         let raw = remote.name.as_deref().unwrap_or("unnamed");
         let name = self.server.tool_name(raw);
         let made = match (&remote.flaw, &remote.name) {
-            (Some(flaw), _) => Err(flaw.clone()),
-            (None, Some(_)) if requires_task(remote) => Err(ONLY_AS_TASK.to_owned()),
+            (Some(flaw), _) => Err((MissingReason::Invalid, flaw.clone())),
+            (None, Some(_)) if requires_task(remote) => {
+                Err((MissingReason::OnlyAsTask, ONLY_AS_TASK.to_owned()))
+            }
             (None, Some(_)) => self
                 .define(&name, raw, remote, annotations)
                 .body(body(remote, annotations))
-                .map_err(|invalid| invalid.to_string()),
-            (None, None) => Err("the server gives it no name".to_owned()),
+                .map_err(|invalid| (MissingReason::Invalid, invalid.to_string())),
+            (None, None) => Err((MissingReason::Invalid, "the server gives it no name".to_owned())),
         };
         Some(match made {
             Ok(tool) => (tool, self.unwanted(raw)),
-            Err(flaw) => {
+            Err((of, flaw)) => {
                 // An invalid definition is represented by a tool of the same name that is never
                 // offered.
-                let stand_in = self.common(Tool::builder(name).description("A tool."));
-                (stand_in.body(body(remote, annotations)).ok()?, Some(flaw.into()))
+                let stand_in = Tool::builder(name).description("A tool.").annotations(annotations);
+                let stand_in = self.common(stand_in).body(body(remote, annotations)).ok()?;
+                let flaw = Reason::Definition(of, flaw.into());
+                (stand_in, Some(self.unwanted(raw).unwrap_or(flaw)))
             }
         })
     }

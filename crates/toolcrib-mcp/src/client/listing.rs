@@ -169,6 +169,7 @@ impl Supervisor {
         if let Some(flight) = state.list.under_way() {
             return flight;
         }
+        state.requests();
         state.list.flights.begin((), |number| {
             let (landing, outcome) = self.flight();
             let supervisor = Arc::clone(self);

@@ -19,11 +19,15 @@ mod state;
 mod status;
 mod supervisor;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::pending, sync::Arc};
 
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 use toolcrib_core::{
-    Catalog, ClientAbilities, DiscoveryError, Identity, ListContext, Listing, Tool, ToolProvider,
+    Catalog, ClientAbilities, DiscoveryError, DiscoveryErrorClass, Identity, ListContext, Listing,
+    Tool, ToolProvider,
 };
 
 #[cfg(feature = "mock")]
@@ -32,7 +36,6 @@ pub use self::{
     assets::AssetKind,
     builder::{Handshake, McpClientBuilder, SessionScope, mcp_client},
     error::McpError,
-    listed::ONLY_AS_TASK,
     name::{InvalidServerNameError, ServerName},
     request::{McpRequest, Notices, ServerOffers, Subscribed},
     skills::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name},
@@ -203,6 +206,7 @@ impl ToolProvider for McpClient {
             ListState::Failed(error) => Listing::failed(DiscoveryError::source_failed(error)),
             known @ (ListState::Ask | ListState::Renewing(..)) => {
                 let cancellation = cx.cancellation().clone();
+                let until = cx.wait_limit().map(|limit| session.state().awaited_until(limit));
                 Listing::later(async move {
                     let listed = async {
                         match known {
@@ -218,11 +222,24 @@ impl ToolProvider for McpClient {
                         listed = listed => listed
                             .map(|list| self.sessions().catalog(&list, &whose))
                             .map_err(DiscoveryError::source_failed),
+                        () = is_over(until) => Err(too_late()),
                     }
                 })
             }
         }
     }
+}
+
+/// Done at a time; never without one.
+async fn is_over(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => pending().await,
+    }
+}
+
+fn too_late() -> DiscoveryError {
+    DiscoveryError::new(DiscoveryErrorClass::Timeout, "it did not answer in time")
 }
 
 /// Breakers must not count a caller without access: it says nothing about the server.

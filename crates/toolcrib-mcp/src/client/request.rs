@@ -27,6 +27,7 @@ use super::{
     call::{failure, never_sent, not_available},
     live::LiveConnection,
     sessions::IdentityScope,
+    state::ConnectResult,
     supervisor::Supervisor,
 };
 use crate::connection::{Caller, PlainRequest, RequestError, ServerNotice};
@@ -94,25 +95,20 @@ impl McpClient {
     #[doc(hidden)]
     pub async fn offers(&self) -> Result<ServerOffers, McpError> {
         let session = self.session()?;
-        let server = match session.connection().await {
-            Ok(live) => live.connection().server().clone(),
-            // Its clients have been told what it offers: a request reports the failure.
-            Err(error) => session.state().info.clone().ok_or(error)?,
-        };
-        let capabilities = Arc::clone(&server.capabilities);
-        let pins = session.settings().pins().zip(server.instructions.clone());
-        let instructions = match pins {
-            None => server.instructions.clone(),
-            Some((pins, text)) => {
-                let definition = Value::from(&*text);
-                let pinned =
-                    PinnedDefinition { name: Arc::default(), definition, is_offered: true };
-                let checked =
-                    pins.check(session.origin(), PinKind::Instructions, &mut iter::once(pinned));
-                checked.is_ok_and(|reasons| reasons.iter().all(Option::is_none)).then_some(text)
-            }
-        };
-        Ok(ServerOffers { capabilities, instructions })
+        let connected = session.connection().await;
+        session.offers(connected)
+    }
+
+    /// The same, for as long as a server that owes a response is awaited: `limit` counts from the first
+    /// request that waits for it. `None` if the server is not ready, and never was.
+    ///
+    /// # Errors
+    /// The caller may have no session with the server.
+    #[doc(hidden)]
+    pub async fn offers_within(&self, limit: Duration) -> Result<Option<ServerOffers>, McpError> {
+        let session = self.session()?;
+        let connected = session.connection_within(limit).await;
+        Ok(session.offers(connected).ok())
     }
 
     /// Makes a request in its session.
@@ -192,9 +188,10 @@ impl McpClient {
     }
 
     /// Requires log messages of a level of its session with a server that has levels. A level of
-    /// more messages, required earlier, stays.
+    /// more messages, required earlier, stays. A server that is not ready receives it when it is; it is
+    /// awaited as in [`offers_within`](Self::offers_within).
     #[doc(hidden)]
-    pub async fn set_log_level(&self, level: Arc<str>) -> Result<(), ToolError> {
+    pub async fn set_log_level(&self, level: Arc<str>, limit: Duration) -> Result<(), ToolError> {
         let session = self.session().map_err(not_available)?;
         {
             let position = |level: &str| LEVELS.iter().position(|known| *known == level);
@@ -205,7 +202,7 @@ impl McpClient {
             }
             state.log_level = Some(Arc::clone(&level));
         }
-        let live = session.connection().await.map_err(not_available)?;
+        let live = session.connection_within(limit).await.map_err(not_available)?;
         if live.connection().has_log_levels() {
             match live.connection().request(log_level(&level)).await {
                 // A new connection begins with the level.
@@ -218,6 +215,29 @@ impl McpClient {
 }
 
 impl Supervisor {
+    /// The offers of a connection, or of the last one.
+    fn offers(&self, connected: ConnectResult) -> Result<ServerOffers, McpError> {
+        let server = match connected {
+            Ok(live) => live.connection().server().clone(),
+            // Its clients have been told what it offers: a request reports the failure.
+            Err(error) => self.state().info.clone().ok_or(error)?,
+        };
+        let capabilities = Arc::clone(&server.capabilities);
+        let pins = self.settings().pins().zip(server.instructions.clone());
+        let instructions = match pins {
+            None => server.instructions.clone(),
+            Some((pins, text)) => {
+                let definition = Value::from(&*text);
+                let pinned =
+                    PinnedDefinition { name: Arc::default(), definition, is_offered: true };
+                let checked =
+                    pins.check(self.origin(), PinKind::Instructions, &mut iter::once(pinned));
+                checked.is_ok_and(|reasons| reasons.iter().all(Option::is_none)).then_some(text)
+            }
+        };
+        Ok(ServerOffers { capabilities, instructions })
+    }
+
     /// Sets the level of a new connection.
     pub(super) fn send_log_level(&self, live: &Arc<LiveConnection>, level: Arc<str>) {
         if live.connection().has_log_levels() {

@@ -60,6 +60,8 @@ pub(super) struct State {
     /// The level of log messages that clients require.
     pub(super) log_level: Option<Arc<str>>,
     pub(super) reports: Reports,
+    /// Since when it owes a response without interruption; see [`State::owes`].
+    owes_since: Instant,
 }
 
 /// The last listing, and its validity.
@@ -135,7 +137,31 @@ impl State {
             subscriptions: HashMap::new(),
             log_level: None,
             reports: Reports { told: ServerState::Idle, waiting: Vec::new(), delivering: false },
+            owes_since: Instant::now(),
         }
+    }
+
+    /// Whether the server owes a response: a connection, or a list.
+    fn owes(&self) -> bool {
+        let is_connecting = match &self.phase {
+            Phase::Connecting(_, attempt) => attempt.clone().now_or_never().is_none(),
+            _ => false,
+        };
+        is_connecting || self.list.under_way().is_some() || self.assets.is_under_way()
+    }
+
+    /// A connection or a list is about to be requested.
+    pub(super) fn requests(&mut self) {
+        if !self.owes() {
+            self.owes_since = Instant::now();
+        }
+    }
+
+    /// Until when what it owes is waited for. All waits count from the first request without a
+    /// response, so that a server that hangs costs one wait.
+    pub(super) fn awaited_until(&self, limit: Duration) -> Instant {
+        let since = if self.owes() { self.owes_since } else { Instant::now() };
+        since + limit
     }
 
     /// The list, while it is valid.

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 
 use futures_util::FutureExt as _;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
     __internal::{Flight, panic_text},
@@ -268,6 +268,24 @@ impl Supervisor {
         }
     }
 
+    /// The same, for as long as a server that owes a response is [awaited](State::awaited_until). One
+    /// that has failed is not awaited.
+    pub(super) async fn connection_within(self: &Arc<Self>, limit: Duration) -> ConnectResult {
+        let (reached, until) = self.with(|state| {
+            let has_failed = state.connecting.trouble().is_some();
+            let reached = self.reach(state);
+            (reached, (!has_failed).then(|| state.awaited_until(limit)))
+        });
+        if let ConnectionLookup::Live(live) = reached? {
+            return Ok(live);
+        }
+        let connected = match until {
+            Some(until) => timeout_at(until, self.connection()).await.ok(),
+            None => None,
+        };
+        connected.unwrap_or_else(|| Err(self.unreachable(&self.state())))
+    }
+
     /// Whether a connection without a session is replaced by one with a session, in which the server can ask
     /// the client. One in which other requests run stays until a later call.
     pub(super) fn replaces_by_session(&self, live: &LiveConnection) -> bool {
@@ -300,6 +318,7 @@ impl Supervisor {
         let Ok(permit) = self.breaker.admit() else {
             return Err(self.unreachable(state));
         };
+        state.requests();
         state.attempts += 1;
         let (landing, outcome) = self.flight();
         let flight = outcome.shared();
@@ -370,7 +389,7 @@ impl Supervisor {
         attempt: u64,
         connection: &Arc<Connection>,
     ) -> Option<Arc<LiveConnection>> {
-        self.with(|state| {
+        let live = self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
                 return None;
             }
@@ -383,7 +402,10 @@ impl Supervisor {
                 self.send_log_level(&live, level);
             }
             Some(live)
-        })
+        })?;
+        self.announce(ServerNotice::Connected);
+        self.announce_missed(&live);
+        Some(live)
     }
 
     /// Watches a connection until it ends.

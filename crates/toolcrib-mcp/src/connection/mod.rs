@@ -70,6 +70,8 @@ pub(crate) trait Signals: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ServerNotice {
+    /// It is connected.
+    Connected,
     /// Its prompts have changed.
     PromptsChanged,
     /// Its resources have changed.

@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use toolcrib_core::{DefinitionPins, Digest, PinKind, PinnedDefinition};
+use toolcrib_core::{DefinitionPins, Digest, MissingReason, PinKind, PinRefusal, PinnedDefinition};
 use toolcrib_engine::Redactor;
 
 use self::{
@@ -393,7 +393,7 @@ impl DefinitionPins for Lock {
         source: &str,
         kind: PinKind,
         definitions: &mut dyn Iterator<Item = PinnedDefinition>,
-    ) -> Result<Vec<Option<Arc<str>>>, Arc<str>> {
+    ) -> Result<Vec<Option<PinRefusal>>, Arc<str>> {
         let source: Arc<str> = source.into();
         let mut events = Vec::new();
         let mut state = self.0.state.lock();
@@ -444,7 +444,7 @@ impl DefinitionPins for Lock {
                     {
                         events.push(LockEvent::Changed(place));
                     }
-                    Some(reason)
+                    Some((MissingReason::Changed, reason))
                 }
                 Verdict::First if mode == LockMode::Locked => return Err(self.unpinned(&place)),
                 // The project's digest is part of the record too.
@@ -455,10 +455,11 @@ impl DefinitionPins for Lock {
                     {
                         events.push(LockEvent::New(place));
                     }
-                    Some(reason)
+                    Some((MissingReason::New, reason))
                 }
                 Verdict::First if pinned >= MOST_PINS => {
-                    Some(format!("its source has {MOST_PINS} pinned definitions already").into())
+                    let text = format!("its source has {MOST_PINS} pinned definitions already");
+                    Some((MissingReason::New, text.into()))
                 }
                 Verdict::First => {
                     pinned += 1;
@@ -485,7 +486,7 @@ impl DefinitionPins for Lock {
                             let source = Arc::clone(&source);
                             let place = PinName { source, kind, name };
                             if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
-                                *reason = Some(self.changed(&place));
+                                *reason = Some((MissingReason::Changed, self.changed(&place)));
                             }
                         }
                         state.take(saved);

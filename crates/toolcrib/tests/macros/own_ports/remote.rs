@@ -13,10 +13,11 @@ use toolcrib::{
     },
     prelude::*,
     project::{Consent, LoadOptions, Project, Review, Verdict},
+    provider::MissingReason,
     tool::ArtifactPolicy,
     untrusted::{
-        DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinnedDefinition, RemoteDefinition,
-        RemoteListing,
+        DefinitionCheck, DefinitionPins, ListOrder, PinKind, PinRefusal, PinnedDefinition,
+        RemoteDefinition, RemoteListing,
     },
 };
 
@@ -44,13 +45,16 @@ impl DefinitionPins for Known {
         source: &str,
         kind: PinKind,
         definitions: &mut dyn Iterator<Item = PinnedDefinition>,
-    ) -> Result<Vec<Option<Arc<str>>>, Arc<str>> {
+    ) -> Result<Vec<Option<PinRefusal>>, Arc<str>> {
         if source != "remote" {
             return Err("unknown source".into());
         }
         let changed = |definition: PinnedDefinition| {
             let is_known = definition.definition["description"] == "Adds.";
-            (!is_known).then(|| format!("a {} that is not known", kind.as_str()).into())
+            (!is_known).then(|| {
+                let text = format!("a {} that is not known", kind.as_str());
+                (MissingReason::Changed, text.into())
+            })
         };
         Ok(definitions.map(changed).collect())
     }

@@ -1,0 +1,132 @@
+//! A withheld tool is named to a client that may know it, with a fixed text as its reason.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::io::duplex;
+use toolcrib_core::{DefinitionCheck, Policy, Rule, Tool};
+use toolcrib_engine::EngineBuilder;
+use toolcrib_gateway::{Access, Gateway};
+use toolcrib_mcp::{McpClient, pipe_mcp_client};
+
+use super::{
+    asks::{End, client, initialized},
+    support::{Client, Era, engine},
+};
+
+/// The tools of the server: one is usable, and each other one is withheld for another reason.
+fn tools() -> Value {
+    let object = json!({ "type": "object" });
+    let twin = |description: &str| json!({ "name": "twin", "description": description, "inputSchema": object });
+    let task = json!({ "taskSupport": "required" });
+    json!([
+        { "name": "fine", "inputSchema": object },
+        { "name": "broken", "inputSchema": "EVIL text" },
+        { "name": "hidden", "inputSchema": "EVIL text" },
+        { "name": "excluded", "inputSchema": "EVIL text" },
+        { "name": "bad_words", "description": "EVIL text", "inputSchema": object },
+        { "name": "task", "inputSchema": object, "execution": task },
+        { "name": "schema", "inputSchema": { "type": "object", "properties": { "a": { "$ref": "#/nowhere" } } } },
+        twin("One."), twin("Two."),
+    ])
+}
+
+/// A server of 2025-11-25 with these tools.
+fn server() -> McpClient {
+    let open = || {
+        let (near, far) = duplex(1 << 16);
+        tokio::spawn(async move {
+            let mut end = End::of(far);
+            end.serve(tools()).await;
+        });
+        Ok(near)
+    };
+    let check = |tool: &Tool| tool.description().contains("EVIL").then(|| "EVIL text".into());
+    let client = pipe_mcp_client("s", open).exclude(["excluded"]);
+    client.definition_check(DefinitionCheck::new(check)).build().unwrap()
+}
+
+fn gateway(engine: EngineBuilder) -> Gateway {
+    let server = server();
+    let engine = engine.provider(Arc::new(server.clone())).build().unwrap();
+    Gateway::builder(engine).watch(&server).build()
+}
+
+const NAMED: [(&str, &str); 5] = [
+    ("mcp__s__bad_words", "a check refuses its definition"),
+    ("mcp__s__broken", "its definition is invalid"),
+    ("mcp__s__schema", "its schema cannot be enforced"),
+    ("mcp__s__task", "it can only run as a task, which is not supported"),
+    ("mcp__s__twin", "another tool has its name"),
+];
+
+#[tokio::test]
+async fn a_withheld_tool_vanished_without_a_word_to_the_client() {
+    for era in [Era::Sessions, Era::Stateless] {
+        let policy = Policy::of([Rule::deny("no").tools(["mcp__s__hidden"])]);
+        let client = Client::of(&gateway(engine().policy(policy)), era, Access::new()).await;
+        let listing = client.peer.list_tools(None).await.unwrap();
+        let mut names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["mcp__s__fine", "mcp__s__twin"]);
+        let meta = json!(listing.meta.unwrap())["toolcrib/withheld"].clone();
+        let tools = meta["tools"].as_array().unwrap().iter();
+        let mut named: Vec<_> = tools
+            .map(|tool| (tool["name"].as_str().unwrap(), tool["reason"].as_str().unwrap()))
+            .collect();
+        named.sort_unstable();
+        assert_eq!((meta["count"].as_u64(), &*named), (Some(5), &NAMED[..]), "{era:?}");
+        for (name, reason) in &NAMED[..4] {
+            let error = client.refused(name).await;
+            assert_eq!(error.message, format!("this tool is withheld: {reason}; go on without it"));
+        }
+        // One that a rule or the operator hides, and one that does not exist.
+        for name in ["hidden", "excluded", "nothing"] {
+            let error = client.refused(&format!("mcp__s__{name}")).await;
+            assert!(error.message.starts_with("unknown tool"), "{error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_reads_of_withheld_tools_once_in_a_log_message() {
+    let mut client = client(&gateway(engine()), &json!({})).await;
+    initialized(&mut client).await;
+    let mut messages = Vec::new();
+    for id in [1, 2] {
+        client.send(json!({ "id": id, "method": "tools/list", "params": {} })).await;
+        loop {
+            let message = client.read().await;
+            if message["id"] == id {
+                break;
+            }
+            if message["method"] == "notifications/message" {
+                messages.push(message["params"].clone());
+            }
+        }
+    }
+    let [message] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!(message["level"], "warning");
+    let text = message["data"].as_str().unwrap();
+    assert!(text.contains("\"mcp__s__broken\" (its definition is invalid)"), "{text}");
+    assert!(!text.contains("EVIL") && !text.contains("excluded"), "{text}");
+}
+
+#[tokio::test]
+async fn at_most_twenty_are_named() {
+    let many = (0..23).map(|at| json!({ "name": format!("t{at:02}"), "inputSchema": 1 }));
+    let many = Value::from_iter(many);
+    let open = move || {
+        let ((near, far), many) = (duplex(1 << 16), many.clone());
+        tokio::spawn(async move { End::of(far).serve(many).await });
+        Ok(near)
+    };
+    let server = pipe_mcp_client("s", open).build().unwrap();
+    let engine = engine().provider(Arc::new(server.clone())).build().unwrap();
+    let gateway = Gateway::builder(engine).watch(&server).build();
+    let client = Client::of(&gateway, Era::Sessions, Access::new()).await;
+    let meta = json!(client.peer.list_tools(None).await.unwrap().meta.unwrap());
+    let withheld = &meta["toolcrib/withheld"];
+    assert_eq!(withheld["count"], 23);
+    assert_eq!(withheld["tools"].as_array().unwrap().len(), 20);
+}
