@@ -28,7 +28,7 @@ pub(crate) use self::{
     acp::AcpArgs,
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     chat::ChatArgs,
-    check_server::CheckServerArgs,
+    check_server::{AuthorsCall, CheckServerArgs},
     clients::InstallArgs,
     identity::{Claim, IdentityArgs, Situation, claims},
     init::{InitArgs, InitKind},

@@ -36,7 +36,7 @@ pub mod __internal {
             AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
             Notices, ONLY_AS_TASK, ServerOffers, Subscribed, is_skill_name,
         },
-        connection::ServerNotice,
+        connection::{ServerNotice, WireEvent},
         wire::{
             abilities, block, content_block, contents, harmless_json, protocol_error, renamed,
             resource_block, tool,
