@@ -92,7 +92,9 @@ fn is_connected(judged: &[JudgedEra], position: usize) -> bool {
 fn conclude(report: &mut ServerReport, judged: Vec<JudgedEra>) {
     let is_reached = judged.iter().any(|era| era.checked.connected);
     if !is_reached {
-        let reasons: Vec<_> = judged.iter().filter_map(|era| era.checked.error.clone()).collect();
+        let mut reasons: Vec<_> =
+            judged.iter().filter_map(|era| era.checked.error.clone()).collect();
+        reasons.dedup();
         report.findings.push(ServerFinding::error(
             "handshake",
             format!("no client can connect: {}", reasons.join("; ")),

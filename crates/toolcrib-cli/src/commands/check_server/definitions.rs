@@ -74,7 +74,9 @@ pub(super) fn judge(
         .collect();
     for Withheld { name, reason } in withheld {
         let label = named.get(name).map_or(name.as_str(), |item| &item.label);
-        if !is_explained(reason, label, &findings) {
+        // An invalid declaration is reported under the name in this client.
+        let is_of_form = reason.contains(&format!("tool `{name}`"));
+        if !is_explained(reason, is_of_form, label, &findings) {
             let help = "correct the definition; clients that check it cannot call the tool";
             findings.push(ServerFinding::error("definition", reason.clone(), help).of(label));
         }
@@ -112,15 +114,12 @@ fn is_said_otherwise(found: &Finding, items: &[Item]) -> bool {
 }
 
 /// Whether a finding about the definition says already why the client withholds the tool.
-fn is_explained(reason: &str, label: &str, findings: &[ServerFinding]) -> bool {
+fn is_explained(reason: &str, is_of_form: bool, label: &str, findings: &[ServerFinding]) -> bool {
     let has = |rules: &[&str]| findings.iter().any(|found| found.is_about(label, rules));
     match reason {
         "another listed tool has the same name" => has(&["duplicate-name"]),
         "the server gives it no name" => true,
-        // The reasons of an invalid declaration name the tool.
-        _ if reason.starts_with("tool `") => {
-            has(&["definition", "invalid-schema", "output-schema"])
-        }
+        _ if is_of_form => has(&["definition", "invalid-schema", "output-schema"]),
         _ => false,
     }
 }

@@ -143,13 +143,17 @@ impl Check<'_> {
                 Err(_) if assets == AssetKind::Templates => {}
                 Err(error) => {
                     let why = error.cause_chain().unwrap_or(error.message);
+                    if catalog.as_ref().is_err_and(|known| why.contains(known.as_str())) {
+                        // The connection was lost before.
+                        continue;
+                    }
                     let message = format!("its {}s cannot be listed: {why}", list.kind);
                     let help = "answer each list that the server declares in its capabilities";
                     findings.push(ServerFinding::error("list", message, help));
                 }
             }
         }
-        if catalog.is_ok() && matches!(self.transport, Transport::Stdio(_)) {
+        if listed_after.is_some() && matches!(self.transport, Transport::Stdio(_)) {
             findings.extend(self.ping(client, recorder).await);
         }
         let has_called = may_call && !self.args.call.is_empty();

@@ -143,7 +143,10 @@ impl<'a> Judge<'a> {
         // One that refers to the root by another path is not checked.
         let Ok(compiled) = CompiledSchema::new(&Value::Object(own)) else { return };
         if !compiled.fits_at_once(default) {
-            let problem = compiled.problems_at_once(default, "it").join("; ");
+            let problems = compiled.problems_at_once(default, "it");
+            let problems =
+                problems.iter().map(|one| one.strip_prefix("all of it: ").unwrap_or(one));
+            let problem = problems.collect::<Vec<_>>().join("; ");
             let message =
                 format!("the default of {} does not fit its own schema: {problem}", self.part());
             let help =
