@@ -83,7 +83,7 @@ pub(crate) struct ServerFinding {
     /// The tool as the message names it, if it does.
     #[serde(skip)]
     named: Option<String>,
-    /// What is the same in each example of the fault.
+    /// The part that is the same in each example of the fault.
     #[serde(skip)]
     key: Option<&'static str>,
 }

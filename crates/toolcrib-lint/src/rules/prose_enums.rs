@@ -48,7 +48,7 @@ static EXAMPLES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What comes before a list that is a part of a longer value, or the values in one case only.
+/// The text before a list that is a part of a longer value, or the values in one case only.
 static PARTS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\{$|(?i)(?:^|[.;]\s+)(?:if|when)\b[^.;]*$").ok());
 

@@ -1,4 +1,4 @@
-//! What a connection sends and receives, for a check of the server.
+//! The traffic of a connection, for a check of the server.
 
 use std::{fmt, sync::Arc};
 

@@ -43,7 +43,7 @@ pub(super) const ERAS: [Era; 2] = [
     Era { handshake: Handshake::Initialize, era: "before 2026-07-28", method: "initialize" },
 ];
 
-/// What is the same for both handshakes.
+/// The settings of both handshakes.
 pub(super) struct Check<'a> {
     pub(super) transport: &'a Transport,
     pub(super) args: &'a CheckServerArgs,
@@ -63,7 +63,7 @@ pub(super) struct JudgedEra {
     pub(super) has_called: bool,
 }
 
-/// What the client learned.
+/// The observations of the client.
 struct Learned {
     /// The tools, or why they cannot be listed, and whether the server is connected.
     catalog: Result<Catalog, String>,

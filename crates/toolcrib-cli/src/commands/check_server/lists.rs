@@ -1,4 +1,4 @@
-//! What a server lists beside tools: prompts, resources and templates.
+//! The lists beside tools: prompts, resources and templates.
 
 use std::collections::HashSet;
 
@@ -100,7 +100,7 @@ fn of_arguments(arguments: &[Value]) -> Vec<ServerFinding> {
             Some(name) if !known.insert(name) => "two arguments of it have one name".to_owned(),
             Some(_) => continue,
         };
-        let help = "give each argument a name of its own";
+        let help = "give each argument another name";
         findings.push(ServerFinding::error("definition", message, help));
         break;
     }

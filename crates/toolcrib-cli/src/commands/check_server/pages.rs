@@ -98,7 +98,7 @@ impl Item {
             findings.push(ServerFinding::error("definition", flaw.clone(), help));
         } else if self.name.is_none() {
             let message = "it has no name that is a text".to_owned();
-            let help = "give each entry a name of its own; clients refuse the list otherwise";
+            let help = "give each entry a separate name; clients refuse the list otherwise";
             findings.push(ServerFinding::error("definition", message, help));
         }
         if !self.repeated.is_empty() {
