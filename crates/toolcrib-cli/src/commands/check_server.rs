@@ -18,7 +18,7 @@ use toolcrib_core::CancellationToken;
 use toolcrib_engine::Redactor;
 use toolcrib_mcp::server::{Http, Stdio, Transport, expand};
 
-use self::era::{Check, ERAS, JudgedEra};
+use self::era::{Check, ERAS, EraError, JudgedEra};
 use super::{
     Problem,
     install::here,
@@ -58,7 +58,7 @@ pub(super) async fn check_server(
     for era in ERAS {
         // A call is made once: it may have an effect.
         let has_called = judged.iter().any(|era| era.has_called);
-        judged.push(check.era(era, !has_called).await?);
+        judged.push(check.era(era, !has_called).await.map_err(problem)?);
     }
     let mut report = ServerReport::new(&args.words);
     let mut of_suite = Vec::new();
@@ -82,6 +82,16 @@ pub(super) async fn check_server(
         output::server_report(&report, global.quiet);
     }
     Ok(if is_fine { exit::FINE } else { exit::FAILED })
+}
+
+fn problem(error: EraError) -> Problem {
+    match error {
+        EraError::Cancelled => Problem::cancelled(),
+        EraError::Invalid(problem) => Problem::usage(problem),
+        EraError::UnknownTool { tool, known } => {
+            Problem::unknown("tool", &tool, known.iter().map(String::as_str))
+        }
+    }
 }
 
 fn is_connected(judged: &[JudgedEra], position: usize) -> bool {

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     args::CheckServerArgs,
-    commands::{Problem, mcp::unless_cancelled},
     output::{CheckedEra, ServerFinding},
 };
 
@@ -63,6 +62,18 @@ pub(super) struct JudgedEra {
     pub(super) has_called: bool,
 }
 
+/// Why a handshake is not judged.
+pub(super) enum EraError {
+    Cancelled,
+    /// The server is declared wrongly.
+    Invalid(String),
+    /// A permitted call is one of a tool that is not listed.
+    UnknownTool {
+        tool: String,
+        known: Vec<String>,
+    },
+}
+
 /// The observations of the client.
 struct Learned {
     /// The tools, or why they cannot be listed, and whether the server is connected.
@@ -77,7 +88,7 @@ impl Check<'_> {
     ///
     /// # Errors
     /// A cancellation, or a call of an unknown tool.
-    pub(super) async fn era(&self, era: Era, may_call: bool) -> Result<JudgedEra, Problem> {
+    pub(super) async fn era(&self, era: Era, may_call: bool) -> Result<JudgedEra, EraError> {
         let is_program = matches!(self.transport, Transport::Stdio(_));
         let recorder = Arc::new(Recorder::new(self.redactor.clone(), is_program));
         let observer = Arc::clone(&recorder);
@@ -88,14 +99,18 @@ impl Check<'_> {
             .redactor(self.redactor.clone())
             .wire_observer(move |event| observer.record(event))
             .build()
-            .map_err(|error| Problem::usage(error.to_string()))?;
+            .map_err(|error| EraError::Invalid(error.to_string()))?;
         let client = client.on_behalf_of(&Identity::conversation("check"));
         let learning = self.learn(&client, &recorder, may_call);
-        let learned = unless_cancelled(learning, self.cancellation).await;
+        let learned = tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => Err(EraError::Cancelled),
+            learned = learning => learned,
+        };
         let status = client.status();
         // Only now it is known whether it ends when its input is closed.
         client.close().await;
-        let learned = learned??;
+        let learned = learned?;
         let text = |text: Option<Arc<str>>| text.map(|text| text.to_string());
         let checked = CheckedEra {
             era: era.era,
@@ -114,7 +129,7 @@ impl Check<'_> {
         client: &McpClient,
         recorder: &Recorder,
         may_call: bool,
-    ) -> Result<Learned, Problem> {
+    ) -> Result<Learned, EraError> {
         let began = Instant::now();
         let catalog = client.catalog().await.map_err(|error| reason(&error));
         let mut findings = Vec::new();
@@ -188,13 +203,16 @@ impl Check<'_> {
         &self,
         client: &McpClient,
         recorder: &Recorder,
-    ) -> Result<Vec<ServerFinding>, Problem> {
+    ) -> Result<Vec<ServerFinding>, EraError> {
         let listed = pages::read(&recorder.pages("tools/list"), "tools", "name", self.redactor);
         let mut findings = Vec::new();
         for call in &self.args.call {
-            let mut names = listed.items.iter().filter_map(|item| item.name.as_deref());
+            let names = listed.items.iter().filter_map(|item| item.name.as_deref());
             if !names.clone().any(|name| name == call.tool) {
-                return Err(Problem::unknown("tool", &call.tool, &mut names));
+                return Err(EraError::UnknownTool {
+                    tool: call.tool.clone(),
+                    known: names.map(str::to_owned).collect(),
+                });
             }
             let limits = (self.args.timeout, self.args.max_result_tokens);
             let called = results::call(client, call, &listed.items, limits, self.redactor);
