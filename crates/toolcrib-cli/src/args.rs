@@ -28,7 +28,7 @@ pub(crate) use self::{
     acp::AcpArgs,
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs},
     chat::ChatArgs,
-    check_server::CheckServerArgs,
+    check_server::{AuthorsCall, CheckServerArgs},
     clients::InstallArgs,
     identity::{Claim, IdentityArgs, Situation, claims},
     init::{InitArgs, InitKind},
@@ -93,7 +93,7 @@ Inspect it:
   mcp      List, test, call, add and remove the MCP servers of a project
   lock     Show and accept changed definitions of servers and hubs
   discover List the MCP servers that editors on this machine have configured
-  check-server Check an MCP server for its author: handshakes, definitions, cost
+  check-server Check an MCP server for its author: messages, definitions, results, cost
   doctor   Show which sandboxes this machine enforces, each proven by denied acts
 
 For shells, editors and packages:
@@ -527,19 +527,22 @@ Examples:
 
 It prints names and kinds of servers, no commands, URLs or other values.")]
     Discover,
-    /// Check an MCP server for its author: handshakes, definitions, cost
+    /// Check an MCP server for its author: messages, definitions, results, cost
     #[command(after_help = "\
 Examples:
   toolcrib check-server node build/index.js
   toolcrib check-server --strict --json uvx my-server
   toolcrib check-server --set 'Authorization=Bearer ${TOKEN}' https://docs.example/mcp
+  toolcrib check-server --call 'list_orders={\"limit\": 10}' node build/index.js
 
-It connects with the handshakes of both eras of the protocol and lists the tools; it calls none. It \
-reports definitions that clients cannot use, texts that hide something or try to manipulate a model, \
-all rules of `lint`, and the tokens that the tools cost in each request. Options come before the program.
+It connects with the handshakes of both eras of the protocol and lists the tools; it calls only those of \
+--call. It reports text on standard output and other messages that break the protocol, slow starts, \
+definitions that clients cannot use, hints and schemas that contradict themselves, texts that hide \
+something or try to manipulate a model, all rules of `lint`, and the tokens that the tools cost in each \
+request. Options come before the program.
 
 The exit code is 0 without errors, 1 with errors (with --strict also with warnings), 2 if the program \
-is not found.")]
+is not found. Notes do not change it.")]
     CheckServer(CheckServerArgs),
     /// Show which sandboxes this machine enforces, each proven by denied acts
     #[command(after_help = "\

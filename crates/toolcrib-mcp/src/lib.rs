@@ -36,7 +36,7 @@ pub mod __internal {
             AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
             Notices, ServerOffers, Subscribed, is_skill_name,
         },
-        connection::ServerNotice,
+        connection::{ServerNotice, WireEvent},
         server::file::with_digest,
         wire::{
             abilities, block, content_block, contents, harmless_json, protocol_error, renamed,

@@ -56,14 +56,36 @@ impl CheckedSuite {
     }
 }
 
+/// The weight of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerSeverity {
+    /// Clients cannot use the server or a part of it, or it attacks a model.
+    Error,
+    /// Some clients or models use it worse.
+    Warning,
+    /// Nothing to correct: what this check leaves to the server.
+    Note,
+}
+
 /// One problem.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ServerFinding {
     rule: String,
-    severity: Severity,
-    tool: Option<String>,
+    severity: ServerSeverity,
+    /// The tools that have it, by the server's own names; `prompt NAME`, `instructions` and the like.
+    tools: Vec<String>,
     message: String,
     help: String,
+    /// The only handshake after which it is found, if clients can connect with both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    only_after: Option<&'static str>,
+    /// The tool as the message names it, if it does.
+    #[serde(skip)]
+    named: Option<String>,
+    /// The part that is the same in each example of the fault.
+    #[serde(skip)]
+    key: Option<&'static str>,
 }
 
 impl ServerReport {
@@ -80,35 +102,103 @@ impl ServerReport {
 
     /// Whether there are no errors; if `strict`, also no warnings.
     pub(crate) fn is_fine(&self, strict: bool) -> bool {
-        !self.findings.iter().any(|found| strict || found.severity == Severity::Error)
+        !self.findings.iter().any(|found| match found.severity {
+            ServerSeverity::Error => true,
+            ServerSeverity::Warning => strict,
+            ServerSeverity::Note => false,
+        })
     }
 }
 
 impl ServerFinding {
     pub(crate) fn error(rule: &str, message: String, help: &str) -> Self {
-        Self::new(Severity::Error, rule, message, help)
+        Self::new(ServerSeverity::Error, rule, message, help)
     }
 
     pub(crate) fn warning(rule: &str, message: String, help: &str) -> Self {
-        Self::new(Severity::Warning, rule, message, help)
+        Self::new(ServerSeverity::Warning, rule, message, help)
     }
 
-    fn new(severity: Severity, rule: &str, message: String, help: &str) -> Self {
-        Self { rule: rule.to_owned(), severity, tool: None, message, help: help.to_owned() }
+    pub(crate) fn note(rule: &str, message: String, help: &str) -> Self {
+        Self::new(ServerSeverity::Note, rule, message, help)
     }
 
+    pub(crate) fn new(severity: ServerSeverity, rule: &str, message: String, help: &str) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            severity,
+            tools: Vec::new(),
+            message,
+            help: help.to_owned(),
+            only_after: None,
+            named: None,
+            key: None,
+        }
+    }
+
+    /// Sets the tool that has it.
     pub(crate) fn of(mut self, tool: &str) -> Self {
-        self.tool = Some(tool.to_owned());
+        self.tools = vec![tool.to_owned()];
+        self
+    }
+
+    /// Sets what is the same in each example of the fault.
+    pub(crate) fn keyed(mut self, key: &'static str) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets the only handshake after which it is found.
+    pub(crate) fn only_after(mut self, method: &'static str) -> Self {
+        self.only_after = Some(method);
         self
     }
 
     pub(crate) fn of_lint(found: &Finding) -> Self {
-        Self {
-            rule: found.rule.clone(),
-            severity: found.severity,
-            tool: found.tool.clone(),
-            message: found.message.clone(),
-            help: found.help.clone(),
+        let severity = match found.severity {
+            Severity::Error => ServerSeverity::Error,
+            Severity::Warning => ServerSeverity::Warning,
+        };
+        let finding = Self::new(severity, &found.rule, found.message.clone(), &found.help);
+        let named = found.tool.as_ref().map(|tool| format!("`{tool}`"));
+        Self { named: named.filter(|named| found.message.contains(named)), ..finding }
+    }
+
+    pub(crate) fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// Whether it is about this tool, and of one of these rules.
+    pub(crate) fn is_about(&self, tool: &str, rules: &[&str]) -> bool {
+        rules.contains(&self.rule.as_str()) && self.tools.iter().any(|known| known == tool)
+    }
+
+    /// Whether it is the same fault, of whatever tool.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let same_text = || self.text_with("") == other.text_with("");
+        self.rule == other.rule
+            && self.severity == other.severity
+            && self.only_after == other.only_after
+            && self.key == other.key
+            && (self.key.is_some() || self.help == other.help && same_text())
+    }
+
+    /// Adds the tools of the same fault.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let new = other.tools.iter().filter(|tool| !self.tools.contains(tool)).cloned();
+        self.tools.extend(new.collect::<Vec<_>>());
+        let several = format!("each of {} tools", self.tools.len());
+        if self.tools.len() > 1 && self.named.is_some() {
+            self.message = self.text_with(&several);
+            self.named = Some(several);
+        }
+    }
+
+    /// The message with another word for the tool.
+    fn text_with(&self, tool: &str) -> String {
+        match &self.named {
+            Some(named) => self.message.replacen(named, tool, 1),
+            None => self.message.clone(),
         }
     }
 }
@@ -141,27 +231,43 @@ pub(crate) fn server_report(report: &ServerReport, quiet: bool) {
         }
     }
     for found in &report.findings {
-        let (style, word) = match found.severity {
-            Severity::Error => (BAD, "error"),
-            Severity::Warning => (WARN, "warning"),
-        };
-        let tool = found.tool.as_ref().map(|tool| format!("{}: ", safe(tool)));
-        say!(
-            "  {style}{word}{style:#}{DIM}[{}]{DIM:#} {}{}",
-            safe(&found.rule),
-            tool.unwrap_or_default(),
-            safe(&found.message)
-        );
-        if !quiet {
-            say!("    {GOOD}help{GOOD:#}: {}", safe(&found.help));
-        }
+        print_finding(found, quiet);
     }
     let of = |severity| report.findings.iter().filter(|found| found.severity == severity).count();
-    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let (errors, warnings, notes) =
+        (of(ServerSeverity::Error), of(ServerSeverity::Warning), of(ServerSeverity::Note));
     let size =
         format!("{}, ~{} tokens in each request", count(report.tools, "tool"), report.tokens);
+    let notes = if notes > 0 { format!(", {}", count(notes, "note")) } else { String::new() };
     match (errors, warnings) {
-        (0, 0) => say!("{GOOD}ok{GOOD:#} {size}, no findings"),
-        _ => say!("{size}, {}, {}", count(errors, "error"), count(warnings, "warning")),
+        (0, 0) if notes.is_empty() => say!("{GOOD}ok{GOOD:#} {size}, no findings"),
+        (0, 0) => say!("{GOOD}ok{GOOD:#} {size}{notes}"),
+        _ => say!("{size}, {}, {}{notes}", count(errors, "error"), count(warnings, "warning")),
+    }
+}
+
+/// How many tools of a finding the text names; JSON names all.
+const NAMED: usize = 5;
+
+fn print_finding(found: &ServerFinding, quiet: bool) {
+    let (style, word) = match found.severity {
+        ServerSeverity::Error => (BAD, "error"),
+        ServerSeverity::Warning => (WARN, "warning"),
+        ServerSeverity::Note => (DIM, "note"),
+    };
+    let mut tools: Vec<String> = found.tools.iter().take(NAMED).map(|tool| safe(tool)).collect();
+    if let Some(more) = found.tools.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        tools.push(format!("{more} more"));
+    }
+    let tools = if tools.is_empty() { String::new() } else { format!("{}: ", tools.join(", ")) };
+    let only = found.only_after.map(|method| format!(" (only after `{method}`)"));
+    say!(
+        "  {style}{word}{style:#}{DIM}[{}]{DIM:#} {tools}{}{}",
+        safe(&found.rule),
+        safe(&found.message),
+        only.unwrap_or_default()
+    );
+    if !quiet {
+        say!("    {GOOD}help{GOOD:#}: {}", safe(&found.help));
     }
 }

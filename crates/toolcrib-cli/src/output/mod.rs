@@ -48,7 +48,9 @@ pub(crate) use self::{
         approvals_json, decision_json, grant_json, revoked, settled, unanswered, waiting,
     },
     chat::{ChatStart, chat_begins, chat_ends, chat_help, chat_note, chat_skills, chat_usage},
-    check_server::{CheckedEra, CheckedSuite, ServerFinding, ServerReport, server_report},
+    check_server::{
+        CheckedEra, CheckedSuite, ServerFinding, ServerReport, ServerSeverity, server_report,
+    },
     clients::{
         ConfiguredFile, ConfiguredServer, DiscoverJson, InstallJson, client_change, discovered,
         installed, server_entry,

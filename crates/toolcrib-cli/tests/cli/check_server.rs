@@ -22,6 +22,8 @@ for line in sys.stdin:
             "serverInfo": {"name": "fixture", "version": "2.1"}, "instructions": instructions}
     elif method == "tools/list" and listing is not None:
         answer["result"] = {"tools": listing}
+    elif method == "ping":
+        answer["result"] = {}
     elif method == "tools/call":
         open(sys.argv[1] + ".called", "w").close()
         answer["result"] = {"content": []}
@@ -117,8 +119,8 @@ fn seeded_defects_of_each_kind_are_found() {
             "",
             "invalid-schema",
         ),
-        (with(json!({ "inputSchema": { "type": 1 } })), "", "definition"),
-        (json!([good(), good()]), "", "definition"),
+        (with(json!({ "inputSchema": { "type": 1 } })), "", "invalid-schema"),
+        (json!([good(), good()]), "", "duplicate-name"),
         (with(json!({ "name": "list orders!" })), "", "name"),
         (with(json!({ "name": "list_\u{43e}rders" })), "", "name"),
         (json!([good()]), "Orders.\u{200b}\u{e0041}", "hidden-characters"),
@@ -164,6 +166,8 @@ for line in sys.stdin:
     if method == "initialize":
         answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"prompts": {}, "resources": {}},
             "serverInfo": {"name": "fixture", "version": "1"}, "instructions": lists.get("instructions", "")}
+    elif method == "ping":
+        answer["result"] = {}
     elif method in lists:
         answer["result"] = lists[method]
     else:
@@ -246,7 +250,7 @@ fn attacks_in_prompts_resources_and_instructions_are_found() {
     ] {
         let (code, report) = check_lists(&lists(place, text));
         let found = report["findings"].as_array().unwrap();
-        let is_it = |found: &&Value| found["rule"] == rule && found["tool"] == subject;
+        let is_it = |found: &&Value| found["rule"] == rule && found["tools"] == json!([subject]);
         assert!(found.iter().any(|found| is_it(&found)), "{place} {rule}: {report:#}");
         assert_eq!(code, Some(1), "{place}");
     }
@@ -270,6 +274,205 @@ fn a_server_that_does_not_start_is_a_finding_and_a_missing_program_is_not() {
     assert!(text.contains("[handshake]"), "{text}");
     assert_eq!(run(&["no-such-program-here"]).status.code(), Some(2));
     assert_eq!(run(&["--set", "novalue", "false"]).status.code(), Some(2));
+}
+
+/// The server of the table, with these faults.
+const FAULTY: &str = include_str!("fixtures/faulty_server.py");
+
+/// Rules of the linter about texts that are similar, which the many tools of the fixture have by chance.
+const ALLOWED: [&str; 4] =
+    ["confusable-description", "confusable-name", "cannot-be-found", "large-catalog"];
+
+fn check_faults(faults: &str, flags: &[&str]) -> (Option<i32>, Value) {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("server.py"), FAULTY).unwrap();
+    let mut command = toolcrib();
+    command.args(["check-server", "--json"]).current_dir(dir.path());
+    if !flags.contains(&"--slow-start") {
+        command.args(["--slow-start", "1h"]);
+    }
+    command.args(ALLOWED.iter().flat_map(|rule| ["--allow", rule])).args(flags);
+    let output = command.args(["python3", "server.py", faults]).output().unwrap();
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|error| {
+        panic!("{error}: {faults}: {}", String::from_utf8_lossy(&output.stderr))
+    });
+    (output.status.code(), report)
+}
+
+/// A fault of the server, and its only finding: rule, severity, tool, and a part of the message.
+type Seeded = (&'static str, &'static str, &'static str, &'static str, &'static str);
+
+const SEEDED: [Seeded; 50] = [
+    ("before", "stdout-text", "error", "", "standard output: Server started"),
+    ("between", "stdout-text", "error", "", "standard output: listing the tools"),
+    ("bom", "byte-order-mark", "error", "", "byte order mark"),
+    ("nan", "invalid-json", "error", "", "`NaN`"),
+    ("spread", "invalid-json", "error", "", "several lines"),
+    ("joined", "invalid-json", "error", "", "more than one message"),
+    ("broken", "invalid-json", "error", "", "not valid JSON"),
+    ("batch", "batch", "error", "", "as a list"),
+    ("no-version", "invalid-message", "error", "", "jsonrpc"),
+    ("unknown-id", "unknown-id", "error", "", "of no request"),
+    ("text-id", "unknown-id", "error", "", "as a text"),
+    ("no-id", "unknown-id", "error", "", "lacks the `id`"),
+    ("answered-twice", "answered-twice", "error", "", "more than one response"),
+    ("early", "early-request", "warning", "", "roots/list"),
+    ("asks", "undeclared-request", "error", "", "sampling/createMessage"),
+    ("logs", "undeclared-notification", "warning", "", "notifications/message"),
+    ("stays", "keeps-running", "warning", "", "does not end"),
+    ("no-ping", "ping", "error", "", "does not answer `ping`"),
+    ("loop", "tools-list", "error", "", "repeats an earlier cursor"),
+    ("null-cursor", "cursor", "error", "", "the `nextCursor` of its `prompts` is null"),
+    ("no-resources", "list", "error", "", "its resources cannot be listed"),
+    ("undeclared-tools", "undeclared-tools", "error", "", "the capability `tools`"),
+    ("same-name", "duplicate-name", "error", "count_stock", "two tools"),
+    ("same-prompt", "duplicate-name", "error", "prompt bye", "another prompt"),
+    ("same-argument", "definition", "error", "prompt sing", "two arguments"),
+    ("same-resource", "duplicate-name", "error", "resource c", "the same `uri`"),
+    ("no-uri", "definition", "error", "resource notes", "not a URI"),
+    ("hints", "contradictory-hints", "error", "mark_paid", "both true"),
+    ("read-only", "misleading-hint", "warning", "forget_all", "\"delete\""),
+    ("harmless", "misleading-hint", "warning", "purgeCache", "\"purge\""),
+    ("output", "output-schema", "error", "sum_up", "the type \"array\""),
+    ("output-invalid", "output-schema", "error", "rate", "cannot be enforced"),
+    ("no-schema", "invalid-schema", "error", "greet_guest", "is missing"),
+    ("null-properties", "invalid-schema", "error", "lock_door", "cannot be enforced"),
+    ("default", "invalid-default", "warning", "page_through", "the default of `size`"),
+    ("enum", "invalid-enum", "warning", "paint", "\"red\" twice"),
+    ("enum-type", "invalid-enum", "error", "weigh", "no value fits"),
+    ("range", "empty-range", "error", "measure", "no value fits `width`"),
+    ("required", "unknown-required", "error", "ship_parcel", "street"),
+    ("nested-required", "unknown-required", "error", "move_house", "`to` requires `zip`"),
+    ("keyword", "unknown-keyword", "warning", "print_bill", "did you mean `minLength`?"),
+    ("undescribed", "missing-description", "error", "x_ray", "no description"),
+    ("null-description", "definition", "error", "call_boss", "`description` is null"),
+    ("hint-type", "definition", "error", "open_window", "`readOnlyHint` is a text"),
+    ("name", "name", "error", "ring bell!", "MCP does not permit"),
+    ("dotted", "name", "warning", "stock.take", "model APIs refuse"),
+    ("unnamed", "definition", "error", "entry 7", "no name"),
+    ("twice", "repeated-key", "warning", "feed_cat", "`title`"),
+    ("hidden", "hidden-characters", "error", "water_plants", "invisible"),
+    ("pattern", "foreign-pattern", "note", "check_plate", "is not of the dialect"),
+];
+
+fn matches_seed(found: &Value, (_, rule, severity, tool, part): Seeded) -> bool {
+    let tools = if tool.is_empty() { json!([]) } else { json!([tool]) };
+    let is_it = found["rule"] == rule && found["severity"] == severity;
+    is_it && found["tools"] == tools && found["message"].as_str().unwrap().contains(part)
+}
+
+#[test]
+fn each_seeded_fault_alone_is_the_only_finding() {
+    let (code, report) = check_faults("none", &["--strict"]);
+    assert_eq!((code, rules(&report)), (Some(0), vec![]), "{report:#}");
+    for seeded in SEEDED {
+        let (fault, rule, severity, ..) = seeded;
+        let (code, report) = check_faults(fault, &[]);
+        let found = report["findings"].as_array().unwrap();
+        assert_eq!(rules(&report), [rule], "{fault}: {report:#}");
+        assert!(found.iter().all(|found| matches_seed(found, seeded)), "{fault}: {report:#}");
+        assert_eq!(code, Some(i32::from(severity == "error")), "{fault}");
+    }
+}
+
+#[test]
+fn all_seeded_faults_of_one_server_are_found_once_each() {
+    let at_once = SEEDED.iter().map(|(fault, ..)| *fault);
+    // Those that hide another one: an unnamed tool has another place then, one of the two texts on standard
+    // output is quoted, and resources that cannot be listed are not judged.
+    let others = ["unnamed", "between", "no-resources"];
+    let at_once: Vec<_> = at_once.filter(|fault| !others.contains(fault)).collect();
+    let (code, report) = check_faults(&at_once.join(","), &[]);
+    let found = report["findings"].as_array().unwrap();
+    for (fault, rule, severity, tool, part) in SEEDED {
+        if !at_once.contains(&fault) {
+            continue;
+        }
+        let part = part.trim_start_matches("standard output: ");
+        let seeded = (fault, rule, severity, tool, part);
+        let count = found.iter().filter(|found| matches_seed(found, seeded)).count();
+        assert_eq!(count, 1, "{fault}: {report:#}");
+    }
+    assert_eq!(found.len(), at_once.len(), "{report:#}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn one_fault_of_several_tools_is_one_finding() {
+    let (_, report) = check_faults("no-schema,two-a", &[]);
+    let found = report["findings"].as_array().unwrap();
+    assert_eq!(rules(&report), ["invalid-schema"], "{report:#}");
+    assert_eq!(found[0]["tools"], json!(["greet_guest", "wash_car"]));
+    assert_eq!(found[0]["message"], "the schema of each of 2 tools is missing");
+}
+
+#[test]
+fn a_pattern_of_another_dialect_is_a_note_that_never_fails() {
+    let (code, report) = check_faults("pattern", &["--strict"]);
+    assert_eq!((code, rules(&report)), (Some(0), vec!["foreign-pattern"]), "{report:#}");
+}
+
+#[test]
+fn a_slow_start_is_found_by_the_limit_that_is_set() {
+    let (code, report) = check_faults("none", &["--slow-start", "0s"]);
+    assert_eq!((code, rules(&report)), (Some(0), vec!["slow-start"]), "{report:#}");
+}
+
+#[test]
+fn results_of_permitted_calls_are_judged() {
+    let talk = ["--call", "talk={\"number\": \"A-17\"}", "--call", "answer"];
+    let (code, report) = check_faults("none", &talk);
+    assert_eq!((code, rules(&report)), (Some(0), vec![]), "{report:#}");
+    for seeded in [
+        ("large-result", "large-result", "warning", "talk", "12500 tokens"),
+        ("no-content", "result", "error", "talk", "`content` of its result is missing"),
+        ("block", "result", "error", "talk", "block 1 of its result"),
+        ("is-error", "call-failed", "error", "talk", "no voice"),
+        ("unmarked", "unmarked-error", "warning", "talk", "without `isError"),
+        ("unstructured", "result-schema", "error", "answer", "no `structuredContent`"),
+        ("misfit", "result-schema", "error", "answer", "does not fit"),
+        ("no-text", "no-text", "warning", "answer", "no text"),
+    ] {
+        let (fault, rule, severity, ..) = seeded;
+        let (code, report) = check_faults(fault, &talk);
+        assert_eq!(rules(&report), [rule], "{fault}: {report:#}");
+        assert!(matches_seed(&report["findings"][0], seeded), "{fault}: {report:#}");
+        assert_eq!(code, Some(i32::from(severity == "error")), "{fault}");
+    }
+    let (_, report) = check_faults("call-error", &["--call", "talk"]);
+    assert_eq!(rules(&report), ["call-failed"], "{report:#}");
+    let refused = |call: &str| {
+        let args = ["check-server", "--call", call, "python3", "-c", FAULTY, "none"];
+        toolcrib().args(args).output().unwrap()
+    };
+    for (call, why) in
+        [("tolk", "did you mean `talk`?"), ("talk=5", "JSON object"), ("talk={", "not valid JSON")]
+    {
+        let output = refused(call);
+        assert_eq!(output.status.code(), Some(2), "{call}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(why), "{call}: {said}");
+    }
+}
+
+/// A gateway of this program speaks both eras.
+#[test]
+fn a_server_of_both_eras_has_each_finding_once() {
+    let project = crate::support::Project::of(&[(
+        "toolcrib.toml",
+        "name = \"both\"\npolicy_default = \"allow\"\n\n[[tool]]\nkind = \"http\"\nname = \"price\"\n\
+         description = \"Returns the present price of apples. Use it before an order is placed.\"\n\
+         url = \"http://127.0.0.1:1/\"\n",
+    )]);
+    let mut command = toolcrib();
+    command.args(["check-server", "--json", "--slow-start", "1h"]);
+    command.args([env!("CARGO_BIN_EXE_toolcrib"), "serve", "-p"]).arg(project.path());
+    let output = command.output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let eras = report["eras"].as_array().unwrap();
+    assert!(eras.iter().all(|era| era["connected"] == true), "{report:#}");
+    assert_eq!((output.status.code(), rules(&report)), (Some(0), vec![]), "{report:#}");
 }
 
 /// The servers of the protocol's authors, where `cargo xtask peers` has installed them.

@@ -48,6 +48,10 @@ static EXAMPLES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// The text before a list that is a part of a longer value, or the values in one case only.
+static PARTS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\{$|(?i)(?:^|[.;]\s+)(?:if|when)\b[^.;]*$").ok());
+
 pub(super) fn in_prose(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     for tool in catalog.tools() {
         let texts = tool.parameters().iter().filter(|one| one.is_text() && !one.is_enum());
@@ -74,10 +78,11 @@ fn values(parameter: &Parameter<'_>) -> Option<Vec<String>> {
     let description = parameter.description()?;
     let end = description.floor_char_boundary(LONGEST_SEARCHED.min(description.len()));
     let description = description.get(..end)?;
-    let (lists, examples) = (LISTS.as_ref()?, EXAMPLES.as_ref()?);
+    let (lists, examples, parts) = (LISTS.as_ref()?, EXAMPLES.as_ref()?, PARTS.as_ref()?);
     lists.captures_iter(description).find_map(|list| {
         let found = ["announced", "bars", "quoted"].iter().find_map(|kind| list.name(kind))?;
-        if examples.is_match(description.get(..found.start())?) {
+        let before = description.get(..found.start())?;
+        if examples.is_match(before) || parts.is_match(before) {
             return None;
         }
         let values = each_value(found.as_str())?;

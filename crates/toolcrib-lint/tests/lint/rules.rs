@@ -157,6 +157,8 @@ fn values_that_stand_in_prose() {
         "Can be relative or absolute",
         "One of the customer's orders",
         "The name, in \"quotes\"",
+        "The value of the field. If it is a switch, `true` or `false`.",
+        "The name of the file. Default: `shot-{time}.{png|jpeg}`.",
     ] {
         assert_eq!(values(text(description)), "", "{description}");
     }

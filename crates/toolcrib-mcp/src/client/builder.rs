@@ -17,7 +17,7 @@ use super::{
     status::{StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{self, Greeting, Redaction},
+    connection::{self, Greeting, Redaction, WireEvent, WireObserver},
     server::{CallerAccess, Transport},
 };
 
@@ -78,6 +78,7 @@ pub(crate) struct Settings {
     pub(crate) session: SessionScope,
     pub(crate) max_sessions: usize,
     pub(crate) skills: bool,
+    pub(crate) observer: Option<WireObserver>,
 }
 
 impl Settings {
@@ -171,6 +172,7 @@ impl McpClientBuilder {
                 session: SessionScope::default(),
                 max_sessions: McpClientBuilder::MAX_SESSIONS,
                 skills: false,
+                observer: None,
             },
             listeners: Vec::new(),
             access: None,
@@ -302,6 +304,17 @@ impl McpClientBuilder {
     /// caused the change and should return quickly. May be called again to add.
     pub fn on_state_change(mut self, f: impl Fn(&StateChange) + Send + Sync + 'static) -> Self {
         self.listeners.push(Box::new(f));
+        self
+    }
+
+    /// Calls a function with all traffic of all sessions, in both directions: for a check of a server.
+    /// Secrets are not redacted in it. Default: none.
+    #[doc(hidden)]
+    pub fn wire_observer(
+        mut self,
+        observe: impl Fn(WireEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.observer = Some(WireObserver::new(observe));
         self
     }
 

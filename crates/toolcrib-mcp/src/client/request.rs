@@ -336,8 +336,12 @@ pub(super) async fn plain(
             Err(RequestError::NotSent(_)) if cancellation.is_cancelled() => {
                 return Err(never_sent(server));
             }
-            // All of these methods only read.
-            Err(RequestError::NotSent(_) | RequestError::SessionLost(_)) if !tried_before => {
+            Err(RequestError::NotSent(_)) if !tried_before => {
+                tried_before = true;
+                live.settled().await;
+            }
+            // All other methods only read.
+            Err(RequestError::SessionLost(_)) if !tried_before && method != "tools/call" => {
                 tried_before = true;
                 live.settled().await;
             }

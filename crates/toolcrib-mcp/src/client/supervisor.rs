@@ -31,7 +31,9 @@ use super::{
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{Caller, CallerContext, Connection, Redaction, ServerNotice, Signals},
+    connection::{
+        Caller, CallerContext, Connection, Redaction, ServerNotice, Signals, WireObserver,
+    },
     server::CallerAccess,
 };
 
@@ -598,5 +600,9 @@ impl Signals for SupervisorSignals {
     fn redactor(&self) -> Redaction {
         let supervisor = self.supervisor.upgrade();
         supervisor.map(|supervisor| supervisor.settings().redactor.clone()).unwrap_or_default()
+    }
+
+    fn observer(&self) -> Option<WireObserver> {
+        self.supervisor.upgrade()?.settings().observer.clone()
     }
 }

@@ -19,7 +19,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    Caller, RequestError, ServerNotice, Signals,
+    Caller, RequestError, ServerNotice, Signals, WireEvent, WireObserver,
     exchange::Exchange,
     logs::{self, Logs},
     message::{self, Request},
@@ -56,6 +56,7 @@ pub(super) struct Intake {
     /// The server, whose messages share a lane.
     source: Arc<str>,
     redactor: Redaction,
+    observer: Option<WireObserver>,
     state: Mutex<State>,
 }
 
@@ -192,12 +193,28 @@ impl Intake {
             junk: 0,
             first_junk: String::new(),
         };
-        let redactor = signals.redactor();
-        Self { signals, source: source.into(), redactor, state: Mutex::new(state) }
+        let (redactor, observer) = (signals.redactor(), signals.observer());
+        Self { signals, source: source.into(), redactor, observer, state: Mutex::new(state) }
+    }
+
+    /// Passes a part of the traffic to the observer, if there is one.
+    pub(super) fn observe(&self, event: WireEvent<'_>) {
+        if let Some(observer) = &self.observer {
+            observer.see(event);
+        }
+    }
+
+    pub(super) fn is_observed(&self) -> bool {
+        self.observer.is_some()
     }
 
     /// Called before a request is sent: its response is expected from now on.
     pub(super) fn expect(&self, exchange: &Arc<Exchange>) {
+        if self.is_observed()
+            && let Ok(message) = exchange.to_json()
+        {
+            self.observe(WireEvent::Sent(&message));
+        }
         self.state().expected.insert(exchange.id, Arc::clone(exchange));
     }
 
@@ -301,6 +318,7 @@ impl Intake {
     }
 
     fn process(self: &Arc<Self>, bytes: &[u8], carrier: Carrier) -> MessageOutcome {
+        self.observe(WireEvent::Received(bytes));
         if bytes.trim_ascii().is_empty() {
             return self.unasked();
         }

@@ -14,6 +14,7 @@ use toolcrib_capabilities::{
 };
 
 use super::{
+    WireEvent,
     ending::Ending,
     exchange::Exchange,
     intake::{Carrier, Intake},
@@ -36,6 +37,9 @@ const EPITAPH_WITHIN: Duration = Duration::from_millis(750);
 
 /// How long a program may take to end by itself after its stdin is closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+/// The same where that is judged: a slow machine is not a fault of the program.
+const OBSERVED_CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// A transport over these streams. The process, if any, ends with it.
 pub(super) fn dialed<R, W>(
@@ -81,7 +85,12 @@ where
         if let Some(mut writer) = self.writer.stream.lock().await.take() {
             let _ = timeout(CLOSE_GRACE, writer.shutdown()).await;
         }
-        if let Some(mut process) = self.process.take() {
+        let Some(mut process) = self.process.take() else { return };
+        if self.intake.is_observed() && timeout(OBSERVED_CLOSE_GRACE, process.wait()).await.is_err()
+        {
+            self.intake.observe(WireEvent::OutlivedInput);
+            let _ = process.close(Duration::ZERO).await;
+        } else {
             let _ = process.close(CLOSE_GRACE).await;
         }
     }

@@ -107,7 +107,7 @@ impl Request {
     pub(super) fn target(&self) -> Option<&str> {
         let Self::Plain { method, params, .. } = self else { return None };
         let key = match *method {
-            "prompts/get" => "name",
+            "prompts/get" | "tools/call" => "name",
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
             _ => return None,
         };

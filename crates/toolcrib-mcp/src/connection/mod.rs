@@ -16,6 +16,7 @@ mod intake;
 mod lines;
 mod logs;
 mod message;
+mod observer;
 mod open;
 mod pace;
 mod peer;
@@ -34,6 +35,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, ToolOutput};
 
 use self::intake::Intake;
+pub use self::observer::WireEvent;
 #[cfg(any(test, feature = "mock"))]
 pub(crate) use self::pipe::pipe;
 pub(crate) use self::{
@@ -45,6 +47,7 @@ pub(crate) use self::{
     connector::Connector,
     handshake::Greeting,
     http::{MarkedArguments, check_http, http},
+    observer::WireObserver,
     open::Connection,
     program::stdio,
     text::{Redaction, bounded},
@@ -64,6 +67,9 @@ pub(crate) trait Signals: Send + Sync + 'static {
 
     /// The redaction of secrets that texts of the server may contain.
     fn redactor(&self) -> Redaction;
+
+    /// The observer of the traffic, if there is one.
+    fn observer(&self) -> Option<WireObserver>;
 }
 
 /// An announcement of a server that answers no request.

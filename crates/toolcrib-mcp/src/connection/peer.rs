@@ -15,7 +15,7 @@ use tokio::{runtime::Handle, sync::oneshot, time::timeout};
 use toolcrib_core::{CancellationToken, ClientAbilities};
 
 use super::{
-    RequestError,
+    RequestError, WireEvent,
     ending::Ending,
     exchange::Exchange,
     intake::Intake,
@@ -77,6 +77,7 @@ impl Peer {
 
     /// Sends a notification.
     pub(super) async fn notify(&self, message: Vec<u8>) -> Result<(), RequestError> {
+        self.intake().observe(WireEvent::Sent(&message));
         let sent = Arc::clone(&self.0.transport).post(message).await;
         sent.map_err(|error| RequestError::Lost(self.reason_or(error.problem)))
     }

@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::connection::{
-        Caller, Redaction, ServerNotice, Signals, intake::Intake, transport::Wiring,
+        Caller, Redaction, ServerNotice, Signals, WireObserver, intake::Intake, transport::Wiring,
     };
 
     struct NoopSignals;
@@ -137,6 +137,10 @@ mod tests {
 
         fn redactor(&self) -> Redaction {
             Redaction::default()
+        }
+
+        fn observer(&self) -> Option<WireObserver> {
+            None
         }
     }
 
