@@ -7,7 +7,7 @@ use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Pun
 use crate::{mistakes::Mistakes, values};
 
 /// All options.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 18] = [
     "name",
     "description",
     "toolset",
