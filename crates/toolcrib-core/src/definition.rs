@@ -131,6 +131,7 @@ pub(crate) struct ToolSettings {
     pub(crate) mcp_server: Option<Arc<str>>,
     pub(crate) open_world: bool,
     pub(crate) sequential: bool,
+    pub(crate) inline: bool,
     pub(crate) resource: Option<ResourceKey>,
     pub(crate) program: Option<ProgramDigest>,
     pub(crate) availability: Option<Availability>,

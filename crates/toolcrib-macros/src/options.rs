@@ -7,7 +7,7 @@ use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Pun
 use crate::{mistakes::Mistakes, values};
 
 /// All options.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "name",
     "description",
     "toolset",
@@ -15,6 +15,7 @@ const KNOWN: [&str; 17] = [
     "destructive",
     "idempotent",
     "sequential",
+    "inline",
     "dry_run",
     "untrusted",
     "always_include",
@@ -129,8 +130,8 @@ impl Options {
                 self.description = Some(values::text_or_macro(meta, example)?);
                 return Ok(());
             }
-            "read_only" | "destructive" | "idempotent" | "sequential" | "dry_run" | "untrusted"
-            | "always_include" => {
+            "read_only" | "destructive" | "idempotent" | "sequential" | "inline" | "dry_run"
+            | "untrusted" | "always_include" => {
                 values::flag(meta)?;
                 let method = meta.path();
                 quote!(.#method())

@@ -195,6 +195,16 @@ impl ToolBuilder {
         self
     }
 
+    /// Declares that the body neither blocks nor computes for long before it waits or ends. An engine
+    /// then runs it on the task of its call instead of a separate one, which is cheaper. Panics,
+    /// deadlines and cancellation are handled all the same, but a body that does block exceeds its
+    /// deadline and delays the other calls of its batch. Default: a separate task, except for
+    /// [`blocking`](Self::blocking) and a [body that runs inline](ToolBody::runs_inline).
+    pub fn inline(mut self) -> Self {
+        self.settings.inline = true;
+        self
+    }
+
     /// Sets the resource that a call changes, by a key of its validated arguments, such as
     /// `file:notes/a.md`. Calls with the same key, also of other tools and turns of the engine, run one
     /// after the other. The wait does not count for the timeout of the call. `None` excludes no call. Default:

@@ -79,6 +79,11 @@ where
             }
         })
     }
+
+    /// It only waits for the blocking pool.
+    fn runs_inline(&self) -> bool {
+        true
+    }
 }
 
 /// The schema was validated; remaining failures come from types that are stricter than their

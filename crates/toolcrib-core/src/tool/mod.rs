@@ -39,7 +39,8 @@ pub trait ToolBody: Send + Sync + 'static {
 
     /// Whether it only waits, as for a server's response, and neither blocks nor computes for long.
     /// An engine then runs it on the task of its call instead of a separate one, which is cheaper;
-    /// panics and deadlines are handled all the same. Default: false.
+    /// panics and deadlines are handled all the same. In a batch of several calls, all of them begin
+    /// before it does. Neighbor: [`ToolBuilder::inline`] declares it for a tool. Default: false.
     fn runs_inline(&self) -> bool {
         false
     }
@@ -240,9 +241,10 @@ impl Tool {
         Arc::clone(&self.0.body).call(args, cx)
     }
 
-    /// Whether its body [runs inline](ToolBody::runs_inline).
+    /// Whether its body runs inline, by its [declaration](ToolBuilder::inline) or
+    /// [by itself](ToolBody::runs_inline).
     pub fn runs_inline(&self) -> bool {
-        self.0.body.runs_inline()
+        self.settings.inline || self.0.body.runs_inline()
     }
 }
 

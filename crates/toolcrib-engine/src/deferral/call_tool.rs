@@ -19,6 +19,7 @@ static TOOL: LazyLock<Result<Tool, InvalidToolError>> = LazyLock::new(|| {
             }),
             &["tool", "arguments"],
         ))
+        .inline()
         .handler(refuse)
 });
 

@@ -83,6 +83,8 @@ pub(super) struct Call {
     pub(super) plan: Option<CallPlan>,
     /// Whether a middleware changed the arguments.
     pub(super) rewritten: bool,
+    /// Whether other calls of its batch run at the same time.
+    pub(super) has_siblings: bool,
 }
 
 /// A call's outcome, before its text is cut, cleaned and fenced.

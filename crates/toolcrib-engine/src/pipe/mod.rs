@@ -143,15 +143,15 @@ impl Batch<'_> {
         while let Some(first) = calls.next() {
             let alone = is_sequential(&first) || calls.peek().is_none_or(is_sequential);
             if alone {
-                settled.push(self.settle(first, shares).await);
+                settled.push(self.settle(first, shares, false).await);
                 continue;
             }
             let mut together = vec![first];
             while let Some(call) = calls.next_if(|call| !is_sequential(call)) {
                 together.push(call);
             }
-            settled
-                .extend(join_all(together.into_iter().map(|call| self.settle(call, shares))).await);
+            let together = together.into_iter().map(|call| self.settle(call, shares, true));
+            settled.extend(join_all(together).await);
         }
         settled
     }
@@ -191,8 +191,14 @@ impl Batch<'_> {
     }
 
     /// Runs one call up to the budget: to the end if its result is within its share.
-    async fn settle(&self, call: RedirectedCall, shares: budget::Shares) -> ResultState {
+    async fn settle(
+        &self,
+        call: RedirectedCall,
+        shares: budget::Shares,
+        has_siblings: bool,
+    ) -> ResultState {
         let mut call = record::begin(self, call).await;
+        call.has_siblings = has_siblings;
         let mut ended = self.attempt(&mut call, shares).await;
         call.sizes.outcome("reduce", &ended);
         // Read first: secrets that another call adds from here on may come too late.
@@ -362,6 +368,7 @@ impl Batch<'_> {
             sizes: Sizes::default(),
             plan: None,
             rewritten: false,
+            has_siblings: false,
         };
         match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
             Ok(middleware::ChainVerdict::Proceed) => Ok(()),

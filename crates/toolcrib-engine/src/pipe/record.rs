@@ -58,6 +58,7 @@ pub(super) async fn begin(batch: &Batch<'_>, directed: RedirectedCall) -> Call {
         sizes: Sizes::of(batch),
         plan: None,
         rewritten: false,
+        has_siblings: false,
     };
     let shown = match redact::is_large(&call.args) {
         true => Some(redact::arguments(batch, &call.args).await),

@@ -1,5 +1,5 @@
 //! Runs the body: spawned, so that a panic, a deadline or a body that never returns cannot affect
-//! the turn; a body that declares that it only waits runs on the task of its call.
+//! the turn; a body that is declared not to block runs on the task of its call.
 
 use std::{
     any::Any,
@@ -12,7 +12,7 @@ use std::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::{
-    task::JoinHandle,
+    task::{JoinHandle, yield_now},
     time::{Instant, sleep, timeout},
 };
 use toolcrib_core::{
@@ -67,7 +67,7 @@ pub(super) async fn run(
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
     let began = Instant::now();
-    let mut body = Body::begin(tool, args.clone(), context);
+    let mut body = Body::begin(tool, args.clone(), context, call.has_siblings);
 
     let mut deadline = pin!(sleep(allowed));
     let idle = limits.idle_timeout.filter(|idle| *idle < allowed);
@@ -233,11 +233,17 @@ enum Execution {
 }
 
 impl Body {
-    fn begin(tool: &Tool, args: Value, context: ToolContext) -> Self {
+    fn begin(tool: &Tool, args: Value, context: ToolContext, has_siblings: bool) -> Self {
         let cancellation = context.cancellation().clone();
         let runs_inline = tool.runs_inline();
         let tool = tool.clone();
-        let body = async move { tool.call(args, context).await };
+        let body = async move {
+            // A call beside it may halt the run, which its failure must not overtake.
+            if runs_inline && has_siblings {
+                yield_now().await;
+            }
+            tool.call(args, context).await
+        };
         let runs = if runs_inline {
             let body = AssertUnwindSafe(body).catch_unwind();
             Execution::Here(body.map_err(|panic| BodyFailure::panicked(&*panic)).boxed())

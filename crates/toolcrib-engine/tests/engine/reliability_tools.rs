@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
     BoxFuture, BreakerConfig, Catalog, DiscoveryError, ErrorCode, Journal, Listing, PendingCall,
-    Policy, ReliabilityAction, ReliabilityRule, Retry, Rule, Stage, Tool, ToolContext, ToolError,
-    ToolOutput, ToolResult,
+    Policy, ReliabilityAction, ReliabilityRule, Retry, Rule, Stage, Tool, ToolBuilder, ToolContext,
+    ToolError, ToolOutput, ToolResult,
 };
 use toolcrib_engine::{Engine, TurnOptions};
 
@@ -28,7 +28,7 @@ fn breaker() -> BreakerConfig {
 }
 
 /// A tool that fails as configured and then runs; it counts its calls.
-fn flaky(annotated: toolcrib_core::ToolBuilder, codes: &[ErrorCode]) -> (Tool, Arc<AtomicUsize>) {
+fn flaky(annotated: ToolBuilder, codes: &[ErrorCode]) -> (Tool, Arc<AtomicUsize>) {
     let codes = codes.to_vec();
     let calls: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&calls);
@@ -370,8 +370,8 @@ async fn of_too_many_open_breakers_the_one_that_is_next_is_forgotten() {
 /// waits.
 #[tokio::test(start_paused = true)]
 async fn a_halt_ends_the_waits_of_other_calls() {
-    let stopping = |calls: &[ErrorCode]| {
-        let (tool, calls) = flaky(builder("t").read_only(), calls);
+    let stopping = |builder: ToolBuilder, calls: &[ErrorCode]| {
+        let (tool, calls) = flaky(builder.read_only(), calls);
         let patient = Retry { base: Duration::ZERO, cap: breaker().open_for, attempts: 9 };
         let engine = engine()
             .tools([tool, crate::support::tool("stop")])
@@ -385,7 +385,7 @@ async fn a_halt_ends_the_waits_of_other_calls() {
     let (t, stop) = (|| vec![call("t", json!({}))], || vec![call("stop", json!({}))]);
 
     // The breaker opens, and the third attempt waits for it.
-    let (engine, calls) = stopping(&[ErrorCode::Timeout; 2]);
+    let (engine, calls) = stopping(builder("t"), &[ErrorCode::Timeout; 2]);
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let mut waiting = turn.iteration().await.unwrap();
     let mut halting = turn.iteration().await.unwrap();
@@ -397,9 +397,12 @@ async fn a_halt_ends_the_waits_of_other_calls() {
     assert_eq!(began.elapsed(), Duration::from_secs(1));
     assert_eq!((results[0].code, calls.load(SeqCst)), (Some(ErrorCode::NotAvailable), 2));
 
-    let (engine, calls) = stopping(&[ErrorCode::Timeout]);
-    let log = Log::of(engine.events());
-    let results = batch(&engine, [t(), stop()].concat()).await;
-    assert_eq!((results[0].code, calls.load(SeqCst)), (Some(ErrorCode::Timeout), 1));
-    assert_eq!(log.of_name("reliability.retried").len(), 0);
+    for t in [builder("t"), builder("t").inline()] {
+        let (engine, calls) = stopping(t, &[ErrorCode::Timeout]);
+        let log = Log::of(engine.events());
+        let calls_of_both = vec![call("t", json!({})), call("stop", json!({}))];
+        let results = batch(&engine, calls_of_both).await;
+        assert_eq!((results[0].code, calls.load(SeqCst)), (Some(ErrorCode::Timeout), 1));
+        assert_eq!(log.of_name("reliability.retried").len(), 0);
+    }
 }

@@ -33,6 +33,7 @@ fn nothing_is_declared_that_is_not_written() {
     assert_eq!(tool.timeout(), None);
     assert_eq!(tool.max_result_chars(), None);
     assert!(!tool.untrusted() && !tool.always_include() && !tool.sequential());
+    assert!(!tool.runs_inline());
     assert_eq!(tool.ephemeral(), None);
     assert_eq!(tool.on_collision(), OnCollision::Fail);
     assert_eq!(*tool.capabilities(), Capabilities::none());
@@ -46,6 +47,7 @@ fn nothing_is_declared_that_is_not_written() {
     read_only,
     idempotent,
     sequential,
+    inline,
     timeout = "2m 30s",
     max_result_chars = 8_000,
     untrusted,
@@ -70,7 +72,7 @@ fn every_option_lands_in_the_definition() {
     assert_eq!(tool.toolset(), Some("weather"));
     let annotations = Annotations { read_only: true, destructive: false, idempotent: true };
     assert_eq!(tool.annotations(), annotations);
-    assert!(tool.sequential());
+    assert!(tool.sequential() && tool.runs_inline());
     assert_eq!(tool.timeout(), Some(Duration::from_secs(150)));
     assert_eq!(tool.max_result_chars(), Some(8000));
     assert!(tool.untrusted() && tool.always_include());

@@ -73,7 +73,7 @@ impl ToolProvider for SkillsProvider {
 
 /// Begins a built-in tool, without description, schema and body.
 fn framework_tool(name: &str) -> ToolBuilder {
-    Tool::builder(name).origin("skills").framework()
+    Tool::builder(name).origin("skills").framework().inline()
 }
 
 /// The request of a call that succeeded; `None` of any other tool.
