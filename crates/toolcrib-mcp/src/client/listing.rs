@@ -229,7 +229,7 @@ impl Supervisor {
                     error: RequestError::Refused { code: METHOD_NOT_FOUND, .. },
                     ..
                 }))) if live.connection().server().capabilities.tools.is_none() => {
-                    let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None };
+                    let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None, warning: None };
                     let skills = self.ask_skills(&live).await;
                     return self.listed(&live, pages, skills, announced).await;
                 }
@@ -289,7 +289,7 @@ impl Supervisor {
         skills: Option<ListedSkills>,
         announced: u64,
     ) -> ListResult {
-        let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
+        let (this, Pages { tools, bytes, ttl, warning }) = (Arc::clone(self), pages);
         let of_skills = skills.as_ref().and_then(|skills| skills.ttl);
         let made = move || this.made(tools, skills);
         let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
@@ -297,6 +297,7 @@ impl Supervisor {
         let (listed, changed) = made.map_err(|problem| self.not_listed(&problem))?;
         let recovered = self.with(|state| {
             let list = &mut state.list;
+            list.warning = warning;
             list.last = Some(Arc::clone(&listed));
             // After a reconnect it may be offered again to those whom it was taken from.
             let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();

@@ -38,6 +38,8 @@ pub(super) fn head(answer: HttpStream) -> Head {
         status if !status.is_success() => Head::Refusal(answer),
         _ if is_of_events(&answer) => Head::Events(answer),
         _ if is_of(&answer, &JSON) => Head::Json(answer),
+        // Without a type, it is read as a message.
+        _ if !answer.headers().contains_key(header::CONTENT_TYPE) => Head::Json(answer),
         _ => Head::Other(answer),
     }
 }
@@ -92,10 +94,13 @@ pub(super) async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec
 }
 
 pub(super) fn not_of_the_protocol(answer: &HttpStream, intake: &Intake) -> String {
-    match answer.headers().get(header::CONTENT_TYPE) {
-        Some(said) => format!("its answer is of type {}", intake.preview(said.as_bytes())),
-        None => "its answer has no type".to_owned(),
-    }
+    let said = answer.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    format!(
+        "its answer is of type {}, and not of {} or {}",
+        intake.preview(said.unwrap_or_default()),
+        JSON.to_str().unwrap_or_default(),
+        EVENTS.to_str().unwrap_or_default()
+    )
 }
 
 pub(super) fn is_of_events(answer: &HttpStream) -> bool {

@@ -249,6 +249,17 @@ async fn an_answer_with_another_calls_id_belongs_to_no_call() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_type_is_read_as_a_message() {
+    let (client, _) = scripted(|request| {
+        let mut answer = json_answer(request, &json!({"content": [{"type": "text", "text": "a"}]}));
+        answer.headers_mut().remove(header::CONTENT_TYPE);
+        answer
+    })
+    .await;
+    assert_eq!(call(&work(&client).await).await.unwrap().value, "a");
+}
+
+#[tokio::test]
 async fn a_useless_answer_is_told_apart_from_a_lost_one() {
     type Case = (fn(&Value) -> Response, bool, &'static str);
     let cases: [Case; 9] = [
