@@ -1,7 +1,9 @@
 //! The parts of a response.
 
+use std::time::SystemTime;
+
 use serde_json::Value;
-use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header};
+use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header, retry_after};
 
 use super::{
     super::{
@@ -57,6 +59,7 @@ impl ErrorResponse {
     pub(super) async fn read(answer: HttpStream, intake: &Intake) -> Self {
         let status = answer.status();
         let is_json = is_of(&answer, &JSON);
+        let wait = retry_after(answer.headers(), SystemTime::now());
         let challenge = answer.headers().get(header::WWW_AUTHENTICATE);
         let challenge = challenge.and_then(|said| said.to_str().ok()).map(str::to_owned);
         let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
@@ -76,7 +79,11 @@ impl ErrorResponse {
             Some(challenge) => format!("it requires authorization: {challenge}"),
             None => intake.preview(&body),
         };
-        Self { failure: HttpFailure::Status { status: status.as_u16(), text }, refusal, id }
+        let text = match wait {
+            Some(wait) => format!("{text} (it permits the next request in {} s)", wait.as_secs()),
+            None => text,
+        };
+        Self { failure: HttpFailure::Status { status: status.as_u16(), text, wait }, refusal, id }
     }
 }
 
