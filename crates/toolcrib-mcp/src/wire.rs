@@ -16,7 +16,7 @@ use crate::connection::{self, RESOURCE, RequestError};
 pub(crate) const FIELDS: &str = "mcp";
 
 /// The key of a tool's own name on its server, if it has another one here.
-pub(crate) const OWN_NAME: &str = "mcp_name";
+pub(crate) use toolcrib_core::__internal::MCP_OWN_NAME as OWN_NAME;
 
 /// The key of the text by which a tool is described that its server does not describe.
 pub(crate) const STAND_IN: &str = "mcp_stand_in_description";
