@@ -207,7 +207,7 @@ pub mod __internal {
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
         },
         lru_cache::LruCache,
-        mcp_names::{is_mcp_name, is_mcp_toolset},
+        mcp_names::{MCP_OWN_NAME, is_mcp_name, is_mcp_toolset},
         panic_text::panic_text,
         policy::BoundPolicy,
         progress_pace::ProgressPace,

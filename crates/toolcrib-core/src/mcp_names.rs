@@ -1,5 +1,8 @@
 //! The names by which rules identify MCP servers and their tools.
 
+/// The key of a tool's own name on its MCP server, if it has another one here.
+pub const MCP_OWN_NAME: &str = "mcp_name";
+
 /// Whether a tool's name begins like those of servers, in any case.
 pub fn is_mcp_name(name: &str) -> bool {
     begins(name, "mcp__")

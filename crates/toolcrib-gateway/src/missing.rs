@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 20;
 fn shown(gateway: &Shared, tool: &MissingTool) -> String {
     let server = tool.origin.rsplit(" > ").next().and_then(|leaf| leaf.strip_prefix("mcp:"));
     let name = match server {
-        Some(server) => gateway.config.names.of_server(server, &tool.name),
+        Some(server) => gateway.config.names.of_server(server, &tool.name, None),
         None => (&*tool.name).into(),
     };
     beginning(&harmless(&name).replace(['"', '\n'], " "), LONGEST_NAME)

@@ -7,6 +7,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, MissingReason, Tool};
 use toolcrib_engine::TurnError;
+use toolcrib_mcp::{__internal as wire, ServerName};
 
 use super::{
     exchange::RequestContext,
@@ -15,6 +16,9 @@ use super::{
 
 /// The hexadecimal digits at the end of a name that was cut.
 const DIGITS: usize = 8;
+
+/// The length limit of a tool's name in the protocol.
+const MOST_NAME_CHARS: usize = 128;
 
 /// The prefixes of servers whose tools clients see under other names, in the order of the servers.
 #[derive(Debug, Default)]
@@ -46,7 +50,7 @@ impl ShownNames {
     fn of_tool<'a>(&self, tool: &'a Tool, longest: Option<usize>) -> Cow<'a, str> {
         let known = tool.name().as_str();
         let name = match tool.mcp_server() {
-            Some(server) => self.of_server(server, known),
+            Some(server) => self.of_server(server, known, wire::renamed(tool)),
             None => Cow::Borrowed(known),
         };
         match longest.filter(|longest| name.len() > *longest) {
@@ -55,13 +59,21 @@ impl ShownNames {
         }
     }
 
-    /// The name of a server's tool or prompt with the server's prefix for clients.
-    pub(super) fn of_server<'a>(&self, server: &str, known: &'a str) -> Cow<'a, str> {
-        let own = self.0.iter().find(|(named, _)| **named == *server);
-        let name = own.and_then(|(server, prefix)| {
-            let rest = known.strip_prefix(&*prefix_of(server))?;
+    /// The name of a server's tool or prompt with the server's prefix for clients. Without a prefix, it
+    /// is the `own` name on the server, if the protocol permits that.
+    pub(super) fn of_server<'a>(
+        &self,
+        server: &str,
+        known: &'a str,
+        own: Option<&str>,
+    ) -> Cow<'a, str> {
+        let shown = self.0.iter().find(|(named, _)| **named == *server);
+        let name = shown.and_then(|(server, prefix)| {
+            let name = match own.filter(|own| prefix.is_empty() && is_permitted(own)) {
+                Some(own) => own.to_owned(),
+                None => format!("{prefix}{}", known.strip_prefix(&*prefix_of(server))?),
+            };
             // A name may not say that the tool is another server's.
-            let name = format!("{prefix}{rest}");
             (!is_mcp_name(&name)).then_some(Cow::Owned(name))
         });
         name.unwrap_or(Cow::Borrowed(known))
@@ -71,8 +83,12 @@ impl ShownNames {
     fn candidates<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
         self.0.iter().filter_map(move |(server, prefix)| {
             let rest = name.strip_prefix(&**prefix)?;
-            let known = format!("{}{rest}", prefix_of(server));
-            (self.of_server(server, &known) == name).then(|| known.into())
+            let fitted = || Some(ServerName::new(Arc::clone(server)).ok()?.tool_name(rest));
+            let (known, own) = match prefix.is_empty() && is_permitted(name) {
+                true => (fitted()?, Some(name)),
+                false => (format!("{}{rest}", prefix_of(server)), None),
+            };
+            (self.of_server(server, &known, own) == name).then(|| known.into())
         })
     }
 }
@@ -124,6 +140,12 @@ fn looks_cut(name: &str) -> bool {
     name.rsplit_once('_').is_some_and(|(_, end)| {
         end.len() == DIGITS && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
+}
+
+/// Whether the protocol permits a name for a tool.
+fn is_permitted(name: &str) -> bool {
+    let is_permitted = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=MOST_NAME_CHARS).contains(&name.len()) && name.bytes().all(is_permitted)
 }
 
 /// The prefix of the known names of a server's tools.

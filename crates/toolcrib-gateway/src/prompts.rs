@@ -44,7 +44,7 @@ pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Valu
             let Some(own) = item.get("name").and_then(Value::as_str) else { continue };
             let known = server.client.exposed_name(own);
             // As `find`: the first of two equal names, whether it is permitted or not.
-            let shown = names.of_server(&server.name, &known).into_owned();
+            let shown = names.of_server(&server.name, &known, Some(own)).into_owned();
             let shown = if taken.insert(shown.clone()) { shown } else { known.clone() };
             let judged = prompt(server, &known, JudgedOnly);
             if !judged.is_some_and(|judged| servers.step.iteration.admits(&judged, None)) {
@@ -165,7 +165,8 @@ pub(super) async fn find<'a>(
         list.iter().find_map(|item| {
             let own = item.get("name").and_then(Value::as_str)?;
             let known = server.client.exposed_name(own);
-            let is_meant = known == name || shown.of_server(&server.name, &known) == name;
+            let is_meant =
+                known == name || shown.of_server(&server.name, &known, Some(own)) == name;
             is_meant.then(|| (Arc::<str>::from(own), known, item.clone()))
         })
     };

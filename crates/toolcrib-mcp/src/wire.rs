@@ -16,7 +16,10 @@ use crate::connection::{self, RESOURCE, RequestError};
 pub(crate) const FIELDS: &str = "mcp";
 
 /// The key of a tool's own name on its server, if it has another one here.
-pub(crate) const OWN_NAME: &str = "mcp_name";
+pub(crate) use toolcrib_core::__internal::MCP_OWN_NAME as OWN_NAME;
+
+/// The key of the text by which a tool is described that its server does not describe.
+pub(crate) const STAND_IN: &str = "mcp_stand_in_description";
 
 /// The key of a failed call's metadata with the server's protocol error.
 pub(crate) const PROTOCOL_ERROR: &str = "toolcrib/protocol-error";
@@ -29,9 +32,12 @@ pub fn renamed(tool: &Tool) -> Option<&str> {
 /// A tool, with the output schema to validate its results against. The annotations of a remote tool
 /// are those of its server: clients treat them as hints.
 pub fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {
+    // What the server does not describe has no description for clients either.
+    let stand_in = tool.meta().get(STAND_IN).and_then(Value::as_str);
+    let description = Some(tool.description()).filter(|text| stand_in != Some(*text));
     let mut wire = WireTool::new_with_raw(
         tool.name().to_string(),
-        Some(tool.description().to_owned().into()),
+        description.map(|text| text.to_owned().into()),
         // A schema of arguments is an object in every definition.
         tool.input_schema().as_object().cloned().unwrap_or_default(),
     );

@@ -107,6 +107,14 @@ fn head(asked: &QueriedServer<'_>, redactor: &Redactor) {
         Err(reason) => say!("  {}", shown(reason)),
     }
     slips(server, &asked.unmatched);
+    deviation(server, asked.status.as_ref());
+}
+
+/// Says how the list of a queried server deviates from the protocol.
+pub(super) fn deviation(server: &McpServer, status: Option<&ServerStatus>) {
+    if let Some(warning) = status.and_then(|status| status.list_warning) {
+        note!("{WARN}warning{WARN:#}: MCP server {}: {warning}", server.name());
+    }
 }
 
 /// Names the patterns that match no tool of a queried server.
@@ -173,6 +181,8 @@ pub(crate) struct ServerJson<'a> {
     withheld_count: Option<usize>,
     chars: Option<usize>,
     unmatched: &'a [UnmatchedPattern],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list_warning: Option<&'a str>,
     duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<OfferedJson<'a>>>,
@@ -213,6 +223,7 @@ impl<'a> ServerJson<'a> {
             withheld_count: offer.map(|offer| offer.withheld.len()),
             chars: offer.map(chars),
             unmatched: &asked.unmatched,
+            list_warning: status.and_then(|status| status.list_warning),
             duration_ms: millis(asked.took),
             tools: None,
             withheld: None,

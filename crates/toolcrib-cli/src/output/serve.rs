@@ -9,7 +9,7 @@ use toolcrib_mcp::{ServerState, ServerStatus};
 use toolcrib_project::Project;
 
 use super::{
-    mcp::{QueriedServer, slips},
+    mcp::{QueriedServer, deviation, slips},
     note,
     terminal::verbatim,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
@@ -178,12 +178,13 @@ pub(crate) fn served_later(later: usize) {
 
 /// Prints the results of querying the servers for their tools.
 pub(crate) fn asked(servers: &[QueriedServer<'_>], redactor: &Redactor) {
-    for QueriedServer { server, listed, unmatched, .. } in servers {
+    for QueriedServer { server, status, listed, unmatched, .. } in servers {
         match listed {
             Ok(offer) => {
                 let tools = count(offer.offered.len(), "tool");
                 note!("  {GOOD}✓{GOOD:#} {} {DIM}{tools}{DIM:#}", server.name());
                 slips(server, unmatched);
+                deviation(server, status.as_ref());
             }
             Err(reason) => {
                 note!("  {BAD}✗{BAD:#} {} {}", server.name(), safe(&redactor.text(reason)));

@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
+use serde_json::Value;
 use wildmatch::WildMatch;
 
-use crate::definition::ToolDefinition;
+use crate::{definition::ToolDefinition, mcp_names::MCP_OWN_NAME};
 
 /// A pattern for names and labels: `*` matches any characters, `?` matches one.
 #[derive(Clone)]
@@ -68,9 +69,17 @@ impl Glob {
         }
     }
 
-    /// Whether it matches a tool's name. A framework tool must be named literally.
+    /// Whether it matches a tool's name. A framework tool must be named literally. A tool whose name on
+    /// its MCP server is not a valid name here is matched by `mcp__SERVER__` and that name too.
     pub fn matches_tool(&self, tool: &ToolDefinition) -> bool {
-        self.matches(tool.name()) && (self.is_literal() || !tool.is_framework())
+        (self.matches(tool.name()) || self.matches_own_name(tool))
+            && (self.is_literal() || !tool.is_framework())
+    }
+
+    fn matches_own_name(&self, tool: &ToolDefinition) -> bool {
+        let own = tool.meta().get(MCP_OWN_NAME).and_then(Value::as_str);
+        own.zip(tool.mcp_server())
+            .is_some_and(|(own, server)| self.matches(&format!("mcp__{server}__{own}")))
     }
 
     /// Whether it matches only one text.

@@ -32,11 +32,17 @@ fn answer(method: &str, params: &Value) -> Result<Value, Value> {
             { "name": "link", "inputSchema": { "type": "object" } },
             { "name": "many", "inputSchema": { "type": "object" } },
             { "name": "nothing", "inputSchema": { "type": "object" } },
+            { "name": "odd.name", "inputSchema": { "type": "object", "properties": {
+                "maybe": { "type": ["string", "null"] }, "plain": { "type": "string" } } } },
+            { "name": "x".repeat(100), "inputSchema": { "type": "object" } },
             { "name": "mcp__t__mixed", "inputSchema": { "type": "object" } },
         ]}),
         ("tools/call", "link") => {
             let link = |uri: &str| json!({ "type": "resource_link", "uri": uri, "name": "n" });
             json!({ "content": [link("test://open"), link("test://of/9")] })
+        }
+        ("tools/call", "odd.name") => {
+            json!({ "content": [{ "type": "text", "text": params["arguments"].to_string() }] })
         }
         ("tools/call", "nothing") => json!({ "content": [] }),
         ("tools/call", "many") => {
@@ -685,4 +691,36 @@ async fn a_subscription_that_begins_again_counts_as_a_change() {
     let told = tokio::time::timeout(Duration::from_secs(300), client.read()).await.unwrap();
     let updated = "notifications/resources/updated";
     assert_eq!((&told["method"], &told["params"]["uri"]), (&updated.into(), &"test://open".into()));
+}
+
+#[tokio::test]
+async fn names_descriptions_and_nulls_pass_as_the_server_has_them_without_a_prefix() {
+    for (era, of_server) in pairs() {
+        let none = Rule::deny("closed").toolsets(["mcp.resources"]);
+        let gateway = gateway_under(none, &["s"], of_server).prefix("s", "").build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let listed = client.ask("tools/list", json!({})).await;
+        let tools = listed["tools"].as_array().unwrap();
+        let find = |name: &str| tools.iter().find(|tool| tool["name"] == name);
+        let odd = find("odd.name").unwrap();
+        assert!(odd.get("description").is_none() && find(&"x".repeat(100)).is_some(), "{listed}");
+        let arguments = json!({ "maybe": null, "plain": null });
+        let params = json!({ "name": "odd.name", "arguments": arguments });
+        let result = client.ask("tools/call", params).await;
+        let said = unfence(result["content"][0]["text"].as_str().unwrap()).0;
+        assert_eq!(said, r#"{"maybe":null}"#, "only what the schema permits");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_hides_a_tool_by_its_own_name_at_the_server() {
+    for (era, of_server) in pairs() {
+        let denied = Rule::deny("odd").tools(["mcp__s__odd.name"]);
+        let gateway = gateway_under(denied, &["s"], of_server).prefix("s", "").build();
+        let (mut client, _) = Raw::of(&gateway, era, Access::new(), json!({})).await;
+        let listed = client.ask("tools/list", json!({})).await.to_string();
+        assert!(!listed.contains("odd") && listed.contains("mixed"), "{listed}");
+        let params = json!({ "name": "odd.name", "arguments": {} });
+        assert_eq!(client.ask("tools/call", params).await["code"], -32602);
+    }
 }

@@ -12,6 +12,7 @@ use super::{
     McpClient,
     call::{failure, not_available},
     live::LiveConnection,
+    pages::ends_at,
     request::{McpRequest, plain},
     skills::is_of_scheme,
     state::State,
@@ -369,6 +370,7 @@ impl Supervisor {
             let error = RequestError::Malformed(format!("its `{method}`: {problem}"));
             failure(self.server(), true, error)
         };
+        let is_legacy = self.connection().await.map_err(not_available)?.connection().is_legacy();
         let (mut all, mut ttl, mut size) = (Vec::new(), None, 0);
         let (mut cursor, mut seen) = (None::<String>, HashSet::new());
         for _ in 0..MOST_PAGES {
@@ -401,7 +403,11 @@ impl Supervisor {
             ttl = ttl.into_iter().chain(page_ttl).min();
             match page.remove("nextCursor") {
                 Some(Value::String(next)) => {
-                    if !seen.insert(next.clone()) {
+                    let is_new = seen.insert(next.clone());
+                    if ends_at(&next, is_new, is_legacy).is_some() {
+                        return Ok((all.into(), ttl));
+                    }
+                    if !is_new {
                         return Err(broken("a cursor is repeated"));
                     }
                     cursor = Some(next);

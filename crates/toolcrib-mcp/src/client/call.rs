@@ -237,11 +237,37 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
         )
         .caused_by(error),
-        RequestError::Malformed(_) | RequestError::Denied(_) if read_only => {
+        RequestError::Denied(_) => {
+            let text = format!("MCP server `{server}` denied access; it did not take the call");
+            ToolError::new(ErrorCode::NotAvailable, text).caused_by(error)
+        }
+        RequestError::Limited { wait, .. } => {
+            let later = wait.map_or_else(
+                || "try again later".to_owned(),
+                |wait| format!("try again in {} seconds", wait.as_secs().max(1)),
+            );
+            let text = format!(
+                "MCP server `{server}` limits the rate of requests, and did not take the call; {later}"
+            );
+            ToolError::new(ErrorCode::NotAvailable, text).caused_by(error)
+        }
+        RequestError::Failed { status, .. } if read_only => ToolError::failed(format!(
+            "MCP server `{server}` failed (HTTP {status}); it changes nothing, so it can be called again"
+        ))
+        .caused_by(error),
+        RequestError::Failed { status, .. } => ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!(
+                "MCP server `{server}` failed (HTTP {status}); the call may have had its effect, so \
+                 check before trying again"
+            ),
+        )
+        .caused_by(error),
+        RequestError::Malformed(_) if read_only => {
             ToolError::failed(format!("MCP server `{server}` gave an answer that cannot be used"))
                 .caused_by(error)
         }
-        RequestError::Malformed(_) | RequestError::Denied(_) => ToolError::new(
+        RequestError::Malformed(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(
                 "MCP server `{server}` gave an answer that cannot be used; the call may have had \

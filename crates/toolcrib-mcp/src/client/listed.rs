@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{
     __internal::leave_foreign_patterns, Annotations, Catalog, MissingReason, Reason,
     RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
@@ -11,7 +11,7 @@ use toolcrib_core::{
 use super::{builder::Settings, name::ServerName, skills::SkillList};
 use crate::{
     connection::{Hints, RemoteTool},
-    wire::{FIELDS, OWN_NAME, harmless_json},
+    wire::{FIELDS, OWN_NAME, STAND_IN, harmless_json},
 };
 
 /// One listing: the server's tools, and the one that loads its skills.
@@ -148,19 +148,29 @@ impl Definitions<'_> {
         let without_foreign_patterns = |schema: &Value| {
             let mut schema = schema.clone();
             leave_foreign_patterns(&mut schema);
+            without_null_properties(&mut schema);
             schema
         };
-        let said = [&remote.description, &remote.title].into_iter().flatten();
-        let description = said.map(|text| text.trim()).find(|text| !text.is_empty());
+        let text = |said: &'_ Option<String>| {
+            said.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let described = text(&remote.description);
+        let stand_in = || text(&remote.title).unwrap_or_else(|| raw.to_owned());
+        let description = described.clone().unwrap_or_else(stand_in);
+        let mut input_schema = without_foreign_patterns(&remote.input_schema);
+        require_only_described(&mut input_schema);
         let mut builder = Tool::builder(name)
-            .description(description.unwrap_or(raw))
-            .input_schema(without_foreign_patterns(&remote.input_schema))
+            .description(&*description)
+            .input_schema(input_schema)
             .annotations(annotations);
         if let Some(title) = &remote.title {
             builder = builder.title(title);
         }
         if !remote.fields.is_empty() {
             builder = builder.meta(FIELDS, harmless_json(remote.fields.clone().into()));
+        }
+        if described.is_none() {
+            builder = builder.meta(STAND_IN, description);
         }
         if !name.ends_with(raw) {
             builder = builder.meta(OWN_NAME, raw);
@@ -203,6 +213,47 @@ impl Definitions<'_> {
             return Some("not in `include`".into());
         }
         exclude.iter().any(|glob| glob.matches(tool)).then(|| "in `exclude`".into())
+    }
+}
+
+/// Reads `"properties": null` as absent, as servers mean it.
+fn without_null_properties(schema: &mut Value) {
+    let Value::Object(schema) = schema else { return };
+    if schema.get("properties").is_some_and(Value::is_null) {
+        schema.remove("properties");
+    }
+    for (key, value) in schema {
+        match (key.as_str(), value) {
+            ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(without_null_properties);
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(without_null_properties);
+            }
+            ("items" | "additionalProperties" | "not", schema) => without_null_properties(schema),
+            _ => {}
+        }
+    }
+}
+
+/// Requires only arguments that the schema can describe: models cannot know the others, and the server
+/// validates again.
+fn require_only_described(schema: &mut Value) {
+    const ELSEWHERE: [&str; 8] =
+        ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];
+    let Value::Object(schema) = schema else { return };
+    if ELSEWHERE.iter().any(|key| schema.contains_key(*key)) {
+        return;
+    }
+    let properties = match schema.get("properties") {
+        Some(Value::Object(properties)) => properties.clone(),
+        Some(_) => return,
+        None => Map::new(),
+    };
+    let Some(Value::Array(required)) = schema.get_mut("required") else { return };
+    required.retain(|name| name.as_str().is_none_or(|name| properties.contains_key(name)));
+    if required.is_empty() {
+        schema.remove("required");
     }
 }
 

@@ -218,7 +218,10 @@ impl Supervisor {
                 }
                 Ok(Ok(Err(PagesError::Request {
                     error:
-                        RequestError::Lost(_) | RequestError::SessionLost(_) | RequestError::NotSent(_),
+                        RequestError::Lost(_)
+                        | RequestError::Failed { .. }
+                        | RequestError::SessionLost(_)
+                        | RequestError::NotSent(_),
                     ..
                 }))) if !lost_before => {
                     lost_before = true;
@@ -230,7 +233,7 @@ impl Supervisor {
                     error: RequestError::Refused { code: METHOD_NOT_FOUND, .. },
                     ..
                 }))) if live.connection().server().capabilities.tools.is_none() => {
-                    let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None };
+                    let pages = Pages { tools: Vec::new(), bytes: 0, ttl: None, warning: None };
                     let skills = self.ask_skills(&live).await;
                     return self.listed(&live, pages, skills, announced).await;
                 }
@@ -290,7 +293,7 @@ impl Supervisor {
         skills: Option<ListedSkills>,
         announced: u64,
     ) -> ListResult {
-        let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
+        let (this, Pages { tools, bytes, ttl, warning }) = (Arc::clone(self), pages);
         let of_skills = skills.as_ref().and_then(|skills| skills.ttl);
         let made = move || this.made(tools, skills);
         let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
@@ -298,6 +301,7 @@ impl Supervisor {
         let (listed, changed) = made.map_err(|problem| self.not_listed(&problem))?;
         let recovered = self.with(|state| {
             let list = &mut state.list;
+            list.warning = warning;
             list.last = Some(Arc::clone(&listed));
             // After a reconnect it may be offered again to those whom it was taken from.
             let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();

@@ -19,6 +19,18 @@ pub(super) struct Pages {
     pub(super) bytes: usize,
     /// Their TTL: the shortest of those that pages state, if any.
     pub(super) ttl: Option<Duration>,
+    /// Why the list was taken to end although its last page names another, for the operator.
+    pub(super) warning: Option<&'static str>,
+}
+
+/// Why a list ends at a cursor, if the protocol does not permit that cursor. Servers before 2026-07-28
+/// write an empty or a repeated one on the last page.
+pub(super) fn ends_at(cursor: &str, is_new: bool, is_legacy: bool) -> Option<&'static str> {
+    match (is_legacy, cursor.is_empty(), is_new) {
+        (false, ..) | (true, false, true) => None,
+        (true, true, _) => Some("a page ends with an empty cursor, which is read as the last page"),
+        (true, false, false) => Some("a page repeats a cursor, which is read as the last page"),
+    }
 }
 
 /// An incomplete list.
@@ -50,7 +62,7 @@ pub(super) enum PagesError {
 }
 
 pub(super) async fn all_pages(connection: &Connection) -> Result<Pages, PagesError> {
-    let mut all = Pages { tools: Vec::new(), bytes: 0, ttl: None };
+    let mut all = Pages { tools: Vec::new(), bytes: 0, ttl: None, warning: None };
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     for page in 1..=MOST_PAGES {
@@ -68,7 +80,12 @@ pub(super) async fn all_pages(connection: &Connection) -> Result<Pages, PagesErr
         let Some(next) = answer.next else {
             return Ok(all);
         };
-        if !seen.insert(next.clone()) {
+        let is_new = seen.insert(next.clone());
+        if let Some(warning) = ends_at(&next, is_new, connection.is_legacy()) {
+            all.warning = Some(warning);
+            return Ok(all);
+        }
+        if !is_new {
             return Err(PagesError::Loop { page });
         }
         cursor = Some(next);

@@ -68,6 +68,8 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct List {
     pub(super) last: Option<Arc<ServerListing>>,
+    /// How `last` deviates from the protocol.
+    pub(super) warning: Option<&'static str>,
     /// The connection that it came from.
     pub(super) epoch: u64,
     pub(super) expires: Option<Instant>,

@@ -66,6 +66,8 @@ pub struct ServerStatus {
     pub withheld_by_provider: Option<usize>,
     /// The last error, for the operator.
     pub last_error: Option<Arc<str>>,
+    /// How the last list of tools deviates from the protocol, if it was accepted nevertheless.
+    pub list_warning: Option<&'static str>,
     /// The time until the next attempt, in milliseconds; only while it backs off.
     #[serde(rename = "next_try_in_ms", serialize_with = "in_ms")]
     pub next_try_in: Option<Duration>,

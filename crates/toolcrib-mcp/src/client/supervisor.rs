@@ -248,6 +248,7 @@ impl Supervisor {
                 .as_ref()
                 .map(|list| list.catalog().withheld_by_provider().len()),
             last_error: state.last_error.clone(),
+            list_warning: state.list.warning,
             next_try_in: waits
                 .map(|trouble| trouble.until.saturating_duration_since(Instant::now())),
         }

@@ -60,7 +60,10 @@ impl HandshakeError {
     }
 
     fn of(error: RequestError, peer: &Peer) -> Self {
-        let may_be_greeting = !matches!(error, RequestError::NotSent(_) | RequestError::Denied(_));
+        let may_be_greeting = !matches!(
+            error,
+            RequestError::NotSent(_) | RequestError::Denied(_) | RequestError::Limited { .. }
+        );
         let problem = match (peer.ending().reason(), &error) {
             (Some(reason), _) => format!("it was lost before it was ready: {reason}"),
             (
@@ -69,6 +72,8 @@ impl HandshakeError {
                 | RequestError::Lost(problem)
                 | RequestError::SessionLost(problem)
                 | RequestError::Denied(problem)
+                | RequestError::Limited { problem, .. }
+                | RequestError::Failed { problem, .. }
                 | RequestError::Malformed(problem),
             ) => problem.clone(),
             (None, error) => error.to_string(),

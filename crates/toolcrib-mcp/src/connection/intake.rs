@@ -50,6 +50,9 @@ const MAX_OWED: usize = 16;
 /// The size limit of the id of a server's request, which is returned with the response.
 const MAX_ID_BYTES: usize = 256;
 
+/// Some servers begin their output, or each message, with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The messages read by a connection, on all its streams.
 pub(super) struct Intake {
     signals: Arc<dyn Signals>,
@@ -319,11 +322,12 @@ impl Intake {
 
     fn process(self: &Arc<Self>, bytes: &[u8], carrier: Carrier) -> MessageOutcome {
         self.observe(WireEvent::Received(bytes));
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         if bytes.trim_ascii().is_empty() {
             return self.unasked();
         }
         let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
-            return self.junk(bytes);
+            return self.unreadable(bytes, carrier);
         };
         let id = envelope.id.as_ref().and_then(number);
         let is_answer = envelope.is_answer();
@@ -556,6 +560,22 @@ impl Intake {
         MessageOutcome { pause: self.state().pace.take(1), ..MessageOutcome::default() }
     }
 
+    /// Ends a request at once whose response contains a number that JSON does not have. Its value is
+    /// unknown, so nothing of the response is used.
+    fn unreadable(&self, bytes: &[u8], carrier: Carrier) -> MessageOutcome {
+        if let Some((number, mended)) = without_foreign_numbers(bytes)
+            && let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&mended)
+            && envelope.is_of_version()
+            && envelope.is_answer()
+            && let Some(id) = envelope.id.as_ref().and_then(self::number)
+            && carrier.may_answer(id)
+        {
+            self.fault(id, format!("it contains `{number}`, which JSON does not have"));
+            return self.unasked();
+        }
+        self.junk(bytes)
+    }
+
     fn junk(&self, bytes: &[u8]) -> MessageOutcome {
         let mut state = self.state();
         if state.junk == 0 {
@@ -585,7 +605,37 @@ fn is_subscription(exchange: &Arc<Exchange>) -> bool {
     matches!(exchange.request, Request::Listen { .. })
 }
 
-/// Our ids and tokens are integers. The same digits as text name another request.
+/// Our ids and tokens are integers. Some servers return them as text.
 fn number(id: &Value) -> Option<i64> {
-    id.as_i64()
+    let of_text = |text: &str| text.parse().ok().filter(|id: &i64| id.to_string() == text);
+    id.as_i64().or_else(|| id.as_str().and_then(of_text))
+}
+
+/// The number without a form in JSON that some servers write, and the message with `null` in place of
+/// all of them: a library of Python writes them unless it is told otherwise.
+fn without_foreign_numbers(bytes: &[u8]) -> Option<(&'static str, Vec<u8>)> {
+    const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    let (mut first, mut mended) = (None, Vec::new());
+    let (mut is_in_text, mut at) = (false, 0);
+    while let Some(byte) = bytes.get(at) {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let number = NUMBERS.into_iter().find(|number| rest.starts_with(number.as_bytes()));
+        let taken = match (byte, number) {
+            (_, Some(number)) if !is_in_text => {
+                first.get_or_insert(number);
+                mended.extend_from_slice(b"null");
+                at += number.len();
+                continue;
+            }
+            (b'\\', _) if is_in_text => 2,
+            (b'"', _) => {
+                is_in_text = !is_in_text;
+                1
+            }
+            _ => 1,
+        };
+        mended.extend(rest.iter().take(taken));
+        at += taken;
+    }
+    Some((first?, mended))
 }

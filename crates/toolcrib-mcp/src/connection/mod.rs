@@ -225,9 +225,25 @@ pub(crate) enum RequestError {
     /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
-    /// The server denies access, or limits the rate.
-    #[error("the answer cannot be used: {0}")]
+    /// The server denies access, and has not executed the request.
+    #[error("the server denied access: {0}")]
     Denied(String),
+    /// The server limits the rate, and has not executed the request.
+    #[error("the server limits the rate of requests: {problem}")]
+    Limited {
+        /// Its response.
+        problem: String,
+        /// The time after which it permits the next request.
+        wait: Option<Duration>,
+    },
+    /// The server, or a proxy in front of it, has failed.
+    #[error("the server failed: {problem}")]
+    Failed {
+        /// Its response.
+        problem: String,
+        /// The HTTP status.
+        status: u16,
+    },
     /// The request was cancelled here, after it was at least partly sent; the server receives a
     /// cancellation.
     #[error("it was cancelled")]
@@ -244,6 +260,12 @@ impl RequestError {
             Self::SessionLost(problem) => Self::SessionLost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
             Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
+            Self::Limited { problem, wait } => {
+                Self::Limited { problem: intake.shown(&problem), wait }
+            }
+            Self::Failed { problem, status } => {
+                Self::Failed { problem: intake.shown(&problem), status }
+            }
             refused @ (Self::Refused { .. } | Self::NotAnswered(_) | Self::Cancelled) => refused,
         }
     }

@@ -161,6 +161,8 @@ impl Peer {
             SendErrorKind::SessionLost => RequestError::SessionLost(problem),
             SendErrorKind::Unusable => RequestError::Malformed(problem),
             SendErrorKind::Denied => RequestError::Denied(problem),
+            SendErrorKind::Limited(wait) => RequestError::Limited { problem, wait },
+            SendErrorKind::Failed(status) => RequestError::Failed { problem, status },
         }
     }
 

@@ -189,7 +189,7 @@ pub(super) fn answer(response: &[u8]) -> Result<Answer<CallAnswer>, RequestError
     let structured = answer.remove("structuredContent");
     let parts = match (answer.remove("content"), &structured) {
         (Some(Value::Array(parts)), _) => parts,
-        (None, Some(_)) => Vec::new(),
+        (None | Some(Value::Null), Some(_)) => Vec::new(),
         _ => return Err(malformed("it has no `content`")),
     };
     let (mut value, mut blocks) = content(parts)?;

@@ -1,6 +1,6 @@
 //! The port to a transport: lines over pipes, or HTTP.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
@@ -88,8 +88,12 @@ pub(super) enum SendErrorKind {
     SessionLost,
     /// The server has responded nevertheless, with an invalid response.
     Unusable,
-    /// The server has denied access, or limits the rate: any other request would get the same.
+    /// The server has denied access: any other request would get the same.
     Denied,
+    /// The server limits the rate. It permits the next request after this time, if it says so.
+    Limited(Option<Duration>),
+    /// The server, or a proxy in front of it, has failed with this status.
+    Failed(u16),
 }
 
 impl SendError {

@@ -69,7 +69,14 @@ impl Authority {
 
     fn key(&self, owner: &Owner) -> String {
         let (server, url) = (&*self.server, self.url.as_str());
-        let parts = serde_json::json!([server, url, owner.tenant, owner.principal]);
+        let mut parts = vec![server.into(), url.into()];
+        parts.extend([&owner.tenant, &owner.principal].map(|part| serde_json::json!(part)));
+        // What one client or grant has got is not for another.
+        let settings = &self.settings;
+        if settings.client_id.is_some() || settings.client_credentials {
+            parts.push(serde_json::json!([settings.client_id, settings.client_credentials]));
+        }
+        let parts = serde_json::Value::Array(parts);
         Digest::of_json(&parts).to_string()
     }
 

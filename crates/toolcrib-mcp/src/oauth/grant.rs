@@ -55,6 +55,7 @@ impl Authority {
             access_token: String::new(),
             refresh_token: None,
             expires_at: None,
+            life: None,
             scopes: requested.to_vec(),
             issuer: found.server.issuer.clone(),
             resource: found.resource.clone(),
@@ -123,6 +124,7 @@ impl Authority {
             access_token: found.access_token,
             refresh_token: found.refresh_token.or(before.refresh_token),
             expires_at: life.map(|life| now().saturating_add(life)),
+            life,
             scopes: found.scope.as_deref().map_or(before.scopes, challenge::scopes),
             ..before
         })

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::challenge::Challenge;
 
-/// Tokens are renewed this long before they expire.
+/// Tokens are renewed this long before they expire, and short-lived ones after three quarters of their
+/// life.
 const EARLY: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub(super) struct Tokens {
     /// Seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<u64>,
+    /// The seconds of its whole life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) life: Option<u64>,
     pub(super) scopes: Vec<String>,
     pub(super) issuer: String,
     pub(super) resource: String,
@@ -78,8 +82,8 @@ impl Method {
 impl Tokens {
     /// Whether the access token is about to expire, or has expired.
     pub(super) fn is_over(&self) -> bool {
-        let now = now();
-        self.expires_at.is_some_and(|end| end <= now.saturating_add(EARLY.as_secs()))
+        let early = self.life.map_or(EARLY.as_secs(), |life| EARLY.as_secs().min(life / 4));
+        self.expires_at.is_some_and(|end| end <= now().saturating_add(early))
     }
 
     /// The time until it expires.

@@ -300,9 +300,9 @@ fn withheld(catalog: &Catalog) -> Vec<Withheld> {
     };
     let all = catalog.withheld_by_provider().iter();
     all.filter(|held| !is_of_lint_or_task(&held.reason))
-    .map(|held| Withheld {
-        name: held.tool.name().as_str().to_owned(),
-        reason: held.reason.to_string(),
-    })
-    .collect()
+        .map(|held| Withheld {
+            name: held.tool.name().as_str().to_owned(),
+            reason: held.reason.to_string(),
+        })
+        .collect()
 }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use toolcrib_capabilities::http::{HttpError, HttpErrorKind};
 
@@ -13,7 +13,7 @@ pub(super) enum HttpFailure {
     Http(#[from] HttpError),
     /// An error status, with its text.
     #[error("HTTP {status}: {text}")]
-    Status { status: u16, text: String },
+    Status { status: u16, text: String, wait: Option<Duration> },
     /// It was not sent, because no token could be had.
     #[error("no token: {0}")]
     NoToken(Arc<OAuthError>),
@@ -45,7 +45,7 @@ impl HttpFailure {
     /// being read (409) has not noticed yet that it broke off.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Status { status: 409 | 429, .. })
-            || self.kind() == SendErrorKind::Broken
+            || matches!(self.kind(), SendErrorKind::Broken | SendErrorKind::Failed(_))
     }
 
     /// Whether nothing of it has reached the server.
@@ -67,11 +67,10 @@ impl HttpFailure {
     /// error of a server, or of a proxy in front of it, the request may still be executed.
     fn kind(&self) -> SendErrorKind {
         match self {
-            Self::Status { status: 401 | 403 | 429, .. } | Self::Unauthorized(_) => {
-                SendErrorKind::Denied
-            }
+            Self::Status { status: 401 | 403, .. } | Self::Unauthorized(_) => SendErrorKind::Denied,
+            Self::Status { status: 429, wait, .. } => SendErrorKind::Limited(*wait),
             Self::SessionExpired { .. } => SendErrorKind::SessionLost,
-            Self::Status { status: 500.., .. } => SendErrorKind::Broken,
+            Self::Status { status: status @ 500.., .. } => SendErrorKind::Failed(*status),
             Self::Status { .. } | Self::Unusable(_) => SendErrorKind::Unusable,
             Self::Http(error) => match error.kind() {
                 HttpErrorKind::Redirect | HttpErrorKind::Unfit => SendErrorKind::Unusable,

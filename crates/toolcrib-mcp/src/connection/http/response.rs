@@ -1,7 +1,9 @@
 //! The parts of a response.
 
+use std::time::SystemTime;
+
 use serde_json::Value;
-use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header};
+use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header, retry_after};
 
 use super::{
     super::{
@@ -38,6 +40,8 @@ pub(super) fn head(answer: HttpStream) -> Head {
         status if !status.is_success() => Head::Refusal(answer),
         _ if is_of_events(&answer) => Head::Events(answer),
         _ if is_of(&answer, &JSON) => Head::Json(answer),
+        // Without a type, it is read as a message.
+        _ if !answer.headers().contains_key(header::CONTENT_TYPE) => Head::Json(answer),
         _ => Head::Other(answer),
     }
 }
@@ -55,6 +59,7 @@ impl ErrorResponse {
     pub(super) async fn read(answer: HttpStream, intake: &Intake) -> Self {
         let status = answer.status();
         let is_json = is_of(&answer, &JSON);
+        let wait = retry_after(answer.headers(), SystemTime::now());
         let challenge = answer.headers().get(header::WWW_AUTHENTICATE);
         let challenge = challenge.and_then(|said| said.to_str().ok()).map(str::to_owned);
         let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
@@ -74,7 +79,11 @@ impl ErrorResponse {
             Some(challenge) => format!("it requires authorization: {challenge}"),
             None => intake.preview(&body),
         };
-        Self { failure: HttpFailure::Status { status: status.as_u16(), text }, refusal, id }
+        let text = match wait {
+            Some(wait) => format!("{text} (it permits the next request in {} s)", wait.as_secs()),
+            None => text,
+        };
+        Self { failure: HttpFailure::Status { status: status.as_u16(), text, wait }, refusal, id }
     }
 }
 
@@ -92,10 +101,13 @@ pub(super) async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec
 }
 
 pub(super) fn not_of_the_protocol(answer: &HttpStream, intake: &Intake) -> String {
-    match answer.headers().get(header::CONTENT_TYPE) {
-        Some(said) => format!("its answer is of type {}", intake.preview(said.as_bytes())),
-        None => "its answer has no type".to_owned(),
-    }
+    let said = answer.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    format!(
+        "its answer is of type {}, and not of {} or {}",
+        intake.preview(said.unwrap_or_default()),
+        JSON.to_str().unwrap_or_default(),
+        EVENTS.to_str().unwrap_or_default()
+    )
 }
 
 pub(super) fn is_of_events(answer: &HttpStream) -> bool {

@@ -60,7 +60,7 @@ async fn many_requests_share_one_refresh() {
 #[tokio::test]
 async fn an_expired_token_is_renewed_before_it_is_sent() {
     let setting = Setting::start().await;
-    setting.provider.set_life(5);
+    setting.provider.set_life(0);
     login(&setting.client(), &[]).await.unwrap();
     let before = setting.server.authorizations().len();
     setting.provider.set_life(3600);
@@ -69,6 +69,28 @@ async fn an_expired_token_is_renewed_before_it_is_sent() {
     let first = setting.learned.lock()[1].clone();
     assert!(sent.iter().any(Option::is_some), "{sent:?}");
     assert!(sent.iter().flatten().all(|sent| !sent.ends_with(&first)), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_short_lived_token_is_not_renewed_at_each_request() {
+    let setting = Setting::start().await;
+    setting.provider.set_life(29);
+    login(&setting.client(), &[]).await.unwrap();
+    let client = setting.client();
+    for n in 0..3 {
+        call(&client, "read", json!({ "n": n })).await.unwrap();
+    }
+    assert_eq!(setting.provider.requests("/token").len(), 1);
+}
+
+#[tokio::test]
+async fn a_login_of_one_client_id_is_not_anothers() {
+    let setting = Setting::start().await;
+    login(&setting.client(), &[]).await.unwrap();
+    setting.client().tools().await.unwrap();
+    let other = setting.oauth().client_id("another");
+    let error = setting.client_with(other).tools().await.unwrap_err().to_string();
+    assert!(error.contains("toolcrib mcp login guarded`"), "{error}");
 }
 
 #[tokio::test]

@@ -199,16 +199,52 @@ async fn progress_comes_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn answers_with_other_ids_belong_to_no_call_and_an_id_as_text_is_another() {
+async fn answers_with_other_ids_belong_to_no_call_and_an_id_may_be_text() {
     let (_client, tool, mut server, _connections) = connected(BUFFER).await;
     let (calling, request) = under_way(&tool, &mut server).await;
-    let as_text = json!(request["id"].to_string());
-    for id in [json!(987_654), json!("no number"), as_text, json!(null), json!({}), json!(1.5)] {
+    let padded = json!(format!("0{}", request["id"]));
+    for id in [json!(987_654), json!("no number"), padded, json!(null), json!({}), json!(1.5)] {
         let foreign = json!({"content": [{"type": "text", "text": "foreign"}]});
         server.write(&json!({"jsonrpc": "2.0", "id": id, "result": foreign})).await;
     }
-    server.answer(&request, json!({"content": [{"type": "text", "text": "ours"}]})).await;
+    let ours = json!({"content": [{"type": "text", "text": "ours"}]});
+    let as_text = json!({"jsonrpc": "2.0", "id": request["id"].to_string(), "result": ours});
+    server.write(&as_text).await;
     assert_eq!(calling.await.unwrap().unwrap().value, "ours");
+}
+
+#[tokio::test]
+async fn structured_content_beside_a_null_content_is_a_result() {
+    let (_client, tool, mut server, _connections) = connected(BUFFER).await;
+    let (calling, request) = under_way(&tool, &mut server).await;
+    server.answer(&request, json!({"content": null, "structuredContent": {"a": 1}})).await;
+    assert_eq!(calling.await.unwrap().unwrap().value, r#"{"a":1}"#);
+}
+
+#[tokio::test]
+async fn a_message_may_begin_with_a_byte_order_mark() {
+    let (_client, tool, mut server, _connections) = connected(BUFFER).await;
+    let (calling, request) = under_way(&tool, &mut server).await;
+    let id = &request["id"];
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
+    server.text(&format!("\u{feff}{answer}\n")).await;
+    calling.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_result_with_a_number_that_json_does_not_have_ends_its_call_and_is_named() {
+    let (_client, tool, mut server, _connections) = connected(BUFFER).await;
+    for number in ["NaN", "Infinity", "-Infinity"] {
+        let (calling, request) = under_way(&tool, &mut server).await;
+        let result = format!(
+            r#"{{"content":[{{"type":"text","text":"a \" NaN"}}],"structuredContent":{{"a":{number}}}}}"#
+        );
+        let id = &request["id"];
+        server.text(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")).await;
+        let failed = calling.await.unwrap().unwrap_err();
+        let says = format!("it contains `{number}`, which JSON does not have");
+        assert!(failed.reason.contains(&says), "{failed:?}");
+    }
 }
 
 #[tokio::test]

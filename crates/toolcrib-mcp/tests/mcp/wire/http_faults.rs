@@ -28,6 +28,7 @@ use super::{Failed, call, calling, of};
 /// How the reason of a call begins whose answer is useless, and of one without an answer.
 const MALFORMED: &str = "the answer cannot be used: ";
 const LOST: &str = "the connection ended before an answer came: ";
+const FAILED: &str = "the server failed: ";
 
 type Script = Arc<dyn Fn(&Value) -> Response + Send + Sync>;
 
@@ -249,12 +250,20 @@ async fn an_answer_with_another_calls_id_belongs_to_no_call() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_type_is_read_as_a_message() {
+    let (client, _) = scripted(|request| {
+        let mut answer = json_answer(request, &json!({"content": [{"type": "text", "text": "a"}]}));
+        answer.headers_mut().remove(header::CONTENT_TYPE);
+        answer
+    })
+    .await;
+    assert_eq!(call(&work(&client).await).await.unwrap().value, "a");
+}
+
+#[tokio::test]
 async fn a_useless_answer_is_told_apart_from_a_lost_one() {
-    type Case = (fn(&Value) -> Response, bool, &'static str);
-    let cases: [Case; 9] = [
-        (|_| status(StatusCode::UNAUTHORIZED, "who are you"), true, "HTTP 401: who are you"),
-        (|_| status(StatusCode::TOO_MANY_REQUESTS, "slowly"), true, "HTTP 429: slowly"),
-        (|_| status(StatusCode::BAD_GATEWAY, "upstream"), false, "HTTP 502: upstream"),
+    type Case = (fn(&Value) -> Response, &'static str, &'static str);
+    let cases: [Case; 7] = [
         (
             |_| {
                 // An error of a proxy looks like one of the protocol.
@@ -263,30 +272,66 @@ async fn a_useless_answer_is_told_apart_from_a_lost_one() {
                 *response.status_mut() = StatusCode::BAD_GATEWAY;
                 response
             },
-            false,
+            FAILED,
             "HTTP 502: ",
         ),
-        (|_| of_type("text/html", "<html>"), true, "its answer is of type text/html"),
-        (|_| of_type("application/json", "{}"), true, "its response belongs to no request: {}"),
+        (|_| status(StatusCode::SERVICE_UNAVAILABLE, "upstream"), FAILED, "HTTP 503: upstream"),
+        (|_| of_type("text/html", "<html>"), MALFORMED, "its answer is of type text/html"),
+        (
+            |_| of_type("application/json", "{}"),
+            MALFORMED,
+            "its response belongs to no request: {}",
+        ),
         (
             |_| of_type("application/json", r#"{"jsonrpc":"2.0","id":999,"result":{}}"#),
-            true,
+            MALFORMED,
             "its response belongs to no request",
         ),
-        (|_| of_type("text/event-stream", ": nothing\n\n"), false, "the answer broke off"),
+        (|_| of_type("text/event-stream", ": nothing\n\n"), LOST, "the answer broke off"),
         (
             |_| {
                 let moved = Response::builder().status(307).header("location", "/elsewhere");
                 moved.body(Body::empty()).unwrap()
             },
-            true,
+            MALFORMED,
             "redirects",
         ),
     ];
-    for (script, is_answer, says) in cases {
+    for (script, begin, says) in cases {
         let reason = error_of(script).await;
-        let begin = if is_answer { MALFORMED } else { LOST };
         assert!(reason.starts_with(begin) && reason.contains(says), "{says}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_denial_or_a_limit_of_the_rate_is_no_unknown_outcome_and_says_when_to_try_again() {
+    type Case = (fn(&Value) -> Response, &'static str, &'static str);
+    let cases: [Case; 3] = [
+        (
+            |_| status(StatusCode::UNAUTHORIZED, "who are you"),
+            "denied access; it did not take the call",
+            "HTTP 401: who are you",
+        ),
+        (
+            |_| {
+                let mut limited = status(StatusCode::TOO_MANY_REQUESTS, "slowly");
+                limited.headers_mut().insert(header::RETRY_AFTER, "7".parse().unwrap());
+                limited
+            },
+            "limits the rate of requests, and did not take the call; try again in 7 seconds",
+            "HTTP 429: slowly (it permits the next request in 7 s)",
+        ),
+        (
+            |_| status(StatusCode::TOO_MANY_REQUESTS, "slowly"),
+            "did not take the call; try again later",
+            "HTTP 429: slowly",
+        ),
+    ];
+    for (script, message, reason) in cases {
+        let (client, _) = scripted(script).await;
+        let failed = call(&work(&client).await).await.unwrap_err();
+        assert_eq!(failed.code, ErrorCode::NotAvailable, "{failed:?}");
+        assert!(failed.message.ends_with(message) && failed.reason.contains(reason), "{failed:?}");
     }
 }
 

@@ -51,21 +51,43 @@ async fn a_list_without_end_is_given_up_and_names_the_server() {
         paged(|client| client, page).tools().await.unwrap_err().to_string()
     };
     let start = "MCP server `raw` does not list its tools: ";
-    let circle = error(|_, cursor| match cursor {
-        None => json!({ "tools": [tool("a")], "nextCursor": "1" }),
-        Some("1") => json!({ "tools": [tool("b")], "nextCursor": "2" }),
-        Some(_) => json!({ "tools": [tool("c")], "nextCursor": "1" }),
-    })
-    .await;
-    let says = format!("{start}page 3 of its tools repeats an earlier cursor");
-    assert!(circle.starts_with(&says), "{circle}");
-
     let endless = error(|number, _| json!({ "tools": [], "nextCursor": number.to_string() })).await;
     let says = format!("{start}its tools have more than 1000 pages");
     assert!(endless.starts_with(&says), "{endless}");
 
     let many = error(|_, _| json!({ "tools": vec![tool("a"); 10_001] })).await;
     assert!(many.starts_with(&format!("{start}it lists more than 10000 tools")), "{many}");
+}
+
+#[tokio::test]
+async fn an_empty_or_repeated_cursor_ends_the_list_of_an_older_server_with_a_warning() {
+    type Case = (fn(usize, Option<&str>) -> Value, &'static str);
+    let cases: [Case; 2] = [
+        (|_, _| json!({ "tools": [tool("a")], "nextCursor": "" }), "an empty cursor"),
+        (
+            |_, cursor| match cursor {
+                None => json!({ "tools": [tool("a")], "nextCursor": "1" }),
+                Some(_) => json!({ "tools": [tool("b")], "nextCursor": "1" }),
+            },
+            "repeats a cursor",
+        ),
+    ];
+    for (page, says) in cases {
+        let client = paged(|client| client, page);
+        assert!(names(&client.tools().await.unwrap()).contains(&"mcp__raw__a"));
+        let warning = client.status().list_warning.unwrap();
+        assert!(warning.contains(says), "{warning}");
+    }
+}
+
+#[tokio::test]
+async fn null_properties_are_absent_and_only_described_arguments_are_required() {
+    let null = json!({ "type": "object", "properties": null });
+    let ghost = json!({ "type": "object", "properties": { "a": {} }, "required": ["a", "ghost"] });
+    let client = listing(json!([with("a", "inputSchema", null), with("b", "inputSchema", ghost)]));
+    let tools = client.tools().await.unwrap();
+    assert_eq!(names(&tools), ["mcp__raw__a", "mcp__raw__b"]);
+    assert_eq!(tools[1].input_schema()["required"], json!(["a"]));
 }
 
 #[tokio::test]
