@@ -83,7 +83,9 @@ pub(super) async fn list(
     if !notices.is_empty() {
         meta.insert(NOTICES.to_owned(), json!(notices));
     }
-    if let Some(missing) = missing::in_meta(gateway, withheld.missing()) {
+    if let Some(missing) =
+        missing::in_meta(withheld.missing(), |tool| gateway.config.names.of_missing(tool))
+    {
         meta.insert(missing::KEY.to_owned(), missing);
     }
     if !meta.is_empty() {
@@ -92,7 +94,9 @@ pub(super) async fn list(
     match exchange.era.session() {
         Some(session) => session.tell_missing(gateway, withheld.missing(), &exchange.client),
         None => {
-            let text = missing::in_words(gateway, withheld.missing().iter());
+            let text = missing::in_words(withheld.missing().iter(), |tool| {
+                gateway.config.names.of_missing(tool)
+            });
             let text = text.filter(|_| !gateway.config.servers.is_empty());
             let least = exchange.port.log_level();
             let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));

@@ -6,7 +6,7 @@
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, MissingReason, Tool};
-use toolcrib_engine::TurnError;
+use toolcrib_engine::{MissingTool, TurnError};
 use toolcrib_mcp::{__internal as wire, ServerName};
 
 use super::{
@@ -77,6 +77,15 @@ impl ShownNames {
             (!is_mcp_name(&name)).then_some(Cow::Owned(name))
         });
         name.unwrap_or(Cow::Borrowed(known))
+    }
+
+    /// The name of a missing tool for clients.
+    pub(super) fn of_missing<'a>(&self, tool: &'a MissingTool) -> Cow<'a, str> {
+        let server = tool.origin.rsplit(" > ").next().and_then(|leaf| leaf.strip_prefix("mcp:"));
+        match server {
+            Some(server) => self.of_server(server, &tool.name, None),
+            None => (&*tool.name).into(),
+        }
     }
 
     /// The known names that a client's name may have.

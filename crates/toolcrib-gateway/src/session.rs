@@ -307,7 +307,7 @@ impl Session {
         if gateway.config.servers.is_empty() {
             return;
         }
-        let text = missing::in_words(gateway, new.into_iter());
+        let text = missing::in_words(new.into_iter(), |tool| gateway.config.names.of_missing(tool));
         let least = self.client.log.name();
         let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));
         message.into_iter().for_each(|message| client.offer(message));

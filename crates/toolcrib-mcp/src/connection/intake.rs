@@ -612,7 +612,7 @@ fn number(id: &Value) -> Option<i64> {
 }
 
 /// The number without a form in JSON that some servers write, and the message with `null` in place of
-/// all of them: a library of Python writes them unless it is told otherwise.
+/// all of them: a library of Python writes them by default.
 fn without_foreign_numbers(bytes: &[u8]) -> Option<(&'static str, Vec<u8>)> {
     const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let (mut first, mut mended) = (None, Vec::new());
