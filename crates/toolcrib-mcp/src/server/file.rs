@@ -1,6 +1,6 @@
 //! `mcpServers` files, as editors, desktop apps and agents write them.
 
-use std::{fmt, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot};
 use toolcrib_core::{__internal::composed, Digest};
@@ -157,14 +157,16 @@ impl Reader<'_> {
             .filter(|(name, _): &(Located<&str>, _)| !replaced(name.value))
             .collect();
         let all: Entries<'_> = of_project.iter().cloned().chain(entries).collect();
+        let names: HashSet<&str> = all.iter().map(|(name, _)| name.value).collect();
+        let mut taken: HashSet<String> = HashSet::new();
         let mut servers: Vec<FileServer> = Vec::new();
         for (written, value) in all.iter().cloned() {
             let is_taken = |name: &str| {
-                servers.iter().any(|other| other.name.eq_ignore_ascii_case(name))
-                    || name != written.value && all.iter().any(|(other, _)| other.value == name)
+                taken.contains(&name.to_ascii_lowercase())
+                    || name != written.value && names.contains(name)
             };
             let name = self.name(&written, is_taken);
-            if servers.iter().any(|other| other.name == name) {
+            if !taken.insert(name.to_ascii_lowercase()) {
                 let message = format!("{} would be named `{name}` here", quoted(written.value));
                 self.refuse(&written.at, message, "rename it");
                 continue;

@@ -1,6 +1,7 @@
 //! `mcpServers` files of a project, and imported ones.
 
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -89,20 +90,22 @@ impl McpFiles {
     fn rename_case_variants(&mut self, sections: &[McpSection], problems: &Problems) {
         let is_declared =
             |section: &&McpSection| !matches!(section.transport, TransportSection::OfFile);
-        let declared = sections.iter().filter(is_declared);
-        let mut names: Vec<_> = declared.map(|section| Arc::clone(&section.name.value)).collect();
+        let declared = sections.iter().filter(is_declared).map(|section| &section.name.value);
+        let mut names: HashMap<String, Arc<str>> =
+            declared.map(|name| (name.to_ascii_lowercase(), Arc::clone(name))).collect();
         for DeclaredServer { server, .. } in &mut self.servers {
-            let variant = names.iter().find(|name| name.eq_ignore_ascii_case(&server.name));
-            if let Some(variant) = variant.filter(|variant| **variant != server.name) {
+            let first = names
+                .entry(server.name.to_ascii_lowercase())
+                .or_insert_with(|| Arc::clone(&server.name));
+            if *first != server.name {
                 let name = with_digest(server.name.to_string(), &server.name);
                 let message = format!(
-                    "`{}` is named `{name}` here, because it differs from `{variant}` only by case",
+                    "`{}` is named `{name}` here, because it differs from `{first}` only by case",
                     server.name
                 );
                 problems.push(Diagnostic::warning(&server.at, message));
                 server.name = name.into();
             }
-            names.push(Arc::clone(&server.name));
         }
     }
 

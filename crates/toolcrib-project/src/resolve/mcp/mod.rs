@@ -4,7 +4,7 @@ mod callers;
 pub(super) mod files;
 mod value;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use toolcrib_capabilities::{
     http::HttpClient,
@@ -137,14 +137,12 @@ impl McpSources<'_> {
     /// Names that differ only by case are an error: rules are written for exact names, and a new
     /// name would escape them.
     fn report_sections_of_no_server(&self) {
-        for (index, McpSection { name, transport, .. }) in self.sections.iter().enumerate() {
-            let mut earlier = self.sections.iter().take(index).map(|section| &section.name.value);
-            let is_variant = |other: &&Arc<str>| {
-                other.eq_ignore_ascii_case(&name.value) && **other != name.value
-            };
-            if let Some(variant) = earlier.find(is_variant) {
+        let mut names: HashMap<String, &Arc<str>> = HashMap::new();
+        for McpSection { name, transport, .. } in self.sections {
+            let first = *names.entry(name.value.to_ascii_lowercase()).or_insert(&name.value);
+            if *first != name.value {
                 let message = format!(
-                    "the name of `[mcp.{}]` differs from `[mcp.{variant}]` only by case",
+                    "the name of `[mcp.{}]` differs from `[mcp.{first}]` only by case",
                     name.value
                 );
                 self.refuse(&name.at, message, "rename one of them");
