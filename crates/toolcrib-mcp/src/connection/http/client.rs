@@ -15,7 +15,7 @@ use tokio::{
 };
 use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
-    StatusCode, header,
+    RedirectPolicy, StatusCode, header,
 };
 use toolcrib_core::Secret;
 
@@ -36,6 +36,9 @@ use crate::oauth::{Access, Challenge};
 
 /// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
+
+/// The limit of redirects of one request.
+const MAX_REDIRECTS: usize = 3;
 
 /// The timeout of a notification and of a reply: that of a pipe.
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -192,7 +195,8 @@ impl Client {
         let headers = self.after_handshake.get().unwrap_or(&self.headers);
         let mut request = HttpRequest::new(method, &*self.url);
         request.headers = headers.clone();
-        request.max_redirects = 0;
+        request.redirect_policy = RedirectPolicy::SameOrigin;
+        request.max_redirects = MAX_REDIRECTS;
         request.max_body_bytes = usize::MAX;
         // The waiting task has its own timeout.
         request.timeout = None;

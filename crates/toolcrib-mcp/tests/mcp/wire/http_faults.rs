@@ -290,11 +290,12 @@ async fn a_useless_answer_is_told_apart_from_a_lost_one() {
         (|_| of_type("text/event-stream", ": nothing\n\n"), LOST, "the answer broke off"),
         (
             |_| {
-                let moved = Response::builder().status(307).header("location", "/elsewhere");
+                let moved = Response::builder().status(307);
+                let moved = moved.header("location", "http://127.0.0.1:1/mcp?key=secret");
                 moved.body(Body::empty()).unwrap()
             },
             MALFORMED,
-            "redirects",
+            "redirects (HTTP 307) to `http://127.0.0.1:1/mcp`, which is not followed: its scheme",
         ),
     ];
     for (script, begin, says) in cases {
