@@ -71,3 +71,11 @@ pub(super) fn tail(bytes: &[u8], redactor: &Redaction) -> String {
 fn begun(text: &str, redactor: &Redaction) -> String {
     format!("{}…", redactor.start(text))
 }
+
+/// The problem with a message that is too large.
+pub(super) fn over_limit(what: &str, max_bytes: usize) -> String {
+    format!(
+        "it sent {what} of more than {max_bytes} bytes, the limit of a message; request less at a \
+         time, or have the server return less"
+    )
+}

@@ -155,17 +155,18 @@ impl Client {
             // Boxed: large, and not needed for JSON responses.
             Head::Events(answer) => Box::pin(self.follow(answer, exchange)).await,
             Head::Refusal(answer) => {
-                let refused = ErrorResponse::read(answer, intake).await;
+                let mut refused = ErrorResponse::read(answer, intake).await;
                 if let Some(expired) = Box::pin(self.lost_session(&refused, exchange)).await {
                     return Err(expired);
                 }
                 let refusal =
-                    refused.refusal.or_else(|| of_an_older_era(&refused.failure, exchange));
+                    refused.refusal.take().or_else(|| of_an_older_era(&refused.failure, exchange));
                 match refusal {
                     Some(refusal) => {
                         exchange.settle(Err(refusal.into()));
                         Ok(())
                     }
+                    None if exchange.request.is_greeting() => Err(refused.of_greeting()),
                     None => Err(refused.failure),
                 }
             }
@@ -302,7 +303,9 @@ impl Client {
                     .map_err(HttpFailure::Unauthorized)?,
             };
             if other.is_none() {
-                return Err(HttpFailure::Unauthorized(access.demand(challenge).await));
+                return Err(HttpFailure::Unauthorized(
+                    access.demand(challenge).await,
+                ));
             }
             (token, is_again) = (other, true);
         }

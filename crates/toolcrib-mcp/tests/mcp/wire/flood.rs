@@ -24,7 +24,8 @@ async fn a_line_without_end_ends_the_connection_before_it_fills_the_memory() {
         written
     });
     let failed = call(&tool).await.unwrap_err();
-    let says = "it sent a line of more than 16777216 bytes";
+    let says = "it sent a line of more than 16777216 bytes, the limit of a message; request less at a \
+                time, or have the server return less";
     assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
     assert!(failed.reason.ends_with(says), "{failed:?}");
     assert_eq!(client.status().last_error.as_deref(), Some(says));

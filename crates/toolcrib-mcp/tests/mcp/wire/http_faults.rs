@@ -466,8 +466,25 @@ async fn an_answer_without_end_is_not_kept() {
     for (media_type, begin) in [("text/event-stream", "data: "), ("application/json", "\"")] {
         let reason = error_of(move |_| of_type(media_type, endless(begin))).await;
         assert!(reason.starts_with(MALFORMED), "{reason}");
-        assert!(reason.contains("more than 16777216 bytes"), "{reason}");
+        let says = "more than 16777216 bytes, the limit of a message; request less at a time";
+        assert!(reason.contains(says), "{reason}");
     }
+}
+
+#[tokio::test]
+async fn a_url_without_an_endpoint_is_named_by_its_path() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/wrong/mcp?key=hidden", listener.local_addr().unwrap());
+    let app = axum::Router::new().fallback(async || status(StatusCode::NOT_FOUND, "No page."));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let error = mcp_client("web", Http::new(url)).build().unwrap().tools().await.unwrap_err();
+    let says = "there is no MCP endpoint at `/wrong/mcp` (HTTP 404); correct the path of its URL, or \
+                ask who runs the server; it responded: No page.";
+    assert!(error.to_string().ends_with(says), "{error}");
+    // After the handshake, the path is right.
+    let (client, _) = scripted(|_| status(StatusCode::NOT_FOUND, "no such thing")).await;
+    let failed = call(&work(&client).await).await.unwrap_err();
+    assert!(!failed.reason.contains("no MCP endpoint"), "{failed:?}");
 }
 
 #[tokio::test]
