@@ -304,7 +304,7 @@ impl Client {
             };
             if other.is_none() {
                 return Err(HttpFailure::Unauthorized(
-                    access.demand(challenge).await,
+                    access.demand(token.as_ref(), challenge).await,
                 ));
             }
             (token, is_again) = (other, true);
