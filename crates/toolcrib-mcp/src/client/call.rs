@@ -290,10 +290,10 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
-        RequestError::Cancelled if read_only => {
+        RequestError::Cancelled(_) if read_only => {
             ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
         }
-        RequestError::Cancelled => ToolError::new(
+        RequestError::Cancelled(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(
                 "MCP server `{server}` received a cancellation of the call; it may have had \

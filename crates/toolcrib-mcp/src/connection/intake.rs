@@ -276,6 +276,20 @@ impl Intake {
         tail(bytes, &self.redactor)
     }
 
+    /// What came since the last message and is not a message, for the error of a wait that ran out;
+    /// empty if there is nothing.
+    pub(super) fn stray(&self) -> String {
+        let state = self.state();
+        match state.junk {
+            0 => String::new(),
+            _ => format!(
+                "; since then it has sent what is not JSON-RPC (a program must write its log to \
+                 standard error), which begins: {}",
+                state.first_junk
+            ),
+        }
+    }
+
     /// Counts invalid messages. Returns how long reading must pause.
     pub(super) fn idle(&self, count: usize) -> Option<Duration> {
         self.state().pace.take(count)

@@ -44,7 +44,7 @@ pub(crate) use self::{
     message::OnProgress,
 };
 pub(crate) use self::{
-    connector::Connector,
+    connector::{Connector, Opening},
     handshake::Greeting,
     http::{MarkedArguments, check_http, http},
     observer::WireObserver,
@@ -245,9 +245,9 @@ pub(crate) enum RequestError {
         status: u16,
     },
     /// The request was cancelled here, after it was at least partly sent; the server receives a
-    /// cancellation.
-    #[error("it was cancelled")]
-    Cancelled,
+    /// cancellation. With what the server has sent instead of a response, which may be empty.
+    #[error("it was cancelled{0}")]
+    Cancelled(String),
 }
 
 impl RequestError {
@@ -266,7 +266,8 @@ impl RequestError {
             Self::Failed { problem, status } => {
                 Self::Failed { problem: intake.shown(&problem), status }
             }
-            refused @ (Self::Refused { .. } | Self::NotAnswered(_) | Self::Cancelled) => refused,
+            Self::Cancelled(instead) => Self::Cancelled(intake.shown(&instead)),
+            refused @ (Self::Refused { .. } | Self::NotAnswered(_)) => refused,
         }
     }
 
