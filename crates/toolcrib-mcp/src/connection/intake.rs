@@ -327,10 +327,10 @@ impl Intake {
     }
 
     /// The response to a request is unusable, whatever follows of it.
-    pub(super) fn fault(&self, id: i64, problem: String) {
+    pub(super) fn fault(&self, id: i64, error: RequestError) {
         let exchange = self.state().expected.remove(&id);
         if let Some(exchange) = exchange {
-            exchange.settle(Err(RequestError::Malformed(problem)));
+            exchange.settle(Err(error));
         }
     }
 
@@ -584,7 +584,8 @@ impl Intake {
             && let Some(id) = envelope.id.as_ref().and_then(self::number)
             && carrier.may_answer(id)
         {
-            self.fault(id, format!("it contains `{number}`, which JSON does not have"));
+            let problem = format!("it contains `{number}`, which JSON does not have");
+            self.fault(id, RequestError::Malformed(problem));
             return self.unasked();
         }
         self.junk(bytes)

@@ -225,6 +225,9 @@ pub(crate) enum RequestError {
     /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
+    /// The server's response is larger than is read.
+    #[error("the answer cannot be used: {0}")]
+    TooLarge(String),
     /// The server denies access, and has not executed the request.
     #[error("the server denied access: {0}")]
     Denied(String),
@@ -259,6 +262,7 @@ impl RequestError {
             Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
             Self::SessionLost(problem) => Self::SessionLost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
+            Self::TooLarge(problem) => Self::TooLarge(intake.shown(&problem)),
             Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
             Self::Limited { problem, wait } => {
                 Self::Limited { problem: intake.shown(&problem), wait }

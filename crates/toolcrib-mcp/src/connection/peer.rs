@@ -160,6 +160,7 @@ impl Peer {
             SendErrorKind::Broken => RequestError::Lost(problem),
             SendErrorKind::SessionLost => RequestError::SessionLost(problem),
             SendErrorKind::Unusable => RequestError::Malformed(problem),
+            SendErrorKind::TooLarge => RequestError::TooLarge(problem),
             SendErrorKind::Denied => RequestError::Denied(problem),
             SendErrorKind::Limited(wait) => RequestError::Limited { problem, wait },
             SendErrorKind::Failed(status) => RequestError::Failed { problem, status },

@@ -12,7 +12,7 @@ use toolcrib_capabilities::{
 use toolcrib_core::__internal::Backoff;
 
 use super::{
-    super::{intake::Carrier, text::over_limit},
+    super::{RequestError, intake::Carrier, text::over_limit},
     client::Client,
 };
 
@@ -86,7 +86,7 @@ pub(super) async fn read_events(
             Err(SseError::TooLong { max_bytes }) => {
                 let problem = over_limit("an event", max_bytes);
                 return match of {
-                    Some(id) => client.wiring.intake.fault(id, problem),
+                    Some(id) => client.wiring.intake.fault(id, RequestError::TooLarge(problem)),
                     None => client.wiring.ending.end(problem),
                 };
             }

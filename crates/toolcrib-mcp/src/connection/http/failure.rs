@@ -30,6 +30,9 @@ pub(super) enum HttpFailure {
     /// A response that is not of the protocol.
     #[error("{0}")]
     Unusable(String),
+    /// A response of more than is read.
+    #[error("{0}")]
+    TooLarge(String),
     /// The stream ended without the response.
     #[error("the answer broke off")]
     BrokenOff,
@@ -81,6 +84,7 @@ impl HttpFailure {
             Self::Status { .. } | Self::NoEndpoint { .. } | Self::Unusable(_) => {
                 SendErrorKind::Unusable
             }
+            Self::TooLarge(_) => SendErrorKind::TooLarge,
             Self::Http(error) => match error.kind() {
                 HttpErrorKind::Redirect | HttpErrorKind::Unfit => SendErrorKind::Unusable,
                 _ => SendErrorKind::Broken,

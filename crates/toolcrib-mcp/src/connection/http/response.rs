@@ -111,7 +111,7 @@ pub(super) async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await? {
         if piece.len() > max_bytes.saturating_sub(body.len()) {
-            return Err(HttpFailure::Unusable(over_limit("a response", max_bytes)));
+            return Err(HttpFailure::TooLarge(over_limit("a response", max_bytes)));
         }
         body.extend_from_slice(&piece);
     }

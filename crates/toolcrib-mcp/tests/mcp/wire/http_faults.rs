@@ -464,10 +464,14 @@ async fn an_answer_without_end_is_not_kept() {
         Body::from_stream(begin.chain(stream::repeat_with(move || Ok(piece.clone()))))
     }
     for (media_type, begin) in [("text/event-stream", "data: "), ("application/json", "\"")] {
-        let reason = error_of(move |_| of_type(media_type, endless(begin))).await;
-        assert!(reason.starts_with(MALFORMED), "{reason}");
+        let (client, _) = scripted(move |_| of_type(media_type, endless(begin))).await;
+        let failed = call(&work(&client).await).await.unwrap_err();
+        assert_eq!(failed.code, ErrorCode::OutcomeUnknown, "{failed:?}");
         let says = "more than 16777216 bytes, the limit of a message; request less at a time";
-        assert!(reason.contains(says), "{reason}");
+        assert!(failed.reason.starts_with(MALFORMED) && failed.reason.contains(says), "{failed:?}");
+        let advice = "an answer that is too large; the call may have had its effect, so check before \
+                      trying again, and request less at a time";
+        assert!(failed.message.ends_with(advice), "{failed:?}");
     }
 }
 
