@@ -507,7 +507,7 @@ impl Supervisor {
         }
     }
 
-    /// What the server has sent instead of a response that was awaited; empty if there is nothing.
+    /// The [stray messages](Connection::stray) of the open connection, if there is one.
     pub(super) fn stray(&self) -> String {
         match &self.state().phase {
             Phase::Ready(live) => live.connection().stray(),

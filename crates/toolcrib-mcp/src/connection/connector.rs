@@ -41,7 +41,7 @@ pub(crate) struct Connector {
 pub(crate) struct Opening(Mutex<Option<Arc<Intake>>>);
 
 impl Opening {
-    /// What the server has sent and is not a message; empty if there is nothing.
+    /// The [stray messages](Connection::stray) so far.
     pub(crate) fn stray(&self) -> String {
         self.0.lock().as_ref().map(|intake| intake.stray()).unwrap_or_default()
     }

@@ -276,8 +276,8 @@ impl Intake {
         tail(bytes, &self.redactor)
     }
 
-    /// What came since the last message and is not a message, for the error of a wait that ran out;
-    /// empty if there is nothing.
+    /// The clause of an error of a wait that ran out about messages since the last valid one that are not
+    /// JSON-RPC; empty if there are none.
     pub(super) fn stray(&self) -> String {
         let state = self.state();
         match state.junk {

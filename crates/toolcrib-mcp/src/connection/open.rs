@@ -75,8 +75,8 @@ impl Connection {
         is_idle
     }
 
-    /// What the server has sent since its last message and is not a message, for the error of a wait that
-    /// ran out; empty if there is nothing.
+    /// The clause of an error of a wait that ran out about messages since the last valid one that are not
+    /// JSON-RPC; empty if there are none.
     pub(crate) fn stray(&self) -> String {
         self.peer.intake().stray()
     }

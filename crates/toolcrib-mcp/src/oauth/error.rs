@@ -34,7 +34,7 @@ pub enum OAuthError {
         error: String,
         /// Its description; may be empty.
         description: String,
-        /// What to do.
+        /// The next step of the operator.
         next: String,
     },
     /// A metadata document or another answer breaks the rules of OAuth. Nothing was sent there.
@@ -103,7 +103,7 @@ fn said(description: &str) -> String {
     if description.is_empty() { String::new() } else { format!(": {description}") }
 }
 
-/// What a refusal says, if anything.
+/// The reason of a refusal, after the audience.
 fn said_why(error: &str, description: &str) -> String {
     match (error, description) {
         ("", "") => " without a reason".to_owned(),
