@@ -388,6 +388,7 @@ struct Demands {
     issuer: Option<String>,
     resource: Option<String>,
     write_scope: Option<String>,
+    refusal: Option<String>,
     authorizations: Vec<Option<String>>,
     calls: u32,
 }
@@ -435,6 +436,12 @@ impl ProtectedServer {
         self.shared.state.lock().write_scope = Some(scope.to_owned());
     }
 
+    /// Refuses every token, with these further parameters of the challenge, in which `TOKEN` is the
+    /// token.
+    pub fn refuse_tokens(&self, parameters: &str) {
+        self.shared.state.lock().refusal = Some(parameters.to_owned());
+    }
+
     /// The `Authorization` header of each request so far.
     pub fn authorizations(&self) -> Vec<Option<String>> {
         self.shared.state.lock().authorizations.clone()
@@ -469,8 +476,11 @@ async fn serve(State(shared): State<Arc<Protected>>, headers: HeaderMap, body: B
     let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", shared.url);
     let own = format!("{}/mcp", shared.url);
     let granted = shared.provider.state.lock().tokens.get(token).cloned();
-    let Some(grant) = granted.filter(|grant| grant.resource == own) else {
-        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"mcp:read\"");
+    let is_accepted = |grant: &Grant| grant.resource == own && state.refusal.is_none();
+    let Some(grant) = granted.filter(is_accepted) else {
+        let why = state.refusal.as_deref().filter(|_| sent.is_some()).unwrap_or_default();
+        let why = why.replace("TOKEN", token);
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"mcp:read\"{why}");
         let body = format!("this token is unknown here: {token}");
         return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], body)
             .into_response();

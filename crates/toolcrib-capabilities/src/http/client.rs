@@ -162,7 +162,8 @@ impl HttpClient {
         cancel: &CancellationToken,
         accepted: BodyEncoding,
     ) -> Result<HttpStream, HttpError> {
-        let HttpRequest { max_redirects, max_body_bytes, timeout, idle_timeout, .. } = request;
+        let HttpRequest { max_body_bytes, timeout, idle_timeout, .. } = request;
+        let redirects = (request.redirect_policy, request.max_redirects);
         let first = Hop {
             target: self.shared.target(&request.url)?,
             redirected_from: None,
@@ -173,8 +174,7 @@ impl HttpClient {
         };
         check(&first)?;
         let bounds = Bounds::new(first.target.host.clone(), cancel.clone(), timeout);
-        let exchange =
-            Exchange::new(&self.shared, &self.hosts, accepted, max_redirects, idle_timeout);
+        let exchange = Exchange::new(&self.shared, &self.hosts, accepted, redirects, idle_timeout);
         let answer = tokio::select! {
             biased;
             over = bounds.over() => return Err(bounds.error(&over, exchange.was_sent())),

@@ -163,6 +163,20 @@ pub enum HttpError {
         /// The limit.
         limit: usize,
     },
+    /// It redirects, and [`RedirectPolicy::SameOrigin`](super::RedirectPolicy::SameOrigin) does not
+    /// follow.
+    #[error("`{host}` redirects (HTTP {status}){}", refused_target(to.as_deref(), why))]
+    RedirectRefused {
+        /// The host that redirects.
+        host: String,
+        /// The status.
+        status: u16,
+        /// The target up to its query, without user and password, shortened; `None` if there is no
+        /// readable one.
+        to: Option<String>,
+        /// The reason, after a colon.
+        why: &'static str,
+    },
     /// A redirect was followed, and its target failed.
     #[error("`{host}` redirects, and then: {source}")]
     Redirected {
@@ -250,6 +264,7 @@ impl HttpError {
             | Self::RedirectDowngrade { .. }
             | Self::RedirectElsewhere { .. }
             | Self::RedirectLoop { .. }
+            | Self::RedirectRefused { .. }
             | Self::TooManyRedirects { .. } => HttpErrorKind::Redirect,
             Self::Redirected { source, .. } => match source.kind() {
                 // The redirect that this client does not follow.
@@ -282,10 +297,20 @@ impl HttpError {
             | Self::RedirectDowngrade { .. }
             | Self::RedirectElsewhere { .. }
             | Self::RedirectLoop { .. }
+            | Self::RedirectRefused { .. }
             | Self::TooManyRedirects { .. }
             | Self::Redirected { .. }
             | Self::IdleTimedOut { .. } => true,
             Self::TimedOut { sent, .. } | Self::Cancelled { sent, .. } => *sent,
         }
+    }
+}
+
+fn refused_target(to: Option<&str>, why: &str) -> String {
+    match to {
+        Some(to) => format!(
+            " to `{to}`, which is not followed: {why}; if that is the right URL, request it directly"
+        ),
+        None => ", and names no valid URL to request".to_owned(),
     }
 }

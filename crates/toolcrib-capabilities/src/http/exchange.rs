@@ -14,7 +14,7 @@ use std::{
 
 use http_body_util::Full;
 use hyper::{
-    Method, Request, Response,
+    Request, Response,
     body::{Body as _, Bytes, Frame, Incoming},
     header::{self, HeaderMap, HeaderValue},
     http::response,
@@ -26,7 +26,7 @@ use super::{
     connect::Connection,
     error::HttpError,
     host::HostRules,
-    redirect::{self, Hop},
+    redirect::{self, Hop, RedirectPolicy},
     shared::Shared,
     target::Target,
 };
@@ -61,7 +61,7 @@ pub(super) struct Exchange<'a> {
     shared: &'a Shared,
     hosts: &'a HostRules,
     accepted: BodyEncoding,
-    max_redirects: usize,
+    redirects: (RedirectPolicy, usize),
     idle_timeout: Option<Duration>,
     sent: AtomicBool,
 }
@@ -86,10 +86,10 @@ impl<'a> Exchange<'a> {
         shared: &'a Shared,
         hosts: &'a HostRules,
         accepted: BodyEncoding,
-        max_redirects: usize,
+        redirects: (RedirectPolicy, usize),
         idle_timeout: Option<Duration>,
     ) -> Self {
-        Self { shared, hosts, accepted, max_redirects, idle_timeout, sent: AtomicBool::new(false) }
+        Self { shared, hosts, accepted, redirects, idle_timeout, sent: AtomicBool::new(false) }
     }
 
     /// Whether a server may have received it by now.
@@ -98,45 +98,60 @@ impl<'a> Exchange<'a> {
     }
 
     pub(super) async fn follow(&self, mut hop: Hop) -> Result<Answer, HttpError> {
-        let mut left: Vec<(Method, Arc<Target>)> = Vec::new();
+        let mut left: Vec<Hop> = Vec::new();
         loop {
             self.complete(&mut hop);
-            let redirected_by = left.last().map(|(_, from)| from.host.clone());
-            let redirected = |error| match redirected_by.clone() {
-                Some(host) => HttpError::Redirected { host, source: Box::new(error) },
-                None => error,
-            };
-            let (answer, connection) = self.ask(&mut hop).await.map_err(redirected)?;
+            let (answer, connection) =
+                self.ask(&mut hop).await.map_err(|error| redirected(&left, error))?;
             let (head, mut body) = answer.into_parts();
-            let Some(location) = redirect::location(head.status, &head.headers) else {
+            let Some(next) = self.next_hop(&hop, &head, &left)? else {
                 let ahead = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
                     Poll::Ready(piece) => Poll::Ready(piece),
                     Poll::Pending => Poll::Ready(None),
                 });
                 let ahead = ahead.await;
+                let redirected_by = left.last().map(|from| from.target.host.clone());
                 let target = hop.target;
                 return Ok(Answer { head, ahead, body, connection, target, redirected_by });
             };
-            let host = hop.target.host.clone();
-            // Checked before the target: with a limit of 0 the target does not matter.
-            if left.len() >= self.max_redirects {
-                return Err(HttpError::TooManyRedirects { host, limit: self.max_redirects });
-            }
-            let next = hop.next(head.status, location).map_err(redirected)?;
-            left.push((hop.method, hop.target));
-            if left.iter().any(|(method, target)| *method == next.method && *target == next.target)
-            {
-                return Err(HttpError::RedirectLoop { host });
-            }
-            hop = next;
+            left.push(mem::replace(&mut hop, next));
         }
+    }
+
+    /// The request to the target of a redirect, after those that `left` contains; `None` if the
+    /// response is not a redirect.
+    fn next_hop(
+        &self,
+        hop: &Hop,
+        head: &response::Parts,
+        left: &[Hop],
+    ) -> Result<Option<Hop>, HttpError> {
+        let (policy, limit) = self.redirects;
+        if policy == RedirectPolicy::SameOrigin {
+            return hop.repeated(head.status, head.headers.get(header::LOCATION), left, limit);
+        }
+        let Some(location) = redirect::location(head.status, &head.headers) else {
+            return Ok(None);
+        };
+        let host = || hop.target.host.clone();
+        // Checked before the target: with a limit of 0 the target does not matter.
+        if left.len() >= limit {
+            return Err(HttpError::TooManyRedirects { host: host(), limit });
+        }
+        let next = hop.next(head.status, location).map_err(|error| redirected(left, error))?;
+        let is_next =
+            |earlier: &Hop| earlier.method == next.method && earlier.target == next.target;
+        if left.iter().chain([hop]).any(is_next) {
+            return Err(HttpError::RedirectLoop { host: host() });
+        }
+        Ok(Some(next))
     }
 
     /// Sends a request over an idle connection or a new one, and reads the response headers.
     async fn ask(&self, hop: &mut Hop) -> Result<(Response<Incoming>, Connection), HttpError> {
         self.hosts.admit(&hop.target)?;
         // A redirect repeats the headers.
-        let headers = match self.max_redirects {
+        let headers = match self.redirects.1 {
             0 => mem::take(&mut hop.headers),
             _ => hop.headers.clone(),
         };
@@ -223,6 +238,16 @@ impl<'a> Exchange<'a> {
                 AttemptError::Sent(error.into_error())
             }
         }))
+    }
+}
+
+/// The error of a request after those that `left` contains, for the caller.
+fn redirected(left: &[Hop], error: HttpError) -> HttpError {
+    match left.last() {
+        Some(from) => {
+            HttpError::Redirected { host: from.target.host.clone(), source: Box::new(error) }
+        }
+        None => error,
     }
 }
 

@@ -5,6 +5,8 @@ use std::{fmt, time::Duration};
 use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header::HeaderName};
 use url::Url;
 
+use super::redirect::RedirectPolicy;
+
 /// The default limit of redirects.
 pub const DEFAULT_MAX_REDIRECTS: usize = 5;
 
@@ -34,6 +36,8 @@ pub struct HttpRequest {
     pub may_repeat: bool,
     /// The limit of redirects; one more is an error. [`DEFAULT_MAX_REDIRECTS`] unless set.
     pub max_redirects: usize,
+    /// Which redirects are followed. [`RedirectPolicy::Usual`] unless set.
+    pub redirect_policy: RedirectPolicy,
     /// The size limit of the response body, as it arrives and after decoding; a longer one is an
     /// error. [`DEFAULT_MAX_BODY_BYTES`] unless set.
     pub max_body_bytes: usize,
@@ -57,6 +61,7 @@ impl HttpRequest {
             headers: HeaderMap::new(),
             body: None,
             max_redirects: DEFAULT_MAX_REDIRECTS,
+            redirect_policy: RedirectPolicy::default(),
             max_body_bytes: DEFAULT_MAX_BODY_BYTES,
             timeout: Some(DEFAULT_TIMEOUT),
             idle_timeout: None,
@@ -67,6 +72,12 @@ impl HttpRequest {
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Method::GET, url)
     }
+
+    /// The URL as [`shown`] shows it. An unparsable URL is not shown at all.
+    fn shown_url(&self) -> String {
+        let url = Url::parse(&self.url).ok();
+        url.as_ref().and_then(shown).unwrap_or_else(|| "(cannot be used)".to_owned())
+    }
 }
 
 impl fmt::Debug for HttpRequest {
@@ -74,21 +85,17 @@ impl fmt::Debug for HttpRequest {
         let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("HttpRequest")
             .field("method", &self.method)
-            .field("url", &shown(&self.url))
+            .field("url", &self.shown_url())
             .field("headers", &names)
             .field("body_bytes", &self.body.as_ref().map(Bytes::len))
             .finish_non_exhaustive()
     }
 }
 
-/// A URL up to its query, without user and password. An unparsable URL is not shown at all.
-fn shown(url: &str) -> String {
-    match Url::parse(url) {
-        Ok(url) if url.origin().is_tuple() => {
-            format!("{}{}", url.origin().ascii_serialization(), url.path())
-        }
-        _ => "(cannot be used)".to_owned(),
-    }
+/// A URL up to its query, without user and password; `None` if it has no host.
+pub(super) fn shown(url: &Url) -> Option<String> {
+    let origin = url.origin();
+    origin.is_tuple().then(|| format!("{}{}", origin.ascii_serialization(), url.path()))
 }
 
 /// A response of any status: a 404 is a response, not an [`HttpError`].

@@ -20,6 +20,7 @@
 //! public internet `http` on 80 may become `https` on 443. To another origin (scheme, host and
 //! port) only a `GET` or `HEAD` without a body is followed, with only the headers `Accept`,
 //! `Accept-Language` and `User-Agent`, and not those marked sensitive.
+//! [`RedirectPolicy::SameOrigin`] follows fewer.
 //!
 //! # Limits
 //! A body is limited to [`HttpRequest::max_body_bytes`], counted as it arrives and again as it is
@@ -77,6 +78,7 @@ pub use self::{
     message::{
         DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, HttpRequest, HttpResponse,
     },
+    redirect::RedirectPolicy,
     resolve::{Resolve, SystemResolver},
     retry_after::retry_after,
     stream::HttpStream,

@@ -7,8 +7,25 @@ use hyper::{
     body::Bytes,
     header::{self, HeaderValue},
 };
+use toolcrib_core::__internal::beginning;
 
-use super::{address::PortOrigin, error::HttpError, target::Target};
+use super::{address::PortOrigin, error::HttpError, message::shown, target::Target};
+
+/// How much of a target an error shows.
+const SHOWN_CHARS: usize = 300;
+
+/// Which redirects of a request are followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedirectPolicy {
+    /// Those that a browser follows, within the rules of the [module](super).
+    #[default]
+    Usual,
+    /// Only 307 and 308 to the same scheme, host and port: the request is repeated there with its
+    /// method, headers and body. Every other status of redirection but 304 is an error that names
+    /// its target, also one without a target.
+    SameOrigin,
+}
 
 /// Headers that may be sent to an origin that the caller did not name.
 const GO_ALONG: [header::HeaderName; 3] =
@@ -88,6 +105,46 @@ impl Hop {
                 .collect();
         }
         Ok(next)
+    }
+
+    /// The next request with [`RedirectPolicy::SameOrigin`], after those that `left` contains; `None`
+    /// if the response is not a redirect.
+    pub(crate) fn repeated(
+        &self,
+        status: StatusCode,
+        location: Option<&HeaderValue>,
+        left: &[Self],
+        limit: usize,
+    ) -> Result<Option<Self>, HttpError> {
+        if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let url = location.and_then(|location| str::from_utf8(location.as_bytes()).ok());
+        let url = url.and_then(|location| self.target.url.join(location).ok());
+        let to = url.as_ref().and_then(shown).map(|url| beginning(&url, SHOWN_CHARS));
+        let target = url.and_then(|url| Target::of(url).ok());
+        let refused = |why| {
+            let host = self.target.host.clone();
+            Err(HttpError::RedirectRefused { host, status: status.as_u16(), to, why })
+        };
+        let Some(target) = target else {
+            return refused("it has a user, or another scheme than http and https");
+        };
+        if !target.same_origin(&self.target) {
+            return refused("its scheme, host or port is another");
+        }
+        if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+            return refused("only 307 and 308 repeat a request unchanged");
+        }
+        if left.len() >= limit {
+            return refused("it is one redirect more than the limit");
+        }
+        if left.iter().chain([self]).any(|earlier| *earlier.target == target) {
+            return refused("it is a circle");
+        }
+        let first = self.redirected_from.as_ref().unwrap_or(&self.target);
+        let redirected_from = Some(Arc::clone(first));
+        Ok(Some(Self { target: Arc::new(target), redirected_from, ..self.clone() }))
     }
 }
 

@@ -50,7 +50,7 @@ impl Target {
         Self::of(url.map_err(unreadable)?)
     }
 
-    fn of(mut url: Url) -> Result<Self, HttpError> {
+    pub(crate) fn of(mut url: Url) -> Result<Self, HttpError> {
         let https = match url.scheme() {
             "https" => true,
             "http" => false,

@@ -1,7 +1,8 @@
 //! Following redirects.
 
 use toolcrib_capabilities::http::{
-    HeaderValue, HttpClient, HttpError, HttpRequest, Method, StatusCode,
+    HeaderValue, HttpClient, HttpError, HttpErrorKind, HttpRequest, Method, RedirectPolicy,
+    StatusCode,
 };
 
 use crate::support::{Names, Server, get, local, ok, redirect, send, text};
@@ -213,4 +214,46 @@ async fn a_redirect_without_a_place_is_an_answer() {
         let answer = get(&local().build(), &server.url("/")).await.unwrap();
         assert!(answer.status.is_redirection(), "{head}");
     }
+}
+
+/// A request that follows only redirects within its origin.
+fn at_origin(url: String) -> HttpRequest {
+    let mut request = HttpRequest::new(Method::POST, url);
+    request.redirect_policy = RedirectPolicy::SameOrigin;
+    request.max_redirects = 3;
+    request.headers.insert("authorization", HeaderValue::from_static("mine"));
+    request.body = Some("body".into());
+    request
+}
+
+#[tokio::test]
+async fn a_request_to_the_same_origin_is_repeated_unchanged_and_no_other() {
+    for status in [307, 308] {
+        let server = redirecting(status, "/there?key=1").await;
+        let sent = send(&local().build(), at_origin(server.url("/"))).await;
+        assert_eq!(text(&sent.unwrap()), "POST /there?key=1 HTTP/1.1, body");
+        assert_eq!(server.asked()[1].header("authorization"), Some("mine"));
+    }
+    let other = Server::start(|_| ok("other")).await;
+    let secret = other.url("/there?key=s3cret#part").replace("//", "//user:s3cret@");
+    for (status, location, to) in [
+        (307, other.url("/there?key=s3cret"), other.url("/there")),
+        (308, secret, other.url("/there")),
+        (307, "https://127.0.0.1/x".to_owned(), "https://127.0.0.1/x".to_owned()),
+        (302, "/there?key=s3cret".to_owned(), "SELF/there".to_owned()),
+        (301, "/there".to_owned(), "SELF/there".to_owned()),
+        (303, "/there".to_owned(), "SELF/there".to_owned()),
+        (307, "/".to_owned(), "SELF/".to_owned()),
+        (307, "file:///etc/passwd".to_owned(), String::new()),
+        (307, "http://[".to_owned(), String::new()),
+    ] {
+        let server = redirecting(status, &location).await;
+        let error = send(&local().build(), at_origin(server.url("/"))).await.unwrap_err();
+        let shown = error.to_string();
+        let to = to.replace("SELF/", &server.url("/"));
+        assert!(shown.contains(&format!("HTTP {status}")) && shown.contains(&to), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert_eq!((error.kind(), server.asked().len()), (HttpErrorKind::Redirect, 1), "{shown}");
+    }
+    assert_eq!(other.connections(), 0);
 }

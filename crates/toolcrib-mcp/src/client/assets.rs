@@ -156,7 +156,10 @@ impl McpClient {
             session.last(kind).ok_or_else(|| {
                 let server = session.server();
                 ToolError::failed(format!("MCP server `{server}` did not answer in time"))
-                    .caused_by(std::io::Error::other(format!("no answer within {allowed:?}")))
+                    .caused_by(std::io::Error::other(format!(
+                        "no answer within {allowed:?}{}",
+                        session.stray()
+                    )))
             })
         })
     }

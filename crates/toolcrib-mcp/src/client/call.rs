@@ -263,6 +263,18 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
+        RequestError::TooLarge(_) if read_only => ToolError::failed(format!(
+            "MCP server `{server}` sent an answer that is too large; request less at a time"
+        ))
+        .caused_by(error),
+        RequestError::TooLarge(_) => ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!(
+                "MCP server `{server}` sent an answer that is too large; the call may have had its \
+                 effect, so check before trying again, and request less at a time"
+            ),
+        )
+        .caused_by(error),
         RequestError::Malformed(_) if read_only => {
             ToolError::failed(format!("MCP server `{server}` gave an answer that cannot be used"))
                 .caused_by(error)
@@ -290,10 +302,10 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             ),
         )
         .caused_by(error),
-        RequestError::Cancelled if read_only => {
+        RequestError::Cancelled(_) if read_only => {
             ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
         }
-        RequestError::Cancelled => ToolError::new(
+        RequestError::Cancelled(_) => ToolError::new(
             ErrorCode::OutcomeUnknown,
             format!(
                 "MCP server `{server}` received a cancellation of the call; it may have had \

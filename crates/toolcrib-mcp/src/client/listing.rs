@@ -185,7 +185,8 @@ impl Supervisor {
             biased;
             () = landing.abandoned() => return,
             relisted = timeout(allowed, self.ask()) => relisted.unwrap_or_else(|_| {
-                Err(self.not_listed(&format!("it did not answer within {allowed:?}")))
+                let stray = self.stray();
+                Err(self.not_listed(&format!("it did not answer within {allowed:?}{stray}")))
             }),
         };
         // The result comes first: a request in between finds it, or finds nothing in progress.
@@ -239,7 +240,9 @@ impl Supervisor {
                 }
                 Ok(Ok(Err(error))) => error.to_string(),
                 Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),
-                Err(_) => format!("it did not answer within {allowed:?}"),
+                Err(_) => {
+                    format!("it did not answer within {allowed:?}{}", live.connection().stray())
+                }
             };
             return Err(self.not_listed(&problem));
         }
@@ -260,7 +263,9 @@ impl Supervisor {
         let asked = timeout(allowed, self.all("skills/list", "skills")).await;
         let asked = match asked {
             Ok(asked) => asked.map_err(|error| error.message),
-            Err(_) => Err(format!("it did not answer within {allowed:?}")),
+            Err(_) => {
+                Err(format!("it did not answer within {allowed:?}{}", live.connection().stray()))
+            }
         };
         Some(match asked {
             Ok((entries, ttl)) => ListedSkills { entries: Ok(entries), ttl },

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     connection::{
-        Caller, CallerContext, Connection, Redaction, ServerNotice, Signals, WireObserver,
+        Caller, CallerContext, Connection, Opening, Redaction, ServerNotice, Signals, WireObserver,
     },
     server::CallerAccess,
 };
@@ -340,6 +340,7 @@ impl Supervisor {
         let under_way = AttemptGuard { supervisor: &self, attempt };
         let signals = SupervisorSignals { supervisor: Arc::downgrade(&self) };
         let before = self.state().closing.clone();
+        let awaited = Opening::default();
         let opening = async {
             // Two connections to one server could conflict: over a lock, a file, a port.
             if let Some(before) = before {
@@ -347,7 +348,8 @@ impl Supervisor {
             }
             let owner = &self.whose.owner();
             let caller = CallerContext { owner, access: &self.access };
-            self.shared.connect.connect(Arc::new(signals), self.whose.abilities, caller).await
+            let (signals, abilities) = (Arc::new(signals), self.whose.abilities);
+            self.shared.connect.connect(signals, abilities, caller, &awaited).await
         };
         // The timeout starts here, however long others take to start.
         let starting = tokio::select! {
@@ -373,7 +375,7 @@ impl Supervisor {
             }
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(panic)) => format!("what connects to it panicked: {}", panic_text(&*panic)),
-            Err(_) => format!("it was not connected within {allowed:?}"),
+            Err(_) => format!("it was not connected within {allowed:?}{}", awaited.stray()),
         };
         permit.failed();
         let error = self.with(|state| {
@@ -430,7 +432,9 @@ impl Supervisor {
                 biased;
                 () = self.shutdown.cancelled() => break None,
                 reason = &mut closed => break Some(reason),
-                () = live.hangs().cancelled() => break Some(HANGS.into()),
+                () = live.hangs().cancelled() => {
+                    break Some(format!("{HANGS}{}", connection.stray()).into());
+                }
                 () = sleep_until(live.since() + STABLE), if permit.is_some() => {
                     if let Some(permit) = permit.take() {
                         permit.succeeded();
@@ -500,6 +504,14 @@ impl Supervisor {
             next_try_in: trouble.map_or(Duration::ZERO, |trouble| {
                 trouble.until.saturating_duration_since(Instant::now())
             }),
+        }
+    }
+
+    /// The [stray messages](Connection::stray) of the open connection, if there is one.
+    pub(super) fn stray(&self) -> String {
+        match &self.state().phase {
+            Phase::Ready(live) => live.connection().stray(),
+            _ => String::new(),
         }
     }
 

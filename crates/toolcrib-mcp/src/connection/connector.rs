@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 use toolcrib_core::ClientAbilities;
 
@@ -33,6 +34,17 @@ pub(crate) struct Connector {
     needs_session: AtomicBool,
     /// The only kind of handshake to try.
     only: OnceLock<Greeting>,
+}
+
+/// A connection that is being opened, for the error of a wait that ran out.
+#[derive(Default)]
+pub(crate) struct Opening(Mutex<Option<Arc<Intake>>>);
+
+impl Opening {
+    /// The [stray messages](Connection::stray) so far.
+    pub(crate) fn stray(&self) -> String {
+        self.0.lock().as_ref().map(|intake| intake.stray()).unwrap_or_default()
+    }
 }
 
 impl Connector {
@@ -80,6 +92,7 @@ impl Connector {
         signals: Arc<dyn Signals>,
         can: ClientAbilities,
         caller: CallerContext<'_>,
+        opening: &Opening,
     ) -> Result<Arc<Connection>, ConnectError> {
         let by_choice = self.prefers_session(can);
         let (greeting, other) = match self.is_legacy.load(Ordering::Relaxed) || by_choice {
@@ -87,10 +100,10 @@ impl Connector {
             false => (Greeting::Either, Greeting::Legacy),
         };
         let greeting = self.only.get().copied().unwrap_or(greeting);
-        let connection = match self.attempt(greeting, &signals, can, caller).await {
+        let connection = match self.attempt(greeting, &signals, can, caller, opening).await {
             Err(failed) if self.only.get().is_some() => Err(failed),
             Err(HandshakeError { may_be_greeting: true, .. }) => {
-                self.attempt(other, &signals, can, caller).await
+                self.attempt(other, &signals, can, caller, opening).await
             }
             first => first,
         };
@@ -110,8 +123,10 @@ impl Connector {
         signals: &Arc<dyn Signals>,
         can: ClientAbilities,
         caller: CallerContext<'_>,
+        opening: &Opening,
     ) -> Result<Connection, HandshakeError> {
         let intake = Arc::new(Intake::new(Arc::clone(signals), self.dial.target()));
+        *opening.0.lock() = Some(Arc::clone(&intake));
         let ending = Arc::<Ending>::default();
         let closing = Ending::on_drop(&ending);
         let shown = |mut error: ConnectError| {

@@ -74,7 +74,8 @@ impl HandshakeError {
                 | RequestError::Denied(problem)
                 | RequestError::Limited { problem, .. }
                 | RequestError::Failed { problem, .. }
-                | RequestError::Malformed(problem),
+                | RequestError::Malformed(problem)
+                | RequestError::TooLarge(problem),
             ) => problem.clone(),
             (None, error) => error.to_string(),
         };

@@ -276,6 +276,20 @@ impl Intake {
         tail(bytes, &self.redactor)
     }
 
+    /// The clause of an error of a wait that ran out about messages since the last valid one that are not
+    /// JSON-RPC; empty if there are none.
+    pub(super) fn stray(&self) -> String {
+        let state = self.state();
+        match state.junk {
+            0 => String::new(),
+            _ => format!(
+                "; since then it has sent what is not JSON-RPC (a program must write its log to \
+                 standard error), which begins: {}",
+                state.first_junk
+            ),
+        }
+    }
+
     /// Counts invalid messages. Returns how long reading must pause.
     pub(super) fn idle(&self, count: usize) -> Option<Duration> {
         self.state().pace.take(count)
@@ -313,10 +327,10 @@ impl Intake {
     }
 
     /// The response to a request is unusable, whatever follows of it.
-    pub(super) fn fault(&self, id: i64, problem: String) {
+    pub(super) fn fault(&self, id: i64, error: RequestError) {
         let exchange = self.state().expected.remove(&id);
         if let Some(exchange) = exchange {
-            exchange.settle(Err(RequestError::Malformed(problem)));
+            exchange.settle(Err(error));
         }
     }
 
@@ -570,7 +584,8 @@ impl Intake {
             && let Some(id) = envelope.id.as_ref().and_then(self::number)
             && carrier.may_answer(id)
         {
-            self.fault(id, format!("it contains `{number}`, which JSON does not have"));
+            let problem = format!("it contains `{number}`, which JSON does not have");
+            self.fault(id, RequestError::Malformed(problem));
             return self.unasked();
         }
         self.junk(bytes)

@@ -18,6 +18,7 @@ use super::{
     ending::Ending,
     exchange::Exchange,
     intake::{Carrier, Intake},
+    text::over_limit,
     transport::{RawConnection, SendError, Transport, Wiring},
 };
 
@@ -106,7 +107,7 @@ where
                     }
                 }
                 Some(Line::TooLong { .. }) => {
-                    return format!("it sent a line of more than {MAX_LINE_BYTES} bytes");
+                    return over_limit("a line", MAX_LINE_BYTES);
                 }
                 None => match self.lines.fill(&mut self.stream).await {
                     Ok(0) => return self.epitaph().await,

@@ -44,7 +44,7 @@ pub(crate) use self::{
     message::OnProgress,
 };
 pub(crate) use self::{
-    connector::Connector,
+    connector::{Connector, Opening},
     handshake::Greeting,
     http::{MarkedArguments, check_http, http},
     observer::WireObserver,
@@ -225,6 +225,9 @@ pub(crate) enum RequestError {
     /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
+    /// The server's response is larger than is read.
+    #[error("the answer cannot be used: {0}")]
+    TooLarge(String),
     /// The server denies access, and has not executed the request.
     #[error("the server denied access: {0}")]
     Denied(String),
@@ -245,9 +248,9 @@ pub(crate) enum RequestError {
         status: u16,
     },
     /// The request was cancelled here, after it was at least partly sent; the server receives a
-    /// cancellation.
-    #[error("it was cancelled")]
-    Cancelled,
+    /// cancellation. With what the server has sent instead of a response, which may be empty.
+    #[error("it was cancelled{0}")]
+    Cancelled(String),
 }
 
 impl RequestError {
@@ -259,6 +262,7 @@ impl RequestError {
             Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
             Self::SessionLost(problem) => Self::SessionLost(intake.shown(&problem)),
             Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
+            Self::TooLarge(problem) => Self::TooLarge(intake.shown(&problem)),
             Self::Denied(problem) => Self::Denied(intake.shown(&problem)),
             Self::Limited { problem, wait } => {
                 Self::Limited { problem: intake.shown(&problem), wait }
@@ -266,7 +270,8 @@ impl RequestError {
             Self::Failed { problem, status } => {
                 Self::Failed { problem: intake.shown(&problem), status }
             }
-            refused @ (Self::Refused { .. } | Self::NotAnswered(_) | Self::Cancelled) => refused,
+            Self::Cancelled(instead) => Self::Cancelled(intake.shown(&instead)),
+            refused @ (Self::Refused { .. } | Self::NotAnswered(_)) => refused,
         }
     }
 

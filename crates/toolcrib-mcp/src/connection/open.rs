@@ -75,6 +75,12 @@ impl Connection {
         is_idle
     }
 
+    /// The clause of an error of a wait that ran out about messages since the last valid one that are not
+    /// JSON-RPC; empty if there are none.
+    pub(crate) fn stray(&self) -> String {
+        self.peer.intake().stray()
+    }
+
     /// Whether it was begun with `initialize`.
     pub(crate) fn is_legacy(&self) -> bool {
         self.is_legacy
@@ -167,7 +173,7 @@ impl Connection {
         };
         tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(RequestError::Cancelled),
+            () = cancellation.cancelled() => Err(RequestError::Cancelled(self.stray())),
             () = self.peer.ending().over() => Err(RequestError::Lost(self.closed().await.to_string())),
             responses = caller.request(requests) => {
                 responses.map_err(|refusal| RequestError::NotAnswered(refusal.message))

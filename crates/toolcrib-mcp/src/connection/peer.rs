@@ -123,7 +123,7 @@ impl Peer {
         let introduction = self.0.introduction.lock().clone();
         let exchange = Arc::new(Exchange::new(id, request, introduction, on_response));
         if cancellation.is_cancelled() {
-            return Err(cancelled_here(&exchange));
+            return Err(self.cancelled_here(&exchange));
         }
         if self.ending().is_retired() {
             return Err(self.unanswered(&exchange));
@@ -143,7 +143,7 @@ impl Peer {
                 Err(self.failed(failed, &exchange))
             }),
             Ok(answered) = &mut response => answered,
-            () = cancellation.cancelled() => return Err(cancelled_here(&exchange)),
+            () = cancellation.cancelled() => return Err(self.cancelled_here(&exchange)),
             () = self.ending().over() => Err(self.unanswered(&exchange)),
         };
         pending.is_over();
@@ -160,6 +160,7 @@ impl Peer {
             SendErrorKind::Broken => RequestError::Lost(problem),
             SendErrorKind::SessionLost => RequestError::SessionLost(problem),
             SendErrorKind::Unusable => RequestError::Malformed(problem),
+            SendErrorKind::TooLarge => RequestError::TooLarge(problem),
             SendErrorKind::Denied => RequestError::Denied(problem),
             SendErrorKind::Limited(wait) => RequestError::Limited { problem, wait },
             SendErrorKind::Failed(status) => RequestError::Failed { problem, status },
@@ -171,18 +172,18 @@ impl Peer {
         self.failed(SendError::broken("the answer broke off"), exchange)
     }
 
+    /// The error of a request that was cancelled. An unsent one will never be sent.
+    fn cancelled_here(&self, exchange: &Exchange) -> RequestError {
+        if exchange.withdraw() {
+            RequestError::NotSent("it was cancelled before".to_owned())
+        } else {
+            RequestError::Cancelled(self.intake().stray())
+        }
+    }
+
     /// The reason of the connection's end, if it has ended.
     fn reason_or(&self, problem: String) -> String {
         self.ending().reason().map_or(problem, |reason| reason.to_string())
-    }
-}
-
-/// The error of a request that was cancelled. An unsent one will never be sent.
-fn cancelled_here(exchange: &Exchange) -> RequestError {
-    if exchange.withdraw() {
-        RequestError::NotSent("it was cancelled before".to_owned())
-    } else {
-        RequestError::Cancelled
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use toolcrib_core::{__internal::beginning, Redact};
+use toolcrib_core::{
+    __internal::{beginning, is_invisible},
+    Redact,
+};
 
 /// How many characters of a text of a server an error shows.
 const MAX_CHARS: usize = 2_000;
@@ -47,13 +50,15 @@ pub(crate) fn bounded(text: &str, redactor: &Redaction) -> String {
     }
 }
 
-/// The beginning of bytes that should have been a message.
+/// The beginning of bytes that should have been a message, on one line.
 pub(super) fn preview(bytes: &[u8], redactor: &Redaction) -> String {
     let shown = match bytes.get(..LOOKED_AT) {
         Some(begin) => begun(&String::from_utf8_lossy(begin), redactor),
         None => redactor.text(&String::from_utf8_lossy(bytes)),
     };
-    beginning(shown.trim(), 200)
+    // Each becomes a space: without them, the parts of a secret would be one.
+    let is_odd = |c: char| c.is_control() || is_invisible(c);
+    beginning(shown.replace(is_odd, " ").trim(), 200)
 }
 
 /// The end of what was written to stderr, on one text of at most [`MAX_CHARS`] characters.
@@ -70,4 +75,12 @@ pub(super) fn tail(bytes: &[u8], redactor: &Redaction) -> String {
 /// A text whose rest is cut off: its end may be the beginning of a secret.
 fn begun(text: &str, redactor: &Redaction) -> String {
     format!("{}…", redactor.start(text))
+}
+
+/// The problem with a message that is too large.
+pub(super) fn over_limit(what: &str, max_bytes: usize) -> String {
+    format!(
+        "it sent {what} of more than {max_bytes} bytes, the limit of a message; request less at a \
+         time, or have the server return less"
+    )
 }

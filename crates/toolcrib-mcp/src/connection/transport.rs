@@ -88,6 +88,8 @@ pub(super) enum SendErrorKind {
     SessionLost,
     /// The server has responded nevertheless, with an invalid response.
     Unusable,
+    /// The server has responded with more than is read.
+    TooLarge,
     /// The server has denied access: any other request would get the same.
     Denied,
     /// The server limits the rate. It permits the next request after this time, if it says so.

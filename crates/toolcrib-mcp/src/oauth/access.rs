@@ -12,7 +12,7 @@ use toolcrib_core::{CancellationToken, Secret};
 use super::{
     authorization::Authority,
     challenge::Challenge,
-    error::OAuthError,
+    error::{OAuthError, plain},
     record::{Record, Tokens},
 };
 
@@ -80,19 +80,31 @@ impl Access {
         self.renewed(used.cloned(), Some(challenge.clone())).await
     }
 
-    /// Stores what the server has demanded, for the next login. Returns the error, which names the
-    /// command to run.
-    pub(crate) async fn demand(&self, challenge: Challenge) -> Arc<OAuthError> {
+    /// Stores what the server has demanded with its refusal of a request with this token, or without
+    /// one, for the next login. Returns the error, which names what to do.
+    pub(crate) async fn demand(
+        &self,
+        used: Option<&Secret>,
+        mut challenge: Challenge,
+    ) -> Arc<OAuthError> {
         let command = self.command(&challenge);
-        match self.note(challenge).await {
-            Ok(()) if self.authority.settings.client_credentials => {
-                Arc::new(OAuthError::Declaration(
-                    "it refuses the token of this client; see its `scopes`".to_owned(),
-                ))
-            }
-            Ok(()) => Arc::new(OAuthError::LoginRequired { command }),
-            Err(error) => Arc::new(error),
-        }
+        let said = [challenge.error.clone(), challenge.description.take()];
+        let audience = match self.note(challenge).await {
+            Ok(audience) => audience,
+            Err(error) => return Arc::new(error),
+        };
+        let Some(used) = used else { return Arc::new(OAuthError::LoginRequired { command }) };
+        let next = match self.authority.settings.client_credentials {
+            true => "check the `scopes` of its `auth`, and that the server accepts this audience"
+                .to_owned(),
+            false => format!("check that the server accepts this audience, or run `{command}`"),
+        };
+        // A server may quote the token.
+        let quoted = |text: Option<String>| {
+            plain(&text.unwrap_or_default().replace(used.expose(), "(token)"))
+        };
+        let [error, description] = said.map(quoted);
+        Arc::new(OAuthError::TokenRefused { audience: plain(&audience), error, description, next })
     }
 
     /// The command by which a person logs in.
@@ -120,14 +132,18 @@ impl Access {
         command
     }
 
-    /// Stores what the server has demanded, for the next login.
-    async fn note(&self, challenge: Challenge) -> Result<(), OAuthError> {
+    /// Stores what the server has demanded, for the next login. Returns the resource of the tokens.
+    async fn note(&self, challenge: Challenge) -> Result<String, OAuthError> {
         let known = self.authority.read(&self.owner)?;
+        let tokens = known.as_ref().and_then(|record| record.tokens.as_ref());
+        let audience = tokens.map_or(self.authority.url.as_str(), |tokens| &*tokens.resource);
+        let audience = audience.to_owned();
         if known.as_ref().and_then(|record| record.challenge.as_ref()) == Some(&challenge) {
-            return Ok(());
+            return Ok(audience);
         }
         let authority = &self.authority;
-        authority.update(&self.owner, |record| record.challenge = Some(challenge)).await
+        authority.update(&self.owner, |record| record.challenge = Some(challenge)).await?;
+        Ok(audience)
     }
 
     /// Another token than the refused one, or one that is not over. It continues if the caller is

@@ -15,6 +15,9 @@ pub(crate) struct Challenge {
     /// Its error, such as `insufficient_scope`.
     #[serde(default)]
     pub(crate) error: Option<String>,
+    /// Its explanation. It is not stored, because each may be another.
+    #[serde(skip)]
+    pub(crate) description: Option<String>,
 }
 
 impl Challenge {
@@ -54,6 +57,7 @@ impl Challenge {
                 "scope" => challenge.scopes = scopes(&value),
                 "resource_metadata" => challenge.resource_metadata = Some(value),
                 "error" => challenge.error = Some(value),
+                "error_description" => challenge.description = Some(value),
                 _ => {}
             }
         }

@@ -22,6 +22,21 @@ pub enum OAuthError {
         /// The command to run.
         command: String,
     },
+    /// The server has refused a token.
+    #[error(
+        "it refused a token for the audience `{audience}`{}; {next}",
+        said_why(error, description)
+    )]
+    TokenRefused {
+        /// The resource for which the token was requested.
+        audience: String,
+        /// The server's error code, such as `invalid_token`; may be empty.
+        error: String,
+        /// Its description; may be empty.
+        description: String,
+        /// The next step of the operator.
+        next: String,
+    },
     /// A metadata document or another answer breaks the rules of OAuth. Nothing was sent there.
     #[error("{what} cannot be used: {problem}")]
     Unusable {
@@ -86,6 +101,15 @@ impl OAuthError {
 
 fn said(description: &str) -> String {
     if description.is_empty() { String::new() } else { format!(": {description}") }
+}
+
+/// The reason of a refusal, after the audience.
+fn said_why(error: &str, description: &str) -> String {
+    match (error, description) {
+        ("", "") => " without a reason".to_owned(),
+        ("", why) | (why, "") => format!(": {why}"),
+        (error, why) => format!(": {error}: {why}"),
+    }
 }
 
 /// A text of another party on one short line.

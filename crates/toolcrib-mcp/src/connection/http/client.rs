@@ -15,7 +15,7 @@ use tokio::{
 };
 use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
-    StatusCode, header,
+    RedirectPolicy, StatusCode, header,
 };
 use toolcrib_core::Secret;
 
@@ -36,6 +36,9 @@ use crate::oauth::{Access, Challenge};
 
 /// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
+
+/// The limit of redirects of one request.
+const MAX_REDIRECTS: usize = 3;
 
 /// The timeout of a notification and of a reply: that of a pipe.
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -152,17 +155,18 @@ impl Client {
             // Boxed: large, and not needed for JSON responses.
             Head::Events(answer) => Box::pin(self.follow(answer, exchange)).await,
             Head::Refusal(answer) => {
-                let refused = ErrorResponse::read(answer, intake).await;
+                let mut refused = ErrorResponse::read(answer, intake).await;
                 if let Some(expired) = Box::pin(self.lost_session(&refused, exchange)).await {
                     return Err(expired);
                 }
                 let refusal =
-                    refused.refusal.or_else(|| of_an_older_era(&refused.failure, exchange));
+                    refused.refusal.take().or_else(|| of_an_older_era(&refused.failure, exchange));
                 match refusal {
                     Some(refusal) => {
                         exchange.settle(Err(refusal.into()));
                         Ok(())
                     }
+                    None if exchange.request.is_greeting() => Err(refused.of_greeting()),
                     None => Err(refused.failure),
                 }
             }
@@ -192,7 +196,8 @@ impl Client {
         let headers = self.after_handshake.get().unwrap_or(&self.headers);
         let mut request = HttpRequest::new(method, &*self.url);
         request.headers = headers.clone();
-        request.max_redirects = 0;
+        request.redirect_policy = RedirectPolicy::SameOrigin;
+        request.max_redirects = MAX_REDIRECTS;
         request.max_body_bytes = usize::MAX;
         // The waiting task has its own timeout.
         request.timeout = None;
@@ -298,7 +303,9 @@ impl Client {
                     .map_err(HttpFailure::Unauthorized)?,
             };
             if other.is_none() {
-                return Err(HttpFailure::Unauthorized(access.demand(challenge).await));
+                return Err(HttpFailure::Unauthorized(
+                    access.demand(token.as_ref(), challenge).await,
+                ));
             }
             (token, is_again) = (other, true);
         }

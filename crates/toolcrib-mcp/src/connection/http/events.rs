@@ -11,7 +11,10 @@ use toolcrib_capabilities::{
 };
 use toolcrib_core::__internal::Backoff;
 
-use super::{super::intake::Carrier, client::Client};
+use super::{
+    super::{RequestError, intake::Carrier, text::over_limit},
+    client::Client,
+};
 
 /// The size limit of an event: 16 MiB. It is kept in memory whole.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -81,9 +84,9 @@ pub(super) async fn read_events(
             },
             // Neither the rest of the event nor, resumed, the same event again is of use.
             Err(SseError::TooLong { max_bytes }) => {
-                let problem = format!("it sent an event of more than {max_bytes} bytes");
+                let problem = over_limit("an event", max_bytes);
                 return match of {
-                    Some(id) => client.wiring.intake.fault(id, problem),
+                    Some(id) => client.wiring.intake.fault(id, RequestError::TooLarge(problem)),
                     None => client.wiring.ending.end(problem),
                 };
             }

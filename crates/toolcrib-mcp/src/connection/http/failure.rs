@@ -14,6 +14,13 @@ pub(super) enum HttpFailure {
     /// An error status, with its text.
     #[error("HTTP {status}: {text}")]
     Status { status: u16, text: String, wait: Option<Duration> },
+    /// The first request found nothing at this path.
+    #[error(
+        "there is no MCP endpoint at `{path}` (HTTP 404); correct the path of its URL, or ask who \
+         runs the server{}",
+        quoted(text)
+    )]
+    NoEndpoint { path: String, text: String },
     /// It was not sent, because no token could be had.
     #[error("no token: {0}")]
     NoToken(Arc<OAuthError>),
@@ -23,6 +30,9 @@ pub(super) enum HttpFailure {
     /// A response that is not of the protocol.
     #[error("{0}")]
     Unusable(String),
+    /// A response of more than is read.
+    #[error("{0}")]
+    TooLarge(String),
     /// The stream ended without the response.
     #[error("the answer broke off")]
     BrokenOff,
@@ -71,7 +81,10 @@ impl HttpFailure {
             Self::Status { status: 429, wait, .. } => SendErrorKind::Limited(*wait),
             Self::SessionExpired { .. } => SendErrorKind::SessionLost,
             Self::Status { status: status @ 500.., .. } => SendErrorKind::Failed(*status),
-            Self::Status { .. } | Self::Unusable(_) => SendErrorKind::Unusable,
+            Self::Status { .. } | Self::NoEndpoint { .. } | Self::Unusable(_) => {
+                SendErrorKind::Unusable
+            }
+            Self::TooLarge(_) => SendErrorKind::TooLarge,
             Self::Http(error) => match error.kind() {
                 HttpErrorKind::Redirect | HttpErrorKind::Unfit => SendErrorKind::Unusable,
                 _ => SendErrorKind::Broken,
@@ -83,6 +96,11 @@ impl HttpFailure {
             | Self::Withdrawn => SendErrorKind::Broken,
         }
     }
+}
+
+/// The text of a response, after a message about it.
+fn quoted(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("; it responded: {text}") }
 }
 
 impl From<HttpFailure> for SendError {

@@ -4,12 +4,14 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use toolcrib_capabilities::http::{HeaderValue, HttpStream, StatusCode, header, retry_after};
+use toolcrib_core::__internal::beginning;
 
 use super::{
     super::{
         RequestError,
         intake::Intake,
         result::{self, Refusal},
+        text::over_limit,
     },
     failure::HttpFailure,
 };
@@ -17,6 +19,9 @@ use crate::envelope::Envelope;
 
 /// The size limit of the body of an error response: 64 KiB.
 pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// How much of a path an error shows.
+const PATH_CHARS: usize = 200;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -53,11 +58,14 @@ pub(super) struct ErrorResponse {
     pub(super) refusal: Option<Refusal>,
     /// The id in it, if it is a response of the protocol to a request.
     pub(super) id: Option<Value>,
+    /// The path of the response, after redirects.
+    path: String,
 }
 
 impl ErrorResponse {
     pub(super) async fn read(answer: HttpStream, intake: &Intake) -> Self {
         let status = answer.status();
+        let path = beginning(answer.final_url().path(), PATH_CHARS);
         let is_json = is_of(&answer, &JSON);
         let wait = retry_after(answer.headers(), SystemTime::now());
         let challenge = answer.headers().get(header::WWW_AUTHENTICATE);
@@ -83,7 +91,18 @@ impl ErrorResponse {
             Some(wait) => format!("{text} (it permits the next request in {} s)", wait.as_secs()),
             None => text,
         };
-        Self { failure: HttpFailure::Status { status: status.as_u16(), text, wait }, refusal, id }
+        let failure = HttpFailure::Status { status: status.as_u16(), text, wait };
+        Self { failure, refusal, id, path }
+    }
+
+    /// The failure of the first request of a connection.
+    pub(super) fn of_greeting(self) -> HttpFailure {
+        match self.failure {
+            HttpFailure::Status { status: 404, text, .. } => {
+                HttpFailure::NoEndpoint { path: self.path, text }
+            }
+            failure => failure,
+        }
     }
 }
 
@@ -92,8 +111,7 @@ pub(super) async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await? {
         if piece.len() > max_bytes.saturating_sub(body.len()) {
-            let problem = format!("it sent an answer of more than {max_bytes} bytes");
-            return Err(HttpFailure::Unusable(problem));
+            return Err(HttpFailure::TooLarge(over_limit("a response", max_bytes)));
         }
         body.extend_from_slice(&piece);
     }

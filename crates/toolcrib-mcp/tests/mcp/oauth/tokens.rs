@@ -192,3 +192,30 @@ async fn every_secret_is_known_to_the_redactor_and_none_is_in_an_error() {
     let texts = format!("{error} {error:?} {:?}", client.authorization());
     assert!(!texts.contains("token-"), "{texts}");
 }
+
+#[tokio::test]
+async fn a_refused_fresh_token_is_reported_with_its_audience_and_what_the_server_says() {
+    let setting = Setting::start().await;
+    login(&setting.client(), &[]).await.unwrap();
+    let long = "x".repeat(1000);
+    let says = format!(", error=\"invalid_token\", error_description=\"no TOKEN \tfor {long}\"");
+    setting.server.refuse_tokens(&says);
+    let refused = |error: String| {
+        let url = setting.server.url();
+        let says =
+            format!("it refused a token for the audience `{url}`: invalid_token: no (token)");
+        assert!(error.contains(&says) && error.contains("xx…; check"), "{error}");
+        assert!(!error.contains('\t') && !error.contains("access-token"), "{error}");
+        error
+    };
+    let error = refused(setting.client().tools().await.unwrap_err().to_string());
+    assert!(error.contains("or run `toolcrib mcp login guarded`"), "{error}");
+    // The second one was refreshed after the refusal of the first.
+    assert_eq!(setting.provider.requests("/token").len(), 2);
+
+    setting.provider.add_client("machine", "a secret of the machine");
+    let oauth = setting.oauth().client_id("machine").issuer(setting.provider.issuer());
+    let oauth = oauth.client_secret(Secret::new("a secret of the machine")).client_credentials();
+    let error = refused(setting.client_with(oauth).tools().await.unwrap_err().to_string());
+    assert!(error.contains("`scopes`"), "{error}");
+}

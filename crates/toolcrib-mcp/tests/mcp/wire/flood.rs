@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use toolcrib_core::ErrorCode;
+use toolcrib_core::{CancellationToken, ErrorCode};
+use toolcrib_engine::Redactor;
 
 use super::{
-    call, calling,
-    raw::{connected, raw},
+    call, call_with, calling,
+    raw::{connected, raw, raw_with},
 };
 
 #[tokio::test]
@@ -24,7 +25,8 @@ async fn a_line_without_end_ends_the_connection_before_it_fills_the_memory() {
         written
     });
     let failed = call(&tool).await.unwrap_err();
-    let says = "it sent a line of more than 16777216 bytes";
+    let says = "it sent a line of more than 16777216 bytes, the limit of a message; request less at a \
+                time, or have the server return less";
     assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
     assert!(failed.reason.ends_with(says), "{failed:?}");
     assert_eq!(client.status().last_error.as_deref(), Some(says));
@@ -60,6 +62,56 @@ async fn lines_that_are_no_messages_are_skipped_up_to_a_hundred_in_a_row() {
     assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
     assert!(failed.reason.ends_with(says), "{failed:?}");
     drop(server.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_runs_out_quotes_the_lines_that_came_instead_of_a_message() {
+    const SECRET: &str = "zq7wm2rt9kx4lp8vn3bc6yd1hs5";
+    let limit = Duration::from_secs(3);
+    let (client, mut connections) = raw_with(64 * 1024, |client| {
+        let client = client.redactor(Redactor::new([SECRET.to_owned()]));
+        client.start_timeout(limit).list_timeout(limit)
+    });
+    let server = tokio::spawn(async move {
+        let mut silent = connections.recv().await.unwrap();
+        let long = "x".repeat(10_000);
+        silent.text(&format!("Key\u{1b}[31m\u{202e} {SECRET} {long}\nanother line\n")).await;
+        let mut server = connections.recv().await.unwrap();
+        server.greet_legacy().await;
+        server.text("Traceback of a list\n").await;
+        server.expect("tools/list").await;
+        server.expect("notifications/cancelled").await;
+        server.list().await;
+        server.text("A banner before the call\n").await;
+        server.answer(&json!({"id": 0}), json!({})).await;
+        let _ = server.expect("tools/call").await;
+        server.text("Traceback of a call\n").await;
+        server
+    });
+    let error = client.tools().await.unwrap_err().to_string();
+    let begins = "it was not connected within 3s; since then it has sent what is not JSON-RPC (a program \
+                  must write its log to standard error), which begins: Key";
+    assert!(error.contains(begins) && error.ends_with("xxx…"), "{error}");
+    let is_clean = !error.contains(['\u{1b}', '\u{202e}']) && !error.contains("zq7w");
+    assert!(is_clean && error.len() < 600, "{error}");
+    sleep(Duration::from_secs(60)).await;
+    let error = client.tools().await.unwrap_err().to_string();
+    assert!(error.contains("did not answer within 3s"), "{error}");
+    assert!(error.ends_with("which begins: Traceback of a list"), "{error}");
+    sleep(Duration::from_secs(60)).await;
+    let tool = client.tools().await.unwrap().remove(0);
+    let cancellation = CancellationToken::new();
+    let waiting = call_with(&tool, json!({}), cancellation.clone());
+    let stop = async {
+        let server = server.await.unwrap();
+        sleep(limit).await;
+        cancellation.cancel();
+        server
+    };
+    let (failed, _server) = tokio::join!(waiting, stop);
+    let failed = failed.unwrap_err();
+    assert!(failed.reason.ends_with("which begins: Traceback of a call"), "{failed:?}");
+    assert!(!failed.message.contains("Traceback"), "{failed:?}");
 }
 
 #[tokio::test(start_paused = true)]

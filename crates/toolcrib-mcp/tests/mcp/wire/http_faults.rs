@@ -290,11 +290,12 @@ async fn a_useless_answer_is_told_apart_from_a_lost_one() {
         (|_| of_type("text/event-stream", ": nothing\n\n"), LOST, "the answer broke off"),
         (
             |_| {
-                let moved = Response::builder().status(307).header("location", "/elsewhere");
+                let moved = Response::builder().status(307);
+                let moved = moved.header("location", "http://127.0.0.1:1/mcp?key=secret");
                 moved.body(Body::empty()).unwrap()
             },
             MALFORMED,
-            "redirects",
+            "redirects (HTTP 307) to `http://127.0.0.1:1/mcp`, which is not followed: its scheme",
         ),
     ];
     for (script, begin, says) in cases {
@@ -463,10 +464,31 @@ async fn an_answer_without_end_is_not_kept() {
         Body::from_stream(begin.chain(stream::repeat_with(move || Ok(piece.clone()))))
     }
     for (media_type, begin) in [("text/event-stream", "data: "), ("application/json", "\"")] {
-        let reason = error_of(move |_| of_type(media_type, endless(begin))).await;
-        assert!(reason.starts_with(MALFORMED), "{reason}");
-        assert!(reason.contains("more than 16777216 bytes"), "{reason}");
+        let (client, _) = scripted(move |_| of_type(media_type, endless(begin))).await;
+        let failed = call(&work(&client).await).await.unwrap_err();
+        assert_eq!(failed.code, ErrorCode::OutcomeUnknown, "{failed:?}");
+        let says = "more than 16777216 bytes, the limit of a message; request less at a time";
+        assert!(failed.reason.starts_with(MALFORMED) && failed.reason.contains(says), "{failed:?}");
+        let advice = "an answer that is too large; the call may have had its effect, so check before \
+                      trying again, and request less at a time";
+        assert!(failed.message.ends_with(advice), "{failed:?}");
     }
+}
+
+#[tokio::test]
+async fn a_url_without_an_endpoint_is_named_by_its_path() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/wrong/mcp?key=hidden", listener.local_addr().unwrap());
+    let app = axum::Router::new().fallback(async || status(StatusCode::NOT_FOUND, "No page."));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let error = mcp_client("web", Http::new(url)).build().unwrap().tools().await.unwrap_err();
+    let says = "there is no MCP endpoint at `/wrong/mcp` (HTTP 404); correct the path of its URL, or \
+                ask who runs the server; it responded: No page.";
+    assert!(error.to_string().ends_with(says), "{error}");
+    // After the handshake, the path is right.
+    let (client, _) = scripted(|_| status(StatusCode::NOT_FOUND, "no such thing")).await;
+    let failed = call(&work(&client).await).await.unwrap_err();
+    assert!(!failed.reason.contains("no MCP endpoint"), "{failed:?}");
 }
 
 #[tokio::test]

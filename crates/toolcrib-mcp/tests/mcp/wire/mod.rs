@@ -7,6 +7,7 @@ mod greetings;
 mod http;
 mod http_eras;
 mod http_faults;
+mod http_redirects;
 mod http_sessions;
 mod http_streams;
 mod lists;
