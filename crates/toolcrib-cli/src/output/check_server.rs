@@ -111,6 +111,11 @@ impl ServerReport {
 }
 
 impl ServerFinding {
+    /// Whether it is a finding of a rule.
+    pub(crate) fn is_of(&self, rule: &str) -> bool {
+        self.rule == rule
+    }
+
     pub(crate) fn error(rule: &str, message: String, help: &str) -> Self {
         Self::new(ServerSeverity::Error, rule, message, help)
     }

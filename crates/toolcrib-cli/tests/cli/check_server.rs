@@ -322,7 +322,7 @@ const SEEDED: [Seeded; 50] = [
     ("logs", "undeclared-notification", "warning", "", "notifications/message"),
     ("stays", "keeps-running", "warning", "", "does not end"),
     ("no-ping", "ping", "error", "", "does not answer `ping`"),
-    ("loop", "tools-list", "error", "", "repeats an earlier cursor"),
+    ("loop", "cursor", "error", "", "repeats an earlier cursor"),
     ("null-cursor", "cursor", "error", "", "the `nextCursor` of its `prompts` is null"),
     ("no-resources", "list", "error", "", "its resources cannot be listed"),
     ("undeclared-tools", "undeclared-tools", "error", "", "the capability `tools`"),

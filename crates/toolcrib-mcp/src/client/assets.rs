@@ -12,7 +12,7 @@ use super::{
     McpClient,
     call::{failure, not_available},
     live::LiveConnection,
-    pages::ends_at,
+    pages::{ends_at, remove_known},
     request::{McpRequest, plain},
     skills::is_of_scheme,
     state::State,
@@ -392,6 +392,7 @@ impl Supervisor {
             let Some(Value::Array(items)) = page.remove(field) else {
                 return Err(broken("the list is missing"));
             };
+            let first = all.len();
             for item in items {
                 if let Value::Object(item) = item {
                     size +=
@@ -408,6 +409,11 @@ impl Supervisor {
                 Some(Value::String(next)) => {
                     let is_new = seen.insert(next.clone());
                     if ends_at(&next, is_new, is_legacy).is_some() {
+                        let text =
+                            |item: &Map<String, Value>, key| Some(item.get(key)?.to_string());
+                        remove_known(&mut all, first, |item| {
+                            text(item, "uri").or(text(item, "name"))
+                        });
                         return Ok((all.into(), ttl));
                     }
                     if !is_new {

@@ -212,6 +212,16 @@ pub(super) fn percent_of(count: ProgressCount) -> Option<u8> {
     Some(percent)
 }
 
+/// The error of a call that the server did not take, by its status. Some servers give such a status to
+/// a call that they began, so that only a call without effects counts as one that can be repeated.
+fn not_taken(read_only: bool, text: String, error: RequestError) -> ToolError {
+    match read_only {
+        true => ToolError::new(ErrorCode::NotAvailable, text),
+        false => ToolError::failed(text),
+    }
+    .caused_by(error)
+}
+
 /// The failure of a call or another request of a server.
 pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> ToolError {
     match error {
@@ -238,18 +248,15 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
         )
         .caused_by(error),
         RequestError::Denied(_) => {
-            let text = format!("MCP server `{server}` denied access; it did not take the call");
-            ToolError::new(ErrorCode::NotAvailable, text).caused_by(error)
+            not_taken(read_only, format!("MCP server `{server}` denied access to this call"), error)
         }
         RequestError::Limited { wait, .. } => {
             let later = wait.map_or_else(
                 || "try again later".to_owned(),
                 |wait| format!("try again in {} seconds", wait.as_secs().max(1)),
             );
-            let text = format!(
-                "MCP server `{server}` limits the rate of requests, and did not take the call; {later}"
-            );
-            ToolError::new(ErrorCode::NotAvailable, text).caused_by(error)
+            let text = format!("MCP server `{server}` limits the rate of requests; {later}");
+            not_taken(read_only, text, error)
         }
         RequestError::Failed { status, .. } if read_only => ToolError::failed(format!(
             "MCP server `{server}` failed (HTTP {status}); it changes nothing, so it can be called again"

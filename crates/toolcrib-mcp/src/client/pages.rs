@@ -1,6 +1,9 @@
 //! Requests all pages of a server's tools.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use crate::connection::{Connection, RemoteTool, RequestError};
 
@@ -31,6 +34,24 @@ pub(super) fn ends_at(cursor: &str, is_new: bool, is_legacy: bool) -> Option<&'s
         (true, true, _) => Some("a page ends with an empty cursor, which is read as the last page"),
         (true, false, false) => Some("a page repeats a cursor, which is read as the last page"),
     }
+}
+
+/// Removes the entries of the last page, which begins at `first`, that were listed before: a server that
+/// ignores the cursor gives the same page again.
+pub(super) fn remove_known<T: PartialEq>(
+    all: &mut Vec<T>,
+    first: usize,
+    name: impl Fn(&T) -> Option<String>,
+) {
+    let page = all.split_off(first.min(all.len()));
+    let known: HashMap<_, _> =
+        all.iter().enumerate().map(|(index, entry)| (name(entry), index)).collect();
+    let is_new = |entry: &T| {
+        let index = known.get(&name(entry));
+        index.and_then(|index| all.get(*index)).is_none_or(|known| known != entry)
+    };
+    let page: Vec<_> = page.into_iter().filter(is_new).collect();
+    all.extend(page);
 }
 
 /// An incomplete list.
@@ -72,6 +93,7 @@ pub(super) async fn all_pages(connection: &Connection) -> Result<Pages, PagesErr
         if all.bytes > MOST_BYTES {
             return Err(PagesError::TooLarge);
         }
+        let first = all.tools.len();
         all.tools.extend(answer.tools);
         if all.tools.len() > MOST_TOOLS {
             return Err(PagesError::TooManyTools);
@@ -83,6 +105,7 @@ pub(super) async fn all_pages(connection: &Connection) -> Result<Pages, PagesErr
         let is_new = seen.insert(next.clone());
         if let Some(warning) = ends_at(&next, is_new, connection.is_legacy()) {
             all.warning = Some(warning);
+            remove_known(&mut all.tools, first, |tool| tool.name.clone());
             return Ok(all);
         }
         if !is_new {

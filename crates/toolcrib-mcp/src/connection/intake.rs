@@ -343,7 +343,7 @@ impl Intake {
         let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
             return self.unreadable(bytes, carrier);
         };
-        let id = envelope.id.as_ref().and_then(number);
+        let id = envelope.id.as_ref().and_then(id_of_response);
         let is_answer = envelope.is_answer();
         let is_no_id =
             matches!(envelope.id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)));
@@ -581,7 +581,7 @@ impl Intake {
             && let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&mended)
             && envelope.is_of_version()
             && envelope.is_answer()
-            && let Some(id) = envelope.id.as_ref().and_then(self::number)
+            && let Some(id) = envelope.id.as_ref().and_then(id_of_response)
             && carrier.may_answer(id)
         {
             let problem = format!("it contains `{number}`, which JSON does not have");
@@ -620,10 +620,15 @@ fn is_subscription(exchange: &Arc<Exchange>) -> bool {
     matches!(exchange.request, Request::Listen { .. })
 }
 
-/// Our ids and tokens are integers. Some servers return them as text.
+/// Our ids and tokens are integers.
 fn number(id: &Value) -> Option<i64> {
+    id.as_i64()
+}
+
+/// The id of a response. Some servers return it as text. Other digits than ours name another request.
+fn id_of_response(id: &Value) -> Option<i64> {
     let of_text = |text: &str| text.parse().ok().filter(|id: &i64| id.to_string() == text);
-    id.as_i64().or_else(|| id.as_str().and_then(of_text))
+    number(id).or_else(|| id.as_str().and_then(of_text))
 }
 
 /// The number without a form in JSON that some servers write, and the message with `null` in place of

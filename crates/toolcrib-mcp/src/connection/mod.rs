@@ -228,10 +228,10 @@ pub(crate) enum RequestError {
     /// The server's response is larger than is read.
     #[error("the answer cannot be used: {0}")]
     TooLarge(String),
-    /// The server denies access, and has not executed the request.
+    /// The server denies access.
     #[error("the server denied access: {0}")]
     Denied(String),
-    /// The server limits the rate, and has not executed the request.
+    /// The server limits the rate of requests.
     #[error("the server limits the rate of requests: {problem}")]
     Limited {
         /// Its response.

@@ -35,6 +35,13 @@ pub(super) struct List {
     pub(super) findings: Vec<ServerFinding>,
 }
 
+impl List {
+    /// Whether its pages cannot be followed, which is why a client refuses it.
+    pub(super) fn has_flawed_cursor(&self) -> bool {
+        self.findings.iter().any(|found| found.is_of("cursor"))
+    }
+}
+
 /// Reads all pages of a list: `field` of each result. `key` is the field with an entry's name.
 pub(super) fn read(pages: &[String], field: &str, key: &str, redactor: &Redactor) -> List {
     let mut list = List { items: Vec::new(), findings: Vec::new() };
@@ -50,8 +57,19 @@ pub(super) fn read(pages: &[String], field: &str, key: &str, redactor: &Redactor
                 "leave it out on the last page; some clients refuse the page, others stop here";
             list.findings.push(ServerFinding::error("cursor", message, help));
         }
-        // The client reports a repeated cursor. The page after it may be an earlier one again.
+        // The page after a repeated cursor may be an earlier one again.
         let is_loop = next.is_some_and(|next| !cursors.insert(next.to_owned()));
+        let flaw = match next {
+            Some("\"\"") => Some("is empty"),
+            Some(_) if is_loop => Some("repeats an earlier cursor"),
+            _ => None,
+        };
+        if let Some(flaw) = flaw {
+            let message = format!("the `nextCursor` of its `{field}` {flaw}");
+            let help =
+                "leave it out on the last page; some clients list without end, others refuse";
+            list.findings.push(ServerFinding::error("cursor", message, help));
+        }
         let all = fields.get(field).map(|all| serde_json::from_str::<Vec<&RawValue>>(all.get()));
         for entry in all.and_then(Result::ok).into_iter().flatten() {
             let is_known = !entries.insert(entry.get().to_owned());

@@ -310,7 +310,7 @@ async fn a_denial_or_a_limit_of_the_rate_is_no_unknown_outcome_and_says_when_to_
     let cases: [Case; 3] = [
         (
             |_| status(StatusCode::UNAUTHORIZED, "who are you"),
-            "denied access; it did not take the call",
+            "denied access to this call",
             "HTTP 401: who are you",
         ),
         (
@@ -319,19 +319,19 @@ async fn a_denial_or_a_limit_of_the_rate_is_no_unknown_outcome_and_says_when_to_
                 limited.headers_mut().insert(header::RETRY_AFTER, "7".parse().unwrap());
                 limited
             },
-            "limits the rate of requests, and did not take the call; try again in 7 seconds",
+            "limits the rate of requests; try again in 7 seconds",
             "HTTP 429: slowly (it permits the next request in 7 s)",
         ),
         (
             |_| status(StatusCode::TOO_MANY_REQUESTS, "slowly"),
-            "did not take the call; try again later",
+            "limits the rate of requests; try again later",
             "HTTP 429: slowly",
         ),
     ];
     for (script, message, reason) in cases {
         let (client, _) = scripted(script).await;
         let failed = call(&work(&client).await).await.unwrap_err();
-        assert_eq!(failed.code, ErrorCode::NotAvailable, "{failed:?}");
+        assert_eq!(failed.code, ErrorCode::ExecutionFailed, "{failed:?}");
         assert!(failed.message.ends_with(message) && failed.reason.contains(reason), "{failed:?}");
     }
 }

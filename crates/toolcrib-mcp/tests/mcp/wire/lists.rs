@@ -62,7 +62,7 @@ async fn a_list_without_end_is_given_up_and_names_the_server() {
 #[tokio::test]
 async fn an_empty_or_repeated_cursor_ends_the_list_of_an_older_server_with_a_warning() {
     type Case = (fn(usize, Option<&str>) -> Value, &'static str);
-    let cases: [Case; 2] = [
+    let cases: [Case; 3] = [
         (|_, _| json!({ "tools": [tool("a")], "nextCursor": "" }), "an empty cursor"),
         (
             |_, cursor| match cursor {
@@ -71,10 +71,13 @@ async fn an_empty_or_repeated_cursor_ends_the_list_of_an_older_server_with_a_war
             },
             "repeats a cursor",
         ),
+        // A server that ignores the cursor.
+        (|_, _| json!({ "tools": [tool("a")], "nextCursor": "1" }), "repeats a cursor"),
     ];
     for (page, says) in cases {
         let client = paged(|client| client, page);
         assert!(names(&client.tools().await.unwrap()).contains(&"mcp__raw__a"));
+        assert!(client.catalog().await.unwrap().withheld_by_provider().is_empty());
         let warning = client.status().list_warning.unwrap();
         assert!(warning.contains(says), "{warning}");
     }
