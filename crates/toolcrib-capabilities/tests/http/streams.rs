@@ -368,9 +368,8 @@ async fn an_encoding_that_is_not_decoded_is_refused() {
 async fn gzip_is_decoded_as_it_arrives_and_its_decoded_size_is_bound() {
     const HEAD: &str =
         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let binary = |bytes: &[u8]| {
-        [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
-    };
+    let binary =
+        |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
     for (is_whole, limit) in [(true, 100), (false, 100), (true, 99)] {
         let feed = Feed::start(HEAD).await;
         let mut request = HttpRequest::get(feed.server.url("/"));

@@ -192,9 +192,18 @@ fn arguments_that_look_like_secrets_are_masked() {
     let key = "a1B2c3D4e5F6g7H8i9J0k1L2";
     let token = format!("sbp_{key}");
     let args = json!([
-        server(), "small", "--access-token", token, format!("--api-key={key}"), "run", "-e",
-        format!("SERVICE_KEY={key}"), "--header", format!("Authorization: Bearer {key}"),
-        format!("ghp_{key}"), "--read-only",
+        server(),
+        "small",
+        "--access-token",
+        token,
+        format!("--api-key={key}"),
+        "run",
+        "-e",
+        format!("SERVICE_KEY={key}"),
+        "--header",
+        format!("Authorization: Bearer {key}"),
+        format!("ghp_{key}"),
+        "--read-only",
     ]);
     let file = json!({ "mcpServers": { "keyed": { "command": "python3", "args": args } } });
     let folder = Project::of(&[("keyed.json", &file.to_string())]);

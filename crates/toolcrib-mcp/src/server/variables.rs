@@ -156,7 +156,9 @@ pub fn is_secret_header(name: &str) -> bool {
 
 fn is_secret(name: &str, between: char) -> bool {
     let last = name.rsplit(between).next().unwrap_or_default();
-    ["key", "apikey", "token", "secret", "password"].iter().any(|word| last.eq_ignore_ascii_case(word))
+    ["key", "apikey", "token", "secret", "password"]
+        .iter()
+        .any(|word| last.eq_ignore_ascii_case(word))
 }
 
 /// The secret parts of a value with the name of a secret: all of it, and the part after a scheme

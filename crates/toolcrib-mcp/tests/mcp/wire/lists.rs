@@ -82,7 +82,8 @@ async fn a_repeated_cursor_of_a_server_since_2026_07_28_fails_its_list() {
         },
     );
     let error = client.tools().await.unwrap_err().to_string();
-    let says = "MCP server `raw` does not list its tools: page 3 of its tools repeats an earlier cursor";
+    let says =
+        "MCP server `raw` does not list its tools: page 3 of its tools repeats an earlier cursor";
     assert!(error.starts_with(says), "{error}");
     assert_eq!(client.status().list_warning, None);
 }
