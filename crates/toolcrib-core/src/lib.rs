@@ -27,6 +27,7 @@ mod client_port;
 mod context;
 mod context_list;
 mod counted;
+mod credentials;
 mod definition;
 mod depth;
 mod digest;
@@ -198,6 +199,7 @@ pub mod __internal {
         catalog::CatalogBuilder,
         chance::random_share,
         counted::counted,
+        credentials::may_contain_credential,
         depth::{DEEPEST_ARGUMENTS, DEEPEST_JSON, dismantle, nests_deeper_than, nests_too_deep},
         event::{millis, now_ms},
         fence::fence_chars,

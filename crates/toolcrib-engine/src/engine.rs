@@ -196,6 +196,15 @@ impl Engine {
         self.0.visibility.policy.reads(Fact::Iteration)
     }
 
+    /// Whether it may have tools other than those of these sources, by their ids: tools of the host,
+    /// of skills, or of another source.
+    pub fn has_tools_besides(&self, is_of_these: impl Fn(&str) -> bool) -> bool {
+        !self.0.registry.is_empty()
+            || self.0.artifact_port.is_some()
+            || self.0.sources.iter().any(|source| !is_of_these(source.item.provider.id()))
+            || !self.skills().is_empty()
+    }
+
     /// The events of all turns of this engine. A turn also has separate events.
     pub fn events(&self) -> &Events {
         &self.0.events

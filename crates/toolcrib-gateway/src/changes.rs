@@ -123,6 +123,22 @@ pub(super) fn announce_to(
     });
 }
 
+/// Ends what servers have for the conversation of a session alone, once the session has ended.
+pub(super) fn end_with(serving: &ServeContext, session: &Session, ended: CancellationToken) {
+    let conversation = Arc::clone(&session.identity);
+    let current = Arc::clone(&serving.current);
+    let closing = serving.cancellation.clone();
+    serving.running.spawn(async move {
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = closing.cancelled() => {}
+        }
+        for server in &current.shared().config.servers {
+            server.end_conversation(&conversation);
+        }
+    });
+}
+
 /// The servers of a session: their announcements, and its client for their requests outside of calls.
 pub(super) struct SessionServers {
     client: Arc<dyn ClientPort>,

@@ -89,6 +89,7 @@ async fn begin(
         let twice = "this connection has been initialized already";
         return Err(ErrorData::invalid_request(twice, None));
     }
+    changes::end_with(serving, &session, ended.clone());
     let all = &serving.gateway.config.servers;
     // No source is needed; if one fails nevertheless, lists say so.
     let iteration = match all.is_empty() {

@@ -111,6 +111,9 @@ pub const MAX_SESSIONS: usize = 1024;
 /// with a notification that the list has changed.
 const SOURCES_WITHIN: Duration = Duration::from_secs(5);
 
+/// The beginning of the origin of an MCP server's tools, which is the id of their source.
+const ORIGIN_OF_SERVER: &str = "mcp:";
+
 /// The limit of a server's instructions, in characters.
 const MOST_INSTRUCTIONS: usize = 8_000;
 
@@ -272,6 +275,19 @@ impl Shared {
         access.fence == Fence::Model && !self.config.unfenced.contains(server)
     }
 
+    /// Whether any text may be fenced for this access. A tool of the host may return what others
+    /// wrote, so only the texts of servers are known to have no fence.
+    fn may_fence(&self, access: &Access) -> bool {
+        let is_unfenced = |source: &str| {
+            let server = source.strip_prefix(ORIGIN_OF_SERVER);
+            server.is_some_and(|server| self.config.unfenced.contains(server))
+        };
+        let is_fenced = |server: &McpClient| self.fences(access, server.name().as_str());
+        access.fence == Fence::Model
+            && (self.config.servers.iter().any(is_fenced)
+                || self.config.engine.has_tools_besides(is_unfenced))
+    }
+
     /// Whether calls may be made: not while a log cannot be written that is required.
     fn is_recording(&self) -> bool {
         self.config.required.as_ref().is_none_or(RequiredLog::is_written)
@@ -308,11 +324,11 @@ impl Shared {
         format!("MCP server `{server}` describes itself:\n{text}")
     }
 
-    /// The server's instructions for the client's model: the operator's, those about fences, the
-    /// active skills, and in a session, how to activate others.
+    /// The server's instructions for the client's model: the operator's, those about fences if there
+    /// may be some, the active skills, and in a session, how to activate others.
     fn instructions(&self, access: &Access, in_session: bool, offered: &CombinedOffers) -> String {
         let mut lines = Vec::from_iter(self.config.instructions.as_deref().map(Cow::Borrowed));
-        if access.fence == Fence::Model {
+        if self.may_fence(access) {
             lines.push(FENCE_NOTICE.into());
         }
         for (server, text) in &offered.instructions {

@@ -12,6 +12,7 @@ use toolcrib_engine::{Iteration, Notice, TurnError};
 use toolcrib_mcp::__internal as wire;
 
 use super::{
+    ORIGIN_OF_SERVER,
     access_log::{AccessEntry, ListedTool},
     downstream::own_message,
     exchange::RequestContext,
@@ -21,9 +22,6 @@ use super::{
 
 /// The key under which a listing names its missing sources.
 const NOTICES: &str = "toolcrib/notices";
-
-/// The prefix of the origins of MCP servers' tools.
-const REMOTE: &str = "mcp:";
 
 pub(super) async fn list(
     exchange: &RequestContext<'_>,
@@ -143,7 +141,7 @@ fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
 
 /// Whether a tool, or a source by its path, is of an MCP server.
 fn is_remote(origin: &str) -> bool {
-    origin.split(" > ").any(|source| source.starts_with(REMOTE))
+    origin.split(" > ").any(|source| source.starts_with(ORIGIN_OF_SERVER))
 }
 
 /// The schema of a tool's structured results that clients of both eras accept: those before

@@ -1,76 +1,42 @@
-//! Reads a response body, up to a size limit.
+//! Decodes a response body, up to a size limit.
 
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
-use hyper::{HeaderMap, body::Bytes, header};
+use hyper::{
+    HeaderMap,
+    body::{Buf as _, Bytes},
+    header,
+};
 
-use super::{error::HttpError, exchange::BodyEncoding, message::HttpResponse, stream::HttpStream};
+use super::{error::HttpError, message::HttpResponse, stream::HttpStream};
 
 /// The number of compressed bytes decoded at once; they expand to a thousand times as many at most.
 const DECODED_AT_ONCE: usize = 4096;
 /// The length limit of an unknown encoding's name in messages.
 const SHOWN_ENCODING: usize = 40;
 
-/// Refuses a body that would have to be decoded.
-pub(super) fn refuse_encoded(stream: &HttpStream) -> Result<(), HttpError> {
-    encoding(stream, BodyEncoding::Identity).map(drop)
-}
-
-/// Reads a body to its end and decodes it. After decoding, the headers about the encoding are
-/// removed.
+/// Reads a body to its end.
 pub(super) async fn collect(mut stream: HttpStream) -> Result<HttpResponse, HttpError> {
-    let gzip = encoding(&stream, BodyEncoding::Gzip)? == BodyEncoding::Gzip;
-    let mut sink = Sink::new(gzip, stream.max_body_bytes());
-    let mut is_empty = true;
-    while let Some(data) = stream.chunk().await? {
-        is_empty = false;
-        for piece in data.chunks(DECODED_AT_ONCE) {
-            sink.write_all(piece).map_err(|source| unfit(&stream, &sink, source))?;
-            if gzip {
-                // A chunk can be worth a millisecond of work.
-                tokio::task::yield_now().await;
-            }
+    let mut body = Vec::new();
+    while let Some(piece) = stream.chunk().await? {
+        body.extend_from_slice(&piece);
+        if stream.is_decoded() {
+            // A piece can be worth a millisecond of work.
+            tokio::task::yield_now().await;
         }
     }
-    // An empty body is empty in any encoding.
-    let decoded = gzip && !is_empty;
-    if decoded {
-        sink.end().map_err(|source| unfit(&stream, &sink, source))?;
-    }
-    let (status, mut headers, final_url) = stream.into_head();
-    if decoded {
-        headers.remove(header::CONTENT_ENCODING);
-        headers.remove(header::CONTENT_LENGTH);
-    }
-    Ok(HttpResponse { status, headers, body: sink.into_bytes(), final_url })
+    let (status, headers, final_url) = stream.into_head();
+    Ok(HttpResponse { status, headers, body: body.into(), final_url })
 }
 
-/// The error of a sink that accepts no more.
-fn unfit(stream: &HttpStream, sink: &Sink, source: io::Error) -> HttpError {
-    stream.failed(if sink.bounded().over {
-        stream.too_large()
-    } else {
-        HttpError::Decode { host: stream.host().to_owned(), source }
-    })
-}
-
-/// The encoding of the body.
-fn encoding(stream: &HttpStream, accepted: BodyEncoding) -> Result<BodyEncoding, HttpError> {
-    if stream.is_at_end() {
-        return Ok(BodyEncoding::Identity);
-    }
-    let named = named_encodings(stream.headers());
+/// Whether the body is compressed, or else the names of encodings that are not decoded.
+pub(super) fn is_compressed(headers: &HeaderMap) -> Result<bool, String> {
+    let named = named_encodings(headers);
     match named.as_slice() {
-        [] => Ok(BodyEncoding::Identity),
-        [one] if accepted == BodyEncoding::Gzip && matches!(one.as_str(), "gzip" | "x-gzip") => {
-            Ok(BodyEncoding::Gzip)
-        }
-        several => Err(stream.failed(HttpError::Encoding {
-            host: stream.host().to_owned(),
-            encoding: several.join(", ").chars().take(SHOWN_ENCODING).collect(),
-            accepted: accepted.explained(),
-        })),
+        [] => Ok(false),
+        [one] if matches!(one.as_str(), "gzip" | "x-gzip") => Ok(true),
+        several => Err(several.join(", ").chars().take(SHOWN_ENCODING).collect()),
     }
 }
 
@@ -84,62 +50,79 @@ fn named_encodings(headers: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-/// The destination of a body.
-enum Sink {
-    Plain(LimitedBuffer),
-    Gzip(Box<MultiGzDecoder<LimitedBuffer>>),
+/// Decodes a compressed body piece by piece.
+pub(super) struct BodyDecoder {
+    decoder: MultiGzDecoder<LimitedBuffer>,
+    /// What has arrived, but is not decoded yet.
+    compressed: Bytes,
+    /// An empty body is empty in any encoding.
+    is_empty: bool,
 }
 
-impl Sink {
-    fn new(gzip: bool, limit: usize) -> Self {
-        let bounded = LimitedBuffer { bytes: Vec::new(), limit, over: false };
-        if gzip { Self::Gzip(Box::new(MultiGzDecoder::new(bounded))) } else { Self::Plain(bounded) }
+/// Why a body cannot be decoded.
+pub(super) enum DecodeError {
+    TooLarge,
+    Invalid(io::Error),
+}
+
+impl BodyDecoder {
+    /// A decoder of at most so many bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        let decoded = LimitedBuffer { bytes: Vec::new(), left: limit, is_over: false };
+        Self { decoder: MultiGzDecoder::new(decoded), compressed: Bytes::new(), is_empty: true }
     }
 
-    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(bounded) => bounded.write_all(piece),
-            Self::Gzip(decoder) => decoder.write_all(piece),
+    /// Whether all that has arrived is decoded.
+    pub(super) fn needs_more(&self) -> bool {
+        self.compressed.is_empty()
+    }
+
+    /// Adds what has arrived.
+    pub(super) fn push(&mut self, compressed: Bytes) {
+        self.is_empty &= compressed.is_empty();
+        self.compressed = compressed;
+    }
+
+    /// Decodes the next bytes; the result may be empty.
+    pub(super) fn decode(&mut self) -> Result<Bytes, DecodeError> {
+        let count = self.compressed.len().min(DECODED_AT_ONCE);
+        let piece = self.compressed.split_to(count);
+        // Flushed: a reader may wait for the event that these bytes complete.
+        let written = self.decoder.write_all(piece.chunk()).and_then(|()| self.decoder.flush());
+        written.map_err(|error| self.failed(error))?;
+        Ok(std::mem::take(&mut self.decoder.get_mut().bytes).into())
+    }
+
+    /// Checks at the end of the body that it was complete.
+    pub(super) fn end(&mut self) -> Result<(), DecodeError> {
+        match self.is_empty {
+            true => Ok(()),
+            false => self.decoder.try_finish().map_err(|error| self.failed(error)),
         }
     }
 
-    /// Checks that the decoded body is complete.
-    fn end(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(_) => Ok(()),
-            Self::Gzip(decoder) => decoder.try_finish(),
+    fn failed(&self, error: io::Error) -> DecodeError {
+        match self.decoder.get_ref().is_over {
+            true => DecodeError::TooLarge,
+            false => DecodeError::Invalid(error),
         }
-    }
-
-    fn bounded(&self) -> &LimitedBuffer {
-        match self {
-            Self::Plain(bounded) => bounded,
-            Self::Gzip(decoder) => decoder.get_ref(),
-        }
-    }
-
-    fn into_bytes(mut self) -> Bytes {
-        let bounded = match &mut self {
-            Self::Plain(bounded) => bounded,
-            Self::Gzip(decoder) => decoder.get_mut(),
-        };
-        std::mem::take(&mut bounded.bytes).into()
     }
 }
 
-/// Accepts up to a number of bytes.
+/// Accepts up to a number of bytes in all.
 struct LimitedBuffer {
     bytes: Vec<u8>,
-    limit: usize,
-    over: bool,
+    left: usize,
+    is_over: bool,
 }
 
 impl Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
-            self.over = true;
+        let Some(left) = self.left.checked_sub(bytes.len()) else {
+            self.is_over = true;
             return Err(io::Error::other("it is larger than allowed"));
-        }
+        };
+        self.left = left;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }

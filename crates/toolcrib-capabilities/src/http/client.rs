@@ -118,15 +118,18 @@ impl HttpClient {
         request: HttpRequest,
         cancel: &CancellationToken,
     ) -> Result<HttpResponse, HttpError> {
-        body::collect(self.open(request, cancel, BodyEncoding::Gzip).await?).await
+        let mut stream = self.open(request, cancel, BodyEncoding::Gzip).await?;
+        stream.decode()?;
+        body::collect(stream).await
     }
 
     /// Sends a request as [`send`](Self::send) does, and returns after the response headers, to
     /// read the body as it arrives.
     ///
-    /// No encoding is accepted: an encoded body is refused, unless the status is not one of
-    /// success, which is then returned with an empty body. The request's timeouts and size limits
-    /// apply until the stream has ended, and so does `cancel`. If a response may take longer than
+    /// No encoding is requested, since an encoder may hold back what a reader waits for; `gzip` is
+    /// decoded nevertheless. Another encoding is refused, unless the status is not one of success,
+    /// which is then returned with an empty body. The request's timeouts and size limits apply until
+    /// the stream has ended, and so does `cancel`. If a response may take longer than
     /// [`DEFAULT_TIMEOUT`](super::DEFAULT_TIMEOUT), set [`timeout`](HttpRequest::timeout), and
     /// [`idle_timeout`](HttpRequest::idle_timeout) to detect a silent server.
     ///
@@ -138,9 +141,9 @@ impl HttpClient {
         cancel: &CancellationToken,
     ) -> Result<HttpStream, HttpError> {
         let mut stream = self.open(request, cancel, BodyEncoding::Identity).await?;
-        match body::refuse_encoded(&stream) {
+        match stream.decode() {
             Err(_) if !stream.status().is_success() => stream.skip_body(),
-            checked => checked?,
+            decoded => decoded?,
         }
         Ok(stream)
     }

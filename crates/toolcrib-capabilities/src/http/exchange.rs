@@ -31,8 +31,8 @@ use super::{
     target::Target,
 };
 
-/// The accepted encodings of a body.
-#[derive(Clone, Copy, PartialEq)]
+/// The encoding that a request accepts.
+#[derive(Clone, Copy)]
 pub(super) enum BodyEncoding {
     Identity,
     Gzip,
@@ -44,14 +44,6 @@ impl BodyEncoding {
         match self {
             Self::Identity => "identity",
             Self::Gzip => "gzip",
-        }
-    }
-
-    /// The explanation if another encoding came.
-    pub(super) fn explained(self) -> &'static str {
-        match self {
-            Self::Identity => "a stream must not be encoded",
-            Self::Gzip => "only gzip, once, is decoded",
         }
     }
 }

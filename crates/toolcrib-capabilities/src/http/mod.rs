@@ -30,8 +30,8 @@
 //!
 //! # Streams
 //! [`HttpClient::send`] reads a complete response, [`HttpClient::stream`] returns its body as it
-//! arrives. Both are one exchange under the same rules and limits; a stream is not decoded, and
-//! requested without an encoding.
+//! arrives. Both are one exchange under the same rules and limits; a stream is requested without an
+//! encoding, and decoded as it arrives if it has one.
 //!
 //! # What is not there
 //! No proxy and nothing else is taken from the environment, except for the certificate authorities

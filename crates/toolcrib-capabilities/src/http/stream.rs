@@ -14,11 +14,13 @@ use futures_util::Stream;
 use hyper::{
     HeaderMap, StatusCode,
     body::{Body, Bytes, Incoming},
+    header,
 };
 use tokio::time::{Instant, Sleep, sleep};
 use url::Url;
 
 use super::{
+    body::{BodyDecoder, DecodeError, is_compressed},
     bounds::{BoundedConnection, Bounds},
     connect::Connection,
     error::HttpError,
@@ -48,6 +50,8 @@ pub struct HttpStream {
     bounds: Bounds,
     max_body_bytes: usize,
     arrived: usize,
+    /// Boxed: large, and seldom needed.
+    decoder: Option<Box<BodyDecoder>>,
     pause: Pause,
     shared: Arc<Shared>,
 }
@@ -112,6 +116,7 @@ impl HttpStream {
             bounds,
             max_body_bytes,
             arrived: 0,
+            decoder: None,
             pause: Pause::new(idle_timeout),
             shared,
         };
@@ -138,8 +143,9 @@ impl HttpStream {
     ///
     /// # Errors
     /// [`HttpError::Exchange`] if it breaks off, [`HttpError::BodyTooLarge`],
-    /// [`HttpError::IdleTimedOut`], [`HttpError::TimedOut`] and [`HttpError::Cancelled`]; after a
-    /// redirect the first three are wrapped in [`HttpError::Redirected`].
+    /// [`HttpError::Decode`], [`HttpError::IdleTimedOut`], [`HttpError::TimedOut`] and
+    /// [`HttpError::Cancelled`]; after a redirect all but the last two are wrapped in
+    /// [`HttpError::Redirected`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
     }
@@ -155,12 +161,33 @@ impl HttpStream {
         self.reading = None;
     }
 
-    pub(super) fn host(&self) -> &str {
-        &self.target.host
+    /// Decodes the body from here on, and removes the headers about its encoding.
+    ///
+    /// # Errors
+    /// [`HttpError::Encoding`] for an encoding that is not decoded.
+    pub(super) fn decode(&mut self) -> Result<(), HttpError> {
+        if self.is_at_end() {
+            return Ok(());
+        }
+        match is_compressed(&self.headers) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.decoder = Some(Box::new(BodyDecoder::new(self.max_body_bytes)));
+                self.headers.remove(header::CONTENT_ENCODING);
+                self.headers.remove(header::CONTENT_LENGTH);
+            }
+            Err(encoding) => {
+                let host = self.target.host.clone();
+                let accepted = "only gzip, once, is decoded";
+                return Err(self.failed(HttpError::Encoding { host, encoding, accepted }));
+            }
+        }
+        Ok(())
     }
 
-    pub(super) fn max_body_bytes(&self) -> usize {
-        self.max_body_bytes
+    /// Whether the chunks are decoded.
+    pub(super) fn is_decoded(&self) -> bool {
+        self.decoder.is_some()
     }
 
     pub(super) fn into_head(self) -> (StatusCode, HeaderMap, Url) {
@@ -211,6 +238,49 @@ impl HttpStream {
         Poll::Ready(Ok(None))
     }
 
+    /// The next decoded piece.
+    fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, HttpError>> {
+        let Some(mut decoder) = self.decoder.take() else { return self.poll_piece(cx) };
+        let piece = self.poll_decoder(cx, &mut decoder);
+        self.decoder = Some(decoder);
+        piece
+    }
+
+    fn poll_decoder(
+        &mut self,
+        cx: &mut Context<'_>,
+        decoder: &mut BodyDecoder,
+    ) -> Poll<Result<Option<Bytes>, HttpError>> {
+        if self.reading.is_none() {
+            return Poll::Ready(Ok(None));
+        }
+        if decoder.needs_more() {
+            match ready!(self.poll_piece(cx))? {
+                Some(compressed) => decoder.push(compressed),
+                None => {
+                    let ended = decoder.end().map_err(|error| self.undecoded(error));
+                    return Poll::Ready(ended.map(|()| None));
+                }
+            }
+        }
+        let piece = decoder.decode().map_err(|error| self.undecoded(error))?;
+        if piece.is_empty() {
+            // Other tasks run in between, however much of it decodes to nothing.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(Some(piece)))
+    }
+
+    fn undecoded(&self, error: DecodeError) -> HttpError {
+        self.failed(match error {
+            DecodeError::TooLarge => self.too_large(),
+            DecodeError::Invalid(source) => {
+                HttpError::Decode { host: self.target.host.clone(), source }
+            }
+        })
+    }
+
     /// Ready when a limit ends the wait.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<HttpError> {
         if let Some(BodyState { hold: ResponseConnection::Bounded(bounded), .. }) =
@@ -253,7 +323,7 @@ impl Stream for HttpStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let piece = ready!(this.poll_piece(cx)).transpose();
+        let piece = ready!(this.poll_decoded(cx)).transpose();
         match &piece {
             Some(Ok(_)) => {}
             Some(Err(_)) => this.reading = None,

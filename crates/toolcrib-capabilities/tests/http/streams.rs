@@ -1,7 +1,8 @@
 //! Answers that are read as they come.
 
-use std::{pin::pin, time::Duration};
+use std::{io::Write as _, pin::pin, time::Duration};
 
+use flate2::{Compression, write::GzEncoder};
 use futures_util::{StreamExt, TryStreamExt, future::join};
 use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -333,13 +334,13 @@ async fn a_redirect_that_is_followed_leads_to_its_stream() {
 }
 
 #[tokio::test]
-async fn it_is_read_as_it_is() {
-    for encoding in ["gzip", "br", "identity, gzip"] {
+async fn an_encoding_that_is_not_decoded_is_refused() {
+    for encoding in ["deflate", "br", "gzip, gzip"] {
         let headers = format!("Content-Encoding: {encoding}\r\n");
         let server = Server::start(move |_| with_headers(&headers, b"encoded")).await;
         let error = open(&local().build(), HttpRequest::get(server.url("/"))).await.unwrap_err();
         assert!(matches!(error, HttpError::Encoding { .. }), "{encoding}: {error}");
-        assert!(error.to_string().contains("must not be encoded"), "{error}");
+        assert!(error.to_string().contains("only gzip, once, is decoded"), "{error}");
         assert_eq!(error.kind(), HttpErrorKind::Unfit);
         assert_eq!(server.asked()[0].header("accept-encoding"), Some("identity"));
     }
@@ -347,7 +348,7 @@ async fn it_is_read_as_it_is() {
     for status in ["401 Unauthorized", "502 Bad Gateway"] {
         let server = Server::start(move |_| {
             keep(format!(
-                "HTTP/1.1 {status}\r\nContent-Encoding: gzip\r\nWWW-Authenticate: Bearer\r\n\
+                "HTTP/1.1 {status}\r\nContent-Encoding: br\r\nWWW-Authenticate: Bearer\r\n\
                  Content-Length: 7\r\n\r\nencoded"
             ))
         })
@@ -361,6 +362,45 @@ async fn it_is_read_as_it_is() {
     let server = Server::start(|_| with_headers("Content-Encoding: identity\r\n", b"plain")).await;
     let mut stream = open(&local().build(), HttpRequest::get(server.url("/"))).await.unwrap();
     assert_eq!(next(&mut stream).await, "plain");
+}
+
+#[tokio::test]
+async fn gzip_is_decoded_as_it_arrives_and_its_decoded_size_is_bound() {
+    const HEAD: &str =
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let binary =
+        |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    for (is_whole, limit) in [(true, 100), (false, 100), (true, 99)] {
+        let feed = Feed::start(HEAD).await;
+        let mut request = HttpRequest::get(feed.server.url("/"));
+        request.max_body_bytes = limit;
+        let mut stream = open(&local().build(), request).await.unwrap();
+        assert!(!stream.headers().contains_key("content-encoding"));
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        for piece in ["a".repeat(50), "b".repeat(49)] {
+            // Sent only now that the one before has been read.
+            encoder.write_all(piece.as_bytes()).unwrap();
+            encoder.flush().unwrap();
+            feed.send(binary(&std::mem::take(encoder.get_mut())));
+            assert_eq!(next(&mut stream).await, piece);
+        }
+        encoder.write_all(b"c").unwrap();
+        let mut rest = encoder.finish().unwrap();
+        if !is_whole {
+            rest.pop();
+        }
+        feed.send([binary(&rest), CHUNKED_END.as_bytes().to_vec()].concat());
+        if limit == 99 {
+            let error = fails(&mut stream).await;
+            assert!(matches!(error, HttpError::BodyTooLarge { limit: 99, .. }), "{error}");
+            continue;
+        }
+        assert_eq!(next(&mut stream).await, "c");
+        match is_whole {
+            true => assert_eq!(stream.chunk().await.unwrap(), None),
+            false => assert!(matches!(fails(&mut stream).await, HttpError::Decode { .. })),
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,10 @@ use std::{fs, path::PathBuf, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Project, toolcrib, wait_for};
+use crate::{
+    serve::Http,
+    support::{Outcome, Project, toolcrib, wait_for},
+};
 
 /// The fixture as in the project's file.
 pub(crate) fn server() -> String {
@@ -182,6 +185,87 @@ fn without_its_secret_a_server_fails_and_says_which() {
     assert_eq!(checked.code, Some(0));
     assert!(checked.stdout.contains("MCP server small"), "{}", checked.stdout);
     assert!(!project.path().join("started.log").exists(), "check starts nothing");
+}
+
+#[test]
+fn arguments_that_look_like_secrets_are_masked() {
+    let key = "a1B2c3D4e5F6g7H8i9J0k1L2";
+    let token = format!("sbp_{key}");
+    let args = json!([
+        server(),
+        "small",
+        "--access-token",
+        token,
+        format!("--api-key={key}"),
+        "run",
+        "-e",
+        format!("SERVICE_KEY={key}"),
+        "--header",
+        format!("Authorization: Bearer {key}"),
+        format!("ghp_{key}"),
+        "--read-only",
+    ]);
+    let file = json!({ "mcpServers": { "keyed": { "command": "python3", "args": args } } });
+    let folder = Project::of(&[("keyed.json", &file.to_string())]);
+    let shown = "small --access-token … --api-key=… run -e SERVICE_KEY=… --header Authorization: … … \
+                 --read-only";
+    for more in [&["mcp", "list"][..], &["mcp", "list", "--json"], &["mcp", "test", "keyed"]] {
+        let mut command = toolcrib();
+        command.args(more).args(["--import", "keyed.json"]).current_dir(folder.path());
+        let listed = Outcome::from(command.output().unwrap());
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        assert!(listed.stdout.contains(shown), "{}", listed.stdout);
+        let all = format!("{}{}", listed.stdout, listed.stderr);
+        assert!(!all.contains(key), "{all}");
+    }
+}
+
+/// The ids of the processes of the fixture, in the order of their starts.
+fn started(project: &Project) -> Vec<u32> {
+    let log = fs::read_to_string(project.path().join("started.log")).unwrap_or_default();
+    let starts = log.lines().filter_map(|line| line.strip_suffix(" start"));
+    starts.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
+}
+
+fn runs(process: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{process}/stat"));
+    state.is_ok_and(|state| !state.contains(") Z "))
+}
+
+#[test]
+fn a_server_of_a_client_alone_ends_with_the_session_of_the_client() {
+    let token = "a-token-of-a-test-0001";
+    let more = "[[serve.token]]\nsecret = 'secret:A'\nprincipal = 'ana'\n\
+                [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'bob'\n";
+    let project = project(more);
+    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    let file = file.replace("trusted = true", "trusted = true\nsession = 'client'");
+    let secrets = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }";
+    project.write("toolcrib.toml", &file.replace("[secrets]", secrets));
+    let mut command = project.command(&["serve", "--quiet"]);
+    command.env("TOOLCRIB_TEST_A", token).env("TOOLCRIB_TEST_B", "a-token-of-a-test-0002");
+    command.env("TOOLCRIB_TEST_MARK", MARK);
+    let http = Http::start(&mut command, &project.path().join("errors.txt"));
+    let call = json!({ "name": "mcp__small__echo", "arguments": { "text": "hello" } });
+    let calls = |session: &str| {
+        let (status, answer) = http.post(Some(token), "tools/call", &call, Some(session));
+        assert!(status == "200" && answer.contains("hello"), "{answer}");
+    };
+    let before = started(&project);
+    let ended = http.begin(token);
+    calls(&ended);
+    let of_it: Vec<_> = started(&project).split_off(before.len());
+    let other = http.begin(token);
+    calls(&other);
+    let of_other: Vec<_> = started(&project).split_off(before.len() + of_it.len());
+    assert!(!of_it.is_empty() && of_it.iter().chain(&of_other).all(|process| runs(*process)));
+    assert_eq!(http.delete(token, &ended), "200");
+    wait_for(|| !of_it.iter().any(|process| runs(*process)));
+    assert!(!of_other.is_empty() && of_other.iter().all(|process| runs(*process)));
+    calls(&other);
+    assert_eq!(started(&project).len(), before.len() + of_it.len() + of_other.len());
+    assert_eq!(http.end(), Some(0));
+    wait_for(|| !is_left(&project));
 }
 
 #[test]

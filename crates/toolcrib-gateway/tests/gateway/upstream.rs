@@ -7,8 +7,8 @@ use rmcp::{
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
-use toolcrib_core::{Progress, ToolContext, ToolError, unfence};
-use toolcrib_gateway::{Access, Gateway};
+use toolcrib_core::{FENCE_NOTICE, Progress, ToolContext, ToolError, unfence};
+use toolcrib_gateway::{Access, Fence, Gateway};
 use toolcrib_mcp::{McpClient, MockServer, mock_mcp_client};
 
 use super::support::{Client, ERAS, Era, Log, builder, code, engine, text, tool, waits};
@@ -55,6 +55,35 @@ async fn what_a_server_answers_comes_through_fenced_and_what_it_changes_is_annou
         client.served.await.unwrap().unwrap();
         upstream.close().await;
     }
+}
+
+#[tokio::test]
+async fn instructions_explain_fences_only_where_a_text_may_have_one() {
+    let has_notice = async |own: &[&str], unfenced: bool, access: Access| {
+        let (client, _server) = mock_mcp_client([tool("log")]).build().unwrap();
+        let own = own.iter().map(|name| tool(name));
+        let engine = engine().tools(own).provider(Arc::new(client.clone())).build().unwrap();
+        let gateway = Gateway::builder(engine).watch(&client).instructions("The desk.");
+        let gateway = match unfenced {
+            true => gateway.without_fence("mock").build(),
+            false => gateway.build(),
+        };
+        let mut noticed = Vec::new();
+        for era in ERAS {
+            let client = Client::of(&gateway, era, access.clone()).await;
+            let told = client.peer.peer_info().unwrap().instructions.clone().unwrap();
+            assert!(told.starts_with("The desk."), "{told}");
+            noticed.push(told.contains(FENCE_NOTICE));
+        }
+        client.close().await;
+        assert_eq!(noticed[0], noticed[1]);
+        noticed[0]
+    };
+    assert!(has_notice(&[], false, Access::new()).await);
+    assert!(!has_notice(&[], true, Access::new()).await);
+    // The host's tool may return what others wrote.
+    assert!(has_notice(&["own"], true, Access::new()).await);
+    assert!(!has_notice(&["own"], false, Access::new().fence(Fence::Off)).await);
 }
 
 #[tokio::test]

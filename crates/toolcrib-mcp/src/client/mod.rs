@@ -166,6 +166,12 @@ impl McpClient {
         self.sessions().shared().changes.subscribe()
     }
 
+    /// Ends the sessions that only this conversation uses, with their processes, because it has ended;
+    /// see [`SessionScope::Client`]. Without waiting. A later use begins another session.
+    pub fn end_conversation(&self, conversation: &Identity) {
+        self.sessions().end_conversation(conversation);
+    }
+
     /// Lists all sessions again, because the pins of its definitions have changed. Without waiting.
     pub fn recheck(&self) {
         self.sessions().recheck();

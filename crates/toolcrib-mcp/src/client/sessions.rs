@@ -198,6 +198,22 @@ impl Sessions {
         self.open().by_whose.get(whose).map(|slot| Arc::clone(&slot.supervisor))
     }
 
+    /// Ends the sessions that only this conversation uses, without waiting.
+    pub(super) fn end_conversation(&self, conversation: &Identity) {
+        if self.shared.settings.session != SessionScope::Client {
+            return;
+        }
+        let is_of_it = |whose: &IdentityScope, _: &mut Slot| {
+            whose.tenant == conversation.tenant
+                && whose.principal == conversation.principal
+                && whose.conversation.as_ref() == Some(&conversation.conversation)
+        };
+        let ended: Vec<_> = self.open().by_whose.extract_if(is_of_it).collect();
+        for (_, slot) in ended {
+            slot.supervisor.end();
+        }
+    }
+
     /// Lists all sessions again.
     pub(super) fn recheck(&self) {
         self.all().iter().for_each(Supervisor::pins_changed);

@@ -47,8 +47,8 @@ impl fmt::Display for ServerState {
 pub struct ServerStatus {
     /// The operator's name of the server.
     pub name: Arc<str>,
-    /// The program or address: the command line, with the expanded arguments, or the URL without
-    /// its query. It may contain secrets if these do.
+    /// The program or address: the command line, with the expanded arguments, without values that look
+    /// like secrets, or the URL without its query. It may contain a secret that does not look like one.
     pub target: Arc<str>,
     /// The state of the client.
     pub state: ServerState,

@@ -12,7 +12,7 @@ use super::{
     lines::dialed,
     transport::{CallerContext, Dial, RawConnection, Wiring},
 };
-use crate::server::{InvalidServerError, StderrLog, Stdio};
+use crate::server::{InvalidServerError, StderrLog, Stdio, shown_command};
 
 /// The host's environment variables that a server gets in addition to declared ones: those that
 /// programs need to find their files and to use the user's language.
@@ -24,8 +24,7 @@ pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<Connector>, Inval
     if stdio.command.is_empty() {
         return Err(InvalidServerError::Command { server: server.to_owned() });
     }
-    let words = [&stdio.command].into_iter().chain(&stdio.args);
-    let target = words.map(String::as_str).collect::<Vec<_>>().join(" ");
+    let target = shown_command(&stdio.command, &stdio.args);
     Ok(Connector::new(Program { target, stdio: stdio.clone() }))
 }
 

@@ -1,6 +1,7 @@
 //! Declarations of a server: its address or program, and its settings.
 
 mod access;
+mod arguments;
 mod denied;
 mod entry;
 mod env_file;
@@ -31,7 +32,7 @@ pub use self::{
 };
 pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 
-pub(crate) use self::{http::local_addresses, stdio::StderrLog};
+pub(crate) use self::{arguments::shown_command, http::local_addresses, stdio::StderrLog};
 
 /// The transport of a server.
 #[derive(Debug, Clone)]

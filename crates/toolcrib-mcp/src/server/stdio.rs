@@ -37,7 +37,8 @@ impl Stdio {
     }
 
     /// Adds an argument, after those added before. Every user of the machine can see a program's
-    /// arguments, and texts for operators contain them too: pass secrets by [`env`](Self::env).
+    /// arguments, and texts for operators contain those that do not look like secrets: pass secrets by
+    /// [`env`](Self::env).
     #[must_use]
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());

@@ -140,15 +140,15 @@ fn is_name(name: Option<&str>) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether an environment variable has the name of a secret: it ends in `_KEY`, `_TOKEN`, `_SECRET`
-/// or `_PASSWORD`, or is such a word alone, ignoring case.
+/// Whether an environment variable has the name of a secret: it ends in `_KEY`, `_APIKEY`, `_TOKEN`,
+/// `_SECRET` or `_PASSWORD`, or is such a word alone, ignoring case.
 pub fn is_secret_variable(name: &str) -> bool {
     is_secret(name, '_')
 }
 
 /// Whether a header has the name of a secret: `Authorization`, `Proxy-Authorization`, `Cookie`, or
-/// one that ends in `-Key`, `-Token`, `-Secret` or `-Password`, or is such a word alone, ignoring
-/// case.
+/// one that ends in `-Key`, `-Apikey`, `-Token`, `-Secret` or `-Password`, or is such a word alone,
+/// ignoring case.
 pub fn is_secret_header(name: &str) -> bool {
     let known = ["authorization", "proxy-authorization", "cookie"];
     known.iter().any(|known| name.eq_ignore_ascii_case(known)) || is_secret(name, '-')
@@ -156,7 +156,9 @@ pub fn is_secret_header(name: &str) -> bool {
 
 fn is_secret(name: &str, between: char) -> bool {
     let last = name.rsplit(between).next().unwrap_or_default();
-    ["key", "token", "secret", "password"].iter().any(|word| last.eq_ignore_ascii_case(word))
+    ["key", "apikey", "token", "secret", "password"]
+        .iter()
+        .any(|word| last.eq_ignore_ascii_case(word))
 }
 
 /// The secret parts of a value with the name of a secret: all of it, and the part after a scheme
@@ -241,7 +243,7 @@ mod tests {
         for name in ["GITHUB_TOKEN", "api_key", "Password", "TOKEN"] {
             assert!(is_secret_variable(name), "{name}");
         }
-        for name in ["authorization", "COOKIE", "X-Api-Key", "x-token"] {
+        for name in ["authorization", "COOKIE", "X-Api-Key", "x-token", "apikey"] {
             assert!(is_secret_header(name), "{name}");
         }
         for name in ["MONKEY", "TOKEN_FILE", ""] {

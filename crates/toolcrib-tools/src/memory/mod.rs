@@ -6,7 +6,6 @@
 //! topic is read as untrusted content. No text and no name of a topic enters a system text or the
 //! description of a tool.
 
-mod credentials;
 mod day;
 mod run;
 mod search;

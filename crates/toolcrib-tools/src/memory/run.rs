@@ -14,13 +14,13 @@ use toolcrib_capabilities::{
     files::{Entry, EntryKind, FileError, FilesHandle},
 };
 use toolcrib_core::{
-    __internal::millis, ErrorCode, SessionOwner, SessionSearch, ToolContext, ToolError, ToolOutput,
-    harmless,
+    __internal::{may_contain_credential, millis},
+    ErrorCode, SessionOwner, SessionSearch, ToolContext, ToolError, ToolOutput, harmless,
 };
 
 use super::{
     ACTION, CONTENT, FIRST_LINE, LIMIT, MATCHES, MOST_MATCHES, MOST_TOPIC_BYTES, MOST_TOPICS,
-    MemoryScope, MemoryTool, OLD, QUERY, SearchSessions, TOPIC, credentials,
+    MemoryScope, MemoryTool, OLD, QUERY, SearchSessions, TOPIC,
     day::day,
     search::{paragraphs, words},
     topic::{Topic, Write, is_name},
@@ -270,7 +270,7 @@ impl Folder<'_> {
         let change = Change::of(args)?;
         for (argument, text) in [(CONTENT, change.content.as_deref()), (TOPIC, Some(name))] {
             let Some(text) = text else { continue };
-            if self.cx.redacted(text) != text || credentials::may_contain(text) {
+            if self.cx.redacted(text) != text || may_contain_credential(text) {
                 return Err(refused(
                     argument,
                     "looks like it contains a password, key or token, which memory does not keep; \

@@ -94,6 +94,31 @@ async fn a_login_of_one_client_id_is_not_anothers() {
 }
 
 #[tokio::test]
+async fn a_login_of_one_grant_is_not_anothers() {
+    let setting = Setting::start().await;
+    setting.provider.add_client("machine", "a secret of the machine");
+    let oauth = || {
+        let oauth = setting.oauth().client_id("machine").issuer(setting.provider.issuer());
+        oauth.client_secret(Secret::new("a secret of the machine"))
+    };
+    let grants = || -> Vec<_> {
+        let requests = setting.provider.requests("/token");
+        requests.iter().map(|asked| asked["grant_type"].clone()).collect()
+    };
+    // The client's own token is not a person's login.
+    setting.client_with(oauth().client_credentials()).tools().await.unwrap();
+    let error = setting.client_with(oauth()).tools().await.unwrap_err().to_string();
+    assert!(error.contains("toolcrib mcp login guarded`"), "{error}");
+    // Neither is a person's login the client's own token.
+    login(&setting.client_with(oauth()), &[]).await.unwrap();
+    assert_eq!(grants(), ["client_credentials", "authorization_code"]);
+    setting.client_with(oauth()).tools().await.unwrap();
+    setting.provider.revoke_all(true);
+    setting.client_with(oauth().client_credentials()).tools().await.unwrap();
+    assert_eq!(grants()[2..], ["client_credentials"]);
+}
+
+#[tokio::test]
 async fn two_processes_refresh_once() {
     let setting = Setting::start().await;
     login(&setting.client(), &[]).await.unwrap();

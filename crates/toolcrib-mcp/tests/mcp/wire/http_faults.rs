@@ -1,6 +1,7 @@
 //! Servers over HTTP that misbehave.
 
 use std::{
+    io::Write as _,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -15,6 +16,7 @@ use axum::{
     response::Response,
     routing::any,
 };
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolcrib_core::{ErrorCode, Tool};
@@ -258,6 +260,37 @@ async fn an_answer_without_a_type_is_read_as_a_message() {
     })
     .await;
     assert_eq!(call(&work(&client).await).await.unwrap().value, "a");
+}
+
+/// The answer, compressed.
+fn gzipped(media_type: &str, parts: &[&[u8]]) -> Response {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    parts.iter().for_each(|part| encoder.write_all(part).unwrap());
+    let mut response = of_type(media_type, encoder.finish().unwrap());
+    response.headers_mut().insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
+    response
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_read_with_the_limit_of_its_decoded_size() {
+    type Framed = (&'static str, &'static [u8], &'static [u8], &'static str);
+    let framed: [Framed; 2] = [
+        ("application/json", b"", b"", "it sent an answer of more than 16777216 bytes"),
+        ("text/event-stream", b"data: ", b"\n\n", "it sent an event of more than 16777216 bytes"),
+    ];
+    for (media_type, start, end, says) in framed {
+        let answered = move |request: &Value, spaces: usize| {
+            let result = json!({"content": [{"type": "text", "text": "unpacked"}]});
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            let padding = vec![b' '; spaces];
+            gzipped(media_type, &[start, &padding, answer.to_string().as_bytes(), end])
+        };
+        let (client, server) = scripted(move |request| answered(request, 10_000)).await;
+        assert_eq!(call(&work(&client).await).await.unwrap().value, "unpacked");
+        assert_eq!(server.calls(), 1);
+        let reason = error_of(move |request| answered(request, 17 * 1024 * 1024)).await;
+        assert!(reason.contains(says), "{reason}");
+    }
 }
 
 #[tokio::test]

@@ -12,16 +12,27 @@ use super::{
 };
 use crate::client::support::{mock, names, withheld_by_provider};
 
-/// A client of a server that answers each request for a page as `page` does: by the page's number
-/// and its cursor.
+/// A client of a server before 2026-07-28 that answers each request for a page as `page` does: by the
+/// page's number and its cursor.
 fn paged(
+    change: impl FnOnce(McpClientBuilder) -> McpClientBuilder,
+    page: impl Fn(usize, Option<&str>) -> Value + Send + 'static,
+) -> McpClient {
+    paged_in_era(true, change, page)
+}
+
+fn paged_in_era(
+    is_legacy: bool,
     change: impl FnOnce(McpClientBuilder) -> McpClientBuilder,
     page: impl Fn(usize, Option<&str>) -> Value + Send + 'static,
 ) -> McpClient {
     let (client, mut connections) = raw_with(64 * 1024, change);
     tokio::spawn(async move {
         let mut server = connections.recv().await.unwrap();
-        server.greet_legacy().await;
+        match is_legacy {
+            true => server.greet_legacy().await,
+            false => server.greet_modern(json!({ "tools": {} })).await,
+        }
         for number in 0.. {
             let Some(list) = server.read().await else { return };
             server.answer(&list, page(number, list["params"]["cursor"].as_str())).await;
@@ -57,6 +68,24 @@ async fn a_list_without_end_is_given_up_and_names_the_server() {
 
     let many = error(|_, _| json!({ "tools": vec![tool("a"); 10_001] })).await;
     assert!(many.starts_with(&format!("{start}it lists more than 10000 tools")), "{many}");
+}
+
+#[tokio::test]
+async fn a_repeated_cursor_of_a_server_since_2026_07_28_fails_its_list() {
+    let client = paged_in_era(
+        false,
+        |client| client,
+        |_, cursor| match cursor {
+            None => json!({ "tools": [tool("a")], "nextCursor": "1" }),
+            Some("1") => json!({ "tools": [tool("b")], "nextCursor": "2" }),
+            Some(_) => json!({ "tools": [tool("c")], "nextCursor": "1" }),
+        },
+    );
+    let error = client.tools().await.unwrap_err().to_string();
+    let says =
+        "MCP server `raw` does not list its tools: page 3 of its tools repeats an earlier cursor";
+    assert!(error.starts_with(says), "{error}");
+    assert_eq!(client.status().list_warning, None);
 }
 
 #[tokio::test]

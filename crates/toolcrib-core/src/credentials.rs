@@ -17,6 +17,10 @@ static FORMS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"\bAIza[0-9A-Za-z_-]{35}",
         r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
         r"\bnpm_[A-Za-z0-9]{30,}",
+        r"\bsbp_[A-Za-z0-9]{20,}",
+        r"\bhf_[A-Za-z0-9]{20,}",
+        r"\b(figd|ntn|lin_api|dop_v1|pat)_[A-Za-z0-9_-]{20,}",
+        r"\b(tvly|pplx)-[A-Za-z0-9_-]{20,}",
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
         r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         r"[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@",
@@ -26,7 +30,7 @@ static FORMS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
 });
 
 /// Whether a text contains what looks like a credential.
-pub(super) fn may_contain(text: &str) -> bool {
+pub fn may_contain_credential(text: &str) -> bool {
     // Forms that cannot be compiled find everything.
     FORMS.as_ref().is_none_or(|forms| forms.is_match(text))
 }
@@ -42,6 +46,8 @@ mod tests {
             format!("use ghp_{key}"),
             format!("OPENAI: sk-proj-{key}"),
             format!("AKIA{}", "ABCDEFGH12345678"),
+            format!("sbp_{key}"),
+            format!("tvly-{key}"),
             "xoxb-12345678901-abc".to_owned(),
             "-----BEGIN OPENSSH PRIVATE KEY-----".to_owned(),
             format!("eyJ{key}.eyJ{key}.{key}"),
@@ -50,7 +56,7 @@ mod tests {
             "API_KEY='0123456789'".to_owned(),
             "the token is abcdefgh123".to_owned(),
         ] {
-            assert!(may_contain(&text), "{text}");
+            assert!(may_contain_credential(&text), "{text}");
         }
         for text in [
             "The password is asked for at login.",
@@ -59,7 +65,7 @@ mod tests {
             "Deploy with `make deploy` at 10:30, key people: Ann, Ben.",
             "sk-learn is a library",
         ] {
-            assert!(!may_contain(text), "{text}");
+            assert!(!may_contain_credential(text), "{text}");
         }
     }
 }
