@@ -269,14 +269,19 @@ impl Recording {
             None | Some("null") => return Some(&faults::NO_ID),
             Some(id) => id,
         };
-        let Some(id) = id.parse::<i64>().ok().filter(|id| self.sent.contains_key(id)) else {
-            let inner = id.trim_matches('"').parse::<i64>();
-            let is_text = inner.is_ok_and(|id| self.sent.contains_key(&id));
-            return Some(if is_text { &faults::TEXT_ID } else { &faults::UNKNOWN_ID });
+        let is_text = id.starts_with('"');
+        let id = id.trim_matches('"').parse::<i64>().ok();
+        let Some(id) = id.filter(|id| self.sent.contains_key(id)) else {
+            return Some(&faults::UNKNOWN_ID);
         };
         if !self.answered.insert(id) {
             return Some(&faults::ANSWERED_TWICE);
         }
+        let fault = self.first_response(id, fields);
+        fault.or(is_text.then_some(&faults::TEXT_ID))
+    }
+
+    fn first_response(&mut self, id: i64, fields: &Fields<'_>) -> Option<&'static FaultKind> {
         if let Some(error) = fields.get("error") {
             let error = serde_json::from_str::<Fields<'_>>(error.get()).unwrap_or_default();
             let code = error.get("code").map(|code| code.get().parse::<i64>());
