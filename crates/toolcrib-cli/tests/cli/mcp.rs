@@ -242,7 +242,7 @@ fn a_server_of_a_client_alone_ends_with_the_session_of_the_client() {
     let file = file.replace("trusted = true", "trusted = true\nsession = 'client'");
     let secrets = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }";
     project.write("toolcrib.toml", &file.replace("[secrets]", secrets));
-    let mut command = project.command(&["serve", "--quiet"]);
+    let mut command = project.command(&["serve"]);
     command.env("TOOLCRIB_TEST_A", token).env("TOOLCRIB_TEST_B", "a-token-of-a-test-0002");
     command.env("TOOLCRIB_TEST_MARK", MARK);
     let http = Http::start(&mut command, &project.path().join("errors.txt"));
