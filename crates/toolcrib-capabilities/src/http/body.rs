@@ -53,7 +53,7 @@ fn named_encodings(headers: &HeaderMap) -> Vec<String> {
 /// Decodes a compressed body piece by piece.
 pub(super) struct BodyDecoder {
     decoder: MultiGzDecoder<LimitedBuffer>,
-    /// What has arrived, but is not decoded yet.
+    /// The bytes that have arrived and are not decoded yet.
     compressed: Bytes,
     /// An empty body is empty in any encoding.
     is_empty: bool,

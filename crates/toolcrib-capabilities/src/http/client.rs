@@ -126,7 +126,7 @@ impl HttpClient {
     /// Sends a request as [`send`](Self::send) does, and returns after the response headers, to
     /// read the body as it arrives.
     ///
-    /// No encoding is requested, since an encoder may hold back what a reader waits for; `gzip` is
+    /// No encoding is requested, since an encoder may delay bytes that a reader waits for; `gzip` is
     /// decoded nevertheless. Another encoding is refused, unless the status is not one of success,
     /// which is then returned with an empty body. The request's timeouts and size limits apply until
     /// the stream has ended, and so does `cancel`. If a response may take longer than
