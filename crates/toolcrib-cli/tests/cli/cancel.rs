@@ -208,7 +208,8 @@ fn an_interrupt_at_any_moment_ends_in_order() {
 #[test]
 fn a_signal_at_the_first_moment_that_is_handled_ends_with_the_documented_code() {
     let project = slow();
-    for ending in endings().into_iter().cycle().take(12) {
+    // SIGHUP is handled a moment later.
+    for ending in ["-INT", "-TERM"].into_iter().cycle().take(12) {
         let mut command = project.command(&["call", "write_for_ever"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while !listens(&child) {

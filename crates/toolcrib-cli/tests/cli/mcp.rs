@@ -220,54 +220,6 @@ fn arguments_that_look_like_secrets_are_masked() {
     }
 }
 
-/// The ids of the processes of the fixture, in the order of their starts.
-fn started(project: &Project) -> Vec<u32> {
-    let log = fs::read_to_string(project.path().join("started.log")).unwrap_or_default();
-    let starts = log.lines().filter_map(|line| line.strip_suffix(" start"));
-    starts.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
-}
-
-fn runs(process: u32) -> bool {
-    let state = fs::read_to_string(format!("/proc/{process}/stat"));
-    state.is_ok_and(|state| !state.contains(") Z "))
-}
-
-#[test]
-fn a_server_of_a_client_alone_ends_with_the_session_of_the_client() {
-    let token = "a-token-of-a-test-0001";
-    let more = "[[serve.token]]\nsecret = 'secret:A'\nprincipal = 'ana'\n\
-                [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'bob'\n";
-    let project = project(more);
-    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
-    let file = file.replace("trusted = true", "trusted = true\nsession = 'client'");
-    let secrets = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }";
-    project.write("toolcrib.toml", &file.replace("[secrets]", secrets));
-    let mut command = project.command(&["serve"]);
-    command.env("TOOLCRIB_TEST_A", token).env("TOOLCRIB_TEST_B", "a-token-of-a-test-0002");
-    command.env("TOOLCRIB_TEST_MARK", MARK);
-    let http = Http::start(&mut command, &project.path().join("errors.txt"));
-    let call = json!({ "name": "mcp__small__echo", "arguments": { "text": "hello" } });
-    let calls = |session: &str| {
-        let (status, answer) = http.post(Some(token), "tools/call", &call, Some(session));
-        assert!(status == "200" && answer.contains("hello"), "{answer}");
-    };
-    let before = started(&project);
-    let ended = http.begin(token);
-    calls(&ended);
-    let of_it: Vec<_> = started(&project).split_off(before.len());
-    let other = http.begin(token);
-    calls(&other);
-    let of_other: Vec<_> = started(&project).split_off(before.len() + of_it.len());
-    assert!(!of_it.is_empty() && of_it.iter().chain(&of_other).all(|process| runs(*process)));
-    assert_eq!(http.delete(token, &ended), "200");
-    wait_for(|| !of_it.iter().any(|process| runs(*process)));
-    assert!(!of_other.is_empty() && of_other.iter().all(|process| runs(*process)));
-    calls(&other);
-    assert_eq!(started(&project).len(), before.len() + of_it.len() + of_other.len());
-    assert_eq!(http.end(), Some(0));
-    wait_for(|| !is_left(&project));
-}
-
 #[test]
 fn parts_that_are_no_plain_text_are_shown_as_a_model_reads_them() {
     let project = project("");

@@ -275,7 +275,7 @@ fn gzipped(media_type: &str, parts: &[&[u8]]) -> Response {
 async fn a_compressed_answer_is_read_with_the_limit_of_its_decoded_size() {
     type Framed = (&'static str, &'static [u8], &'static [u8], &'static str);
     let framed: [Framed; 2] = [
-        ("application/json", b"", b"", "it sent an answer of more than 16777216 bytes"),
+        ("application/json", b"", b"", "it sent a response of more than 16777216 bytes"),
         ("text/event-stream", b"data: ", b"\n\n", "it sent an event of more than 16777216 bytes"),
     ];
     for (media_type, start, end, says) in framed {
