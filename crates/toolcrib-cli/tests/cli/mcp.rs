@@ -4,10 +4,7 @@ use std::{fs, path::PathBuf, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{
-    serve::Http,
-    support::{Outcome, Project, toolcrib, wait_for},
-};
+use crate::support::{Outcome, Project, toolcrib, wait_for};
 
 /// The fixture as in the project's file.
 pub(crate) fn server() -> String {
