@@ -4,7 +4,10 @@ use std::{fs, path::PathBuf, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Project, toolcrib, wait_for};
+use crate::{
+    serve::Http,
+    support::{Outcome, Project, toolcrib, wait_for},
+};
 
 /// The fixture as in the project's file.
 pub(crate) fn server() -> String {
@@ -62,10 +65,14 @@ fn times(project: &Project, what: &str) -> usize {
 
 /// Whether a process still runs in the project's folder.
 fn is_left(project: &Project) -> bool {
+    processes_in(project).next().is_some()
+}
+
+/// The processes that run in the folder of the project.
+fn processes_in(project: &Project) -> impl Iterator<Item = PathBuf> {
     let dir = project.path().canonicalize().unwrap();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let cwd = |path: PathBuf| fs::read_link(path.join("cwd")).ok();
-    processes.filter_map(|process| cwd(process.path())).any(|cwd| cwd == dir)
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    processes.filter(move |path| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == dir))
 }
 
 #[test]
@@ -215,6 +222,56 @@ fn arguments_that_look_like_secrets_are_masked() {
         let all = format!("{}{}", listed.stdout, listed.stderr);
         assert!(!all.contains(key), "{all}");
     }
+}
+
+/// The number of running servers of the project. Their own process ids are those of a namespace.
+fn servers(project: &Project) -> usize {
+    let is_server = |process: &PathBuf| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains("mcp_server.py")
+    };
+    processes_in(project).filter(is_server).count()
+}
+
+#[test]
+fn a_server_of_a_client_alone_ends_with_the_session_of_the_client() {
+    let token = "a-token-of-a-test-0001";
+    let more = "[[serve.token]]\nsecret = 'secret:A'\nprincipal = 'ana'\n\
+                [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'bob'\n";
+    let project = project(more);
+    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    let file = file.replace("trusted = true", "trusted = true\nsession = 'client'");
+    let secrets = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }";
+    project.write("toolcrib.toml", &file.replace("[secrets]", secrets));
+    let mut command = project.command(&["serve"]);
+    command.env("TOOLCRIB_TEST_A", token).env("TOOLCRIB_TEST_B", "a-token-of-a-test-0002");
+    command.env("TOOLCRIB_TEST_MARK", MARK);
+    let errors = project.path().join("errors.txt");
+    let http = Http::start(&mut command, &errors);
+    let call = json!({ "name": "mcp__small__echo", "arguments": { "text": "hello" } });
+    let calls = |session: &str| {
+        let (status, answer) = http.post(Some(token), "tools/call", &call, Some(session));
+        assert!(status == "200" && answer.contains("hello"), "{answer}");
+    };
+    // The lists that the gateway prints at its start have sessions too.
+    let is_listed = || fs::read_to_string(&errors).unwrap().contains("✓ small");
+    wait_for(is_listed);
+    let at_start = servers(&project);
+    let ended = http.begin(token);
+    calls(&ended);
+    let with_one = servers(&project);
+    let other = http.begin(token);
+    calls(&other);
+    let with_both = servers(&project);
+    assert!(at_start < with_one && with_one < with_both, "{at_start} {with_one} {with_both}");
+    assert_eq!(http.delete(token, &ended), "202");
+    wait_for(|| servers(&project) == with_one);
+    // The other session still has its server, and not another one.
+    let starts = times(&project, "start");
+    calls(&other);
+    assert_eq!((times(&project, "start"), servers(&project)), (starts, with_one));
+    assert_eq!(http.end(), Some(0));
+    wait_for(|| !is_left(&project));
 }
 
 #[test]

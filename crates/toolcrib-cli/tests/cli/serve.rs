@@ -293,6 +293,16 @@ impl Http {
         id
     }
 
+    /// The status of the end of a session.
+    pub(crate) fn delete(&self, token: &str, session: &str) -> String {
+        let (status, _) = self.ask(&format!(
+            "DELETE /mcp HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\n\
+             Authorization: Bearer {token}\r\nConnection: close\r\n\r\n",
+            self.address,
+        ));
+        status
+    }
+
     fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         self.ask(&format!(
