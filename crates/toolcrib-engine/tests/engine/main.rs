@@ -18,6 +18,7 @@ mod discovery;
 mod dry_run;
 mod events;
 mod harm;
+mod inline_bodies;
 mod iterations;
 mod middleware;
 mod personality;

@@ -21,6 +21,7 @@ mod lists;
 mod log;
 mod missing;
 mod oauth;
+mod own_names;
 mod posts;
 mod rounds;
 mod skills;
