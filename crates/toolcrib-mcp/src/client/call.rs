@@ -222,6 +222,26 @@ fn not_taken(read_only: bool, text: String, error: RequestError) -> ToolError {
     .caused_by(error)
 }
 
+const AGAIN: &str = "; it changes nothing, so it can be called again";
+
+/// The error of a call that may have been executed and has no result, with what a model reads further:
+/// of a call without effects, and of any other.
+fn without_result(
+    read_only: bool,
+    what: String,
+    [if_read_only, otherwise]: [&str; 2],
+    error: RequestError,
+) -> ToolError {
+    match read_only {
+        true => ToolError::failed(what + if_read_only),
+        false => {
+            let text = "; the call may have had its effect, so check before trying again";
+            ToolError::new(ErrorCode::OutcomeUnknown, what + text + otherwise)
+        }
+    }
+    .caused_by(error)
+}
+
 /// The failure of a call or another request of a server.
 pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> ToolError {
     match error {
@@ -258,57 +278,24 @@ pub(super) fn failure(server: &str, read_only: bool, error: RequestError) -> Too
             let text = format!("MCP server `{server}` limits the rate of requests; {later}");
             not_taken(read_only, text, error)
         }
-        RequestError::Failed { status, .. } if read_only => ToolError::failed(format!(
-            "MCP server `{server}` failed (HTTP {status}); it changes nothing, so it can be called again"
-        ))
-        .caused_by(error),
-        RequestError::Failed { status, .. } => ToolError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "MCP server `{server}` failed (HTTP {status}); the call may have had its effect, so \
-                 check before trying again"
-            ),
-        )
-        .caused_by(error),
-        RequestError::TooLarge(_) if read_only => ToolError::failed(format!(
-            "MCP server `{server}` sent an answer that is too large; request less at a time"
-        ))
-        .caused_by(error),
-        RequestError::TooLarge(_) => ToolError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "MCP server `{server}` sent an answer that is too large; the call may have had its \
-                 effect, so check before trying again, and request less at a time"
-            ),
-        )
-        .caused_by(error),
-        RequestError::Malformed(_) if read_only => {
-            ToolError::failed(format!("MCP server `{server}` gave an answer that cannot be used"))
-                .caused_by(error)
+        RequestError::Failed { status, .. } => {
+            let what = format!("MCP server `{server}` failed (HTTP {status})");
+            without_result(read_only, what, [AGAIN, ""], error)
         }
-        RequestError::Malformed(_) => ToolError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "MCP server `{server}` gave an answer that cannot be used; the call may have had \
-                     its effect, so check before trying again"
-            ),
-        )
-        .caused_by(error),
-        RequestError::Lost(_) | RequestError::SessionLost(_) if read_only => {
-            ToolError::failed(format!(
-                "the connection to MCP server `{server}` ended before an answer came; it changes \
-                 nothing, so it can be called again"
-            ))
-            .caused_by(error)
+        RequestError::TooLarge(_) => {
+            let what = format!("MCP server `{server}` sent an answer that is too large");
+            let less = ["; request less at a time", ", and request less at a time"];
+            without_result(read_only, what, less, error)
         }
-        RequestError::Lost(_) | RequestError::SessionLost(_) => ToolError::new(
-            ErrorCode::OutcomeUnknown,
-            format!(
-                "the connection to MCP server `{server}` ended before an answer came; the call \
-                     may have had its effect, so check before trying again"
-            ),
-        )
-        .caused_by(error),
+        RequestError::Malformed(_) => {
+            let what = format!("MCP server `{server}` gave an answer that cannot be used");
+            without_result(read_only, what, ["", ""], error)
+        }
+        RequestError::Lost(_) | RequestError::SessionLost(_) => {
+            let what =
+                format!("the connection to MCP server `{server}` ended before an answer came");
+            without_result(read_only, what, [AGAIN, ""], error)
+        }
         RequestError::Cancelled(_) if read_only => {
             ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
         }
