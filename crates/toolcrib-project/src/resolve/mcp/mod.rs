@@ -107,7 +107,7 @@ impl ServerProblem {
 impl McpSources<'_> {
     /// The servers: those of sections in the order of the project file, then those of files.
     pub(crate) fn build(&self) -> Vec<McpServer> {
-        self.report_sections_of_no_server();
+        self.report_invalid_sections();
         let of_sections = self.sections.iter().filter_map(|section| self.of_section(section));
         let of_files = self.files.servers.iter().filter_map(|declared| {
             let server = &declared.server;
@@ -133,10 +133,9 @@ impl McpSources<'_> {
     }
 
     /// A server must be declared by exactly one section or file; a section that declares none must
-    /// name a server of a file.
-    /// Names that differ only by case are an error: rules are written for exact names, and a new
+    /// name a server of a file. Names that differ only by case are an error: rules are written for exact names, and a new
     /// name would escape them.
-    fn report_sections_of_no_server(&self) {
+    fn report_invalid_sections(&self) {
         let mut names: HashMap<String, &Arc<str>> = HashMap::new();
         for McpSection { name, transport, .. } in self.sections {
             let first = *names.entry(name.value.to_ascii_lowercase()).or_insert(&name.value);
