@@ -64,7 +64,7 @@ pub(crate) enum ServerSeverity {
     Error,
     /// Some clients or models use it worse.
     Warning,
-    /// Nothing to correct: what this check leaves to the server.
+    /// A fact without a correction: this check leaves it to the server.
     Note,
 }
 

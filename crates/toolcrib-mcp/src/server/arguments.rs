@@ -4,7 +4,7 @@ use toolcrib_core::__internal::may_contain_credential;
 
 use super::{is_secret_header, is_secret_variable};
 
-/// Stands for a value.
+/// Replaces a value.
 const MASK: &str = "…";
 
 /// A command line without what looks like a secret: the value of an option, variable or header with
