@@ -24,6 +24,18 @@ const NUMBER: &str = "$serde_json::private::Number";
 /// The limit of values in JSON that a server answers with: each takes memory, whatever its text takes.
 pub const MOST_VALUES: usize = 200_000;
 
+/// The kind of a value in words, after "is".
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 /// Whether a text of JSON may contain more than so many values, as its separators say: for readers that
 /// do not count, such as those of typed data.
 pub fn has_more_values(most: usize, json: &[u8]) -> bool {

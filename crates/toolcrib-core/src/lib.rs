@@ -206,7 +206,8 @@ pub mod __internal {
         hidden::{is_hidden, is_invisible, is_needed, marked, plain_letter},
         image::image_type,
         json::{
-            MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, scan_json,
+            MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, json_kind,
+            scan_json,
         },
         lru_cache::LruCache,
         mcp_names::{MCP_OWN_NAME, is_mcp_name, is_mcp_toolset},
@@ -219,7 +220,7 @@ pub mod __internal {
         sanitize::{is_plain, padding, without_invisible},
         shortened::{beginning, shortened},
         single_flight::{Flight, SingleFlight},
-        subschemas::{Subschemas, subschemas},
+        subschemas::{Subschemas, may_describe_elsewhere, subschemas},
         suggest::nearest,
     };
 }

@@ -1,5 +1,7 @@
 //! The keywords of a JSON Schema whose values contain schemas.
 
+use serde_json::{Map, Value};
+
 /// How the value of a keyword contains schemas.
 pub enum Subschemas {
     /// It is a schema. Of older drafts, `items` may be a list of them.
@@ -31,4 +33,11 @@ pub fn subschemas(keyword: &str) -> Option<Subschemas> {
         | "properties" => Subschemas::Named,
         _ => return None,
     })
+}
+
+/// Whether a schema may describe a property elsewhere than in `properties`.
+pub fn may_describe_elsewhere(schema: &Map<String, Value>) -> bool {
+    const ELSEWHERE: [&str; 8] =
+        ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];
+    ELSEWHERE.iter().any(|key| schema.contains_key(*key))
 }

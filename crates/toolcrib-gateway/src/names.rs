@@ -10,15 +10,13 @@ use toolcrib_engine::{MissingTool, TurnError};
 use toolcrib_mcp::{__internal as wire, ServerName};
 
 use super::{
+    ORIGIN_OF_SERVER,
     exchange::RequestContext,
     session::{Purpose, Step},
 };
 
 /// The hexadecimal digits at the end of a name that was cut.
 const DIGITS: usize = 8;
-
-/// The length limit of a tool's name in the protocol.
-const MOST_NAME_CHARS: usize = 128;
 
 /// The prefixes of servers whose tools clients see under other names, in the order of the servers.
 #[derive(Debug, Default)]
@@ -69,7 +67,7 @@ impl ShownNames {
     ) -> Cow<'a, str> {
         let shown = self.0.iter().find(|(named, _)| **named == *server);
         let name = shown.and_then(|(server, prefix)| {
-            let name = match own.filter(|own| prefix.is_empty() && is_permitted(own)) {
+            let name = match own.filter(|own| prefix.is_empty() && wire::is_permitted_name(own)) {
                 Some(own) => own.to_owned(),
                 None => format!("{prefix}{}", known.strip_prefix(&*prefix_of(server))?),
             };
@@ -81,7 +79,8 @@ impl ShownNames {
 
     /// The name of a missing tool for clients.
     pub(super) fn of_missing<'a>(&self, tool: &'a MissingTool) -> Cow<'a, str> {
-        let server = tool.origin.rsplit(" > ").next().and_then(|leaf| leaf.strip_prefix("mcp:"));
+        let server =
+            tool.origin.rsplit(" > ").next().and_then(|leaf| leaf.strip_prefix(ORIGIN_OF_SERVER));
         match server {
             Some(server) => self.of_server(server, &tool.name, None),
             None => (&*tool.name).into(),
@@ -93,7 +92,7 @@ impl ShownNames {
         self.0.iter().filter_map(move |(server, prefix)| {
             let rest = name.strip_prefix(&**prefix)?;
             let fitted = || Some(ServerName::new(Arc::clone(server)).ok()?.tool_name(rest));
-            let (known, own) = match prefix.is_empty() && is_permitted(name) {
+            let (known, own) = match prefix.is_empty() && wire::is_permitted_name(name) {
                 true => (fitted()?, Some(name)),
                 false => (format!("{}{rest}", prefix_of(server)), None),
             };
@@ -149,12 +148,6 @@ fn looks_cut(name: &str) -> bool {
     name.rsplit_once('_').is_some_and(|(_, end)| {
         end.len() == DIGITS && end.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
-}
-
-/// Whether the protocol permits a name for a tool.
-fn is_permitted(name: &str) -> bool {
-    let is_permitted = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    (1..=MOST_NAME_CHARS).contains(&name.len()) && name.bytes().all(is_permitted)
 }
 
 /// The prefix of the known names of a server's tools.

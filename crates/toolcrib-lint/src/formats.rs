@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::{Map, Value};
+use toolcrib_core::__internal::json_kind;
 
 use crate::{
     text::{count, quoted},
@@ -80,7 +81,7 @@ pub fn parse(catalog: &Value) -> Result<ParsedCatalog, FormatError> {
     for (at, entry) in entries.iter().enumerate() {
         let place = format!("entry {}", at + 1);
         let Value::Object(entry) = entry else {
-            return Err(FormatError { problem: format!("{place} is {}", kind(entry)) });
+            return Err(FormatError { problem: format!("{place} is {}", json_kind(entry)) });
         };
         match tool(entry)
             .map_err(|problem| FormatError { problem: format!("{place} {problem}") })?
@@ -104,7 +105,7 @@ fn entries(catalog: &Value) -> Result<(&[Value], bool), FormatError> {
     let object = match catalog {
         Value::Array(entries) => return Ok((entries, false)),
         Value::Object(object) => object,
-        other => return problem(format!("this is {}", kind(other))),
+        other => return problem(format!("this is {}", json_kind(other))),
     };
     if let Some(Value::Object(error)) = object.get("error") {
         let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
@@ -119,7 +120,7 @@ fn entries(catalog: &Value) -> Result<(&[Value], bool), FormatError> {
             let more = holder.get("nextCursor").is_some_and(|cursor| !cursor.is_null());
             Ok((entries, more))
         }
-        Some(other) => problem(format!("its list of tools is {}", kind(other))),
+        Some(other) => problem(format!("its list of tools is {}", json_kind(other))),
         None => {
             let keys: Vec<String> = holder.keys().map(|key| quoted(key)).collect();
             match keys.as_slice() {
@@ -138,7 +139,7 @@ fn entries(catalog: &Value) -> Result<(&[Value], bool), FormatError> {
 fn tool(entry: &Map<String, Value>) -> Result<Option<(LintTool, Option<Format>)>, String> {
     let (entry, chat) = match entry.get("function") {
         Some(Value::Object(function)) => (function, true),
-        Some(other) => return Err(format!("has a `function` that is {}", kind(other))),
+        Some(other) => return Err(format!("has a `function` that is {}", json_kind(other))),
         None => (entry, false),
     };
     const SCHEMAS: [(&str, Format); 3] = [
@@ -155,7 +156,7 @@ fn tool(entry: &Map<String, Value>) -> Result<Option<(LintTool, Option<Format>)>
     let text = |key: &str| match entry.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(format!("has a `{key}` that is {}", kind(other))),
+        Some(other) => Err(format!("has a `{key}` that is {}", json_kind(other))),
     };
     let Some(name) = text("name")? else { return Err("has no `name`".to_owned()) };
     let format = if chat { Some(Format::ChatFunctions) } else { schema.map(|(_, format)| format) };
@@ -171,15 +172,4 @@ fn tool(entry: &Map<String, Value>) -> Result<Option<(LintTool, Option<Format>)>
         framework: false,
     };
     Ok(Some((tool, format)))
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }

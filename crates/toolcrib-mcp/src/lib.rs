@@ -39,8 +39,8 @@ pub mod __internal {
         connection::{ServerNotice, WireEvent},
         server::file::with_digest,
         wire::{
-            abilities, block, content_block, contents, harmless_json, protocol_error, renamed,
-            resource_block, tool,
+            abilities, block, content_block, contents, harmless_json, is_permitted_name,
+            protocol_error, renamed, resource_block, tool,
         },
     };
 }

@@ -29,6 +29,12 @@ pub fn renamed(tool: &Tool) -> Option<&str> {
     tool.meta().get(OWN_NAME)?.as_str()
 }
 
+/// Whether the protocol permits a name for a tool: 1 to 128 of its characters.
+pub fn is_permitted_name(name: &str) -> bool {
+    let is_permitted = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=128).contains(&name.len()) && name.bytes().all(is_permitted)
+}
+
 /// A tool, with the output schema to validate its results against. The annotations of a remote tool
 /// are those of its server: clients treat them as hints.
 pub fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {

@@ -1,7 +1,9 @@
 //! Schemas: whether arguments can be validated with them.
 
 use serde_json::{Map, Value};
-use toolcrib_core::__internal::{DEEPEST_JSON, check_schema, nests_too_deep};
+use toolcrib_core::__internal::{
+    DEEPEST_JSON, check_schema, may_describe_elsewhere, nests_too_deep,
+};
 
 use crate::{
     catalog::{LintCatalog, Subject},
@@ -70,9 +72,7 @@ pub(super) fn unknown_required(catalog: &LintCatalog<'_>, findings: &mut Finding
 
 /// Required names that are not described, unless they may be described elsewhere.
 fn unknown(schema: &Map<String, Value>) -> Vec<&str> {
-    const ELSEWHERE: [&str; 8] =
-        ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];
-    if ELSEWHERE.iter().any(|key| schema.contains_key(*key)) {
+    if may_describe_elsewhere(schema) {
         return Vec::new();
     }
     let properties = schema.get("properties").and_then(Value::as_object);

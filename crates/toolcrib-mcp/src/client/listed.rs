@@ -2,10 +2,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::{
-    __internal::leave_foreign_patterns, Annotations, Catalog, MissingReason, Reason,
-    RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
+    __internal::{Subschemas, leave_foreign_patterns, may_describe_elsewhere, subschemas},
+    Annotations, Catalog, MissingReason, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody,
+    ToolBuilder,
 };
 
 use super::{builder::Settings, name::ServerName, skills::SkillList};
@@ -216,21 +217,21 @@ impl Definitions<'_> {
     }
 }
 
-/// Reads `"properties": null` as absent, as servers mean it.
+/// Reads `"properties": null` as absent, as servers mean it. Recursive: as deep as the schema.
 fn without_null_properties(schema: &mut Value) {
     let Value::Object(schema) = schema else { return };
     if schema.get("properties").is_some_and(Value::is_null) {
         schema.remove("properties");
     }
     for (key, value) in schema {
-        match (key.as_str(), value) {
-            ("properties" | "$defs" | "definitions", Value::Object(schemas)) => {
+        match (subschemas(key), value) {
+            (Some(Subschemas::Named), Value::Object(schemas)) => {
                 schemas.values_mut().for_each(without_null_properties);
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+            (Some(Subschemas::List | Subschemas::One), Value::Array(schemas)) => {
                 schemas.iter_mut().for_each(without_null_properties);
             }
-            ("items" | "additionalProperties" | "not", schema) => without_null_properties(schema),
+            (Some(Subschemas::One), schema) => without_null_properties(schema),
             _ => {}
         }
     }
@@ -239,21 +240,24 @@ fn without_null_properties(schema: &mut Value) {
 /// Requires only arguments that the schema can describe: models cannot know the others, and the server
 /// validates again.
 fn require_only_described(schema: &mut Value) {
-    const ELSEWHERE: [&str; 8] =
-        ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];
     let Value::Object(schema) = schema else { return };
-    if ELSEWHERE.iter().any(|key| schema.contains_key(*key)) {
+    let Some(Value::Array(required)) = schema.get("required") else { return };
+    if may_describe_elsewhere(schema) {
         return;
     }
-    let properties = match schema.get("properties") {
-        Some(Value::Object(properties)) => properties.clone(),
-        Some(_) => return,
-        None => Map::new(),
+    let is_described = |name: &&Value| {
+        let name = name.as_str();
+        let properties = schema.get("properties").map(Value::as_object);
+        name.is_none_or(|name| match properties {
+            Some(properties) => properties.is_none_or(|known| known.contains_key(name)),
+            None => false,
+        })
     };
-    let Some(Value::Array(required)) = schema.get_mut("required") else { return };
-    required.retain(|name| name.as_str().is_none_or(|name| properties.contains_key(name)));
-    if required.is_empty() {
-        schema.remove("required");
+    let described: Vec<Value> = required.iter().filter(is_described).cloned().collect();
+    match (described.is_empty(), described.len() == required.len()) {
+        (true, _) => drop(schema.remove("required")),
+        (false, true) => {}
+        (false, false) => drop(schema.insert("required".to_owned(), described.into())),
     }
 }
 

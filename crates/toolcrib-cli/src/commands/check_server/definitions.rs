@@ -1,11 +1,15 @@
 //! The definitions of tools as the server sends them, under its own names.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use toolcrib_config::suggest;
-use toolcrib_core::__internal::{check_schema, leave_foreign_patterns, nests_too_deep};
+use toolcrib_core::{
+    __internal::{check_schema, leave_foreign_patterns, nests_too_deep},
+    MissingReason, Reason,
+};
 use toolcrib_lint::{Finding, LintTool, Linter};
+use toolcrib_mcp::__internal::is_permitted_name;
 
 use super::{
     hints,
@@ -39,7 +43,7 @@ const OF_ANNOTATIONS: [(&str, pages::Kind); 5] = [
 /// A tool that the client withholds, by the name under which it would offer it.
 pub(super) struct Withheld {
     pub(super) name: String,
-    pub(super) reason: String,
+    pub(super) reason: Reason,
 }
 
 /// The judged tools.
@@ -74,11 +78,10 @@ pub(super) fn judge(
         .collect();
     for Withheld { name, reason } in withheld {
         let label = named.get(name).map_or(name.as_str(), |item| &item.label);
-        // An invalid declaration is reported under the name in this client.
-        let is_of_form = reason.contains(&format!("tool `{name}`"));
-        if !is_explained(reason, is_of_form, label, &findings) {
+        let text = reason.to_string();
+        if !is_explained(reason, &text, name, label, &findings) {
             let help = "correct the definition; clients that check it cannot call the tool";
-            findings.push(ServerFinding::error("definition", reason.clone(), help).of(label));
+            findings.push(ServerFinding::error("definition", text, help).of(label));
         }
     }
     JudgedTools {
@@ -113,13 +116,23 @@ fn is_said_otherwise(found: &Finding, items: &[Item]) -> bool {
     }
 }
 
-/// Whether a finding about the definition says already why the client withholds the tool.
-fn is_explained(reason: &str, is_of_form: bool, label: &str, findings: &[ServerFinding]) -> bool {
+/// Whether a finding about the definition says already why the client withholds the tool. `label` is its
+/// name in findings.
+fn is_explained(
+    reason: &Reason,
+    text: &str,
+    name: &str,
+    label: &str,
+    findings: &[ServerFinding],
+) -> bool {
     let has = |rules: &[&str]| findings.iter().any(|found| found.is_about(label, rules));
     match reason {
-        "another listed tool has the same name" => has(&["duplicate-name"]),
-        "the server gives it no name" => true,
-        _ if is_of_form => has(&["definition", "invalid-schema", "output-schema"]),
+        Reason::Definition(MissingReason::SameName, _) => has(&["duplicate-name"]),
+        _ if text == "the server gives it no name" => true,
+        // An invalid declaration is reported under the name in this client.
+        _ if text.contains(&format!("tool `{name}`")) => {
+            has(&["definition", "invalid-schema", "output-schema"])
+        }
         _ => false,
     }
 }
@@ -170,13 +183,12 @@ fn description(item: &Item) -> &str {
 
 fn of_name(name: &str) -> Option<ServerFinding> {
     let is_of_models = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let is_of_mcp = |byte: u8| is_of_models(byte) || byte == b'.';
     if (1..=64).contains(&name.len()) && name.bytes().all(is_of_models) {
         return None;
     }
     let shown = suggest::quoted([name]);
     let help = "use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`";
-    Some(match (1..=128).contains(&name.len()) && name.bytes().all(is_of_mcp) {
+    Some(match is_permitted_name(name) {
         true => {
             let message = format!("model APIs refuse the name {shown}, so that clients change it");
             ServerFinding::warning("name", message, help)
@@ -195,8 +207,8 @@ fn of_schema(
 ) -> Vec<ServerFinding> {
     let mut findings = Vec::new();
     let mut left = schema.clone();
-    let patterns: HashSet<String> = leave_foreign_patterns(&mut left).into_iter().collect();
-    for pattern in patterns.into_iter().collect::<BTreeSet<_>>() {
+    let patterns: BTreeSet<String> = leave_foreign_patterns(&mut left).into_iter().collect();
+    for pattern in patterns {
         let message = format!(
             "the pattern {} in its `{key}` is not of the dialect that Toolcrib reads",
             suggest::quoted([pattern.as_str()])

@@ -303,7 +303,7 @@ fn withheld(catalog: &Catalog) -> Vec<Withheld> {
     all.filter(|held| !is_of_lint_or_task(&held.reason))
         .map(|held| Withheld {
             name: held.tool.name().as_str().to_owned(),
-            reason: held.reason.to_string(),
+            reason: held.reason.clone(),
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, value::RawValue};
 use toolcrib_config::suggest;
-use toolcrib_core::__internal::{MOST_VALUES, PlainJson, has_more_values};
+use toolcrib_core::__internal::{MOST_VALUES, PlainJson, has_more_values, json_kind};
 use toolcrib_engine::Redactor;
 
 use super::wire::Fields;
@@ -162,14 +162,7 @@ impl Kind {
 pub(super) fn mistyped(fields: &Map<String, Value>, known: &[(&str, Kind)]) -> Vec<ServerFinding> {
     let wrong = known.iter().filter_map(|(name, kind)| {
         let value = fields.get(*name).filter(|value| !kind.is_of(value))?;
-        let is = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "true or false",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a text",
-            Value::Array(_) => "a list",
-            Value::Object(_) => "an object",
-        };
+        let is = json_kind(value);
         let message = format!("its `{name}` is {is}, and must be {}", kind.with_article());
         Some(ServerFinding::error("definition", message, VALIDATES))
     });

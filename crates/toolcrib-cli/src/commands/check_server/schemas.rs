@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use toolcrib_config::suggest;
-use toolcrib_core::__internal::{CompiledSchema, Subschemas, subschemas};
+use toolcrib_core::__internal::{CompiledSchema, Subschemas, may_describe_elsewhere, subschemas};
 
 use crate::output::ServerFinding;
 
@@ -60,10 +60,6 @@ const OTHERS: [&str; 12] = [
     "uniqueItems",
     "errorMessage",
 ];
-
-/// Keywords that may describe a required property elsewhere.
-const ELSEWHERE: [&str; 8] =
-    ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];
 
 /// Judges a schema that can be enforced.
 pub(super) fn judge(schema: &Value) -> Vec<ServerFinding> {
@@ -198,13 +194,12 @@ impl<'a> Judge<'a> {
 
     /// Required names of a nested object; the linter reports those of the arguments.
     fn required(&mut self, fields: &Map<String, Value>) {
-        let is_open = ELSEWHERE.iter().any(|key| fields.contains_key(*key));
         let (Some(Value::Object(known)), Some(Value::Array(required))) =
             (fields.get("properties"), fields.get("required"))
         else {
             return;
         };
-        if is_open || self.path.is_empty() {
+        if may_describe_elsewhere(fields) || self.path.is_empty() {
             return;
         }
         let unknown = required.iter().filter_map(Value::as_str);
