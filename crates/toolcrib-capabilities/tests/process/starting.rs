@@ -1,6 +1,13 @@
 //! How a program is started, and why it may not be.
 
-use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt as _, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    io::Read as _,
+    os::unix::ffi::OsStringExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use tokio_util::sync::CancellationToken;
 use toolcrib_capabilities::process::{
@@ -97,6 +104,25 @@ async fn what_cannot_be_started_says_why() {
     }
     let error = in_folder(Path::new("tmp")).await;
     assert!(matches!(error, ProcessError::NotAbsolute { .. }), "{error}");
+}
+
+/// Another process of the host can have a copy of the descriptor with which a script was just written.
+#[tokio::test]
+async fn a_program_that_is_open_for_writing_starts_when_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    executable(&script, "#!/bin/sh\necho started\n");
+    let mut writer = Command::new("/bin/sh")
+        .args(["-c", "exec 3>>\"$0\"; echo open; exec sleep 0.1"])
+        .arg(&script)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut open = [0; 5];
+    writer.stdout.as_mut().unwrap().read_exact(&mut open).unwrap();
+    let output = run(ProcessSpec::new(&script, "/")).await.unwrap();
+    assert_eq!(text(&output.stdout), "started\n");
+    writer.wait().unwrap();
 }
 
 #[tokio::test]

@@ -56,6 +56,14 @@ unsafe impl Send for Strings {}
 // SAFETY: as above.
 unsafe impl Sync for Strings {}
 
+/// How often the start of a program whose file is open for writing is repeated. A process that another
+/// thread of the host forks has a copy of each open descriptor until it becomes a program or closes them:
+/// a script that the host has just written is "busy" that long.
+const BUSY_RETRIES: u32 = 200;
+
+/// The pause before such a retry, in microseconds.
+const BUSY_PAUSE_MICROS: libc::useconds_t = 10_000;
+
 /// All data for the forked process, created before the fork: nothing is allocated after it.
 pub(super) struct Plan {
     pub(super) finish: ChildAction,
@@ -144,10 +152,18 @@ impl ChildAction {
             #[cfg(target_os = "linux")]
             Self::Try { acts, targets } => acts::perform(acts, targets),
         };
-        // Not one of the functions that pass a file they cannot execute to a shell. SAFETY: all
-        // strings are owned and end in NUL, both arrays end in a null pointer.
-        let failed = unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
-        Stage::Exec.check(failed).map(drop)
+        let mut retries = 0..BUSY_RETRIES;
+        loop {
+            // Not one of the functions that pass a file they cannot execute to a shell. SAFETY: all
+            // strings are owned and end in NUL, both arrays end in a null pointer.
+            unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::ExecutableFileBusy || retries.next().is_none() {
+                return Err(Stage::Exec.failed(&error));
+            }
+            // SAFETY: a system call without pointers.
+            unsafe { libc::usleep(BUSY_PAUSE_MICROS) };
+        }
     }
 }
 
