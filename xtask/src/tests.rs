@@ -66,7 +66,7 @@ pub(crate) fn run_all(
                 .map_err(|error| unwritable(&log, &error))?;
             report.add_skipped(&shown);
             if !is_ok {
-                locked(&failed).push(name.clone());
+                locked(&failed).push((name.clone(), failures(&shown)));
             }
             // One write: the texts of two programs do not mix.
             let text = [b"     Running ", name.as_bytes(), b"\n", &shown].concat();
@@ -82,9 +82,12 @@ pub(crate) fn run_all(
         let workers: Vec<_> = workers.collect();
         workers.into_iter().chain([first]).try_for_each(joined)
     })?;
-    let failed = locked(&failed).join(", ");
+    let failed = locked(&failed);
     if !failed.is_empty() {
-        return Err(Problem::new(format!("tests failed: {failed}"), HELP));
+        // Printed again at the end: of a long log often only the end is kept.
+        failed.iter().for_each(|(name, failures)| eprintln!("\n     Failed {name}\n{failures}"));
+        let names: Vec<_> = failed.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Problem::new(format!("tests failed: {}", names.join(", ")), HELP));
     }
     if report.is_skip_an_error() {
         return Err(Problem::new(
@@ -126,6 +129,17 @@ fn programs(workspace: &Workspace) -> Result<Vec<(String, Command)>, Problem> {
     }
     programs.sort_by_key(|(size, _)| *size);
     Ok(programs.into_iter().map(|(_, program)| program).collect())
+}
+
+/// The last lines of the part of a test program's output that describes the failed tests; of a program that
+/// printed no such part, of all.
+fn failures(output: &[u8]) -> String {
+    const LINES: usize = 120;
+    let output = String::from_utf8_lossy(output);
+    let part = output.split_once("\nfailures:\n").map_or(&*output, |(_, part)| part);
+    let lines: Vec<_> = part.lines().collect();
+    let end = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+    end.join("\n")
 }
 
 /// Runs a command to its end; returns whether it succeeded, and what it printed. A file gets the output: a
