@@ -17,6 +17,7 @@ mod steps;
 mod tools;
 
 use std::{
+    collections::{HashMap, hash_map::Entry},
     fmt::{self, Write as _},
     sync::Arc,
 };
@@ -328,10 +329,14 @@ impl Skills {
         more: impl IntoIterator<Item = Arc<Skill>>,
     ) -> (Self, Vec<DuplicateSkill>) {
         let (mut all, mut left_out) = (self.clone(), Vec::new());
+        let mut by_id: HashMap<SkillId, Arc<Skill>> =
+            self.skills.iter().map(|skill| (skill.id.clone(), Arc::clone(skill))).collect();
         for later in more {
-            match all.skills.iter().find(|first| first.id == later.id) {
-                Some(first) => left_out.push(DuplicateSkill { first: Arc::clone(first), later }),
-                None => all.skills.push(later),
+            match by_id.entry(later.id.clone()) {
+                Entry::Occupied(first) => {
+                    left_out.push(DuplicateSkill { first: Arc::clone(first.get()), later });
+                }
+                Entry::Vacant(free) => all.skills.push(Arc::clone(free.insert(later))),
             }
         }
         (all, left_out)

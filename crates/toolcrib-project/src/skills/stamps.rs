@@ -1,12 +1,12 @@
 //! Detects that a skill has changed, without reading it.
 
-use std::{fs, path::Path, sync::Arc, time::SystemTime};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::SystemTime};
 
 use super::{REPLACED, SKILL_FILE, all_folders_in};
 use crate::root::Root;
 use crate::text_file::FileError;
 
-/// The content of a skills folder at one moment.
+/// The content of a skills folder at one moment, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stamps(Vec<SkillStamp>);
 
@@ -45,19 +45,20 @@ impl Stamps {
         };
         let (hidden, names): (Vec<_>, Vec<_>) =
             all_folders_in(&path)?.into_iter().partition(|name| name.starts_with('.'));
-        let mut stamps: Vec<_> =
-            names.into_iter().map(|name| SkillStamp::of(&path, name)).collect();
+        let stamps = names.into_iter().map(|name| SkillStamp::of(&path, name));
+        let mut stamps: BTreeMap<_, _> =
+            stamps.map(|stamp| (Arc::clone(&stamp.name), stamp)).collect();
         for moved_to in hidden {
             let rest = moved_to.strip_prefix(REPLACED).and_then(|rest| rest.rsplit_once('-'));
             let Some((id, _)) = rest else { continue };
-            if stamps.iter().all(|stamp| *stamp.name != *id) {
-                let name = id.into();
-                let moved_to = Some(moved_to);
-                stamps.push(SkillStamp { name, moved_to, ..SkillStamp::default() });
-            }
+            let name: Arc<str> = id.into();
+            stamps.entry(Arc::clone(&name)).or_insert_with(|| SkillStamp {
+                name,
+                moved_to: Some(moved_to),
+                ..SkillStamp::default()
+            });
         }
-        stamps.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self(stamps))
+        Ok(Self(stamps.into_values().collect()))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &SkillStamp> {
@@ -66,7 +67,8 @@ impl Stamps {
 
     /// The stamp of one skill.
     pub(crate) fn get(&self, name: &str) -> Option<&SkillStamp> {
-        self.0.iter().find(|stamp| *stamp.name == *name)
+        let at = self.0.binary_search_by(|stamp| (*stamp.name).cmp(name)).ok()?;
+        self.0.get(at)
     }
 }
 
