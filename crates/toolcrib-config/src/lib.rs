@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Independent of the file's purpose. Readers of other formats can use the places and diagnostics
-//! alone.
+//! alone; `yaml` (feature) reads YAML part by part.
 //!
 //! ```
 //! use toolcrib_config::{Document, Problems};
@@ -42,6 +42,8 @@ mod spot;
 pub mod suggest;
 mod table;
 mod value;
+#[cfg(feature = "yaml")]
+pub mod yaml;
 
 pub use self::{
     diagnostic::{Diagnostic, Diagnostics, Help, Severity},

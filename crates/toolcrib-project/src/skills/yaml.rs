@@ -1,9 +1,11 @@
 //! YAML as a small tree with positions: the subset that frontmatter needs.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
-use toolcrib_config::{Diagnostic, Located, Spot};
+use toolcrib_config::{
+    Diagnostic, Located, Spot,
+    yaml::{YamlError, YamlPart, YamlPlace, read_yaml},
+};
 
 /// The depth limit of frontmatter. It bounds the stack use of dropping a tree.
 const DEEPEST: usize = 32;
@@ -29,12 +31,6 @@ pub(super) struct YamlText {
     pub(super) start: Option<Spot>,
 }
 
-/// A list or map that is still open.
-enum OpenNode {
-    List(Vec<Located<Node>>),
-    Map { entries: Vec<(Located<Node>, Located<Node>)>, key: Option<Located<Node>> },
-}
-
 /// Parses the first document of a text that begins at a given line of a file. `None` if it is
 /// empty.
 pub(super) fn parse(
@@ -42,69 +38,36 @@ pub(super) fn parse(
     file: &Arc<str>,
     first_line: usize,
 ) -> Result<Option<Located<Node>>, Diagnostic> {
-    let spot = |marker: &Marker| Spot {
+    let spot = |at: YamlPlace| Spot {
         file: Arc::clone(file),
-        line: first_line.saturating_sub(1) + marker.line(),
-        column: marker.col() + 1,
+        line: first_line.saturating_sub(1) + at.line,
+        column: at.column,
     };
-    let mut open: Vec<Located<OpenNode>> = Vec::new();
-    let mut parser = Parser::new_from_str(yaml);
-    while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| {
-            Diagnostic::error(&spot(error.marker()), format!("this is not YAML: {}", error.info()))
-                .help("a text with `: ` or ` #` in it must be quoted")
-        })?;
-        let at = spot(&span.start);
-        let done = match event {
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == DEEPEST => {
-                let message = format!("frontmatter may not nest deeper than {DEEPEST} levels");
-                return Err(Diagnostic::error(&at, message));
+    let node = |part: YamlPart<'_, Located<Node>>, at| {
+        let at = spot(at);
+        let value = match part {
+            YamlPart::Scalar(scalar) => {
+                let start =
+                    scalar.quotes.map(|quotes| Spot { column: at.column + quotes, ..at.clone() });
+                let is_null = scalar.is_null();
+                let text = if is_null { Arc::default() } else { Arc::from(scalar.text) };
+                Node::Text(YamlText { text, start })
             }
-            Event::SequenceStart(..) => {
-                open.push(Located { value: OpenNode::List(Vec::new()), at });
-                continue;
-            }
-            Event::MappingStart(..) => {
-                open.push(Located { value: OpenNode::Map { entries: Vec::new(), key: None }, at });
-                continue;
-            }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Located { value: OpenNode::List(items), at }) => {
-                    Located { value: Node::List(items), at }
-                }
-                Some(Located { value: OpenNode::Map { entries, .. }, at }) => {
-                    Located { value: Node::Map(entries), at }
-                }
-                None => continue,
-            },
-            Event::Scalar(text, style, ..) => {
-                Located { value: Node::Text(scalar(&text, style, span, &at)), at }
-            }
-            Event::Alias(_) => Located { value: Node::Alias, at },
-            Event::DocumentEnd | Event::StreamEnd => break,
-            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
+            YamlPart::List(items) => Node::List(items),
+            YamlPart::Map(entries) => Node::Map(entries),
+            YamlPart::Alias(_) => Node::Alias,
         };
-        match open.last_mut().map(|open| &mut open.value) {
-            None => return Ok(Some(done)),
-            Some(OpenNode::List(items)) => items.push(done),
-            Some(OpenNode::Map { entries, key }) => match key.take() {
-                None => *key = Some(done),
-                Some(key) => entries.push((key, done)),
-            },
-        }
-    }
-    Ok(None)
-}
-
-fn scalar(text: &str, style: ScalarStyle, span: Span, at: &Spot) -> YamlText {
-    let quotes = match style {
-        ScalarStyle::Plain => Some(0),
-        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Some(1),
-        ScalarStyle::Literal | ScalarStyle::Folded => None,
+        Ok::<_, Infallible>(Located { value, at })
     };
-    let as_written = |quotes: &usize| text.chars().count() + 2 * quotes == span.len();
-    let start =
-        quotes.filter(as_written).map(|quotes| Spot { column: at.column + quotes, ..at.clone() });
-    let null = style == ScalarStyle::Plain && matches!(text, "~" | "null" | "Null" | "NULL");
-    YamlText { text: if null { Arc::default() } else { text.into() }, start }
+    read_yaml(yaml, DEEPEST, node).map_err(|error| match error {
+        YamlError::Syntax { at, info } => {
+            Diagnostic::error(&spot(at), format!("this is not YAML: {info}"))
+                .help("a text with `: ` or ` #` in it must be quoted")
+        }
+        YamlError::Depth(at) => {
+            let message = format!("frontmatter may not nest deeper than {DEEPEST} levels");
+            Diagnostic::error(&spot(at), message)
+        }
+        YamlError::Part(never) => match never {},
+    })
 }

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
+use toolcrib_config::yaml::{YamlError, YamlPart, YamlPlace, YamlScalar, read_yaml};
 
 /// The depth limit, as that of JSON texts.
 const DEEPEST: usize = 128;
@@ -19,42 +19,13 @@ const BYTES_OF_VALUE: usize = 32;
 /// The most repeated keys that are listed.
 pub(super) const MOST_REPEATED: usize = 10;
 
-/// A list or map that is still open, with the anchor that names it; 0 for none.
-struct OpenCollection {
-    anchor: usize,
-    kind: Kind,
-}
-
-enum Kind {
-    List(Vec<Value>),
-    Map { entries: Map<String, Value>, key: Option<Key>, merged: Vec<Map<String, Value>> },
-}
-
-/// A key of a map.
-enum Key {
-    Name(String),
-    /// `<<`: its value is a map, or a list of maps, with the entries that the map itself lacks.
-    Merge,
-}
-
-impl OpenCollection {
-    /// The finished value.
-    fn close(self) -> (usize, Value) {
-        let value = match self.kind {
-            Kind::List(mut items) => {
-                items.shrink_to_fit();
-                items.into()
-            }
-            Kind::Map { mut entries, merged, .. } => {
-                for (key, value) in merged.into_iter().flatten() {
-                    entries.entry(key).or_insert(value);
-                }
-                // Without the room for more keys, a large document takes a third of the memory.
-                entries.into_iter().collect()
-            }
-        };
-        (self.anchor, value)
-    }
+/// A value, with the line on which it begins.
+struct Node {
+    line: usize,
+    value: Value,
+    /// Whether it is `<<` without quotes: as a key, its value is a map, or a list of maps, with the entries
+    /// that the map itself lacks.
+    is_merge: bool,
 }
 
 /// Parses a text. Also returns the keys that occur twice in a map, of which the last one counts, each with
@@ -63,89 +34,92 @@ impl OpenCollection {
 /// # Errors
 /// The error, with its place.
 pub(super) fn parse(text: &str) -> Result<(Value, Vec<String>), String> {
-    let most_values = MOST_VALUES.min(text.len() + ALWAYS_VALUES);
-    let mut repeated = Vec::new();
-    let mut open: Vec<OpenCollection> = Vec::new();
-    let mut anchors: HashMap<usize, (Value, usize)> = HashMap::new();
-    let mut values = 0_usize;
-    let mut parser = Parser::new_from_str(text);
-    while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| {
-            let at = error.marker();
-            format!("line {}, column {}: {}", at.line(), at.col() + 1, error.info())
-        })?;
-        let wrong = |problem: &str| Err(format!("line {}: {problem}", span.start.line()));
-        values += 1;
-        let (anchor, done) = match event {
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == DEEPEST => {
-                return wrong("it nests deeper than 128 levels");
-            }
-            Event::SequenceStart(anchor, _) => {
-                open.push(OpenCollection { anchor, kind: Kind::List(Vec::new()) });
-                continue;
-            }
-            Event::MappingStart(anchor, _) => {
-                open.push(OpenCollection {
-                    anchor,
-                    kind: Kind::Map { entries: Map::new(), key: None, merged: Vec::new() },
-                });
-                continue;
-            }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(collection) => collection.close(),
-                None => continue,
-            },
-            Event::Scalar(text, style, anchor, tag) => {
-                let is_text = tag.is_some_and(|tag| tag.suffix == "str");
-                let plain = style == ScalarStyle::Plain && !is_text;
-                if let (true, "<<", Some(Kind::Map { key: key @ None, .. })) =
-                    (plain, &*text, open.last_mut().map(|open| &mut open.kind))
-                {
-                    *key = Some(Key::Merge);
-                    continue;
-                }
-                (anchor, if plain { scalar(&text) } else { text.into_owned().into() })
-            }
-            Event::Alias(anchor) => {
-                let Some((value, size)) = anchors.get(&anchor) else {
-                    return wrong("an alias refers to a value that contains it");
-                };
-                values += size;
-                if values > most_values {
-                    return wrong("its aliases make too many values of it");
-                }
-                (0, value.clone())
-            }
-            Event::DocumentEnd | Event::StreamEnd => break,
-            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
-        };
-        if values > most_values {
-            return wrong("it has too many values");
+    let mut reader = Reader {
+        most_values: MOST_VALUES.min(text.len() + ALWAYS_VALUES),
+        values: 0,
+        anchors: HashMap::new(),
+        repeated: Vec::new(),
+    };
+    let make = |part: YamlPart<'_, Node>, at: YamlPlace| {
+        reader.node(part, at).map_err(|problem| format!("line {}: {problem}", at.line))
+    };
+    match read_yaml(text, DEEPEST, make) {
+        Ok(Some(document)) => Ok((document.value, reader.repeated)),
+        Ok(None) => Err("it is empty".to_owned()),
+        Err(YamlError::Syntax { at, info }) => {
+            Err(format!("line {}, column {}: {info}", at.line, at.column))
         }
-        if anchor != 0 {
-            let size = size_of(&done);
-            values += size;
-            anchors.insert(anchor, (done.clone(), size));
+        Err(YamlError::Depth(at)) => {
+            Err(format!("line {}: it nests deeper than {DEEPEST} levels", at.line))
         }
-        match open.last_mut().map(|open| &mut open.kind) {
-            None => return Ok((done, repeated)),
-            Some(Kind::List(items)) => items.push(done),
-            Some(Kind::Map { entries, key, merged }) => match key.take() {
-                None => *key = Some(Key::Name(key_text(done))),
-                Some(Key::Merge) => match maps(done) {
-                    Some(maps) => merged.extend(maps),
-                    None => return wrong("`<<` needs a map, or a list of maps"),
-                },
-                Some(Key::Name(key)) => {
-                    if entries.contains_key(&key) && repeated.len() < MOST_REPEATED {
-                        repeated.push(format!("{key} (line {})", span.start.line()));
-                    }
-                    entries.insert(key, done);
-                }
-            },
-        }
+        Err(YamlError::Part(problem)) => Err(problem),
     }
-    Err("it is empty".to_owned())
+}
+
+struct Reader {
+    most_values: usize,
+    /// The values so far.
+    values: usize,
+    /// The values with an anchor, and their sizes.
+    anchors: HashMap<usize, (Value, usize)>,
+    repeated: Vec<String>,
+}
+
+impl Reader {
+    fn node(&mut self, part: YamlPart<'_, Node>, at: YamlPlace) -> Result<Node, String> {
+        self.values += 1;
+        let mut is_merge = false;
+        let value = match part {
+            YamlPart::Scalar(YamlScalar {
+                text, is_plain: true, is_tagged_text: false, ..
+            }) => {
+                is_merge = text == "<<";
+                scalar(&text)
+            }
+            YamlPart::Scalar(scalar) => scalar.text.into_owned().into(),
+            YamlPart::List(items) => items.into_iter().map(|item| item.value).collect(),
+            YamlPart::Map(entries) => self.map(entries)?.into(),
+            YamlPart::Alias(anchor) => {
+                let Some((value, size)) = self.anchors.get(&anchor) else {
+                    return Err("an alias refers to a value that contains it".to_owned());
+                };
+                self.values += size;
+                if self.values > self.most_values {
+                    return Err("its aliases make too many values of it".to_owned());
+                }
+                value.clone()
+            }
+        };
+        if at.anchor != 0 {
+            let size = size_of(&value);
+            self.values += size;
+            self.anchors.insert(at.anchor, (value.clone(), size));
+        }
+        if self.values > self.most_values {
+            return Err("it has too many values".to_owned());
+        }
+        Ok(Node { line: at.line, value, is_merge })
+    }
+
+    fn map(&mut self, all: Vec<(Node, Node)>) -> Result<Map<String, Value>, String> {
+        let (mut entries, mut merged) = (Map::new(), Vec::new());
+        for (key, Node { line, value, .. }) in all {
+            if key.is_merge {
+                merged.extend(maps(value).ok_or("`<<` needs a map, or a list of maps")?);
+                continue;
+            }
+            let key = key_text(key.value);
+            if entries.contains_key(&key) && self.repeated.len() < MOST_REPEATED {
+                self.repeated.push(format!("{key} (line {line})"));
+            }
+            entries.insert(key, value);
+        }
+        for (key, value) in merged.into_iter().flatten() {
+            entries.entry(key).or_insert(value);
+        }
+        // Without the room for more keys, a large document takes a third of the memory.
+        Ok(entries.into_iter().collect())
+    }
 }
 
 /// The maps that a merge key names; of several, the first one with an entry has it.

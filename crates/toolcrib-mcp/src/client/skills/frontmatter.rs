@@ -1,8 +1,10 @@
 //! Compares the frontmatter of a `SKILL.md` with the one that the server listed, field by field.
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
-use toolcrib_config::split_frontmatter;
+use toolcrib_config::{
+    split_frontmatter,
+    yaml::{YamlPart, read_yaml},
+};
 
 /// The limits of frontmatter: the bytes, and the depth.
 const MOST_BYTES: usize = 64 * 1024;
@@ -16,12 +18,6 @@ enum Node {
     Text(String),
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
-}
-
-/// A list or map that is still open, with the key of the next value.
-enum OpenNode {
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>, Option<String>),
 }
 
 /// The body of a `SKILL.md` whose frontmatter has exactly these fields.
@@ -56,46 +52,24 @@ pub(super) fn body<'t>(text: &'t str, listed: &Map<String, Value>) -> Result<&'t
 
 /// The first document; `None` if it is not YAML, too deep, repeats a key, or has aliases.
 fn parse(yaml: &str) -> Option<Node> {
-    let mut open: Vec<OpenNode> = Vec::new();
-    let mut parser = Parser::new_from_str(yaml);
-    while let Some(event) = parser.next_event() {
-        let done = match event.ok()?.0 {
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == DEEPEST => {
-                return None;
-            }
-            Event::SequenceStart(..) => {
-                open.push(OpenNode::List(Vec::new()));
-                continue;
-            }
-            Event::MappingStart(..) => {
-                open.push(OpenNode::Map(Vec::new(), None));
-                continue;
-            }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
-                OpenNode::List(items) => Node::List(items),
-                OpenNode::Map(fields, _) => Node::Map(fields),
-            },
-            Event::Scalar(text, ScalarStyle::Plain, ..) => Node::Plain(text.into_owned()),
-            Event::Scalar(text, ..) => Node::Text(text.into_owned()),
-            Event::Alias(_) | Event::DocumentEnd | Event::StreamEnd => return None,
-            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
-        };
-        match open.last_mut() {
-            None => return Some(done),
-            Some(OpenNode::List(items)) => items.push(done),
-            Some(OpenNode::Map(fields, key)) => match (key.take(), done) {
-                (Some(key), value) => fields.push((key, value)),
-                (None, Node::Plain(text) | Node::Text(text)) => {
-                    if fields.iter().any(|(known, _)| *known == text) {
-                        return None;
-                    }
-                    *key = Some(text);
+    let node = |part: YamlPart<'_, Node>, _| match part {
+        YamlPart::Scalar(scalar) if scalar.is_plain => Ok(Node::Plain(scalar.text.into_owned())),
+        YamlPart::Scalar(scalar) => Ok(Node::Text(scalar.text.into_owned())),
+        YamlPart::List(items) => Ok(Node::List(items)),
+        YamlPart::Map(entries) => {
+            let mut fields: Vec<(String, Node)> = Vec::with_capacity(entries.len());
+            for (key, value) in entries {
+                let (Node::Plain(key) | Node::Text(key)) = key else { return Err(()) };
+                if fields.iter().any(|(known, _)| *known == key) {
+                    return Err(());
                 }
-                (None, _) => return None,
-            },
+                fields.push((key, value));
+            }
+            Ok(Node::Map(fields))
         }
-    }
-    None
+        YamlPart::Alias(_) => Err(()),
+    };
+    read_yaml(yaml, DEEPEST, node).ok().flatten()
 }
 
 /// Whether a node is a value of JSON. Parsers differ in the type of a scalar without quotes, such as
