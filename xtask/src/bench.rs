@@ -11,7 +11,7 @@ use crate::{
     workspace::{Workspace, output, run as run_program},
 };
 
-const PAGE: &str = "docs/benchmarks.md";
+pub(crate) const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
 const PROGRAMS: [&[&str]; 11] = [
@@ -68,7 +68,7 @@ pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
 }
 
 /// Date, machine and versions.
-fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
+pub(crate) fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     let say = |program: &str, args: &[&str]| {
         output(workspace.program(program).args(args), "put the program on the PATH")
     };

@@ -21,6 +21,7 @@ mod harm;
 mod jdk;
 mod links;
 mod listed;
+mod loops;
 mod oracle;
 mod package;
 mod packages;
@@ -42,8 +43,8 @@ use std::process::ExitCode;
 
 use crate::{
     steps::{
-        API, ATTACKS, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFIGS,
-        CONFORMANCE, COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
+        API, ATTACKS, BENCH, BENCH_GATEWAY, BENCH_LOOPS, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK,
+        CONFIGS, CONFORMANCE, COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
         PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH, SEARCH_BENCH,
         SEARCH_CHOOSE, SHAPE, TEST,
     },
@@ -81,11 +82,13 @@ Commands:
             the programs of examples/frameworks: tools in rig and rmcp, a model of genai, clients in Python and
             TypeScript
   otlp      the tests of traces in OTLP, with the feature `otlp` of the program
-  counts    instructions and allocations, compared with benches/baseline.json; --bless makes
-            them the baseline
+  counts    instructions and allocations, compared with benches/baseline.json and benches/origin.json, and
+            how they grow with a session or a set; --bless makes them the baseline
   bench     times and memory, written into docs/benchmarks.md. Run nothing else meanwhile
   bench gateway
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
+  bench loops
+            the agent loop beside those of rig, Vercel's ai and pydantic-ai, which it installs (60 MB)
   sanitize-bench
             how many files of the packages that the lock files name, which it installs, are not shown to
             a model as they are; fails if 1 in 2,000 or more has a replaced token, or 1 in 1,000 or more a
@@ -132,6 +135,7 @@ fn main() -> ExitCode {
         ["portable"] => PORTABLE,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
+        ["bench", "loops"] => BENCH_LOOPS,
         ["sanitize-bench"] => SANITIZE_BENCH,
         ["search-bench"] => SEARCH_BENCH,
         ["search-bench", "--choose"] => SEARCH_CHOOSE,

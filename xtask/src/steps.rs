@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     api, attacks, bench, book, browser, cargo_deny, conformance, counts, example, frameworks,
-    gateways, harm, jdk, links, listed, oracle, package, peers, postgres,
+    gateways, harm, jdk, links, listed, loops, oracle, package, peers, postgres,
     problem::{Problem, joined},
     prose, sanitize_bench, search_bench, shape, small_examples, sources, tests,
     workspace::{Workspace, run as run_program},
@@ -66,6 +66,8 @@ const COUNTED: Step = Step { name: "counts", check: counts::check };
 const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
 const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
+const LOOPS: Step = Step { name: "frameworks", check: loops::install };
+const LOOP_FIGURES: Step = Step { name: "bench", check: loops::measure };
 const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
 
 const ALTERED: Step = Step { name: "altered files", check: sanitize_bench::measure };
@@ -137,6 +139,7 @@ pub(crate) const FULL: &[Step] = &[
 ];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[PACKAGE_TOOLS, GATEWAYS, GATEWAY_FIGURES];
+pub(crate) const BENCH_LOOPS: &[Step] = &[OTHERS, LOOPS, LOOP_FIGURES];
 pub(crate) const SANITIZE_BENCH: &[Step] = &[ALTERED];
 pub(crate) const SEARCH_BENCH: &[Step] = &[SEARCH_DATA, SEARCH_FIGURES];
 pub(crate) const SEARCH_CHOOSE: &[Step] = &[SEARCH_DATA, SEARCH_WEIGHTS];
