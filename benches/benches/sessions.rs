@@ -12,10 +12,13 @@ use std::{
 use futures_util::stream;
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Session};
-use toolcrib_benches::{Cell, Outcome, Table, median, micros, print, quantile};
+use toolcrib_benches::{
+    Cell, Outcome, Table, median, micros, print, quantile,
+    session::{intent, interrupted, new_session, result, turn_began},
+};
 use toolcrib_core::{
-    CallIntent, CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
-    NewSession, SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall, ToolContext, Usage,
+    CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
+    SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall, ToolContext,
 };
 use toolcrib_engine::Redactor;
 use toolcrib_store::SqliteStore;
@@ -54,41 +57,11 @@ fn main() -> Outcome {
     print(&tables)
 }
 
-fn new(name: &str) -> NewSession {
-    let name = Some(name.into());
-    NewSession { owner: SessionOwner::default(), name, personality: "default".into() }
-}
-
-fn began() -> SessionRecord {
-    SessionRecord::TurnBegan { model: "m".into(), title: "t".into(), skills: Vec::new() }
-}
-
-fn intent(call_id: &str, idempotent: bool) -> SessionRecord {
-    SessionRecord::Intent(CallIntent {
-        call_id: call_id.into(),
-        tool: "look".into(),
-        arguments: json!({ "order": 1042 }),
-        read_only: false,
-        idempotent,
-    })
-}
-
-fn result(call_id: &str) -> Message {
-    Message::Tool {
-        call_id: call_id.into(),
-        name: "look".into(),
-        text: "x".repeat(RESULT).into(),
-        blocks: Arc::default(),
-        is_error: false,
-        untrusted: false,
-    }
-}
-
 fn journal(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
     let store = SqliteStore::open(folder.join("journal.db"))?;
-    let info = store.create(&new("journal"))?;
+    let info = store.create(&new_session("journal"))?;
     let lease = store.acquire(&SessionOwner::default(), &info.id, Duration::from_secs(600))?;
-    store.write(&lease, &[began()])?;
+    store.write(&lease, &[turn_began()])?;
     let mut rows = Vec::new();
     let kinds = [
         ("normal sync: `read_only` or `idempotent`", true, Cell::from(100.0)),
@@ -155,29 +128,12 @@ async fn resume(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
     let mut times = Vec::new();
     for number in 0..RESUMED {
         let store = SqliteStore::open(&path)?;
-        let info = store.create(&new(&format!("s{number}")))?;
-        let lease = store.acquire(&owner, &info.id, Duration::from_secs(60))?;
-        let user = SessionRecord::Message(Message::user("Look at all orders."));
-        let mut records = vec![began(), user];
-        for call in 0..CALLS {
-            let id = format!("c{call}");
-            let made = ToolCall::new(id.as_str(), "look", json!({ "order": call }));
-            let outcome = CallOutcome::Succeeded;
-            records.extend([
-                SessionRecord::Message(Message::assistant("", [made])),
-                SessionRecord::Used(Usage { input_tokens: 9, ..Usage::NOTHING }),
-                intent(&id, true),
-                SessionRecord::Outcome { call_id: id.as_str().into(), outcome, result: None },
-                SessionRecord::Message(result(&id)),
-            ]);
-        }
-        store.write(&lease, &records)?;
-        store.release(&lease)?;
+        let id = interrupted(&store, &format!("s{number}"), CALLS)?;
         drop(store);
         let agent = agent(false)?;
         let began = Instant::now();
         let store = Arc::new(SqliteStore::open(&path)?);
-        let session = Session::open(store, &owner, &info.id).await?;
+        let session = Session::open(store, &owner, &id).await?;
         let outcome = agent.resume(RunOptions::default().session(&session)).await;
         times.push(micros(began.elapsed()) / 1000.0);
         if outcome.messages.len() != 2 * CALLS + 2 {
@@ -200,7 +156,7 @@ fn resident() -> Outcome<f64> {
 
 async fn memory(folder: &Path) -> Outcome<Table> {
     let store = Arc::new(SqliteStore::open(folder.join("memory.db"))?);
-    let session = Session::create(store, new("memory")).await?;
+    let session = Session::create(store, new_session("memory")).await?;
     let agent = agent(true)?;
     let mut after_ten = 0.0;
     for turn in 1..=100 {

@@ -11,6 +11,7 @@
 mod clock;
 mod fixture;
 mod runs;
+pub mod session;
 mod table;
 pub mod vendor;
 mod wire;

@@ -17,10 +17,10 @@ pub(super) struct Baseline {
 type Object = HashMap<String, JsonValue>;
 
 impl Baseline {
-    pub(super) fn read(workspace: &Workspace) -> Result<Self, Problem> {
-        Self::parse(&workspace.read(FILE)?).ok_or_else(|| {
+    pub(super) fn read(workspace: &Workspace, file: &str) -> Result<Self, Problem> {
+        Self::parse(&workspace.read(file)?).ok_or_else(|| {
             Problem::new(
-                format!("{FILE} is not in the format of `cargo xtask counts --bless`"),
+                format!("{file} is not in the format of `cargo xtask counts --bless`"),
                 "restore it from the last commit, or write it again with that command",
             )
         })

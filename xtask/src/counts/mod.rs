@@ -1,5 +1,6 @@
-//! Compares instructions and allocations of the most frequent operations with a baseline: unlike
-//! times, they do not depend on the load of the machine.
+//! Compares instructions and allocations of the most frequent operations with a baseline, and with a fixed
+//! commit; and instructions of operations that may grow with a size: unlike times, they do not depend on
+//! the load of the machine.
 //!
 //! They do depend on the compiler, the processor, valgrind and the dependencies. If one of these
 //! differs from the baseline's, the commit of the baseline is built and counted too, and the
@@ -7,6 +8,8 @@
 
 mod base;
 mod baseline;
+mod drift;
+mod growth;
 mod machine;
 mod program;
 
@@ -34,7 +37,7 @@ type Counts = BTreeMap<String, Count>;
 const PART: u64 = 50;
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let baseline = Baseline::read(workspace)?;
+    let baseline = Baseline::read(workspace, baseline::FILE)?;
     let others = Machine::here(workspace)?.differences(&baseline.machine);
     let before = if others.is_empty() {
         baseline.counts
@@ -50,7 +53,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
             }
         }
     };
-    compare(&before, &Program::build(workspace)?.count(workspace)?)
+    let now = Program::build(workspace)?.count(workspace)?;
+    let mut problems = differences(&before, &now);
+    problems.extend(drift::unexplained(workspace, &now)?);
+    problems.extend(growth::beyond_limits(workspace)?);
+    if problems.is_empty() { Ok(()) } else { Err(Problem::new(problems.join("\n"), help())) }
 }
 
 pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
@@ -60,7 +67,7 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
     Baseline { machine, counts }.write(workspace)
 }
 
-fn compare(before: &Counts, now: &Counts) -> Result<(), Problem> {
+fn differences(before: &Counts, now: &Counts) -> Vec<String> {
     let gone = before.keys().filter(|name| !now.contains_key(*name));
     let mut problems: Vec<String> =
         gone.map(|name| format!("{name} is in the baseline, but no bench has this name")).collect();
@@ -71,17 +78,15 @@ fn compare(before: &Counts, now: &Counts) -> Result<(), Problem> {
             None => problems.push(format!("{name} is not in the baseline")),
         }
     }
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(Problem::new(
-        problems.join("\n"),
-        format!(
-            "if this is intended, better or worse, run `cargo xtask counts --bless` and say why in \
-             the commit; otherwise `callgrind_annotate target/{}/NAME.out` shows the functions that cause it",
-            program::FOLDER
-        ),
-    ))
+    problems
+}
+
+fn help() -> String {
+    format!(
+        "if a difference is intended, better or worse, run `cargo xtask counts --bless` and say why in the \
+         commit; otherwise `callgrind_annotate target/{}/NAME.out` shows the functions that cause it",
+        program::FOLDER
+    )
 }
 
 fn changes(name: &str, before: Count, now: Count) -> Vec<String> {

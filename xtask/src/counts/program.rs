@@ -2,6 +2,7 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::{Mutex, PoisonError},
     thread,
 };
@@ -32,29 +33,53 @@ const PROFILE: [&str; 5] = [
 /// seeds of hash maps.
 const TUNABLES: &str = "glibc.malloc.tcache_count=60000";
 
-/// The built program `counts` of the benches.
+/// A built program.
 pub(super) struct Program(PathBuf);
 
 impl Program {
-    /// Builds the workspace's program.
+    /// Builds `counts` of the workspace.
     pub(super) fn build(workspace: &Workspace) -> Result<Self, Problem> {
-        Self::build_at(workspace, workspace.root(), &workspace.target())
+        Self::built(workspace, "toolcrib-benches", "counts")
     }
 
-    /// Builds the program of another root. Each root needs a separate target folder: cargo
-    /// considers the same crate at the same relative path unchanged, and would not build it again.
+    /// Builds a program of the workspace.
+    pub(super) fn built(workspace: &Workspace, package: &str, name: &str) -> Result<Self, Problem> {
+        Self::built_at(workspace, workspace.root(), &workspace.target(), package, name)
+    }
+
+    /// Builds `counts` of another root. Each root needs a separate target folder: cargo considers the
+    /// same crate at the same relative path unchanged, and would not build it again.
     pub(super) fn build_at(
         workspace: &Workspace,
         root: &Path,
         target: &Path,
     ) -> Result<Self, Problem> {
-        let mut cargo = workspace.cargo(["build", "--package", "toolcrib-benches"]);
-        cargo.current_dir(root).args(["--bin", "counts", "--profile", "counts"]);
+        Self::built_at(workspace, root, target, "toolcrib-benches", "counts")
+    }
+
+    fn built_at(
+        workspace: &Workspace,
+        root: &Path,
+        target: &Path,
+        package: &str,
+        name: &str,
+    ) -> Result<Self, Problem> {
+        let mut cargo = workspace.cargo(["build", "--package", package, "--bin", name]);
+        cargo.current_dir(root).args(["--profile", "counts"]);
         cargo.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
         // Personal build flags must not affect counts.
         cargo.arg("--target-dir").arg(target).env_remove("RUSTFLAGS");
         run(&mut cargo, "fix the compiler errors above")?;
-        Ok(Self(target.join("counts").join("counts")))
+        Ok(Self(target.join("counts").join(name)))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Runs it without valgrind.
+    pub(super) fn command(&self, workspace: &Workspace) -> Command {
+        workspace.program(&self.0)
     }
 
     /// Counts all benches, one per processor at a time.
@@ -85,20 +110,17 @@ impl Program {
 
     fn count_one(&self, workspace: &Workspace, name: &str) -> Result<Count, Problem> {
         let file = folder(workspace)?.join(format!("{name}.out"));
-        let mut valgrind = workspace.program("valgrind");
-        valgrind.args(["--quiet", "--tool=callgrind", "--toggle-collect=*counted_region*"]);
-        valgrind.arg(format!("--callgrind-out-file={}", file.display()));
-        valgrind.arg(&self.0).arg(name).env("GLIBC_TUNABLES", TUNABLES);
+        let mut valgrind = counting(workspace, &file);
+        valgrind.arg("--toggle-collect=*counted_region*").arg(&self.0).arg(name);
         let said = output(&mut valgrind, BROKEN)?;
         let counted = workspace.read(&file)?;
-        let instructions = counted.lines().find_map(|line| line.strip_prefix("totals:"));
         let count = || {
             let said: HashMap<String, JsonValue> =
                 said.parse::<JsonValue>().ok()?.try_into().ok()?;
             Some(Count {
                 times: whole(&said, "times")?,
                 allocations: whole(&said, "allocations")?,
-                instructions: instructions?.trim().parse().ok().filter(|counted| *counted > 0)?,
+                instructions: total(&counted)?,
             })
         };
         count().ok_or_else(|| {
@@ -107,7 +129,21 @@ impl Program {
     }
 }
 
-const BROKEN: &str = "look at benches/src/bin/counts.rs, the program that runs";
+/// Callgrind, which writes into a file; its other options and the program follow.
+pub(super) fn counting(workspace: &Workspace, file: &Path) -> Command {
+    let mut valgrind = workspace.program("valgrind");
+    valgrind.args(["--quiet", "--tool=callgrind"]).env("GLIBC_TUNABLES", TUNABLES);
+    valgrind.arg(format!("--callgrind-out-file={}", file.display()));
+    valgrind
+}
+
+/// The instructions in a file of callgrind.
+pub(super) fn total(file: &str) -> Option<u64> {
+    let total = file.lines().find_map(|line| line.strip_prefix("totals:"))?;
+    total.trim().parse().ok().filter(|counted| *counted > 0)
+}
+
+pub(super) const BROKEN: &str = "look at the programs in benches/src/bin, which run";
 
 /// The folder of this step.
 pub(super) fn folder(workspace: &Workspace) -> Result<PathBuf, Problem> {
