@@ -4,6 +4,7 @@
 //! model     a request                -> a stream of chunks; common to all vendors
 //! vendor    the list of vendors, and their names
 //! protocol  the vendors' differences: openai/ anthropic/ gemini/ ollama/
+//! conversation  messages -> their JSON, which the next request continues
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    streamed bytes           -> events or lines
 //! answer    frames                   -> one complete response: repeats/ of calls, think_tags in its text
@@ -17,6 +18,7 @@ mod answer;
 mod anthropic;
 mod arguments;
 mod base_url;
+mod conversation;
 mod environment;
 mod exchange;
 mod failure;
@@ -27,7 +29,7 @@ mod menu_cache;
 mod model;
 mod ollama;
 mod openai;
-mod part_cache;
+mod prompt_prefix;
 mod protocol;
 mod repeats;
 mod schema;

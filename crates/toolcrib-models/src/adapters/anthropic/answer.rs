@@ -6,12 +6,13 @@ use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 
 use super::{
     refusal,
-    thinking::{self, PromptPrefix, StoredBlock},
+    thinking::{self, StoredBlock},
 };
 use crate::adapters::{
     answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
+    prompt_prefix::PromptPrefix,
     protocol::{Reader, Refusal, RequestInput},
     repeats::PartialCall,
 };
@@ -117,7 +118,7 @@ pub(super) struct AnswerReader {
 impl AnswerReader {
     pub(super) fn new(input: &RequestInput<'_>) -> Self {
         Self {
-            under: PromptPrefix::of(input),
+            under: PromptPrefix::of(input.request, input.offer),
             blocks: Vec::new(),
             counts: Counts::default(),
             stop: None,
@@ -245,7 +246,7 @@ impl AnswerReader {
         };
         if !settled.has_other_text && self.blocks.iter().any(is_thought) {
             let blocks = self.blocks.iter().filter_map(|open| open.content.kept());
-            let kept = thinking::keep(blocks, &self.under.digest(), answer.text_so_far());
+            let kept = thinking::keep(blocks, &thinking::digest(&self.under), answer.text_so_far());
             answer.vendor = Some(kept);
         }
         answer.complete();

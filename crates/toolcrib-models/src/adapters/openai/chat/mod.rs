@@ -22,9 +22,10 @@ mod media;
 mod messages;
 mod request;
 
-use self::{answer::AnswerReader, request::Body};
+use self::answer::AnswerReader;
 use super::{
     super::{
+        conversation::Conversation,
         protocol::{Offer, Reader, RequestInput},
         sent_parts::SentForm,
     },
@@ -47,8 +48,11 @@ impl Api for ChatCompletions {
         schema::nested(offer, first)
     }
 
-    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&Body::of(input))
+    fn body(
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {

@@ -22,9 +22,10 @@ mod kept;
 mod media;
 mod request;
 
-use self::{answer::AnswerReader, request::Body};
+use self::answer::AnswerReader;
 use super::{
     super::{
+        conversation::Conversation,
         protocol::{Offer, Reader, RequestInput},
         sent_parts::SentForm,
     },
@@ -53,8 +54,11 @@ impl Api for Responses {
         Some(loads_tools(model))
     }
 
-    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&Body::of(input))
+    fn body(
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {
