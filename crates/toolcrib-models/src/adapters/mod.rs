@@ -7,6 +7,7 @@
 //! conversation  messages -> their JSON, which the next request continues
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    streamed bytes           -> events or lines
+//! lenient   the fields of a frame, of whatever type
 //! answer    frames                   -> one complete response: repeats/ of calls, think_tags in its text
 //! images    blocks of messages        -> the images that are sent, and texts for the others
 //! schema    schemas of arguments     -> schemas that vendors accept
@@ -25,6 +26,7 @@ mod failure;
 mod frames;
 mod gemini;
 mod images;
+mod lenient;
 mod menu_cache;
 mod model;
 mod ollama;

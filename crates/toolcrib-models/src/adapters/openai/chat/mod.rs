@@ -8,6 +8,7 @@
 //! messages  the conversation -> messages
 //! media     images of the user, blocks of results -> parts of a user message
 //! kept      content that a server requires back with its model's message
+//! events    the fields of events
 //! answer    events -> a response
 //! calls     fragments of calls -> calls
 //! ```
@@ -17,6 +18,7 @@
 
 mod answer;
 mod calls;
+mod events;
 mod kept;
 mod media;
 mod messages;

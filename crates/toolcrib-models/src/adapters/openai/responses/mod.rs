@@ -9,6 +9,7 @@
 //! media     blocks of results -> parts of a result
 //! kept      the kept content of a response, so that its items go back unchanged
 //! answer    events -> a response
+//! item      the fields of an item in an event
 //! items     partial items
 //! ```
 //!
@@ -17,6 +18,7 @@
 
 mod answer;
 mod input;
+mod item;
 mod items;
 mod kept;
 mod media;
