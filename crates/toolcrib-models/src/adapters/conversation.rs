@@ -5,7 +5,9 @@ use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
 use serde::Serialize;
-use toolcrib_core::{Arguments, ContentBlock, Menu, Message, ModelRequest, ToolCall, ToolName};
+use toolcrib_core::{
+    Arguments, ContentBlock, Menu, Message, ModelRequest, SEARCH_TOOLS, ToolCall, ToolName,
+};
 
 use super::{prompt_prefix::PromptPrefix, protocol::Offer, sent_parts::Part};
 
@@ -264,6 +266,7 @@ impl MessageList {
 }
 
 /// Whether a message is the same: what clones of it share is shared, and the rest is equal.
+#[inline]
 fn is_same(one: &Message, other: &Message) -> bool {
     match (one, other) {
         (Message::User { text, blocks }, Message::User { text: other, blocks: other_blocks }) => {
@@ -273,12 +276,8 @@ fn is_same(one: &Message, other: &Message) -> bool {
             Message::Assistant { text, calls, vendor },
             Message::Assistant { text: other, calls: other_calls, vendor: other_vendor },
         ) => {
-            let is_same_vendor = match (vendor, other_vendor) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                (None, None) => true,
-                _ => false,
-            };
-            is_same_vendor
+            let content = |vendor: &Option<Arc<_>>| vendor.as_ref().map(Arc::as_ptr);
+            content(vendor) == content(other_vendor)
                 && is_shared(text, other)
                 && calls.len() == other_calls.len()
                 && calls.iter().zip(other_calls).all(|(one, other)| is_same_call(one, other))
@@ -305,22 +304,27 @@ fn is_same(one: &Message, other: &Message) -> bool {
 }
 
 /// A message owns the arguments of its calls, and they can be replaced.
+#[inline]
 fn is_same_call(one: &ToolCall, other: &ToolCall) -> bool {
-    is_shared(&one.id, &other.id)
-        && is_shared(&one.name, &other.name)
-        && one.arguments == other.arguments
+    let has_same_arguments = || match (&one.arguments, &other.arguments) {
+        (Arguments::Text(one), Arguments::Text(other)) => one == other,
+        (one, other) => one == other,
+    };
+    is_shared(&one.id, &other.id) && is_shared(&one.name, &other.name) && has_same_arguments()
 }
 
+#[inline]
 fn is_shared(one: &Arc<str>, other: &Arc<str>) -> bool {
     Arc::ptr_eq(one, other) || (one.is_empty() && other.is_empty())
 }
 
+#[inline]
 fn has_same_blocks(one: &Arc<[ContentBlock]>, other: &Arc<[ContentBlock]>) -> bool {
     Arc::ptr_eq(one, other) || (one.is_empty() && other.is_empty())
 }
 
 fn is_search(message: &Message) -> bool {
-    matches!(message, Message::Tool { name, .. } if **name == *toolcrib_core::SEARCH_TOOLS)
+    matches!(message, Message::Tool { name, .. } if **name == *SEARCH_TOOLS)
 }
 
 /// The memory of a message, about.

@@ -320,7 +320,7 @@ async fn check(form: usize, steps: &[Step], has_session: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_request_after_any_edits_has_the_bytes_of_one_from_scratch(
