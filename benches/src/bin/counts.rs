@@ -9,6 +9,7 @@
 use std::{env, hint::black_box, sync::Arc};
 
 use allocation_counter::AllocationInfo;
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use toolcrib_agent::{Agent, EndReason, RunOptions, Settings, TurnLimits};
@@ -17,10 +18,12 @@ use toolcrib_benches::{
     vendor::{self, Server, Wire, answers},
 };
 use toolcrib_core::{
-    CancellationToken, Identity, ListContext, Listing, Model, Policy, Redact as _, Rule, SkillId,
-    Tool, ToolCall, ToolContext, ToolName, ToolProvider, ToolResult, gated_tools, static_tools,
+    CancellationToken, Identity, ListContext, Listing, Message, Model, ModelChunk, ModelRequest,
+    Policy, Redact as _, Rule, SkillId, Tool, ToolCall, ToolChoice, ToolContext, ToolName,
+    ToolProvider, ToolResult, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, Redactor, Skill, Skills, Turn, TurnOptions};
+use toolcrib_models::VendorModel;
 
 /// One counted operation.
 struct Bench {
@@ -34,8 +37,11 @@ type Work = Box<dyn FnMut() -> Outcome>;
 
 const COMMAND: &str = "cargo run --release -p toolcrib-benches --bin counts";
 
+/// How often a bench runs before it is counted.
+const WARM: u64 = 3;
+
 /// Each takes about a second.
-const BENCHES: [Bench; 16] = [
+const BENCHES: [Bench; 26] = [
     Bench { name: "list_1000_behind_3_gates", times: 1, prepare: list },
     Bench { name: "compose_1000_fresh", times: 1, prepare: compose_fresh },
     Bench { name: "compose_1000_unchanged", times: 1, prepare: compose_unchanged },
@@ -60,6 +66,56 @@ const BENCHES: [Bench; 16] = [
     },
     Bench { name: "gemini_10", times: 200, prepare: |times| through(times, Wire::Gemini) },
     Bench { name: "ollama_10", times: 200, prepare: |times| through(times, Wire::Ollama) },
+    Bench {
+        name: "anthropic_first_20",
+        times: 20,
+        prepare: |times| first_requests(times, Wire::Anthropic),
+    },
+    Bench {
+        name: "anthropic_last_20",
+        times: 20,
+        prepare: |times| last_requests(times, Wire::Anthropic),
+    },
+    Bench {
+        name: "openai_chat_first_20",
+        times: 20,
+        prepare: |times| first_requests(times, Wire::OpenAiChat),
+    },
+    Bench {
+        name: "openai_chat_last_20",
+        times: 20,
+        prepare: |times| last_requests(times, Wire::OpenAiChat),
+    },
+    Bench {
+        name: "openai_responses_first_20",
+        times: 20,
+        prepare: |times| first_requests(times, Wire::OpenAiResponses),
+    },
+    Bench {
+        name: "openai_responses_last_20",
+        times: 20,
+        prepare: |times| last_requests(times, Wire::OpenAiResponses),
+    },
+    Bench {
+        name: "gemini_first_20",
+        times: 20,
+        prepare: |times| first_requests(times, Wire::Gemini),
+    },
+    Bench {
+        name: "gemini_last_20",
+        times: 20,
+        prepare: |times| last_requests(times, Wire::Gemini),
+    },
+    Bench {
+        name: "ollama_first_20",
+        times: 20,
+        prepare: |times| first_requests(times, Wire::Ollama),
+    },
+    Bench {
+        name: "ollama_last_20",
+        times: 20,
+        prepare: |times| last_requests(times, Wire::Ollama),
+    },
 ];
 
 fn main() -> Outcome {
@@ -101,7 +157,7 @@ fn counted_region(work: &mut Work) -> Outcome {
 /// Prepares a bench, and runs it until caches are full and buffers large.
 fn warm(bench: &Bench) -> Outcome<Work> {
     let mut work = (bench.prepare)(bench.times)?;
-    for _ in 0..3 {
+    for _ in 0..WARM {
         work()?;
     }
     Ok(work)
@@ -321,6 +377,76 @@ fn through(times: u64, wire: Wire) -> Outcome<Work> {
         black_box(&server);
         work()
     }))
+}
+
+/// The first requests of a conversation to a vendor's adapter, without the loop.
+fn first_requests(times: u64, wire: Wire) -> Outcome<Work> {
+    let (runtime, mut talk) = talk(wire)?;
+    Ok(Box::new(move || {
+        talk.messages = Arc::new(vec![Message::user("Read the ledgers.")]);
+        runtime.block_on(talk.go_on(times))
+    }))
+}
+
+/// The last ones of a conversation of 200: those before them are sent first, and to warm up.
+fn last_requests(times: u64, wire: Wire) -> Outcome<Work> {
+    let (runtime, mut talk) = talk(wire)?;
+    let counted_and_warm = (WARM + 2) * times;
+    runtime.block_on(talk.go_on(u64::try_from(ITERATIONS)? - counted_and_warm))?;
+    Ok(Box::new(move || runtime.block_on(talk.go_on(times))))
+}
+
+fn talk(wire: Wire) -> Outcome<(Runtime, Talk)> {
+    let runtime = vendor::runtime()?;
+    let server = runtime.block_on(Server::start(answers(wire)))?;
+    let model = Arc::new(wire.model(&server).build()?);
+    let menu = Arc::new(toolcrib_core::Menu::new(tools(10)?)?);
+    let messages = Arc::new(vec![Message::user("Read the ledgers.")]);
+    Ok((runtime, Talk { _server: server, model, menu, messages }))
+}
+
+/// A conversation with a vendor's model.
+struct Talk {
+    /// It serves as long as this exists.
+    _server: Server,
+    model: Arc<VendorModel>,
+    menu: Arc<toolcrib_core::Menu>,
+    messages: Arc<Vec<Message>>,
+}
+
+impl Talk {
+    /// Sends requests, and answers the call of each response.
+    async fn go_on(&mut self, times: u64) -> Outcome {
+        for _ in 0..times {
+            let mut answer = Arc::clone(&self.model).respond(ModelRequest {
+                system: "You keep the ledgers.".into(),
+                messages: Arc::clone(&self.messages),
+                menu: Arc::clone(&self.menu),
+                tool_choice: ToolChoice::Auto,
+                sent_parts: None,
+            });
+            let response = loop {
+                let chunk = answer.next().await.ok_or("a response has no end")??;
+                if let ModelChunk::Done(response) = chunk {
+                    break response;
+                }
+            };
+            drop(answer);
+            let call = response.calls.first().ok_or("a response without a call")?;
+            let result = Message::Tool {
+                call_id: Arc::clone(&call.id),
+                name: Arc::clone(&call.name),
+                text: "record 1042: open".into(),
+                blocks: Arc::default(),
+                is_error: false,
+                untrusted: false,
+            };
+            let messages = Arc::make_mut(&mut self.messages);
+            messages.push(Message::assistant(response.text, response.calls));
+            messages.push(result);
+        }
+        Ok(())
+    }
 }
 
 fn run(times: u64, menu: Menu, model: Arc<dyn Model>, runtime: Runtime) -> Outcome<Work> {

@@ -4,11 +4,13 @@ use std::sync::LazyLock;
 
 use toolcrib_core::Message;
 
+use super::conversation::MessageList;
+
 /// The note, in place of an answer.
 static NO_ANSWER: LazyLock<Message> =
     LazyLock::new(|| Message::assistant("[note of the tool layer: there is no answer here]", []));
 
-/// The messages, with a fixed note of the assistant wherever two messages of the user would follow
+/// A message, with a fixed note of the assistant wherever two messages of the user would follow
 /// each other, calls and results aside: after a turn that ended without an answer, between a message
 /// and a notice, and where an answer was left out. An answer without text is such a note too. Chat
 /// templates of many models refuse a conversation that does not alternate, and vendors an empty
@@ -16,23 +18,25 @@ static NO_ANSWER: LazyLock<Message> =
 ///
 /// Each note depends only on earlier messages, so those that were sent keep their bytes.
 ///
-/// Each message is returned with its position, the notes with [`NOTE`].
-pub(super) fn alternating(messages: &[Message]) -> impl Iterator<Item = (usize, &Message)> {
-    let mut is_user_last = false;
-    messages.iter().enumerate().flat_map(move |(at, message)| {
-        let (note, message) = match message {
-            Message::User { .. } => {
-                let is_second = std::mem::replace(&mut is_user_last, true);
-                (is_second.then(no_answer), message)
-            }
-            Message::Assistant { text, calls, .. } if calls.is_empty() => {
-                is_user_last = false;
-                (None, if text.trim().is_empty() { no_answer() } else { message })
-            }
-            _ => (None, message),
-        };
-        note.map(|note| (NOTE, note)).into_iter().chain([(at, message)])
-    })
+/// Each message is returned with its position, the notes with [`NOTE`]. The conversation so far is
+/// written in the list.
+pub(super) fn alternating<'a>(
+    list: &mut MessageList,
+    at: usize,
+    message: &'a Message,
+) -> impl Iterator<Item = (usize, &'a Message)> + use<'a> {
+    let (note, message) = match message {
+        Message::User { .. } => {
+            let is_second = std::mem::replace(&mut list.is_user_last, true);
+            (is_second.then(no_answer), message)
+        }
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
+            list.is_user_last = false;
+            (None, if text.trim().is_empty() { no_answer() } else { message })
+        }
+        _ => (None, message),
+    };
+    note.map(|note| (NOTE, note)).into_iter().chain([(at, message)])
 }
 
 /// The position of a note, which no message has.

@@ -3,13 +3,13 @@
 use std::{collections::VecDeque, mem, sync::Arc};
 
 use serde::{Deserialize as _, Deserializer};
-use serde_json::Value;
 use toolcrib_core::{
     ModelChunk, ModelError, ModelErrorClass, ModelResponse, StopReason, ToolCall, Usage,
     VendorContent,
 };
 
 use super::{
+    lenient::MaybeNumber,
     repeats::{PartialCall, repeated_calls},
     think_tags::{Piece, ThinkTags},
 };
@@ -240,5 +240,5 @@ fn plausible(usage: Usage) -> Usage {
 /// Reads a count, or the number of a part. A value that is not a whole number is ignored: it must
 /// not invalidate the response.
 pub(super) fn whole_number<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
-    Ok(Value::deserialize(json)?.as_u64())
+    MaybeNumber::deserialize(json).map(|MaybeNumber(number)| number)
 }

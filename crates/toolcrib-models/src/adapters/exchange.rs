@@ -10,8 +10,8 @@ use toolcrib_capabilities::http::{
     StatusCode, header,
 };
 use toolcrib_core::{
-    CancellationToken, ImageSupport, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest,
-    ModelStream,
+    CancellationToken, Digest, ImageSupport, Model, ModelChunk, ModelError, ModelErrorClass,
+    ModelRequest, ModelStream,
 };
 
 use super::{
@@ -117,8 +117,11 @@ async fn open(
         Some(true) => "with blocks",
         Some(false) => "without blocks",
     };
-    let form = [protocol.name(), &model.model, &server, with_blocks];
-    let first = SentForm::new(request.sent_parts.as_ref(), &form, &model.written);
+    let form = || {
+        let form = [protocol.name(), &model.model, &server, with_blocks];
+        *model.form.get_or_init(|| Digest::of_all(&form.map(Digest::of)))
+    };
+    let first = SentForm::new(request.sent_parts.as_ref(), form);
     let tools = match request.menu.is_empty() {
         true => None,
         false => Some(
@@ -128,7 +131,8 @@ async fn open(
                 .map_err(unwritable)?,
         ),
     };
-    let images = SentImages::of(&model.images(), &request.messages);
+    let mut conversation = model.conversations.take(request, offer, first.version());
+    let images = SentImages::of(&model.images(), &request.messages, conversation.from());
     let input = RequestInput {
         server: &server,
         model: &model.model,
@@ -139,7 +143,9 @@ async fn open(
         first: &first,
         images: &images,
     };
-    let body = protocol.body(&input).map_err(unwritable)?;
+    let body = protocol.body(&input, &mut conversation).map_err(unwritable)?;
+    conversation.wrote(request, offer);
+    model.conversations.put(conversation);
     let reader = protocol.reader(&input);
     let framing = protocol.framing();
     let mut sent =

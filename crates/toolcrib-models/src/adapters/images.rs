@@ -14,8 +14,14 @@ pub(super) struct SentImages {
 }
 
 impl SentImages {
-    pub(super) fn of(support: &ImageSupport, messages: &[Message]) -> Self {
-        let judged = support.judge(messages);
+    /// Those of the messages from a position on. Those before it decide on them, but are not judged
+    /// if there are none.
+    pub(super) fn of(support: &ImageSupport, messages: &[Message], from: usize) -> Self {
+        let mut new = messages.iter().skip(from);
+        let judged = match new.any(|message| !message.blocks().is_empty()) {
+            true => support.judge(messages),
+            false => JudgedImages::default(),
+        };
         // Most conversations have none.
         let noted = if judged.is_empty() { &[] } else { messages };
         let notes = noted.iter().enumerate().filter_map(|(at, message)| {

@@ -4,8 +4,10 @@
 //! model     a request                -> a stream of chunks; common to all vendors
 //! vendor    the list of vendors, and their names
 //! protocol  the vendors' differences: openai/ anthropic/ gemini/ ollama/
+//! conversation  messages -> their JSON, which the next request continues
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    streamed bytes           -> events or lines
+//! lenient   the fields of a frame, of whatever type
 //! answer    frames                   -> one complete response: repeats/ of calls, think_tags in its text
 //! images    blocks of messages        -> the images that are sent, and texts for the others
 //! schema    schemas of arguments     -> schemas that vendors accept
@@ -17,17 +19,19 @@ mod answer;
 mod anthropic;
 mod arguments;
 mod base_url;
+mod conversation;
 mod environment;
 mod exchange;
 mod failure;
 mod frames;
 mod gemini;
 mod images;
+mod lenient;
 mod menu_cache;
 mod model;
 mod ollama;
 mod openai;
-mod part_cache;
+mod prompt_prefix;
 mod protocol;
 mod repeats;
 mod schema;

@@ -1,15 +1,15 @@
 //! A model of a vendor's API.
 
-use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{fmt, ops::RangeInclusive, sync::OnceLock, time::Duration};
 
 use toolcrib_capabilities::http::HttpClient;
-use toolcrib_core::Secret;
+use toolcrib_core::{Digest, Secret};
 
 use super::{
     base_url::{BaseUrl, InvalidBaseUrlError},
+    conversation::Conversations,
     menu_cache::MenuCache,
     openai::OpenAiApi,
-    part_cache::PartCache,
     protocol::Protocol,
     settings::{ReasoningEffort, Settings},
     vendor::{ModelName, Vendor},
@@ -78,7 +78,9 @@ pub struct VendorModel {
     pub(super) timeout: Duration,
     pub(super) client: HttpClient,
     pub(super) menus: MenuCache,
-    pub(super) written: Arc<PartCache>,
+    pub(super) conversations: Conversations,
+    /// The form of its requests, once it is needed.
+    pub(super) form: OnceLock<Digest>,
 }
 
 impl VendorModel {
@@ -393,7 +395,8 @@ impl VendorModelBuilder {
             timeout: self.timeout,
             client: self.client.unwrap_or_else(default_client),
             menus: MenuCache::default(),
-            written: Arc::default(),
+            conversations: Conversations::default(),
+            form: OnceLock::new(),
         })
     }
 

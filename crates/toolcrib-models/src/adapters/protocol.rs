@@ -4,12 +4,13 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
 use toolcrib_core::{
-    Arguments, CALL_TOOL, Digest, ImageSupport, Menu, Message, ModelError, ModelErrorClass,
-    ModelRequest, SEARCH_TOOLS, Tool,
+    CALL_TOOL, Digest, ImageSupport, Menu, Message, ModelError, ModelErrorClass, ModelRequest,
+    SEARCH_TOOLS, Tool, ToolName,
 };
 
 use super::{
-    answer::Answer, frames::Framing, images::SentImages, sent_parts::SentForm, settings::Settings,
+    answer::Answer, conversation::Conversation, frames::Framing, images::SentImages,
+    sent_parts::SentForm, settings::Settings,
 };
 
 /// The tools of a request, as a protocol declares them.
@@ -59,6 +60,11 @@ impl<'a> Offer<'a> {
         message.found_tools().into_iter().filter_map(loadable).collect()
     }
 
+    /// Their names.
+    pub(super) fn names_found_in(self, message: &Message) -> Vec<ToolName> {
+        self.found_in(message).into_iter().map(|tool| tool.name().clone()).collect()
+    }
+
     /// A digest of everything that the tool block depends on.
     pub(super) fn digest(self) -> Digest {
         match self.loads {
@@ -97,33 +103,42 @@ pub(super) struct RequestInput<'a> {
     pub(super) images: &'a SentImages,
 }
 
-impl RequestInput<'_> {
-    /// Serializes a body into a buffer of estimated size: one that grows with a large tool block is
-    /// copied repeatedly, and ends up twice as large.
-    pub(super) fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-        /// The overhead around the text of a message.
-        const AROUND: usize = 160;
-        let messages = self.request.messages.iter().map(|message| AROUND + text_bytes(message));
-        let tools = self.tools.map_or(0, |tools| tools.get().len());
-        let texts = self.request.system.len() + messages.sum::<usize>();
-        // Quotes and line breaks become two bytes each.
-        let mut bytes = Vec::with_capacity(tools + texts + texts / 8 + AROUND);
-        serde_json::to_writer(&mut bytes, body)?;
-        Ok(bytes)
-    }
+/// The fields of a request body, in the order in which they are written.
+pub(super) struct BodyFields<'a, Before, After> {
+    /// The fields before the conversation.
+    pub(super) before: &'a Before,
+    /// The name of the conversation's field, as JSON.
+    pub(super) name: &'static str,
+    /// Writes the elements of the conversation's list.
+    pub(super) list: &'a dyn Fn(&mut Vec<u8>) -> serde_json::Result<()>,
+    /// The fields after it.
+    pub(super) after: &'a After,
 }
 
-fn text_bytes(message: &Message) -> usize {
-    match message {
-        Message::User { text, .. } | Message::Tool { text, .. } => text.len(),
-        Message::Assistant { text, calls, .. } => {
-            let arguments = calls.iter().map(|call| match &call.arguments {
-                Arguments::Text(text) => text.len(),
-                Arguments::Json(_) => 0,
-            });
-            text.len() + arguments.sum::<usize>()
+impl<Before: Serialize, After: Serialize> BodyFields<'_, Before, After> {
+    /// The body, whose conversation has about this size.
+    pub(super) fn write(&self, list_bytes: usize) -> serde_json::Result<Vec<u8>> {
+        let mut body = serde_json::to_vec(self.before)?;
+        let after = serde_json::to_vec(self.after)?;
+        /// The overhead around the conversation, and for the marks in it.
+        const AROUND: usize = 256;
+        // A body that grows is copied repeatedly, and ends up twice as large.
+        body.reserve_exact(list_bytes + after.len() + AROUND);
+        // Both are objects.
+        body.pop();
+        if body.len() > 1 {
+            body.push(b',');
         }
-        _ => 0,
+        body.extend_from_slice(self.name.as_bytes());
+        body.extend_from_slice(b":[");
+        (self.list)(&mut body)?;
+        body.push(b']');
+        let fields = after.get(1..).unwrap_or_default();
+        if fields.len() > 1 {
+            body.push(b',');
+        }
+        body.extend_from_slice(fields);
+        Ok(body)
     }
 }
 
@@ -168,8 +183,13 @@ pub(super) trait Protocol: Send + Sync + 'static {
     }
 
     /// The body, as JSON. Its beginning does not change from iteration to iteration, so that
-    /// vendors find their cache entries: growing parts come last.
-    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
+    /// vendors find their cache entries: growing parts come last. Only those messages are written that
+    /// the conversation lacks.
+    fn body(
+        &self,
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>>;
 
     /// The reader for the frames of the response.
     fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader>;

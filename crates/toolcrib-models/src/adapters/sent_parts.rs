@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use toolcrib_core::{Arguments, ContentBlock, Digest, Message, SentPart, SentParts};
-
-use super::part_cache::PartCache;
 
 /// A part of a body: as this program writes it, or as it was first sent.
 pub(super) enum Part<T> {
-    Now(Box<T>),
-    First(Arc<RawValue>),
+    Now(T),
+    First(Box<RawValue>),
 }
 
 impl<T: Serialize> Serialize for Part<T> {
@@ -23,39 +21,25 @@ impl<T: Serialize> Serialize for Part<T> {
     }
 }
 
-impl<T> From<T> for Part<T> {
-    fn from(part: T) -> Self {
-        Self::Now(Box::new(part))
-    }
-}
-
-/// The first sent parts of one form: of a protocol, a model and a server.
-pub(super) struct SentForm {
-    sent: Option<Arc<SentParts>>,
-    form: Digest,
-    /// The parts that this process has written in this form.
-    written: Arc<PartCache>,
-}
+/// The first sent parts of one form, of a protocol, a model and a server; none without a session.
+pub(super) struct SentForm(Option<(Arc<SentParts>, Digest)>);
 
 impl SentForm {
     /// The parts of a form. Everything that decides how a message is written, beside the message,
     /// belongs to it.
-    pub(super) fn new(
-        sent: Option<&Arc<SentParts>>,
-        form: &[&str],
-        written: &Arc<PartCache>,
-    ) -> Self {
-        let form = match sent {
-            Some(_) => Digest::of_all(&form.iter().map(Digest::of).collect::<Vec<_>>()),
-            None => Digest::of(""),
-        };
-        Self { sent: sent.map(Arc::clone), form, written: Arc::clone(written) }
+    pub(super) fn new(sent: Option<&Arc<SentParts>>, form: impl FnOnce() -> Digest) -> Self {
+        Self(sent.map(|sent| (Arc::clone(sent), form())))
+    }
+
+    /// The version of the parts; `None` without a session.
+    pub(super) fn version(&self) -> Option<u64> {
+        self.0.as_ref().map(|(sent, _)| sent.version())
     }
 
     /// The state that a text of known parts depends on, beside its source; `None` without a session.
     pub(super) fn digest(&self) -> Option<Digest> {
-        let version = self.sent.as_ref()?.version();
-        Some(Digest::of_all([&self.form, &Digest::of(version.to_le_bytes())]))
+        let (sent, form) = self.0.as_ref()?;
+        Some(Digest::of_all([form, &Digest::of(sent.version().to_le_bytes())]))
     }
 
     /// The parts of a message, which depend on nothing but the form, the message and these words.
@@ -75,24 +59,12 @@ impl SentForm {
         words: &[&str],
         now: impl FnOnce() -> Vec<T>,
     ) -> Vec<Part<T>> {
-        let version = self.sent.as_ref().map(|sent| sent.version());
-        if let Some(parts) = self.written.get(version, messages, words) {
-            return parts;
-        }
         let source = || {
             let sources = messages.iter().map(|message| source(message));
             let words = words.iter().map(Digest::of);
             [Digest::of("message")].into_iter().chain(words).chain(sources).collect()
         };
-        let parts = self.of(source, now);
-        let json = parts.iter().map(|part| match part {
-            Part::Now(part) => to_raw_value(part).map(Arc::from),
-            Part::First(json) => Ok(Arc::clone(json)),
-        });
-        // An error is reported where the body is written.
-        let Ok(json) = json.collect::<Result<Vec<_>, _>>() else { return parts };
-        self.written.set(version, messages, words, json.clone());
-        json.into_iter().map(Part::First).collect()
+        self.of(source, now)
     }
 
     /// The definition of a tool, which depends on nothing but the form, the tool and these words.
@@ -114,19 +86,19 @@ impl SentForm {
         source: impl FnOnce() -> Vec<Digest>,
         now: impl FnOnce() -> Vec<T>,
     ) -> Vec<Part<T>> {
-        let Some(sent) = &self.sent else { return now().into_iter().map(Part::from).collect() };
+        let Some((sent, form)) = &self.0 else { return now().into_iter().map(Part::Now).collect() };
         let source = source();
-        let key = Digest::of_all([&self.form].into_iter().chain(&source));
+        let key = Digest::of_all([form].into_iter().chain(&source));
         // A text that is not the JSON of parts is replaced: the store was damaged.
         let read = |json: Arc<str>| serde_json::from_str::<Vec<Box<RawValue>>>(&json).ok();
         if let Some(first) = sent.get(&key).and_then(read) {
-            return first.into_iter().map(|json| Part::First(json.into())).collect();
+            return first.into_iter().map(Part::First).collect();
         }
         let parts = now();
         if let Ok(json) = serde_json::to_string(&parts) {
             sent.set(SentPart { key, json: json.into() });
         }
-        parts.into_iter().map(Part::from).collect()
+        parts.into_iter().map(Part::Now).collect()
     }
 }
 

@@ -15,6 +15,7 @@ mod alternating;
 mod anthropic;
 mod building;
 mod connections;
+mod conversations;
 mod faults;
 mod gemini;
 mod harm;

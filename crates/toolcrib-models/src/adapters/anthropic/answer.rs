@@ -6,26 +6,30 @@ use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 
 use super::{
     refusal,
-    thinking::{self, PromptPrefix, StoredBlock},
+    thinking::{self, StoredBlock},
 };
 use crate::adapters::{
     answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
+    lenient::{Text, text},
+    prompt_prefix::PromptPrefix,
     protocol::{Reader, Refusal, RequestInput},
     repeats::PartialCall,
 };
 
 /// An event. None has all fields, and servers add others.
 #[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "type")]
-    kind: Option<String>,
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
     #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
     message: Option<MessageStart>,
-    content_block: Option<BlockStart>,
-    delta: Option<Delta>,
+    #[serde(borrow)]
+    content_block: Option<BlockStart<'a>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
     usage: Option<Counts>,
 }
 
@@ -36,35 +40,49 @@ struct MessageStart {
 
 /// The whole message, from a server that ignores `stream`.
 #[derive(Deserialize)]
-struct WholeMessage {
-    content: Vec<BlockStart>,
-    stop_reason: Option<String>,
+struct WholeMessage<'a> {
+    #[serde(borrow)]
+    content: Vec<BlockStart<'a>>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
     stop_details: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct BlockStart {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    data: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    input: Option<Box<RawValue>>,
+struct BlockStart<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    data: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
 }
 
 /// A further piece of a block, or of the message.
 #[derive(Deserialize)]
-struct Delta {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    partial_json: Option<String>,
-    stop_reason: Option<String>,
+struct Delta<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    partial_json: Option<Text<'a>>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
     stop_details: Option<Value>,
 }
 
@@ -117,7 +135,7 @@ pub(super) struct AnswerReader {
 impl AnswerReader {
     pub(super) fn new(input: &RequestInput<'_>) -> Self {
         Self {
-            under: PromptPrefix::of(input),
+            under: PromptPrefix::of(input.request, input.offer),
             blocks: Vec::new(),
             counts: Counts::default(),
             stop: None,
@@ -125,29 +143,29 @@ impl AnswerReader {
     }
 
     /// Begins a block, usually empty.
-    fn open(&mut self, index: Option<u64>, opened: BlockStart, answer: &mut Answer) {
+    fn open(&mut self, index: Option<u64>, opened: &BlockStart<'_>, answer: &mut Answer) {
         let index = index
             .unwrap_or_else(|| self.blocks.last().map_or(0, |last| last.index.wrapping_add(1)));
-        let content = match opened.kind.as_deref() {
-            Some("text") => {
-                let text = opened.text.unwrap_or_default();
-                answer.text(&text);
+        let content = match text(&opened.kind) {
+            "text" => {
+                let text = text(&opened.text);
+                answer.text(text);
                 Content::Text { bytes: text.len() }
             }
-            Some("thinking") => {
-                let thinking = opened.thinking.unwrap_or_default();
-                answer.reasoning(&thinking);
-                Content::Thinking { thinking, signature: opened.signature.unwrap_or_default() }
+            "thinking" => {
+                let thinking = text(&opened.thinking);
+                answer.reasoning(thinking);
+                let (thinking, signature) =
+                    (thinking.to_owned(), text(&opened.signature).to_owned());
+                Content::Thinking { thinking, signature }
             }
-            Some("redacted_thinking") => {
-                Content::Redacted { data: opened.data.unwrap_or_default() }
-            }
-            Some("tool_use") => {
-                let arguments = opened.input.as_deref().map_or("", RawValue::get);
+            "redacted_thinking" => Content::Redacted { data: text(&opened.data).to_owned() },
+            "tool_use" => {
+                let arguments = opened.input.map_or("", RawValue::get);
                 answer.begin_call(PartialCall {
                     index,
-                    id: opened.id.unwrap_or_default(),
-                    name: opened.name.unwrap_or_default(),
+                    id: text(&opened.id).to_owned(),
+                    name: text(&opened.name).to_owned(),
                     arguments: arguments.to_owned(),
                     ..PartialCall::default()
                 });
@@ -160,7 +178,7 @@ impl AnswerReader {
     }
 
     /// Adds a piece to a block; without a number, to the one that began last.
-    fn extend(&mut self, index: Option<u64>, delta: &Delta, answer: &mut Answer) {
+    fn extend(&mut self, index: Option<u64>, delta: &Delta<'_>, answer: &mut Answer) {
         let block = match index {
             Some(index) => self.blocks.iter_mut().rev().find(|block| block.index == index),
             None => self.blocks.last_mut(),
@@ -202,12 +220,16 @@ impl AnswerReader {
     }
 
     /// Updates the message itself.
-    fn change(&mut self, reason: Option<&str>, details: Option<&Value>) -> Result<(), ModelError> {
-        let Some(reason) = reason else { return Ok(()) };
-        self.stop = Some(match reason {
+    fn change(
+        &mut self,
+        reason: &Option<Text<'_>>,
+        details: Option<&Value>,
+    ) -> Result<(), ModelError> {
+        let Some(Text(reason)) = reason else { return Ok(()) };
+        self.stop = Some(match &**reason {
             "end_turn" | "tool_use" => StopReason::Finished,
             "model_context_window_exceeded" => StopReason::MaxTokens,
-            _ if is_output_limit(reason) => StopReason::MaxTokens,
+            reason if is_output_limit(reason) => StopReason::MaxTokens,
             "stop_sequence" => StopReason::StopSequence,
             "refusal" => return Err(declined(details)),
             _ => StopReason::Other,
@@ -245,19 +267,19 @@ impl AnswerReader {
         };
         if !settled.has_other_text && self.blocks.iter().any(is_thought) {
             let blocks = self.blocks.iter().filter_map(|open| open.content.kept());
-            let kept = thinking::keep(blocks, &self.under.digest(), answer.text_so_far());
+            let kept = thinking::keep(blocks, &thinking::digest(&self.under), answer.text_so_far());
             answer.vendor = Some(kept);
         }
         answer.complete();
     }
 }
 
-impl Delta {
+impl Delta<'_> {
     /// The value of a field in a delta of this kind. In a delta of unknown kind the same field may
     /// have another meaning.
-    fn piece<'a>(&self, kind: &str, field: &'a Option<String>) -> &'a str {
-        let is_of_kind = self.kind.as_deref().is_none_or(|own| own == kind);
-        field.as_deref().filter(|_| is_of_kind).unwrap_or_default()
+    fn piece<'t>(&self, kind: &str, field: &'t Option<Text<'_>>) -> &'t str {
+        let is_of_kind = self.kind.as_ref().is_none_or(|Text(own)| own == kind);
+        if is_of_kind { text(field) } else { "" }
     }
 }
 
@@ -283,15 +305,15 @@ impl Reader for AnswerReader {
         if frame.data.trim().is_empty() {
             return Ok(());
         }
-        let event: Event = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        let event: Event<'_> = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
         let started = event.message.and_then(|message| message.usage);
         if let Some(counts) = started.or(event.usage) {
             self.count(&counts, answer);
         }
-        match event.kind.as_deref().unwrap_or(&frame.event) {
+        match event.kind.as_ref().map_or(&*frame.event, |Text(kind)| kind) {
             "content_block_start" => {
                 if let Some(opened) = event.content_block {
-                    self.open(event.index, opened, answer);
+                    self.open(event.index, &opened, answer);
                 }
             }
             "content_block_delta" => {
@@ -301,16 +323,16 @@ impl Reader for AnswerReader {
             }
             "message_delta" => {
                 if let Some(delta) = &event.delta {
-                    self.change(delta.stop_reason.as_deref(), delta.stop_details.as_ref())?;
+                    self.change(&delta.stop_reason, delta.stop_details.as_ref())?;
                 }
             }
             "message" => {
-                let whole: WholeMessage =
+                let whole: WholeMessage<'_> =
                     serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
                 for (index, block) in (0..).zip(whole.content) {
-                    self.open(Some(index), block, answer);
+                    self.open(Some(index), &block, answer);
                 }
-                self.change(whole.stop_reason.as_deref(), whole.stop_details.as_ref())?;
+                self.change(&whole.stop_reason, whole.stop_details.as_ref())?;
                 self.finish(answer);
             }
             "message_stop" => self.finish(answer),

@@ -7,35 +7,26 @@ use serde_json::{Map, Value, value::RawValue};
 use toolcrib_core::{Arguments, Digest, Message, Tool, ToolCall};
 
 use super::{
-    Breakpoint, end_cached,
     media::{self, Media},
-    thinking::{self, PromptPrefix, StoredBlock},
+    thinking::{self, StoredBlock},
 };
 use crate::adapters::{
-    alternating::alternating, arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part,
+    alternating::alternating,
+    arguments::ObjectArguments,
+    conversation::{Conversation, MessageList},
+    prompt_prefix::PromptPrefix,
+    protocol::RequestInput,
 };
 
 /// Replaces a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
 /// Replaces the missing message of a failed call: the vendor requires one.
 const NO_REASON: &str = "(the call failed and said nothing)";
-/// Number of user messages that end with a breakpoint: the next request finds this request's cache
-/// entry at the last one, and this request finds its predecessor's at the one before.
-const BREAKPOINTS: usize = 2;
 
-/// A message.
-#[derive(Serialize)]
-pub(super) struct RequestMessage<'a> {
-    role: Role,
-    content: Vec<Part<Block<'a>>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Role {
-    User,
-    Assistant,
-}
+/// The beginnings and the end of a message.
+const USER: &str = r#"{"role":"user","content":["#;
+const ASSISTANT: &str = r#"{"role":"assistant","content":["#;
+const END: &str = "]}";
 
 /// A part of a message.
 #[derive(Serialize)]
@@ -43,8 +34,6 @@ enum Role {
 pub(super) enum Block<'a> {
     Text {
         text: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Breakpoint>,
     },
     Thinking {
         thinking: &'a str,
@@ -64,8 +53,6 @@ pub(super) enum Block<'a> {
         content: Vec<ResultPart<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Breakpoint>,
     },
     #[serde(untagged)]
     Media(Media<'a>),
@@ -107,73 +94,103 @@ pub(super) enum Input<'a> {
     },
 }
 
-/// The messages. Thinking goes back only if it was made under the parts that are sent now.
-pub(super) fn sent<'a>(input: &RequestInput<'a>, under: &PromptPrefix) -> Vec<RequestMessage<'a>> {
+/// Writes the messages that the conversation lacks. Thinking goes back only if it was made under the
+/// parts that are sent now.
+///
+/// The last two messages of the user end with a breakpoint: the next request finds this request's cache
+/// entry at the last one, and this request finds its predecessor's at the one before.
+pub(super) fn write(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<()> {
+    let under = LazyCell::new(|| PromptPrefix::of(input.request, input.offer));
+    let made_under = LazyCell::new(|| thinking::digest(&under));
+    let new = input.request.messages.iter().enumerate().skip(conversation.written());
+    let mut is_bound = false;
+    for (at, message) in new {
+        for (at, message) in alternating(&mut conversation.list, at, message) {
+            is_bound |= has_thinking(message);
+            add(input, &mut conversation.list, at, message, &|| *made_under)?;
+        }
+    }
+    if is_bound && conversation.under.is_none() {
+        conversation.under = Some(PromptPrefix::of(input.request, input.offer));
+    }
+    Ok(())
+}
+
+fn has_thinking(message: &Message) -> bool {
+    match message {
+        Message::Assistant { vendor: Some(vendor), .. } => &*vendor.vendor == thinking::VENDOR,
+        _ => false,
+    }
+}
+
+fn add(
+    input: &RequestInput<'_>,
+    list: &mut MessageList,
+    at: usize,
+    message: &Message,
+    made_under: &dyn Fn() -> Digest,
+) -> serde_json::Result<()> {
     let RequestInput { first, offer, images, .. } = *input;
-    let messages = &input.request.messages;
-    let made_under = LazyCell::new(|| under.digest());
-    let mut sent: Vec<RequestMessage<'a>> = Vec::with_capacity(messages.len());
-    let mut results_last = false;
-    for (at, message) in alternating(messages) {
-        let is_result = matches!(message, Message::Tool { .. });
-        let note = images.note(at);
-        match message {
-            Message::User { text, blocks } => {
-                let text = if is_blank(text) { NO_TEXT } else { text };
-                let content = first.of_message(message, note.as_slice(), || {
-                    let media = images.sent(at, blocks).filter_map(media::of).map(Block::Media);
-                    media.chain([Block::text(text)]).chain(note.map(Block::text)).collect()
-                });
-                sent.push(RequestMessage { role: Role::User, content });
-            }
-            Message::Assistant { text, calls, vendor } => {
-                let kept = vendor
-                    .as_deref()
-                    .and_then(|vendor| thinking::kept(vendor, || *made_under, text, calls.len()));
-                let words = if kept.is_some() { &["with thinking"][..] } else { &[] };
-                let content = || said(text, calls, &kept.unwrap_or_default());
-                let content = first.of_message(message, words, content);
-                // The vendor refuses an empty message. Omitting it loses no content.
-                if !content.is_empty() {
-                    sent.push(RequestMessage { role: Role::Assistant, content });
-                }
-            }
-            Message::Tool { call_id, text, blocks, is_error, .. } => {
-                let found = offer.found_in(message);
-                let names = found.iter().map(|tool| tool.name().as_str());
-                let words: Vec<&str> = names.chain(note).collect();
-                let result = first.of_message(message, &words, || {
-                    vec![match found.is_empty() {
-                        true if *is_error || !images.in_results => {
-                            result(call_id, text, *is_error, Vec::new())
-                        }
-                        // A failure may contain only text.
-                        true => {
-                            let media = images.sent(at, blocks).filter_map(media::of);
-                            let note = note.map(|text| ResultPart::Text(Text { text }));
-                            let more = media.map(ResultPart::Media).chain(note).collect();
-                            result(call_id, text, *is_error, more)
-                        }
-                        false => references(call_id, &found),
-                    }]
-                });
-                match sent.last_mut().filter(|_| results_last) {
-                    // All results of a message's calls are in the message after it.
-                    Some(last) => last.content.extend(result),
-                    None => sent.push(RequestMessage { role: Role::User, content: result }),
-                }
-            }
-            _ => {}
-        }
-        results_last = is_result;
+    let note = images.note(at);
+    if !matches!(message, Message::Tool { .. }) {
+        list.end_results();
     }
-    let of_user = sent.iter_mut().rev().filter(|message| message.role == Role::User);
-    for message in of_user.take(BREAKPOINTS) {
-        if let Some(last) = message.content.last_mut() {
-            end_cached(last, Block::end_cached);
+    match message {
+        Message::User { text, blocks } => {
+            let text = if is_blank(text) { NO_TEXT } else { text };
+            let content = first.of_message(message, note.as_slice(), || {
+                let media = images.sent(at, blocks).filter_map(media::of).map(Block::Media);
+                media.chain([Block::text(text)]).chain(note.map(Block::text)).collect()
+            });
+            list.begin_marked(USER);
+            list.parts(&content)?;
+            list.mark();
+            list.end(END);
         }
+        Message::Assistant { text, calls, vendor } => {
+            let kept = vendor
+                .as_deref()
+                .and_then(|vendor| thinking::kept(vendor, made_under, text, calls.len()));
+            let words = if kept.is_some() { &["with thinking"][..] } else { &[] };
+            let content = || said(text, calls, &kept.unwrap_or_default());
+            let content = first.of_message(message, words, content);
+            // The vendor refuses an empty message. Omitting it loses no content.
+            if !content.is_empty() {
+                list.begin(ASSISTANT);
+                list.parts(&content)?;
+                list.end(END);
+            }
+        }
+        Message::Tool { call_id, text, blocks, is_error, .. } => {
+            let found = offer.found_in(message);
+            let names = found.iter().map(|tool| tool.name().as_str());
+            let words: Vec<&str> = names.chain(note).collect();
+            let result = first.of_message(message, &words, || {
+                vec![match found.is_empty() {
+                    true if *is_error || !images.in_results => {
+                        result(call_id, text, *is_error, Vec::new())
+                    }
+                    // A failure may contain only text.
+                    true => {
+                        let media = images.sent(at, blocks).filter_map(media::of);
+                        let note = note.map(|text| ResultPart::Text(Text { text }));
+                        let more = media.map(ResultPart::Media).chain(note).collect();
+                        result(call_id, text, *is_error, more)
+                    }
+                    false => references(call_id, &found),
+                }]
+            });
+            // All results of a message's calls are in the message after it.
+            list.begin_results(USER, END);
+            list.parts(&result)?;
+            list.mark();
+        }
+        _ => {}
     }
-    sent
+    Ok(())
 }
 
 /// A message of the model: its kept blocks, in order, with the texts and calls at their places.
@@ -214,7 +231,7 @@ fn result<'a>(
     };
     let text = text.map(|text| ResultPart::Text(Text { text }));
     let content = text.into_iter().chain(more).collect();
-    Block::ToolResult { tool_use_id: id(call_id), content, is_error, cache_control: None }
+    Block::ToolResult { tool_use_id: id(call_id), content, is_error }
 }
 
 /// The result of a search: the vendor replaces each reference by the tool's definition.
@@ -224,7 +241,6 @@ fn references<'a>(call_id: &'a str, found: &[&'a Tool]) -> Block<'a> {
         tool_use_id: id(call_id),
         content: found.iter().map(reference).collect(),
         is_error: false,
-        cache_control: None,
     }
 }
 
@@ -243,7 +259,7 @@ fn id(id: &str) -> Cow<'_, str> {
 
 impl<'a> Block<'a> {
     fn text(text: &'a str) -> Self {
-        Self::Text { text, cache_control: None }
+        Self::Text { text }
     }
 
     /// A text with at least one visible character: others are refused.
@@ -257,13 +273,6 @@ impl<'a> Block<'a> {
 
     fn is_thought(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
-    }
-
-    /// Sets a breakpoint. Only a user's block can end with one here.
-    fn end_cached(&mut self) {
-        if let Self::Text { cache_control, .. } | Self::ToolResult { cache_control, .. } = self {
-            *cache_control = Some(Breakpoint::Ephemeral);
-        }
     }
 }
 

@@ -24,8 +24,9 @@ use serde_json::{Value, value::RawValue};
 use toolcrib_capabilities::http::{HeaderName, StatusCode};
 use toolcrib_core::ImageSupport;
 
-use self::{answer::AnswerReader, request::Body};
+use self::answer::AnswerReader;
 use super::{
+    conversation::Conversation,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
     sent_parts::{Part, SentForm},
@@ -82,8 +83,12 @@ impl Protocol for Anthropic {
         Some(loads_tools(model))
     }
 
-    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&Body::new(input)?)
+    fn body(
+        &self,
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader> {
@@ -131,16 +136,18 @@ enum Breakpoint {
     Ephemeral,
 }
 
-/// Sets a breakpoint at a part. The breakpoints of a request are not part of what was first sent:
-/// they move with its end.
+/// The field of a breakpoint, after others.
+const BREAKPOINT: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+/// Sets a breakpoint at a part. Breakpoints are not part of what was first sent.
 fn end_cached<T>(part: &mut Part<T>, set: impl FnOnce(&mut T)) {
     match part {
         Part::Now(part) => set(part),
         Part::First(json) => {
             let Some(fields) = json.get().trim_end().strip_suffix('}') else { return };
-            let marked = format!("{fields},\"cache_control\":{{\"type\":\"ephemeral\"}}}}");
+            let marked = format!("{fields}{BREAKPOINT}}}");
             if let Ok(marked) = RawValue::from_string(marked) {
-                *json = marked.into();
+                *json = marked;
             }
         }
     }

@@ -1,7 +1,5 @@
 //! The tool that is declared when all tools are gone.
 
-use toolcrib_core::{Message, ModelRequest};
-
 /// Replaces a menu that is empty now and was not before: the vendor refuses a conversation with
 /// calls if no tool is declared.
 pub(super) const NO_TOOLS: &str = concat!(
@@ -9,12 +7,3 @@ pub(super) const NO_TOOLS: &str = concat!(
     r#""Replaces the tools that were called before. No tool can be called now.","#,
     r#""input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]"#
 );
-
-/// Whether [`NO_TOOLS`] replaces the menu.
-pub(super) fn has_stand_in(request: &ModelRequest) -> bool {
-    request.menu.is_empty()
-        && request
-            .messages
-            .iter()
-            .any(|message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty()))
-}

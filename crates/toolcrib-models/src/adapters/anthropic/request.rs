@@ -4,24 +4,21 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use toolcrib_core::{ModelRequest, ToolChoice};
 
-use super::{
-    Breakpoint,
-    messages::{RequestMessage, sent},
-    no_tools::{NO_TOOLS, has_stand_in},
-    thinking::PromptPrefix,
-};
+use super::{BREAKPOINT, Breakpoint, messages, no_tools::NO_TOOLS};
 use crate::adapters::{
-    protocol::RequestInput,
+    conversation::Conversation,
+    prompt_prefix::has_stand_in,
+    protocol::{BodyFields, RequestInput},
     settings::{ReasoningEffort, Settings},
 };
 
 /// The vendor requires a limit, and thinking counts toward it.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// A request. Stable fields come first and per-request fields last, so that the bodies of a
-/// conversation have a common prefix.
+/// The fields of a request before the messages. Stable fields come first and per-request fields last,
+/// so that the bodies of a conversation have a common prefix.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+struct BeforeMessages<'a> {
     model: &'a str,
     max_tokens: u32,
     stream: bool,
@@ -35,7 +32,11 @@ pub(super) struct Body<'a> {
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[SystemText<'a>; 1]>,
-    messages: Vec<RequestMessage<'a>>,
+}
+
+/// The fields after them.
+#[derive(Serialize)]
+struct AfterMessages<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,33 +90,41 @@ enum Choice<'a> {
     Tool { name: &'a str },
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(input: &RequestInput<'a>) -> Result<Self, serde_json::Error> {
-        let RequestInput { model, settings, request, tools, .. } = *input;
-        let tools = match has_stand_in(request) {
-            true => Some(serde_json::from_str(NO_TOOLS)?),
-            false => tools,
-        };
-        let tool_choice = match request.menu.is_empty() {
-            true => tools.map(|_| Choice::None),
-            false => choice(&request.tool_choice),
-        };
-        Ok(Self {
-            model,
-            max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            stream: true,
-            temperature: temperature(settings),
-            output_config: settings.reasoning.map(output_config),
-            context_management: settings.clear_above.map(|value| ContextManagement {
-                edits: [ClearToolUses { trigger: InputTokens { value } }],
-            }),
-            tools,
-            system: system(request),
-            messages: sent(input, &PromptPrefix::of(input)),
-            thinking: thinking(settings, tool_choice),
-            tool_choice,
-        })
-    }
+/// The body of a request.
+pub(super) fn body(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<Vec<u8>> {
+    let RequestInput { model, settings, request, tools, .. } = *input;
+    let tools = match has_stand_in(request) {
+        true => Some(serde_json::from_str(NO_TOOLS)?),
+        false => tools,
+    };
+    let tool_choice = match request.menu.is_empty() {
+        true => tools.map(|_| Choice::None),
+        false => choice(&request.tool_choice),
+    };
+    let before = BeforeMessages {
+        model,
+        max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        stream: true,
+        temperature: temperature(settings),
+        output_config: settings.reasoning.map(output_config),
+        context_management: settings.clear_above.map(|value| ContextManagement {
+            edits: [ClearToolUses { trigger: InputTokens { value } }],
+        }),
+        tools,
+        system: system(request),
+    };
+    let after = AfterMessages { thinking: thinking(settings, tool_choice), tool_choice };
+    messages::write(input, conversation)?;
+    let list = &conversation.list;
+    let write = |body: &mut Vec<u8>| {
+        list.write(body, BREAKPOINT);
+        Ok(())
+    };
+    BodyFields { before: &before, name: r#""messages""#, list: &write, after: &after }
+        .write(list.len())
 }
 
 /// A model that thinks accepts no temperature.

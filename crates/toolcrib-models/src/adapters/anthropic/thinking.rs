@@ -7,35 +7,19 @@
 //! under, and goes back only if all of that is the same. Omitting it costs the model a memory;
 //! sending it would cost the response.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use toolcrib_core::{Digest, VendorContent};
 
-use super::no_tools::{NO_TOOLS, has_stand_in};
-use crate::adapters::protocol::RequestInput;
+use super::no_tools::NO_TOOLS;
+use crate::adapters::prompt_prefix::PromptPrefix;
 
 /// The name under which content of this vendor is kept.
 pub(super) const VENDOR: &str = "anthropic";
 
-/// The parts before every message: the tools and the system text.
-pub(super) struct PromptPrefix {
-    /// Of the declared tools; `None` if [`NO_TOOLS`] replaces them.
-    tools: Option<Digest>,
-    system: Arc<str>,
-}
-
-impl PromptPrefix {
-    pub(super) fn of(input: &RequestInput<'_>) -> Self {
-        let tools = (!has_stand_in(input.request)).then(|| input.offer.declared_digest());
-        Self { tools, system: Arc::clone(&input.request.system) }
-    }
-
-    /// Computed only for messages with thinking: it reads the whole system text.
-    pub(super) fn digest(&self) -> Digest {
-        let tools = self.tools.unwrap_or_else(|| Digest::of(NO_TOOLS));
-        Digest::of_all([&tools, &Digest::of(&*self.system)])
-    }
+/// The digest of the parts before every message, which reads the whole system text.
+pub(super) fn digest(under: &PromptPrefix) -> Digest {
+    let tools = under.tools().unwrap_or_else(|| Digest::of(NO_TOOLS));
+    Digest::of_all([&tools, &Digest::of(&*under.system)])
 }
 
 /// One block of a message, at its place.

@@ -1,5 +1,7 @@
 //! Reads a streamed response.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
@@ -12,6 +14,7 @@ use crate::adapters::{
     answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
+    lenient::{self, Text},
     protocol::{Reader, Refusal},
     repeats::PartialCall,
 };
@@ -26,8 +29,9 @@ pub(super) struct AnswerReader {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
-    candidates: Option<Vec<Candidate>>,
+struct Chunk<'a> {
+    #[serde(borrow)]
+    candidates: Option<Vec<Candidate<'a>>>,
     prompt_feedback: Option<PromptFeedback>,
     usage_metadata: Option<UsageMetadata>,
     error: Option<Value>,
@@ -35,33 +39,40 @@ struct Chunk {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+struct Candidate<'a> {
     #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
-    content: Option<Content>,
-    finish_reason: Option<String>,
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
     finish_message: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Content {
-    parts: Option<Vec<Part>>,
+struct Content<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<Part<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
-    text: Option<String>,
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
     thought: Option<bool>,
     thought_signature: Option<String>,
-    function_call: Option<FunctionCall>,
+    #[serde(borrow)]
+    function_call: Option<FunctionCall<'a>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+struct FunctionCall<'a> {
     id: Option<String>,
-    name: Option<String>,
-    args: Option<Box<RawValue>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +99,7 @@ struct UsageMetadata {
 
 impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
-        let chunk: Chunk = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        let chunk: Chunk<'_> = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
         if let Some(error) = &chunk.error {
             return Err(failure::in_stream(refusal::of_error(error)));
         }
@@ -104,7 +115,7 @@ impl Reader for AnswerReader {
             for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
                 self.part(part, answer);
             }
-            if let Some(reason) = candidate.finish_reason {
+            if let Some(Text(reason)) = candidate.finish_reason {
                 answer.stop = stop(&reason, candidate.finish_message)?;
                 answer.stops();
                 self.finished = true;
@@ -125,13 +136,13 @@ impl Reader for AnswerReader {
 }
 
 impl AnswerReader {
-    fn part(&mut self, part: Part, answer: &mut Answer) {
+    fn part(&mut self, part: Part<'_>, answer: &mut Answer) {
         let Part { text, thought, thought_signature: signature, function_call } = part;
         if let Some(call) = function_call {
             answer.begin_call(PartialCall {
                 index: answer.calls() as u64,
                 id: call.id.unwrap_or_default(),
-                name: name::received(&call.name.unwrap_or_default()).to_owned(),
+                name: name::received(lenient::text(&call.name)).to_owned(),
                 arguments: call.args.map(|args| args.get().to_owned()).unwrap_or_default(),
                 ..PartialCall::default()
             });
@@ -139,14 +150,14 @@ impl AnswerReader {
             return;
         }
         let text = match text {
-            Some(text) => text,
-            None if signature.is_some() => String::new(),
+            Some(Text(text)) => text,
+            None if signature.is_some() => Cow::Borrowed(""),
             // A kind of part that was not requested.
             None => return,
         };
         if thought.unwrap_or_default() {
             answer.reasoning(&text);
-            self.parts.push(kept::Part::Thought { text, signature });
+            self.parts.push(kept::Part::Thought { text: text.into_owned(), signature });
         } else {
             answer.text(&text);
             self.parts.push(kept::Part::Text { chars: text.chars().count(), signature });

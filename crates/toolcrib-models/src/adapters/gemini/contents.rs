@@ -8,10 +8,8 @@ use toolcrib_core::{ContentBlock, ImageLimits, Message, ToolCall, VendorContent}
 
 use super::{kept, name, series::Series};
 use crate::adapters::{
-    alternating::alternating,
-    arguments::ObjectArguments,
-    images::SentImages,
-    sent_parts::{Part as First, SentForm},
+    alternating::alternating, arguments::ObjectArguments, conversation::Conversation,
+    images::SentImages, protocol::RequestInput,
 };
 
 /// Replaces an empty text of the user. Omitting it would let the model speak first, or twice.
@@ -33,10 +31,15 @@ pub(super) const LIMITS: ImageLimits = ImageLimits {
 
 const PDF: &str = "application/pdf";
 
-/// The content of one role.
+/// The beginning of the content of one role, and the ends.
+const BEGIN: &str = r#"{"parts":["#;
+const END_OF_USER: &str = r#"],"role":"user"}"#;
+const END_OF_MODEL: &str = r#"],"role":"model"}"#;
+
+/// The system text.
 #[derive(Serialize)]
-pub(super) struct Content<'a> {
-    parts: Vec<First<Part<'a>>>,
+pub(super) struct SystemContent<'a> {
+    parts: [Part<'a>; 1],
     role: &'static str,
 }
 
@@ -99,40 +102,44 @@ fn in_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
     serializer.collect_str(&Base64Display::new(data, &STANDARD))
 }
 
-/// The conversation. The results of one batch are one content, since Gemini counts them against the calls.
-pub(super) fn contents<'a>(
-    messages: &'a [Message],
+/// Writes the contents that the conversation lacks. The results of one batch are one content, since
+/// Gemini counts them against the calls.
+pub(super) fn write(
+    input: &RequestInput<'_>,
     series: Series,
-    images: &SentImages,
-    first: &SentForm,
-) -> Vec<Content<'a>> {
-    let mut contents: Vec<Content<'a>> = Vec::with_capacity(messages.len());
-    let mut in_batch = false;
-    for (at, message) in alternating(messages) {
-        let parts = first.of_message(message, images.note(at).as_slice(), || match message {
-            Message::User { text, blocks } => user(text, blocks, images, at),
-            Message::Assistant { text, calls, vendor } => {
-                said(text, calls, vendor.as_deref(), series)
-            }
-            _ => result(message, images, at).into_iter().collect(),
-        });
-        let role = match message {
-            Message::Assistant { .. } => "model",
-            Message::Tool { .. } => {
-                if in_batch && let Some(batch) = contents.last_mut() {
-                    batch.parts.extend(parts);
+    conversation: &mut Conversation,
+) -> serde_json::Result<()> {
+    let images = input.images;
+    let new = input.request.messages.iter().enumerate().skip(conversation.written());
+    let list = &mut conversation.list;
+    for (at, message) in new {
+        for (at, message) in alternating(list, at, message) {
+            let parts =
+                input.first.of_message(message, images.note(at).as_slice(), || match message {
+                    Message::User { text, blocks } => user(text, blocks, images, at),
+                    Message::Assistant { text, calls, vendor } => {
+                        said(text, calls, vendor.as_deref(), series)
+                    }
+                    _ => result(message, images, at).into_iter().collect(),
+                });
+            let end = match message {
+                Message::Tool { .. } => {
+                    list.begin_results(BEGIN, END_OF_USER);
+                    list.parts(&parts)?;
                     continue;
                 }
-                "user"
+                Message::Assistant { .. } => END_OF_MODEL,
+                _ => END_OF_USER,
+            };
+            list.end_results();
+            if !parts.is_empty() {
+                list.begin(BEGIN);
+                list.parts(&parts)?;
+                list.end(end);
             }
-            _ => "user",
-        };
-        in_batch = matches!(message, Message::Tool { .. });
-        if !parts.is_empty() {
-            contents.push(Content { parts, role });
         }
     }
-    contents
+    Ok(())
 }
 
 fn texts(text: &str) -> Vec<Part<'_>> {
@@ -248,10 +255,10 @@ fn media<'a>((block, image_type): (&'a ContentBlock, Option<&'static str>)) -> O
     }
 }
 
-impl<'a> Content<'a> {
-    /// The system text. Its role has no meaning, but Google's own SDK sends it.
-    pub(super) fn system(text: &'a str) -> Self {
-        Self { parts: vec![Part::text(text).into()], role: "user" }
+impl<'a> SystemContent<'a> {
+    /// The role has no meaning, but Google's own SDK sends it.
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { parts: [Part::text(text)], role: "user" }
     }
 }
 

@@ -16,6 +16,7 @@ use toolcrib_core::ImageSupport;
 
 use self::series::Series;
 use super::{
+    conversation::Conversation,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
     sent_parts::SentForm,
@@ -70,8 +71,12 @@ impl Protocol for Gemini {
         }
     }
 
-    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&request::Body::new(input))
+    fn body(
+        &self,
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(&self, _asked: &RequestInput<'_>) -> Box<dyn Reader> {

@@ -7,27 +7,32 @@ use serde_json::value::RawValue;
 use toolcrib_core::ToolChoice;
 
 use super::{
-    contents::{Content, contents},
+    contents::{self, SystemContent},
     name,
     series::Series,
 };
 use crate::adapters::{
-    protocol::RequestInput,
+    conversation::Conversation,
+    protocol::{BodyFields, RequestInput},
     settings::{ReasoningEffort, Settings},
 };
 
-/// The body. The tool choice, which may change while the conversation only grows, comes after the
-/// conversation.
+/// The fields before the conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
+struct BeforeContents<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<GenerationConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Content<'a>>,
-    contents: Vec<Content<'a>>,
+    system_instruction: Option<SystemContent<'a>>,
+}
+
+/// The fields after it: the tool choice may change while the conversation only grows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AfterContents<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
 }
@@ -67,18 +72,28 @@ struct FunctionCallingConfig<'a> {
     allowed_function_names: Option<[Cow<'a, str>; 1]>,
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(input: &RequestInput<'a>) -> Self {
-        let series = Series::of(input.model);
-        let system = &input.request.system;
-        Self {
-            generation_config: generation_config(input.settings, series),
-            tools: input.tools,
-            system_instruction: (!system.is_empty()).then(|| Content::system(system)),
-            contents: contents(&input.request.messages, series, input.images, input.first),
-            tool_config: input.tools.and_then(|_| tool_config(&input.request.tool_choice)),
-        }
-    }
+/// The body of a request.
+pub(super) fn body(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<Vec<u8>> {
+    let series = Series::of(input.model);
+    let system = &input.request.system;
+    let before = BeforeContents {
+        generation_config: generation_config(input.settings, series),
+        tools: input.tools,
+        system_instruction: (!system.is_empty()).then(|| SystemContent::of(system)),
+    };
+    let tool_config = input.tools.and_then(|_| tool_config(&input.request.tool_choice));
+    contents::write(input, series, conversation)?;
+    let list = &conversation.list;
+    let write = |body: &mut Vec<u8>| {
+        list.write(body, "");
+        Ok(())
+    };
+    let after = AfterContents { tool_config };
+    BodyFields { before: &before, name: r#""contents""#, list: &write, after: &after }
+        .write(list.len())
 }
 
 fn generation_config(settings: &Settings, series: Series) -> Option<GenerationConfig> {

@@ -9,6 +9,7 @@ use crate::adapters::{
     answer::{Answer, is_output_limit, whole_number},
     failure,
     frames::Frame,
+    lenient::{Text, text},
     protocol::Reader,
     repeats::PartialCall,
 };
@@ -20,10 +21,12 @@ pub(super) struct AnswerReader {
 }
 
 #[derive(Deserialize)]
-struct Line {
-    message: Option<Message>,
+struct Line<'a> {
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
     done: Option<bool>,
-    done_reason: Option<String>,
+    #[serde(borrow)]
+    done_reason: Option<Text<'a>>,
     #[serde(default, deserialize_with = "whole_number")]
     prompt_eval_count: Option<u64>,
     #[serde(default, deserialize_with = "whole_number")]
@@ -32,29 +35,34 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Message {
-    content: Option<String>,
-    thinking: Option<String>,
-    tool_calls: Option<Vec<Call>>,
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct Call<'a> {
     id: Option<String>,
-    function: Option<Function>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct Function<'a> {
     #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
     name: Option<String>,
-    arguments: Option<Box<RawValue>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
 }
 
 impl Reader for AnswerReader {
     fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
-        let line: Line = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        let line: Line<'_> = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
         if line.error.is_some() {
             let line = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
             return Err(failure::in_stream(refusal::of_body(&line)));
@@ -68,7 +76,7 @@ impl Reader for AnswerReader {
                 output_tokens: line.eval_count.unwrap_or_default(),
                 ..Usage::default()
             };
-            answer.stop = stop(line.done_reason.as_deref());
+            answer.stop = stop(text(&line.done_reason));
             answer.stops();
             answer.settle();
             self.keep_thinking(answer);
@@ -79,12 +87,12 @@ impl Reader for AnswerReader {
 }
 
 impl AnswerReader {
-    fn message(&mut self, message: Message, answer: &mut Answer) {
-        if let Some(thinking) = message.thinking {
+    fn message(&mut self, message: Message<'_>, answer: &mut Answer) {
+        if let Some(Text(thinking)) = message.thinking {
             answer.reasoning(&thinking);
             self.thinking.push_str(&thinking);
         }
-        if let Some(text) = message.content {
+        if let Some(Text(text)) = message.content {
             answer.text(&text);
         }
         for call in message.tool_calls.into_iter().flatten() {
@@ -94,7 +102,7 @@ impl AnswerReader {
                 number: function.index,
                 id: call.id.unwrap_or_default(),
                 name: function.name.unwrap_or_default(),
-                arguments: function.arguments.map(|json| arguments(&json)).unwrap_or_default(),
+                arguments: function.arguments.map(arguments).unwrap_or_default(),
                 ..PartialCall::default()
             });
         }
@@ -113,10 +121,10 @@ fn arguments(json: &RawValue) -> String {
     serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned())
 }
 
-fn stop(reason: Option<&str>) -> StopReason {
+fn stop(reason: &str) -> StopReason {
     match reason {
-        Some("stop") => StopReason::Finished,
-        Some(reason) if is_output_limit(reason) => StopReason::MaxTokens,
+        "stop" => StopReason::Finished,
+        reason if is_output_limit(reason) => StopReason::MaxTokens,
         // The model was loaded or unloaded, or an old server gives no reason.
         _ => StopReason::Other,
     }

@@ -10,6 +10,7 @@ use toolcrib_capabilities::http::StatusCode;
 use toolcrib_core::{ImageLimits, ImageSupport};
 
 use super::{
+    conversation::Conversation,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
     sent_parts::SentForm,
@@ -49,8 +50,12 @@ impl Protocol for Ollama {
         ImageSupport { sees: None, in_results: true, limits: LIMITS }
     }
 
-    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&request::Body::new(input))
+    fn body(
+        &self,
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(&self, _asked: &RequestInput<'_>) -> Box<dyn Reader> {

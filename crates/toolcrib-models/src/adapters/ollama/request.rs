@@ -11,9 +11,9 @@ use super::VENDOR;
 use crate::adapters::{
     alternating::alternating,
     arguments::ObjectArguments,
+    conversation::Conversation,
     images::SentImages,
-    protocol::RequestInput,
-    sent_parts::Part,
+    protocol::{BodyFields, RequestInput},
     settings::{ReasoningEffort, Settings},
 };
 
@@ -24,9 +24,9 @@ const FAILED: &str = "Error: ";
 const NO_CALLS: &str = "No tool can be called any more. Answer now, with what is known.";
 const ANY_CALL: &str = "Do not answer yet: call a tool now.";
 
-/// The body; the conversation, which grows, comes last.
+/// The fields of the body before the conversation, which grows and comes last.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+struct BeforeMessages<'a> {
     model: &'a str,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,8 +35,11 @@ pub(super) struct Body<'a> {
     options: Option<Options>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Part<RequestMessage<'a>>>,
 }
+
+/// There is no field after it.
+#[derive(Serialize)]
+struct AfterMessages {}
 
 #[derive(Serialize)]
 struct Options {
@@ -82,34 +85,49 @@ impl Serialize for Image<'_> {
     }
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn new(input: &RequestInput<'a>) -> Self {
-        let request = input.request;
-        let system =
-            (!request.system.is_empty()).then(|| RequestMessage::of("system", &request.system));
-        let images = input.images;
-        let said = alternating(&request.messages).flat_map(|(at, message)| {
-            input.first.of_message(message, images.note(at).as_slice(), || {
+/// The body of a request.
+pub(super) fn body(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<Vec<u8>> {
+    let RequestInput { images, request, .. } = *input;
+    let before = BeforeMessages {
+        model: input.model,
+        stream: true,
+        think: input.settings.reasoning.map(ReasoningEffort::as_str),
+        options: options(input.settings),
+        tools: input.tools,
+    };
+    let new = request.messages.iter().enumerate().skip(conversation.written());
+    let list = &mut conversation.list;
+    for (at, message) in new {
+        for (at, message) in alternating(list, at, message) {
+            list.extend(&input.first.of_message(message, images.note(at).as_slice(), || {
                 sent(message, images, at).into_iter().collect()
-            })
-        });
-        let told = input.tools.and_then(|_| choice(&request.tool_choice));
-        let told =
-            told.map(|content| RequestMessage { content, ..RequestMessage::of("system", "") });
-        Self {
-            model: input.model,
-            stream: true,
-            think: input.settings.reasoning.map(ReasoningEffort::as_str),
-            options: options(input.settings),
-            tools: input.tools,
-            messages: system
-                .map(Part::from)
-                .into_iter()
-                .chain(said)
-                .chain(told.map(Part::from))
-                .collect(),
+            }))?;
         }
     }
+    let list = &conversation.list;
+    let write = |body: &mut Vec<u8>| {
+        let has_system = !request.system.is_empty();
+        if has_system {
+            serde_json::to_writer(&mut *body, &RequestMessage::of("system", &request.system))?;
+        }
+        if has_system && !list.is_empty() {
+            body.push(b',');
+        }
+        list.write(body, "");
+        if let Some(content) = input.tools.and_then(|_| choice(&request.tool_choice)) {
+            if has_system || !list.is_empty() {
+                body.push(b',');
+            }
+            let told = RequestMessage { content, ..RequestMessage::of("system", "") };
+            serde_json::to_writer(&mut *body, &told)?;
+        }
+        Ok(())
+    };
+    BodyFields { before: &before, name: r#""messages""#, list: &write, after: &AfterMessages {} }
+        .write(list.len() + request.system.len())
 }
 
 /// Ollama has no tool choice. Without the tool block the model could not call, but then a server

@@ -29,6 +29,7 @@ use toolcrib_core::ImageSupport;
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
 use super::{
+    conversation::Conversation,
     frames::Framing,
     protocol::{Offer, Protocol, Reader, Refusal, RequestInput},
     sent_parts::SentForm,
@@ -58,7 +59,11 @@ trait Api: Send + Sync + 'static {
     /// See [`Protocol::clears`].
     const CLEARS: bool = false;
 
-    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
+    /// See [`Protocol::body`].
+    fn body(
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>>;
 
     fn reader(input: &RequestInput<'_>) -> Box<dyn Reader>;
 }
@@ -96,8 +101,12 @@ impl<A: Api> Protocol for A {
         A::CLEARS
     }
 
-    fn body(&self, input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        A::body(input)
+    fn body(
+        &self,
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        A::body(input, conversation)
     }
 
     fn reader(&self, input: &RequestInput<'_>) -> Box<dyn Reader> {

@@ -1,7 +1,7 @@
 //! Assembles events into a response.
 
 use serde_json::Value;
-use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
+use toolcrib_core::{ModelError, ModelErrorClass, StopReason};
 
 use super::{
     super::{
@@ -9,11 +9,13 @@ use super::{
             answer::{Answer, is_output_limit},
             failure,
             frames::Frame,
+            lenient::{MaybeObject, TextOrList},
             protocol::{Reader, Refusal, RequestInput},
         },
         refusal::{self, declined},
     },
     calls::Calls,
+    events::{Choice, Chunk, Part},
     kept::VendorContentBuilder,
 };
 
@@ -41,17 +43,19 @@ impl Reader for AnswerReader {
         if data.is_empty() {
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(data).map_err(failure::unreadable)?;
+        let MaybeObject(chunk) = serde_json::from_str(data).map_err(failure::unreadable)?;
+        let chunk: Chunk<'_> = chunk.unwrap_or_default();
         if is_error(frame, &chunk) {
+            let chunk: Value = serde_json::from_str(data).map_err(failure::unreadable)?;
             return Err(failure::in_stream(refusal::in_stream(&chunk)));
         }
         // Null in all chunks but one, which is the last or the one with the stop reason.
-        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
-            answer.usage = used(usage);
+        if let Some(counts) = chunk.usage.0 {
+            answer.usage = counts.used();
         }
-        for choice in chunk.get("choices").and_then(Value::as_array).into_iter().flatten() {
+        for choice in chunk.choices.0.into_iter().filter_map(|MaybeObject(choice)| choice) {
             // Only one was requested.
-            if choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0 {
+            if choice.index.0.unwrap_or(0) == 0 {
                 self.choice(choice, answer)?;
             }
         }
@@ -78,52 +82,29 @@ impl AnswerReader {
         }
     }
 
-    fn choice(&mut self, choice: &Value, answer: &mut Answer) -> Result<(), ModelError> {
-        let said = ["delta", "message"]
-            .iter()
-            .filter_map(|key| choice.get(key))
-            .find(|said| said.is_object());
-        if let Some(delta) = said {
-            answer.reasoning(self.kept.delta(delta));
-            self.content(delta.get("content").unwrap_or(&Value::Null), answer);
-            if let Some(words) = delta.get("refusal").and_then(Value::as_str) {
-                self.declined.push_str(words);
-            }
-            for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten()
-            {
-                let position = self.calls.add(fragment, answer);
-                let extra = fragment.get("extra_content").filter(|extra| !extra.is_null());
+    fn choice(&mut self, choice: Choice<'_>, answer: &mut Answer) -> Result<(), ModelError> {
+        if let Some(delta) = choice.delta.0.or(choice.message.0) {
+            answer.reasoning(self.kept.delta(&delta));
+            content(&delta.content, answer);
+            self.declined.push_str(delta.refusal.text());
+            for MaybeObject(fragment) in delta.tool_calls.0 {
+                let fragment = fragment.unwrap_or_default();
+                let position = self.calls.add(&fragment, answer);
+                let extra = Some(fragment.extra_content).filter(|extra| !extra.is_null());
                 if let (Some(position), Some(extra)) = (position, extra) {
                     self.kept.extra_content(position, extra);
                 }
             }
         }
-        if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
-            return Err(failure::in_stream(refusal::in_stream(error)));
+        if !choice.error.is_null() {
+            return Err(failure::in_stream(refusal::in_stream(&choice.error)));
         }
-        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+        if let Some(reason) = &choice.finish_reason.0 {
             self.check_declined()?;
             self.stop = Some(stop(reason)?);
             answer.stops();
         }
         Ok(())
-    }
-
-    /// A text, or parts as Mistral sends them.
-    fn content(&mut self, content: &Value, answer: &mut Answer) {
-        match content {
-            Value::String(text) => answer.text(text),
-            Value::Array(parts) => {
-                for part in parts {
-                    let thought = part.get("thinking").and_then(Value::as_array);
-                    for thought in thought.into_iter().flatten() {
-                        answer.reasoning(text_of(thought));
-                    }
-                    answer.text(text_of(part));
-                }
-            }
-            _ => {}
-        }
     }
 
     fn check_declined(&self) -> Result<(), ModelError> {
@@ -138,16 +119,27 @@ impl AnswerReader {
     }
 }
 
-fn text_of(part: &Value) -> &str {
-    part.get("text").and_then(Value::as_str).unwrap_or_default()
+/// A text, or parts as Mistral sends them.
+fn content(content: &TextOrList<'_, MaybeObject<Part<'_>>>, answer: &mut Answer) {
+    match content {
+        TextOrList::Text(text) => answer.text(text),
+        TextOrList::List(parts) => {
+            for part in parts.iter().filter_map(|MaybeObject(part)| part.as_ref()) {
+                for thought in part.thinking.0.iter().filter_map(|MaybeObject(part)| part.as_ref())
+                {
+                    answer.reasoning(thought.text.text());
+                }
+                answer.text(part.text.text());
+            }
+        }
+        TextOrList::Other => {}
+    }
 }
 
 /// OpenAI's SDK recognizes an error by its field alone; other servers name the event or the object
 /// so.
-fn is_error(frame: &Frame, chunk: &Value) -> bool {
-    frame.event == "error"
-        || chunk.get("error").is_some_and(|error| !error.is_null())
-        || chunk.get("object").is_some_and(|object| object == "error")
+fn is_error(frame: &Frame, chunk: &Chunk<'_>) -> bool {
+    frame.event == "error" || chunk.error.0 || chunk.object.text() == "error"
 }
 
 fn stop(reason: &str) -> Result<StopReason, ModelError> {
@@ -163,21 +155,4 @@ fn stop(reason: &str) -> Result<StopReason, ModelError> {
     };
     let message = Some(format!("it stopped with `{reason}`"));
     Err(failure::in_stream(Refusal { class: Some(class), message, retry_after: None }))
-}
-
-/// The usage. OpenAI counts the reasoning as output; xAI and Gemini only add it to the total.
-fn used(usage: &Value) -> Usage {
-    let count = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
-    let read = count("/prompt_tokens").unwrap_or(0);
-    let written = count("/completion_tokens").unwrap_or(0);
-    let total = count("/total_tokens").unwrap_or(0);
-    // OpenAI's, DeepSeek's, Moonshot's.
-    let cached =
-        ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens", "/cached_tokens"];
-    Usage {
-        input_tokens: read,
-        cached_input_tokens: cached.iter().find_map(|pointer| count(pointer)).unwrap_or(0),
-        output_tokens: written.max(total.saturating_sub(read)),
-        ..Usage::default()
-    }
 }

@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
-use super::super::super::{answer::Answer, repeats::PartialCall};
+use super::{
+    super::super::{answer::Answer, lenient::TextOrObject, repeats::PartialCall},
+    events::CallFragment,
+};
 
 /// The calls begun, in order. The response identifies each by its position.
 #[derive(Default)]
@@ -27,16 +29,16 @@ struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    fn of(json: &'a Value) -> Self {
-        let function = json.get("function").unwrap_or(&Value::Null);
-        let text = |of: &'a Value, key| of.get(key).and_then(Value::as_str).unwrap_or_default();
+    fn of(fragment: &'a CallFragment<'_>) -> Self {
+        let function = fragment.function.0.as_ref();
         Self {
-            number: json.get("index").and_then(Value::as_u64),
-            id: text(json, "id"),
-            name: text(function, "name"),
-            arguments: match function.get("arguments") {
-                Some(object @ Value::Object(_)) => object.to_string().into(),
-                _ => text(function, "arguments").into(),
+            number: fragment.index.0,
+            id: fragment.id.text(),
+            name: function.map_or("", |function| function.name.text()),
+            arguments: match function.map(|function| &function.arguments) {
+                Some(TextOrObject::Object(object)) => object.to_string().into(),
+                Some(TextOrObject::Text(text)) => Cow::Borrowed(text),
+                _ => Cow::Borrowed(""),
             },
         }
     }
@@ -48,7 +50,11 @@ impl<'a> Fragment<'a> {
 
 impl Calls {
     /// Adds a fragment; returns the position of its call.
-    pub(super) fn add(&mut self, fragment: &Value, answer: &mut Answer) -> Option<usize> {
+    pub(super) fn add(
+        &mut self,
+        fragment: &CallFragment<'_>,
+        answer: &mut Answer,
+    ) -> Option<usize> {
         let fragment = Fragment::of(fragment);
         let position = match self.candidate(&fragment) {
             Some(position) if self.goes_on(position, &fragment, answer) => position,

@@ -26,9 +26,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolcrib_core::VendorContent;
 
-use super::super::{
-    super::{answer::SettledAnswer, protocol::RequestInput},
-    VENDOR,
+use super::{
+    super::{
+        super::{answer::SettledAnswer, protocol::RequestInput},
+        VENDOR,
+    },
+    events::Delta,
 };
 
 const SERVER: &str = "server";
@@ -104,12 +107,11 @@ impl VendorContentBuilder {
     }
 
     /// Adds a delta; returns the reasoning to show. vLLM sends the same under two names.
-    pub(super) fn delta<'d>(&mut self, delta: &'d Value) -> &'d str {
-        for detail in delta.get(REASONING_DETAILS).and_then(Value::as_array).into_iter().flatten() {
+    pub(super) fn delta<'d>(&mut self, delta: &'d Delta<'_>) -> &'d str {
+        for detail in &delta.reasoning_details.0 {
             self.detail(detail);
         }
-        let text = |key| delta.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (content, plain) = (text(REASONING_CONTENT), text(REASONING));
+        let (content, plain) = (delta.reasoning_content.text(), delta.reasoning.text());
         if content.is_empty() {
             self.reasoning.push_str(plain);
             plain
@@ -145,12 +147,12 @@ impl VendorContentBuilder {
     }
 
     /// Adds the extra content of a call.
-    pub(super) fn extra_content(&mut self, position: usize, extra: &Value) {
+    pub(super) fn extra_content(&mut self, position: usize, extra: Value) {
         if let Some(kept) = self.extra_contents.get_mut(position) {
-            *kept = extra.clone();
+            *kept = extra;
         } else {
             self.extra_contents.resize(position, Value::Null);
-            self.extra_contents.push(extra.clone());
+            self.extra_contents.push(extra);
         }
     }
 

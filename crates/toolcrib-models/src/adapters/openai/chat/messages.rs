@@ -10,6 +10,7 @@ use super::{
     super::{
         super::{
             alternating::{NOTE, alternating, no_answer},
+            conversation::{Conversation, MessageList},
             protocol::RequestInput,
             sent_parts::Part as First,
         },
@@ -26,7 +27,7 @@ const MAX_ID: usize = 40;
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum RequestMessage<'a> {
+enum RequestMessage<'a> {
     System { content: &'a str },
     User { content: Content<'a> },
     Assistant(Assistant<'a>),
@@ -35,13 +36,13 @@ pub(super) enum RequestMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+enum Content<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<Part<'a>>),
 }
 
 #[derive(Serialize)]
-pub(super) struct Assistant<'a> {
+struct Assistant<'a> {
     /// Null beside calls without text. Alone it must be a text.
     content: Option<&'a str>,
     #[serde(flatten)]
@@ -65,56 +66,72 @@ struct Function<'a> {
     arguments: Cow<'a, str>,
 }
 
-/// All messages. Each depends only on itself, so earlier ones keep their bytes.
-pub(super) fn messages<'a>(input: &RequestInput<'a>) -> Vec<First<RequestMessage<'a>>> {
-    let mut writing = MessageWriter {
-        input,
-        own: is_own(input.model),
-        sent: Vec::with_capacity(input.request.messages.len() + 1),
-        shown: Vec::new(),
-        results: Vec::new(),
-    };
-    if !input.request.system.is_empty() {
-        writing.sent.push(RequestMessage::System { content: &input.request.system }.into());
-    }
-    for (at, message) in alternating(&input.request.messages) {
-        writing.add(at, message);
-    }
-    writing.show();
-    writing.sent
-}
-
-struct MessageWriter<'a, 'input> {
+/// Writes messages. Each depends only on itself, so earlier ones keep their bytes.
+pub(super) struct MessageWriter<'input, 'a> {
     input: &'input RequestInput<'a>,
     own: bool,
-    sent: Vec<First<RequestMessage<'a>>>,
-    /// The blocks of the last calls' results. They are sent after all results: no other message may
-    /// be between those.
-    shown: Vec<Part<'a>>,
-    /// Those results.
-    results: Vec<&'a Message>,
 }
 
-impl<'a> MessageWriter<'a, '_> {
-    fn add(&mut self, at: usize, message: &'a Message) {
+impl<'input, 'a> MessageWriter<'input, 'a> {
+    pub(super) fn new(input: &'input RequestInput<'a>) -> Self {
+        Self { input, own: is_own(input.model) }
+    }
+
+    /// Writes the messages that the conversation lacks.
+    pub(super) fn add_new(&self, conversation: &mut Conversation) -> serde_json::Result<()> {
+        let new = self.input.request.messages.iter().enumerate().skip(conversation.written());
+        let list = &mut conversation.list;
+        for (position, message) in new {
+            match message {
+                Message::Tool { .. } if self.input.images.in_results => list.results += 1,
+                Message::Tool { .. } => {}
+                _ => {
+                    self.show(position, list.results, list)?;
+                    list.results = 0;
+                }
+            }
+            for (at, message) in alternating(list, position, message) {
+                self.add(at, message, list)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends all messages to a body.
+    pub(super) fn write(&self, list: &MessageList, body: &mut Vec<u8>) -> serde_json::Result<()> {
+        let system = &*self.input.request.system;
+        let mut parts = MessageList::default();
+        if !system.is_empty() {
+            parts.extend(&[First::Now(RequestMessage::System { content: system })])?;
+        }
+        let has_system = !parts.is_empty();
+        parts.write(body, "");
+        if has_system && !list.is_empty() {
+            body.push(b',');
+        }
+        list.write(body, "");
+        // Further results may follow, so these blocks are not yet at their place.
+        let mut end = MessageList::default();
+        self.show(self.input.request.messages.len(), list.results, &mut end)?;
+        if !end.is_empty() {
+            body.push(b',');
+        }
+        end.write(body, "");
+        Ok(())
+    }
+
+    fn add(&self, at: usize, message: &Message, list: &mut MessageList) -> serde_json::Result<()> {
         let images = self.input.images;
         let note = images.note(at);
-        match message {
-            Message::Tool { call_id, name, text, blocks, is_error, .. } => {
-                let sent = self.input.first.of_message(message, note.as_slice(), || {
+        let sent = match message {
+            Message::Tool { call_id, text, is_error, .. } => {
+                self.input.first.of_message(message, note.as_slice(), || {
                     let text = images.noted(at, text);
                     let content = if *is_error { failed(&text).into_owned().into() } else { text };
                     vec![RequestMessage::Tool { tool_call_id: self.id(call_id), content }]
-                });
-                self.sent.extend(sent);
-                if images.in_results {
-                    let media = images.sent(at, blocks).filter_map(media::of).map(Part::from);
-                    self.shown.extend(shown(call_id, name, media.collect()));
-                    self.results.push(message);
-                }
+                })
             }
             Message::User { text, blocks } => {
-                self.show();
                 let user = || {
                     let text = images.noted(at, text);
                     let media = images.sent(at, blocks).filter_map(media::of).map(Part::from);
@@ -128,25 +145,24 @@ impl<'a> MessageWriter<'a, '_> {
                     };
                     vec![RequestMessage::User { content }]
                 };
-                self.sent.extend(self.input.first.of_message(message, note.as_slice(), user));
+                self.input.first.of_message(message, note.as_slice(), user)
             }
             Message::Assistant { text, calls, vendor } => {
-                self.show();
-                let sent = self.input.first.of_message(message, &[], || {
+                self.input.first.of_message(message, &[], || {
                     vec![RequestMessage::Assistant(self.assistant(text, calls, vendor.as_deref()))]
-                });
-                self.sent.extend(sent);
+                })
             }
-            _ => {}
-        }
+            _ => Vec::new(),
+        };
+        list.extend(&sent)
     }
 
-    fn assistant(
+    fn assistant<'m>(
         &self,
-        text: &'a str,
-        calls: &'a [ToolCall],
-        vendor: Option<&'a VendorContent>,
-    ) -> Assistant<'a> {
+        text: &'m str,
+        calls: &'m [ToolCall],
+        vendor: Option<&'m VendorContent>,
+    ) -> Assistant<'m> {
         // OpenAI requires nothing back, and refuses unknown fields.
         let kept = vendor.filter(|_| !self.own);
         let (returned, extra_contents) = ReasoningFields::of(kept, calls.len(), self.input);
@@ -162,19 +178,35 @@ impl<'a> MessageWriter<'a, '_> {
     }
 
     /// A call's id. Ids of other servers can be longer than OpenAI's limit.
-    fn id(&self, id: &'a str) -> Cow<'a, str> {
+    fn id<'m>(&self, id: &'m str) -> Cow<'m, str> {
         if self.own { id_of_at_most(id, MAX_ID) } else { Cow::Borrowed(id) }
     }
 
-    fn show(&mut self) {
-        let results = std::mem::take(&mut self.results);
-        if !self.shown.is_empty() {
-            let parts = std::mem::take(&mut self.shown);
-            // They are a user's message, and the calls follow one.
-            self.add(NOTE, no_answer());
-            let shown = || vec![RequestMessage::User { content: Content::Parts(parts) }];
-            self.sent.extend(self.input.first.of_messages(&results, &["shown"], shown));
+    /// Adds the blocks of the results before a position. They are sent after all results: no other
+    /// message may be between those.
+    fn show(
+        &self,
+        position: usize,
+        results: usize,
+        list: &mut MessageList,
+    ) -> serde_json::Result<()> {
+        let from = position.saturating_sub(results);
+        let results = self.input.request.messages.get(from..position).unwrap_or_default();
+        let mut parts = Vec::new();
+        for (at, message) in (from..).zip(results) {
+            if let Message::Tool { call_id, name, blocks, .. } = message {
+                let media = self.input.images.sent(at, blocks).filter_map(media::of);
+                parts.extend(shown(call_id, name, media.map(Part::from).collect()));
+            }
         }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        // They are a user's message, and the calls follow one.
+        self.add(NOTE, no_answer(), list)?;
+        let shown = || vec![RequestMessage::User { content: Content::Parts(parts) }];
+        let results: Vec<_> = results.iter().collect();
+        list.extend(&self.input.first.of_messages(&results, &["shown"], shown))
     }
 }
 

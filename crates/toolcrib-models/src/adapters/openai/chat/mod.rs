@@ -8,6 +8,7 @@
 //! messages  the conversation -> messages
 //! media     images of the user, blocks of results -> parts of a user message
 //! kept      content that a server requires back with its model's message
+//! events    the fields of events
 //! answer    events -> a response
 //! calls     fragments of calls -> calls
 //! ```
@@ -17,14 +18,16 @@
 
 mod answer;
 mod calls;
+mod events;
 mod kept;
 mod media;
 mod messages;
 mod request;
 
-use self::{answer::AnswerReader, request::Body};
+use self::answer::AnswerReader;
 use super::{
     super::{
+        conversation::Conversation,
         protocol::{Offer, Reader, RequestInput},
         sent_parts::SentForm,
     },
@@ -47,8 +50,11 @@ impl Api for ChatCompletions {
         schema::nested(offer, first)
     }
 
-    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&Body::of(input))
+    fn body(
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {

@@ -6,16 +6,18 @@ use toolcrib_core::ToolChoice;
 
 use super::{
     super::{
-        super::{protocol::RequestInput, sent_parts::Part},
+        super::{
+            conversation::Conversation,
+            protocol::{BodyFields, RequestInput},
+        },
         own::must_not_reason_with_tools,
     },
-    messages::{RequestMessage, messages},
+    messages::MessageWriter,
 };
 
-/// The body, in the order in which it is written: stable fields come first. The tool choice comes
-/// after the messages, so that a last request without calls begins with the same bytes.
+/// The fields of the body before the messages: those that do not change.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+struct BeforeMessages<'a> {
     model: &'a str,
     stream: bool,
     stream_options: StreamOptions,
@@ -27,7 +29,11 @@ pub(super) struct Body<'a> {
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
-    messages: Vec<Part<RequestMessage<'a>>>,
+}
+
+/// The fields after them: a last request without calls begins with the same bytes.
+#[derive(Serialize)]
+struct AfterMessages<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }
@@ -49,24 +55,31 @@ struct FunctionName<'a> {
     name: &'a str,
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn of(input: &RequestInput<'a>) -> Self {
-        let RequestInput { model, settings, request, tools, .. } = *input;
-        Self {
-            model,
-            stream: true,
-            stream_options: StreamOptions { include_usage: true },
-            max_completion_tokens: settings.max_output_tokens,
-            temperature: settings.temperature,
-            reasoning_effort: match settings.reasoning {
-                Some(effort) => Some(effort.as_str()),
-                None => (tools.is_some() && must_not_reason_with_tools(model)).then_some("none"),
-            },
-            tools,
-            messages: messages(input),
-            tool_choice: tools.and_then(|_| choice(&request.tool_choice)),
-        }
-    }
+/// The body of a request.
+pub(super) fn body(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<Vec<u8>> {
+    let RequestInput { model, settings, request, tools, .. } = *input;
+    let before = BeforeMessages {
+        model,
+        stream: true,
+        stream_options: StreamOptions { include_usage: true },
+        max_completion_tokens: settings.max_output_tokens,
+        temperature: settings.temperature,
+        reasoning_effort: match settings.reasoning {
+            Some(effort) => Some(effort.as_str()),
+            None => (tools.is_some() && must_not_reason_with_tools(model)).then_some("none"),
+        },
+        tools,
+    };
+    let after = AfterMessages { tool_choice: tools.and_then(|_| choice(&request.tool_choice)) };
+    let writer = MessageWriter::new(input);
+    writer.add_new(conversation)?;
+    let list = &conversation.list;
+    let write = |body: &mut Vec<u8>| writer.write(list, body);
+    BodyFields { before: &before, name: r#""messages""#, list: &write, after: &after }
+        .write(list.len() + request.system.len())
 }
 
 /// Omitted for the default: servers that are not set up for tools refuse even that.

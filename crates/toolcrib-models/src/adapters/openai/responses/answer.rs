@@ -1,7 +1,5 @@
 //! Assembles events into a response.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_core::{ModelError, StopReason, Usage};
@@ -12,10 +10,12 @@ use super::{
             answer::Answer,
             failure,
             frames::Frame,
+            lenient::{IsSet, MaybeObject, Text, text},
             protocol::{Reader, RequestInput},
         },
         refusal::{self, declined},
     },
+    item::{Item, ItemPart},
     items::{ItemRef, Items, Part, TextUpdate},
 };
 
@@ -38,53 +38,80 @@ const OF_ITEMS: [&str; 7] = [
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Option<Cow<'a, str>>,
+    kind: Option<Text<'a>>,
     #[serde(default)]
-    error: Value,
+    error: IsSet,
     /// `response` for the whole response, from a server that ignores `stream`.
     #[serde(borrow)]
-    object: Option<Cow<'a, str>>,
+    object: Option<Text<'a>>,
     #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
+    status: Option<Text<'a>>,
 }
 
 /// An event about an item or a part of one. None has all fields.
 #[derive(Deserialize)]
-struct ItemEvent {
+struct ItemEvent<'a> {
     output_index: Option<u64>,
-    item_id: Option<String>,
+    #[serde(borrow)]
+    item_id: Option<Text<'a>>,
     content_index: Option<u64>,
     summary_index: Option<u64>,
-    delta: Option<String>,
-    text: Option<String>,
-    refusal: Option<String>,
-    arguments: Option<String>,
-    #[serde(default)]
+    #[serde(borrow)]
+    delta: Option<Text<'a>>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    item: MaybeObject<Item<'a>>,
+    #[serde(default, borrow)]
+    part: MaybeObject<ItemPart<'a>>,
+}
+
+/// The same with all fields of the item.
+#[derive(Deserialize)]
+struct WholeItem {
     item: Value,
-    #[serde(default)]
-    part: Value,
 }
 
 /// An event about the whole response.
 #[derive(Deserialize)]
-struct ResponseEvent {
-    response: FullResponse,
+struct ResponseEvent<'a> {
+    #[serde(borrow)]
+    response: FullResponse<'a>,
+}
+
+/// The same with all fields of its items.
+#[derive(Deserialize)]
+struct WholeEvent {
+    response: WholeOutput,
+}
+
+#[derive(Deserialize)]
+struct WholeOutput {
+    output: Vec<Value>,
 }
 
 /// The whole response. It also repeats the request, including the tools, which is ignored.
 #[derive(Deserialize)]
-struct FullResponse {
-    output: Option<Vec<Value>>,
+struct FullResponse<'a> {
+    #[serde(borrow)]
+    output: Option<Vec<MaybeObject<Item<'a>>>>,
     usage: Option<Counts>,
-    status: Option<String>,
-    incomplete_details: Option<IncompleteDetails>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+    #[serde(borrow)]
+    incomplete_details: Option<IncompleteDetails<'a>>,
     #[serde(default)]
     error: Value,
 }
 
 #[derive(Deserialize)]
-struct IncompleteDetails {
-    reason: Option<String>,
+struct IncompleteDetails<'a> {
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -116,17 +143,19 @@ impl AnswerReader {
         }
     }
 
-    fn item(&mut self, kind: &str, event: &ItemEvent, answer: &mut Answer) {
-        let ItemEvent { item, part, .. } = event;
+    fn item(&mut self, kind: &str, event: &ItemEvent<'_>, data: &str, answer: &mut Answer) {
+        let none = Item::default();
+        let item = event.item.0.as_ref().unwrap_or(&none);
+        let fields = || serde_json::from_str(data).ok().map(|WholeItem { item }| item);
         let (content, summary) =
             (event.content_index.unwrap_or(0), event.summary_index.unwrap_or(0));
-        let id = event.item_id.as_deref().unwrap_or_default();
+        let id = text(&event.item_id);
         let which = &ItemRef { index: event.output_index, id };
-        let more = || TextUpdate::More(event.delta.as_deref().unwrap_or_default());
+        let more = || TextUpdate::More(text(&event.delta));
         let items = &mut self.items;
         let (part, said) = match kind {
-            "response.output_item.added" => return items.item(which, item, false, answer),
-            "response.output_item.done" => return items.item(which, item, true, answer),
+            "response.output_item.added" => return items.item(which, item, None, answer),
+            "response.output_item.done" => return items.item(which, item, Some(&fields), answer),
             "response.function_call_arguments.delta" => {
                 return items.arguments(which, &more(), answer);
             }
@@ -145,7 +174,8 @@ impl AnswerReader {
             | "response.content_part.done"
             | "response.reasoning_summary_part.added"
             | "response.reasoning_summary_part.done" => {
-                match Part::of(part, event.summary_index.unwrap_or(content)) {
+                let index = event.summary_index.unwrap_or(content);
+                match event.part.0.as_ref().and_then(|part| Part::of(part, index)) {
                     Some((part, text)) => (part, TextUpdate::Whole(text)),
                     None => return,
                 }
@@ -159,7 +189,8 @@ impl AnswerReader {
     fn end(
         &mut self,
         kind: &str,
-        whole: FullResponse,
+        whole: FullResponse<'_>,
+        output: impl FnOnce() -> Option<Vec<Value>>,
         answer: &mut Answer,
     ) -> Result<(), ModelError> {
         if let Some(counts) = &whole.usage {
@@ -168,14 +199,13 @@ impl AnswerReader {
         if kind == "response.failed" {
             return Err(failure::in_stream(refusal::in_stream(&whole.error)));
         }
-        self.items.all(whole.output.as_deref().unwrap_or_default(), answer);
+        self.items.all(whole.output.as_deref().unwrap_or_default(), output, answer);
         if !self.items.declined().is_empty() {
             return Err(declined(self.items.declined()));
         }
         let reason = whole.incomplete_details.and_then(|details| details.reason);
-        let is_incomplete =
-            kind == "response.incomplete" || whole.status.as_deref() == Some("incomplete");
-        answer.stop = match reason.as_deref() {
+        let is_incomplete = kind == "response.incomplete" || text(&whole.status) == "incomplete";
+        answer.stop = match reason.as_ref().map(|Text(reason)| &**reason) {
             Some("content_filter") => {
                 return Err(declined("its content filter ended the response"));
             }
@@ -212,30 +242,36 @@ impl Reader for AnswerReader {
             false => Some(serde_json::from_str(data).map_err(failure::unreadable)?),
         };
         if let Some(Event { kind: None, object: Some(object), status, .. }) = &event
-            && object == "response"
+            && object.0 == "response"
         {
-            let whole: FullResponse = serde_json::from_str(data).map_err(failure::unreadable)?;
-            let kind = match status.as_deref() {
-                Some("failed" | "cancelled") => "response.failed",
-                Some("incomplete") => "response.incomplete",
+            let whole = serde_json::from_str(data).map_err(failure::unreadable)?;
+            let output = || serde_json::from_str(data).ok().map(|WholeOutput { output }| output);
+            let kind = match text(status) {
+                "failed" | "cancelled" => "response.failed",
+                "incomplete" => "response.incomplete",
                 _ => "response.completed",
             };
-            return self.end(kind, whole, answer);
+            return self.end(kind, whole, output, answer);
         }
-        let kind = event.as_ref().and_then(|event| event.kind.as_deref()).unwrap_or(&frame.event);
+        let kind = event.as_ref().and_then(|event| event.kind.as_ref());
+        let kind = kind.map_or(&*frame.event, |Text(kind)| kind);
         match kind {
             _ if is_end(kind) => {
                 let ResponseEvent { response } =
                     serde_json::from_str(data).map_err(failure::unreadable)?;
-                self.end(kind, response, answer)?;
+                let output = || {
+                    let whole = serde_json::from_str(data).ok();
+                    whole.map(|WholeEvent { response }| response.output)
+                };
+                self.end(kind, response, output, answer)?;
             }
             "error" => return Err(failure::in_stream_text(data, refusal::in_stream)),
-            "" if event.as_ref().is_some_and(|event| !event.error.is_null()) => {
+            "" if event.as_ref().is_some_and(|event| event.error.0) => {
                 return Err(failure::in_stream_text(data, refusal::in_stream));
             }
             _ if is_of_item(kind) => {
-                let event: ItemEvent = serde_json::from_str(data).map_err(failure::unreadable)?;
-                self.item(kind, &event, answer);
+                let event = serde_json::from_str(data).map_err(failure::unreadable)?;
+                self.item(kind, &event, data, answer);
             }
             _ => {}
         }
@@ -263,6 +299,6 @@ impl Counts {
     }
 }
 
-fn whole(text: &Option<String>) -> TextUpdate<'_> {
-    TextUpdate::Whole(text.as_deref().unwrap_or_default())
+fn whole<'t>(field: &'t Option<Text<'_>>) -> TextUpdate<'t> {
+    TextUpdate::Whole(text(field))
 }

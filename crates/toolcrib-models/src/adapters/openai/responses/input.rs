@@ -8,7 +8,7 @@ use toolcrib_core::{Message, SEARCH_TOOLS, ToolCall, VendorContent};
 
 use super::{
     super::{
-        super::{arguments::ObjectArguments, protocol::RequestInput, sent_parts::Part},
+        super::{arguments::ObjectArguments, conversation::Conversation, protocol::RequestInput},
         schema::loadable,
         sent::{arguments, failed, id_of_at_most, name},
     },
@@ -21,7 +21,7 @@ const MAX_ID: usize = 64;
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Item<'a> {
+enum Item<'a> {
     /// A message without the fields that only its response had.
     Plain {
         role: &'static str,
@@ -42,7 +42,7 @@ pub(super) enum Item<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum TypedItem<'a> {
+enum TypedItem<'a> {
     Message {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
@@ -84,14 +84,14 @@ pub(super) enum TypedItem<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "output_text")]
-pub(super) struct OutputText<'a> {
+struct OutputText<'a> {
     text: &'a str,
     annotations: [&'static str; 0],
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Output<'a> {
+enum Output<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<InputPart<'a>>),
 }
@@ -99,22 +99,26 @@ pub(super) enum Output<'a> {
 const COMPLETED: &str = "completed";
 const CLIENT: &str = "client";
 
-/// All items. Those of a message depend only on it, so earlier ones keep their bytes.
-pub(super) fn input<'a>(input: &RequestInput<'a>) -> Vec<Part<Item<'a>>> {
-    let messages = &input.request.messages;
-    let mut all = Vec::with_capacity(messages.len());
-    for (at, message) in messages.iter().enumerate() {
+/// Writes the items that the conversation lacks. Those of a message depend only on it, so earlier ones
+/// keep their bytes.
+pub(super) fn write(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<()> {
+    let new = input.request.messages.iter().enumerate().skip(conversation.written());
+    let list = &mut conversation.list;
+    for (at, message) in new {
         let found = input.offer.found_in(message);
         let loads = input.offer.loads().then_some("loads");
         let names = found.iter().map(|tool| tool.name().as_str());
         let words: Vec<&str> =
             loads.into_iter().chain(names).chain(input.images.note(at)).collect();
-        all.extend(input.first.of_message(message, &words, || items(input, at, message)));
+        list.extend(&input.first.of_message(message, &words, || items(input, at, message)))?;
     }
-    all
+    Ok(())
 }
 
-fn items<'a>(input: &RequestInput<'a>, at: usize, message: &'a Message) -> Vec<Item<'a>> {
+fn items<'a>(input: &RequestInput<'_>, at: usize, message: &'a Message) -> Vec<Item<'a>> {
     let images = input.images;
     let mut items = Vec::with_capacity(1);
     match message {
@@ -150,7 +154,7 @@ fn items<'a>(input: &RequestInput<'a>, at: usize, message: &'a Message) -> Vec<I
 
 /// A message of the model: its kept items, in order, or its text and its calls.
 fn said<'a>(
-    input: &RequestInput<'a>,
+    input: &RequestInput<'_>,
     text: &'a str,
     calls: &'a [ToolCall],
     vendor: Option<&'a VendorContent>,

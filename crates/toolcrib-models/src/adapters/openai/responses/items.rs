@@ -4,7 +4,7 @@
 //! has all of them again. Servers omit some of that. So pieces are passed on when they arrive, and
 //! of a whole item only the part that no piece contained.
 
-use std::collections::BTreeMap;
+use std::{cell::LazyCell, collections::BTreeMap};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{SEARCH_TOOLS, VendorContent};
@@ -12,8 +12,10 @@ use toolcrib_core::{SEARCH_TOOLS, VendorContent};
 use super::{
     super::super::{
         answer::{Answer, SettledAnswer},
+        lenient::{MaybeList, MaybeObject, TextOrObject},
         repeats::PartialCall,
     },
+    item::{Item, ItemPart},
     kept::{StoredItem, keep, without_nulls},
 };
 
@@ -103,35 +105,44 @@ pub(super) enum TextUpdate<'a> {
 }
 
 impl Items {
-    /// Handles an item that is announced or complete.
+    /// Handles an item that is announced, or complete: then with all of its fields.
     pub(super) fn item(
         &mut self,
         which: &ItemRef<'_>,
-        item: &Value,
-        is_done: bool,
+        item: &Item<'_>,
+        whole: Option<&dyn Fn() -> Option<Value>>,
         answer: &mut Answer,
     ) {
+        let is_done = whole.is_some();
         let kind = Kind::of(item);
-        let id = text(item, "id");
-        let which = ItemRef { index: which.index, id };
-        let same = self.find_item(&which, kind, text(item, "call_id"), is_done);
+        let which = ItemRef { index: which.index, id: item.id.text() };
+        let same = self.find_item(&which, kind, item.call_id.text(), is_done);
         let position = same.unwrap_or_else(|| self.begin(&which, kind, answer));
-        self.take(position, item, is_done, answer);
+        self.take(position, item, whole, answer);
         if let Some(begun) = self.begun.get_mut(position) {
             begun.is_done |= is_done;
         }
     }
 
     /// Handles the whole response: adds the missing parts. Neither numbers nor ids need to match
-    /// those of the events, so an item is also recognized as the next of its kind.
-    pub(super) fn all(&mut self, items: &[Value], answer: &mut Answer) {
-        for item in items {
-            let (kind, id) = (Kind::of(item), text(item, "id"));
+    /// those of the events, so an item is also recognized as the next of its kind. `whole` reads the items
+    /// with all of their fields.
+    pub(super) fn all(
+        &mut self,
+        items: &[MaybeObject<Item<'_>>],
+        whole: impl FnOnce() -> Option<Vec<Value>>,
+        answer: &mut Answer,
+    ) {
+        let whole = LazyCell::new(|| whole().unwrap_or_default());
+        let none = Item::default();
+        for (at, MaybeObject(item)) in items.iter().enumerate() {
+            let item = item.as_ref().unwrap_or(&none);
+            let (kind, id) = (Kind::of(item), item.id.text());
             let next = |is: &dyn Fn(&PartialItem) -> bool| {
                 let open = |begun: &PartialItem| !begun.is_final && begun.content.kind() == kind;
                 self.begun.iter().position(|begun| open(begun) && is(begun))
             };
-            let call_id = text(item, "call_id");
+            let call_id = item.call_id.text();
             let same = next(&|begun| begun.content.is_call(call_id))
                 .or_else(|| next(&|begun| !id.is_empty() && begun.id == id));
             let position = same
@@ -140,7 +151,7 @@ impl Items {
             if let Some(begun) = self.begun.get_mut(position) {
                 begun.is_final = true;
             }
-            self.take(position, item, true, answer);
+            self.take(position, item, Some(&|| whole.get(at).cloned()), answer);
         }
     }
 
@@ -257,54 +268,63 @@ impl Items {
     }
 
     /// Adds the parts of an item that have not been received.
-    fn take(&mut self, position: usize, item: &Value, is_done: bool, answer: &mut Answer) {
+    fn take(
+        &mut self,
+        position: usize,
+        item: &Item<'_>,
+        whole: Option<&dyn Fn() -> Option<Value>>,
+        answer: &mut Answer,
+    ) {
         let Some(begun) = self.begun.get_mut(position) else { return };
-        let id = text(item, "id");
+        let id = item.id.text();
         if !id.is_empty() {
             id.clone_into(&mut begun.id);
         }
         match &mut begun.content {
             Content::Message { phase, .. } => {
-                *phase =
-                    item.get("phase").and_then(Value::as_str).map(str::to_owned).or(phase.take());
+                if let Some(said) = &item.phase.0 {
+                    *phase = Some(said.clone().into_owned());
+                }
             }
             Content::Call { call_id, is_search } => {
-                if !text(item, "call_id").is_empty() {
-                    text(item, "call_id").clone_into(call_id);
+                if !item.call_id.text().is_empty() {
+                    item.call_id.text().clone_into(call_id);
                 }
                 if let Some(call) = answer.call(number(position)) {
-                    if text(item, "type") == TOOL_SEARCH {
+                    if item.kind.text() == TOOL_SEARCH {
                         *is_search = true;
                         SEARCH_TOOLS.clone_into(&mut call.name);
                         // Complete in each event.
-                        if let Some(arguments) = item.get("arguments").filter(|of| of.is_object()) {
+                        if let TextOrObject::Object(arguments) = &item.arguments {
                             call.arguments = arguments.to_string();
                         }
                     }
+                    let arguments = match &item.arguments {
+                        TextOrObject::Text(arguments) => arguments,
+                        _ => "",
+                    };
                     let fields = [
-                        (&mut call.id, "call_id"),
-                        (&mut call.name, "name"),
-                        (&mut call.arguments, "arguments"),
+                        (&mut call.id, item.call_id.text()),
+                        (&mut call.name, item.name.text()),
+                        (&mut call.arguments, arguments),
                     ];
-                    for (field, key) in fields {
-                        let said = text(item, key);
+                    for (field, said) in fields {
                         if !said.is_empty() {
                             said.clone_into(field);
                         }
                     }
                 }
             }
-            Content::Reasoning { item: whole, .. } => {
-                if is_done && let Some(fields) = item.as_object() {
-                    *whole = merged(whole.take(), fields);
+            Content::Reasoning { item: known, .. } => {
+                if let Some(Value::Object(fields)) = whole.and_then(|whole| whole()) {
+                    *known = merged(known.take(), fields);
                 }
             }
             Content::Other => {}
         }
-        for list in ["summary", "content"] {
-            let parts = item.get(list).and_then(Value::as_array).into_iter().flatten();
-            for (index, said) in (0..).zip(parts) {
-                if let Some((part, said)) = Part::of(said, index) {
+        for MaybeList(parts) in [&item.summary, &item.content] {
+            for (index, MaybeObject(said)) in (0..).zip(parts) {
+                if let Some((part, said)) = said.as_ref().and_then(|said| Part::of(said, index)) {
                     self.add(position, part, &TextUpdate::Whole(said), answer);
                 }
             }
@@ -376,12 +396,12 @@ impl Content {
 }
 
 impl Kind {
-    fn of(item: &Value) -> Self {
-        match text(item, "type") {
+    fn of(item: &Item<'_>) -> Self {
+        match item.kind.text() {
             "message" => Self::Message,
             "function_call" => Self::Call,
             // Others are executed by the vendor.
-            TOOL_SEARCH if text(item, "execution") == "client" => Self::Call,
+            TOOL_SEARCH if item.execution.text() == "client" => Self::Call,
             // The vendor's summary of the conversation so far, encrypted as reasoning is.
             "reasoning" | "compaction" => Self::Reasoning,
             _ => Self::Other,
@@ -391,12 +411,12 @@ impl Kind {
 
 impl Part {
     /// A part in an item, and its text.
-    pub(super) fn of(part: &Value, index: u64) -> Option<(Self, &str)> {
-        Some(match text(part, "type") {
-            "output_text" => (Self::Text(index), text(part, "text")),
-            "summary_text" => (Self::Summary(index), text(part, "text")),
-            "reasoning_text" => (Self::Thought(index), text(part, "text")),
-            "refusal" => (Self::Refusal(index), text(part, "refusal")),
+    pub(super) fn of<'p>(part: &'p ItemPart<'_>, index: u64) -> Option<(Self, &'p str)> {
+        Some(match part.kind.text() {
+            "output_text" => (Self::Text(index), part.text.text()),
+            "summary_text" => (Self::Summary(index), part.text.text()),
+            "reasoning_text" => (Self::Thought(index), part.text.text()),
+            "refusal" => (Self::Refusal(index), part.refusal.text()),
             _ => return None,
         })
     }
@@ -417,8 +437,8 @@ impl Parts {
 }
 
 /// Merges the fields of an item: later ones win.
-fn merged(earlier: Option<Value>, fields: &Map<String, Value>) -> Option<Value> {
-    let Value::Object(mut item) = without_nulls(fields.clone()) else { return earlier };
+fn merged(earlier: Option<Value>, fields: Map<String, Value>) -> Option<Value> {
+    let Value::Object(mut item) = without_nulls(fields) else { return earlier };
     if let Some(Value::Object(earlier)) = earlier {
         for (key, value) in earlier {
             item.entry(key).or_insert(value);
@@ -429,13 +449,10 @@ fn merged(earlier: Option<Value>, fields: &Map<String, Value>) -> Option<Value> 
 
 /// Whether the vendor can read the reasoning again: encrypted, or in the form of open models.
 fn can_go_back(item: &Value) -> bool {
-    let is_encrypted = !text(item, "encrypted_content").is_empty();
+    let is_encrypted =
+        item.get("encrypted_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     is_encrypted
         || item.get("content").and_then(Value::as_array).is_some_and(|parts| !parts.is_empty())
-}
-
-fn text<'a>(of: &'a Value, key: &str) -> &'a str {
-    of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn number(position: usize) -> u64 {

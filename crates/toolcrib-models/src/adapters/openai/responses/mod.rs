@@ -9,6 +9,7 @@
 //! media     blocks of results -> parts of a result
 //! kept      the kept content of a response, so that its items go back unchanged
 //! answer    events -> a response
+//! item      the fields of an item in an event
 //! items     partial items
 //! ```
 //!
@@ -17,14 +18,16 @@
 
 mod answer;
 mod input;
+mod item;
 mod items;
 mod kept;
 mod media;
 mod request;
 
-use self::{answer::AnswerReader, request::Body};
+use self::answer::AnswerReader;
 use super::{
     super::{
+        conversation::Conversation,
         protocol::{Offer, Reader, RequestInput},
         sent_parts::SentForm,
     },
@@ -53,8 +56,11 @@ impl Api for Responses {
         Some(loads_tools(model))
     }
 
-    fn body(input: &RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        input.write(&Body::of(input))
+    fn body(
+        input: &RequestInput<'_>,
+        conversation: &mut Conversation,
+    ) -> serde_json::Result<Vec<u8>> {
+        request::body(input, conversation)
     }
 
     fn reader(input: &RequestInput<'_>) -> Box<dyn Reader> {

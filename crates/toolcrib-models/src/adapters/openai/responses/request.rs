@@ -7,21 +7,20 @@ use toolcrib_core::{Digest, Message, ModelRequest, SEARCH_TOOLS, ToolChoice};
 use super::{
     super::{
         super::{
-            protocol::{Offer, RequestInput},
-            sent_parts::Part,
+            conversation::Conversation,
+            protocol::{BodyFields, Offer, RequestInput},
         },
         own::never_reasons,
     },
-    input::{self, Item},
+    input,
 };
 
 /// Length of a cache key in characters; the vendor's limit is 64.
 const CACHE_KEY: usize = 32;
 
-/// The body, in the order in which it is written: stable fields come first. The tool choice comes
-/// after the input, so that a last request without calls begins with the same bytes.
+/// The fields of the body before the input: those that do not change.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+struct BeforeInput<'a> {
     model: &'a str,
     stream: bool,
     /// Disables storage at the vendor. Its default is to keep responses for a month.
@@ -36,12 +35,16 @@ pub(super) struct Body<'a> {
     reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_management: Option<[Compaction; 1]>,
-    prompt_cache_key: String,
+    prompt_cache_key: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
-    input: Vec<Part<Item<'a>>>,
+}
+
+/// The fields after it: a last request without calls begins with the same bytes.
+#[derive(Serialize)]
+struct AfterInput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
 }
@@ -68,27 +71,38 @@ enum Choice<'a> {
     Function { r#type: &'static str, name: &'a str },
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn of(input: &RequestInput<'a>) -> Self {
-        let RequestInput { model, settings, request, tools, .. } = *input;
-        Self {
-            model,
-            stream: true,
-            store: false,
-            include: (!never_reasons(model)).then_some(["reasoning.encrypted_content"]),
-            max_output_tokens: settings.max_output_tokens,
-            temperature: settings.temperature,
-            reasoning: settings.reasoning.map(|effort| Reasoning { effort: effort.as_str() }),
-            context_management: settings
-                .clear_above
-                .map(|compact_threshold| [Compaction { compact_threshold }]),
-            prompt_cache_key: cache_key(request),
-            tools,
-            instructions: &request.system,
-            input: input::input(input),
-            tool_choice: tools.and_then(|_| choice(&request.tool_choice, input.offer)),
-        }
-    }
+/// The body of a request.
+pub(super) fn body(
+    input: &RequestInput<'_>,
+    conversation: &mut Conversation,
+) -> serde_json::Result<Vec<u8>> {
+    let RequestInput { model, settings, request, tools, .. } = *input;
+    let prompt_cache_key = conversation.key(&request.system, || cache_key(request));
+    let before = BeforeInput {
+        model,
+        stream: true,
+        store: false,
+        include: (!never_reasons(model)).then_some(["reasoning.encrypted_content"]),
+        max_output_tokens: settings.max_output_tokens,
+        temperature: settings.temperature,
+        reasoning: settings.reasoning.map(|effort| Reasoning { effort: effort.as_str() }),
+        context_management: settings
+            .clear_above
+            .map(|compact_threshold| [Compaction { compact_threshold }]),
+        prompt_cache_key: &prompt_cache_key,
+        tools,
+        instructions: &request.system,
+    };
+    let tool_choice = tools.and_then(|_| choice(&request.tool_choice, input.offer));
+    input::write(input, conversation)?;
+    let list = &conversation.list;
+    let write = |body: &mut Vec<u8>| {
+        list.write(body, "");
+        Ok(())
+    };
+    let after = AfterInput { tool_choice };
+    BodyFields { before: &before, name: r#""input""#, list: &write, after: &after }
+        .write(list.len())
 }
 
 /// The same for all requests of a conversation, which is identified by its beginning. One key for
