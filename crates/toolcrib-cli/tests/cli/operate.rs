@@ -272,6 +272,15 @@ fn it_serves_https_with_the_files_of_a_certificate() {
     child.wait().unwrap();
 }
 
+/// Stops the callers when it is dropped.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn reloads_drop_no_call() {
     let tokens = token("A", "") + &token("B", "");
@@ -307,6 +316,8 @@ fn reloads_drop_no_call() {
                 }
             });
         }
+        // Also if a wait ends in a panic: the scope waits for the callers.
+        let _stop = StopAtEnd(&stop);
         let began = Instant::now();
         let mut at = 0;
         let is_enough = || reloads() >= 3 && calls.load(Ordering::Relaxed) > 64;
@@ -318,7 +329,6 @@ fn reloads_drop_no_call() {
             project.write("toolcrib.toml", &format!("{file}\n# {at}\n{more}"));
             wait_for(|| reloads() > before);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let failed = failed.into_inner();
     let calls = calls.load(Ordering::Relaxed);
