@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{block::ContentBlock, message::Message, output::ErrorCode};
+use crate::{block::ContentBlock, digest::Digest, message::Message, output::ErrorCode};
 
 /// The result of a call that a dry run did not make, after all checks before its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -29,6 +29,9 @@ pub struct ToolResult {
     pub called: Option<Arc<str>>,
     /// The arguments, with known secrets redacted. Text if they were not JSON.
     pub args: Value,
+    /// The digest of the name and of the arguments as they ran, by which approvals and events name the
+    /// call; `None` for a result that no engine made.
+    pub args_digest: Option<Digest>,
     /// Whether a middleware changed the arguments. The conversation of an agent then contains
     /// [`args`](Self::args) in the place of those that the model wrote.
     pub rewritten: bool,
@@ -79,6 +82,7 @@ impl ToolResult {
             name,
             called: None,
             args: Value::Null,
+            args_digest: None,
             rewritten: false,
             code: None,
             plan: None,

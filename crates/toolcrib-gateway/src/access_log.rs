@@ -44,10 +44,11 @@ pub struct AccessEntry {
     /// The HTTP status of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The called name. An unknown one is redacted, and cut to 64 characters.
+    /// The name of the called tool: of the target, if the client calls `call_tool`. An unknown one is
+    /// redacted, and cut to 64 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Arc<str>>,
-    /// The digest of the call's name and arguments, for an audit log.
+    /// The digest of that name and of the arguments that ran, for an audit log.
     #[serde(skip)]
     pub arguments: Option<Digest>,
     /// The source of the called tool, such as `mcp:git`.

@@ -144,6 +144,9 @@ async fn answer(
         session.settle_approval(&result);
     }
 
+    // The call as it was judged and ran: of the target of `call_tool`, and as a middleware rewrote it.
+    entry.tool = Some(Arc::clone(&result.name));
+    entry.arguments = entry.arguments.and(result.args_digest);
     entry.code = result.code;
     entry.error = result.cause.clone();
     let gateway = &exchange.serving.gateway;

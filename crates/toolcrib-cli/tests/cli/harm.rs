@@ -25,6 +25,7 @@ mod path_segments;
 mod process_limits;
 mod registry_and_names_remote;
 mod remote_progress;
+mod rewritten_calls;
 mod secret_spellings;
 mod served;
 mod skill_door;

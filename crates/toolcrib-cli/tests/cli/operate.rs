@@ -14,31 +14,22 @@ use serde_json::{Value, json};
 
 use crate::{
     serve::{Http, Piped, message},
-    support::{Outcome, Project, in_full, toolcrib, wait_for},
+    support::{Outcome, Project, in_full, python_server, toolcrib, wait_for},
 };
 
 /// A server with a tool that takes the requested time.
 const SERVER: &str = r#"
-import json, sys, time
-for line in sys.stdin:
-    message = json.loads(line)
-    method, params = message.get("method"), message.get("params") or {}
-    if "id" not in message:
-        continue
-    result = {}
-    if method == "initialize":
-        result = {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "nap", "description": "Naps for some milliseconds.",
+import os, time
+def answer(method, params):
+    if method == "tools/list":
+        return {"tools": [{"name": "nap", "description": "Naps for some milliseconds.",
             "inputSchema": {"type": "object", "properties": {"ms": {"type": "integer"},
                                                               "note": {"type": "string"}}}}]}
-    elif method == "tools/call":
+    if method == "tools/call":
         ms = params["arguments"].get("ms", 0)
-        print("napping %d with %s" % (ms, __import__("os").environ.get("S_TOKEN")), file=sys.stderr, flush=True)
+        print("napping %d with %s" % (ms, os.environ.get("S_TOKEN")), file=sys.stderr, flush=True)
         time.sleep(ms / 1000)
-        result = {"content": [{"type": "text", "text": "napped %d" % ms}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+        return {"content": [{"type": "text", "text": "napped %d" % ms}]}
 "#;
 
 const TOKEN: &str = "a-token-of-a-test-0001";
@@ -54,7 +45,7 @@ fn project(serve: &str) -> Project {
          {}{serve}",
         server("s")
     );
-    Project::of(&[("toolcrib.toml", &file), ("server.py", SERVER)])
+    Project::of(&[("toolcrib.toml", &file), ("server.py", &python_server(SERVER))])
 }
 
 fn token(secret: &str, more: &str) -> String {
@@ -146,7 +137,7 @@ fn a_token_has_limits_and_every_call_is_counted_and_audited() {
 fn what_a_server_writes_to_stderr_is_shown_while_it_runs() {
     let project = Project::of(&[
         ("toolcrib.toml", &format!("{}env = {{ S_TOKEN = 'hush-59d1c07e' }}\n", server("s"))),
-        ("server.py", SERVER),
+        ("server.py", &python_server(SERVER)),
     ]);
     let none = project.toolcrib(&["mcp", "logs", "s"]);
     assert_eq!(none.code, Some(1));
@@ -168,7 +159,8 @@ fn what_a_server_writes_to_stderr_is_shown_while_it_runs() {
 
 #[test]
 fn imported_servers_of_one_name_have_separate_logs() {
-    let folders = Project::of(&[("a/server.py", SERVER), ("b/server.py", SERVER)]);
+    let python = python_server(SERVER);
+    let folders = Project::of(&[("a/server.py", &python), ("b/server.py", &python)]);
     let servers = r#"{ "mcpServers": { "s": { "command": "python3", "args": ["server.py"] } } }"#;
     let run = |folder: &str, args: &[&str]| -> Outcome {
         folders.write(&format!("{folder}/.mcp.json"), servers);
@@ -191,7 +183,8 @@ fn the_audit_log_is_never_another_file() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("must be named *.jsonl"), "{said}");
-    assert_eq!(fs::read_to_string(project.path().join("server.py")).unwrap(), SERVER);
+    let server = fs::read_to_string(project.path().join("server.py")).unwrap();
+    assert_eq!(server, python_server(SERVER));
     std::os::unix::fs::symlink("server.py", project.path().join("audit.log")).unwrap();
     let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
     project.write("toolcrib.toml", &file.replace("'server.py'\n[[", "'audit.log'\n[["));
@@ -272,6 +265,15 @@ fn it_serves_https_with_the_files_of_a_certificate() {
     child.wait().unwrap();
 }
 
+/// Stops the callers when it is dropped.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn reloads_drop_no_call() {
     let tokens = token("A", "") + &token("B", "");
@@ -307,6 +309,8 @@ fn reloads_drop_no_call() {
                 }
             });
         }
+        // Also if a wait ends in a panic: the scope waits for the callers.
+        let _stop = StopAtEnd(&stop);
         let began = Instant::now();
         let mut at = 0;
         let is_enough = || reloads() >= 3 && calls.load(Ordering::Relaxed) > 64;
@@ -318,7 +322,6 @@ fn reloads_drop_no_call() {
             project.write("toolcrib.toml", &format!("{file}\n# {at}\n{more}"));
             wait_for(|| reloads() > before);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     let failed = failed.into_inner();
     let calls = calls.load(Ordering::Relaxed);

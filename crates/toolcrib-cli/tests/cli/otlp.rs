@@ -18,7 +18,7 @@ use toolcrib_testbed::{CannedServer, Reply};
 
 use crate::{
     serve::Http,
-    support::{Project, wait_for},
+    support::{Project, python_server, wait_for},
 };
 
 const TOKEN: &str = "a-token-of-a-test-0001";
@@ -27,25 +27,15 @@ const PARENT: &str = "00f067aa0ba902b7";
 
 /// A server that writes the metadata of its calls to a file, and fails if its arguments say so.
 const SERVER: &str = r#"
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    method, params = message.get("method"), message.get("params") or {}
-    if "id" not in message:
-        continue
-    result = {}
-    if method == "initialize":
-        result = {"protocolVersion": params.get("protocolVersion"), "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "say", "description": "Says a text.",
+def answer(method, params):
+    if method == "tools/list":
+        return {"tools": [{"name": "say", "description": "Says a text.",
             "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}]}
-    elif method == "tools/call":
+    if method == "tools/call":
         with open("meta.jsonl", "a") as file:
             print(json.dumps(params.get("_meta")), file=file)
         text = params["arguments"]["text"]
-        result = {"content": [{"type": "text", "text": "said " + text}], "isError": "fail" in text}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+        return {"content": [{"type": "text", "text": "said " + text}], "isError": "fail" in text}
 "#;
 
 /// A collector that answers each request alike.
@@ -123,7 +113,7 @@ fn gateway() -> Project {
     let file = "policy_default = 'allow'\n[secrets]\nA = { env = 'TEST_A' }\n\
                 [mcp.s]\ncommand = 'python3'\nargs = ['server.py']\n\
                 [[serve.token]]\nsecret = 'secret:A'\nprincipal = 'ana'\n";
-    Project::of(&[("toolcrib.toml", file), ("server.py", SERVER)])
+    Project::of(&[("toolcrib.toml", file), ("server.py", &python_server(SERVER))])
 }
 
 #[test]

@@ -4,6 +4,10 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -119,6 +123,49 @@ fn the_proxy_follows_the_personality_of_a_call() {
     let denied = project.toolcrib(&["call", "full", "--personality", "narrow"]);
     assert!(denied.stdout.contains("403 Forbidden"), "{}{}", denied.stdout, denied.stderr);
     assert!(!denied.stdout.contains("welcome"), "{}", denied.stdout);
+}
+
+/// A server that says who it is to any connection that sends something, and counts these.
+fn saying(text: &'static str) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.read(&mut [0; 256]);
+            let answer = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{text}");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, count)
+}
+
+#[test]
+fn the_proxy_reaches_no_other_port_of_a_permitted_host() {
+    if !is_possible() {
+        return;
+    }
+    let ((named, of_named), (other, of_other)) = (saying("welcome"), saying("inner"));
+    let script = format!(
+        "for request in \"GET http://127.0.0.1:{named}/\" \"CONNECT 127.0.0.1:{named}\" \
+         \"GET http://127.0.0.1:{other}/\" \"CONNECT 127.0.0.1:{other}\"; do\n\
+         exec 3<>/dev/tcp/127.0.0.1/3128\n\
+         printf \"$request HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\nhello\" >&3\n\
+         cat <&3; echo; exec 3>&-\ndone"
+    );
+    // The address has no port, so only the port of the host decides.
+    let keys =
+        format!("sandbox_hosts = [\"127.0.0.1:{named}\"]\nsandbox_addresses = [\"127.0.0.1\"]");
+    let file = format!("policy_default = \"allow\"\n{}", tool("full", &keys, &script));
+    let project = Project::of(&[("toolcrib.toml", &file), ("work/note", "")]);
+    let called = project.toolcrib(&["call", "full"]);
+    let shown = format!("{}{}", called.stdout, called.stderr);
+    assert_eq!(called.stdout.matches("welcome").count(), 2, "{shown}");
+    assert_eq!(called.stdout.matches("403 Forbidden").count(), 2, "{shown}");
+    assert!(!called.stdout.contains("inner"), "{shown}");
+    assert_eq!((of_named.load(Ordering::SeqCst), of_other.load(Ordering::SeqCst)), (2, 0));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -218,6 +219,9 @@ fn the_command_that_says_why_is_complete() {
     assert!(lint.contains(&said), "{lint}");
 }
 
+/// Only a request without an answer takes so long.
+const HANGS: Duration = Duration::from_secs(120);
+
 /// A gateway over HTTP, and where it is.
 pub(crate) struct Http {
     child: Child,
@@ -323,9 +327,19 @@ impl Http {
 
     fn ask(&self, request: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let (began, mut answer, mut part) = (Instant::now(), Vec::new(), [0; 4096]);
+        loop {
+            let read = stream.read(&mut part).unwrap_or_else(|error| panic!("{error}: {request}"));
+            answer.extend_from_slice(&part[..read]);
+            if read == 0 {
+                break;
+            }
+            // An open stream has a sign of life every 15 seconds, also if its answer is lost.
+            assert!(began.elapsed() < HANGS, "no end of the answer to {request}");
+        }
+        let answer = String::from_utf8(answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().to_owned();
         (status, answer)
     }
@@ -359,6 +373,14 @@ impl Http {
     pub(crate) fn end(mut self) -> Option<i32> {
         terminate(&self.child);
         self.child.wait().unwrap().code()
+    }
+}
+
+/// A failed test leaves no gateway, which would keep the output of the tests open.
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

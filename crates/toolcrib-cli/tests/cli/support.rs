@@ -182,6 +182,28 @@ pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
+/// An MCP server in Python with tools. Its function `answer(method, params)` returns the fields of a
+/// result; those of `initialize` replace the usual ones.
+pub(crate) fn python_server(answer: &str) -> String {
+    format!(
+        r#"
+import json, sys
+{answer}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message.get("method"), message.get("params") or {{}}
+    if "id" not in message:
+        continue
+    result = {{}}
+    if method == "initialize":
+        result = {{"protocolVersion": params.get("protocolVersion"), "capabilities": {{"tools": {{}}}},
+                  "serverInfo": {{"name": "s", "version": "1"}}}}
+    result.update(answer(method, params) or {{}})
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+"#
+    )
+}
+
 /// Waits until a condition is true; fails loudly if it never is.
 pub(crate) fn wait_for(mut holds: impl FnMut() -> bool) {
     for _ in 0..30_000 {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolcrib_core::{Arguments, Effect, ToolCall};
 
 use super::{call::Batch, record};
@@ -32,6 +32,11 @@ pub(super) async fn direct(batch: &Batch<'_>, call: ToolCall) -> RedirectedCall 
         }
         None => RedirectedCall { call, called: None, from_text: false },
     }
+}
+
+/// The arguments of `call_tool` for a call of its target.
+pub(super) fn arguments(target: &str, args: &Value) -> Value {
+    json!({ "tool": target, "arguments": args })
 }
 
 async fn target(batch: &Batch<'_>, call: &ToolCall) -> Option<(Arc<str>, Arguments, bool)> {

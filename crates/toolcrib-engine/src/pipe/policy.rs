@@ -7,7 +7,7 @@ use toolcrib_core::{Effect, ErrorCode, PolicyStage, Rule, RuleMatch, Tool};
 
 use super::{
     call::{Batch, Call, Failure},
-    record, validate,
+    indirect, record, validate,
 };
 use crate::halt::HaltedByRule;
 
@@ -47,6 +47,16 @@ pub(super) fn by_arguments<'a>(
 ) -> Result<PolicyDecision<'a>, Failure> {
     let args = validate::as_json(tool, call)?;
     let visibility = &batch.engine.visibility;
+    if let (Some(called), true) = (&call.called, call.rewritten)
+        && let Some(dispatcher) = batch.menu.get(called)
+    {
+        // Its rules have judged what the model wrote.
+        let args = indirect::arguments(&call.name, args);
+        let ruling = visibility.judge_call(dispatcher, batch.situation.facts(), &args);
+        if ruling.effect() != Effect::Allow {
+            return Err(refused(batch, call, &ruling, PolicyStage::Arguments));
+        }
+    }
     let ruling = visibility.judge_call(tool, batch.situation.facts(), args);
     match (ruling.effect(), ruling.rule()) {
         (Effect::Allow, _) if batch.situation.tainted && tool.asks_when_tainted() => {

@@ -100,6 +100,7 @@ pub(super) async fn end(
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
     result.called.clone_from(&call.called);
     result.args = redact::arguments(batch, &call.args).await;
+    result.args_digest = Some(call.args_digest);
     result.rewritten = call.rewritten;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();

@@ -1,19 +1,15 @@
 //! Deferred tools: found by `search_tools`, called by `call_tool`, and never a way around a decision.
 
-use std::{
-    error::Error,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, ApprovalRequest, ArgumentMatch, BoxFuture, Catalog, Effect, ErrorCode, EventKind,
-    Journal, ListContext, Listing, Menu, Message, PendingCall, Policy, Rule, RuleConditions, Tool,
-    ToolCall, ToolContext, ToolResult, call_approver,
+    ArgumentMatch, Catalog, Effect, ErrorCode, EventKind, ListContext, Listing, Menu, Message,
+    Policy, Rule, RuleConditions, Tool, ToolCall, ToolContext, ToolResult,
 };
 use toolcrib_engine::{
     CALL_TOOL, Deferral, Engine, EngineBuilder, Iteration, Limits, Reveal, SEARCH_TOOLS, Turn,
@@ -26,7 +22,7 @@ use crate::support::{
 };
 
 /// A deferred tool.
-fn deferred(name: &str, description: &str) -> Tool {
+pub(crate) fn deferred(name: &str, description: &str) -> Tool {
     says(builder(name).description(description).deferred(true), "ran")
 }
 
@@ -503,115 +499,6 @@ async fn other_tools_of_the_reserved_names_are_withheld_while_tools_are_deferred
     assert!(iteration.menu().get(CALL_TOOL).unwrap().is_framework());
     let withheld: Vec<_> = iteration.withheld().names().collect();
     assert_eq!(withheld, [SEARCH_TOOLS, CALL_TOOL]);
-}
-
-/// Notes what it is asked to record.
-#[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<String>>>);
-
-impl Notes {
-    fn add(&self, what: &str, call: &PendingCall<'_>) {
-        let note = format!("{what} {} {} {}", call.tool.name(), call.args, call.args_digest);
-        self.0.lock().unwrap().push(note);
-    }
-}
-
-impl Journal for Notes {
-    fn intent<'a>(
-        &'a self,
-        call: PendingCall<'a>,
-    ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>> {
-        self.add("intent", &call);
-        Box::pin(async { Ok(()) })
-    }
-
-    fn outcome<'a>(
-        &'a self,
-        call: PendingCall<'a>,
-        code: Option<ErrorCode>,
-        _: Option<&'a ToolResult>,
-    ) -> BoxFuture<'a, ()> {
-        self.add(&format!("outcome {code:?}"), &call);
-        Box::pin(async {})
-    }
-}
-
-/// Everything that a call leaves behind, without times.
-#[derive(Debug, PartialEq)]
-struct Traces {
-    events: Vec<Value>,
-    notes: Vec<String>,
-    value: String,
-    code: Option<ErrorCode>,
-}
-
-async fn traces(rules: &[Rule], tools: &[Tool], call: ToolCall) -> Traces {
-    let notes = Notes::default();
-    let asked = notes.clone();
-    let approver = call_approver(move |call: &ApprovalRequest<'_>| {
-        asked.add("approve", call);
-        async { Approval::Approved }
-    });
-    let engine = engine()
-        .tools(tools.iter().cloned())
-        .policy(Policy::of(rules.iter().cloned()))
-        .journal(notes.clone())
-        .approver(approver)
-        .build()
-        .unwrap();
-    let log = Log::of(engine.events());
-    let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    let mut iteration = turn.iteration().await.unwrap();
-    let result = iteration.execute(vec![call]).await.remove(0);
-    let events = log.events().into_iter().filter_map(|event| {
-        let mut event = serde_json::to_value(&event.kind).unwrap();
-        if !event["type"].as_str().unwrap().starts_with("tools.") {
-            event.as_object_mut().unwrap().remove("duration_ms");
-            return Some(event);
-        }
-        None
-    });
-    let events = events.collect();
-    let notes = notes.0.lock().unwrap().clone();
-    Traces { events, notes, value: result.value.to_string(), code: result.code }
-}
-
-#[tokio::test]
-async fn call_tool_leaves_the_traces_of_a_direct_call() {
-    let schema = json!({
-        "type": "object",
-        "properties": { "order": { "type": "integer" }, "note": { "type": "string" } },
-        "required": ["order"],
-    });
-    let refund = builder("refund").input_schema(schema).max_result_chars(400).untrusted();
-    let much = "much ".repeat(200);
-    let tools = [deferred("other", "Something else."), says(refund.deferred(true), &much)];
-    let on = |rule: Rule| rule.tools(["refund"]);
-    let cents = || [ArgumentMatch::at("/order").unwrap().greater_than(1_000)];
-    let lists = [
-        vec![],
-        vec![on(Rule::ask("ask"))],
-        vec![on(Rule::deny("no"))],
-        vec![on(Rule::halt("halt"))],
-        vec![on(Rule::deny("large")).arguments(cents())],
-    ];
-    for rules in &lists {
-        for arguments in [
-            json!({ "order": 1042 }),
-            json!({ "order": 7.0, "note": null }),
-            json!({ "order": "text" }),
-            json!({}),
-        ] {
-            let id = "one-id";
-            let direct = ToolCall::new(id, "refund", arguments.clone());
-            let target = json!({ "tool": "refund", "arguments": arguments });
-            let through = ToolCall::new(id, CALL_TOOL, target.clone());
-            let as_text = ToolCall::unparsed(id, CALL_TOOL, target.to_string());
-            let expected = traces(rules, &tools, direct).await;
-            assert_eq!(traces(rules, &tools, through).await, expected);
-            assert_eq!(traces(rules, &tools, as_text).await, expected);
-        }
-    }
 }
 
 #[tokio::test]

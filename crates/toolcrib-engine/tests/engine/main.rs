@@ -14,6 +14,7 @@ mod child;
 mod compose;
 mod context;
 mod deferral;
+mod deferral_calls;
 mod discovery;
 mod dry_run;
 mod events;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -10,7 +11,10 @@ use tokio::{
 use toolcrib_core::CancellationToken;
 use toolcrib_gateway::{Access, Gateway};
 
-use super::support::{Client, ERAS, builder, engine, tool, waits};
+use super::{
+    support::{Client, ERAS, builder, engine, tool, waits},
+    web::{ANA, Web, connect, stateless, two},
+};
 
 #[tokio::test]
 async fn the_end_of_the_input_ends_calls_that_still_run() {
@@ -44,6 +48,38 @@ async fn the_token_ends_everything() {
         client.served.await.unwrap().unwrap();
         call.await.unwrap().unwrap_or_default();
     }
+}
+
+#[tokio::test]
+async fn a_request_to_a_gateway_that_is_being_stopped_is_sent_to_another_one() {
+    let slow = waits("slow");
+    let gateway = Gateway::builder(engine().tool(slow.tool).build().unwrap()).build();
+    let web = Web::of(&gateway, two()).await;
+    let list = |token| stateless("/mcp", token, "tools/list", json!({}));
+    let mut kept = web.connection().await;
+    let mut calling = web.connection().await;
+    let call = stateless("/mcp", ANA, "tools/call", json!({ "name": "slow", "arguments": {} }));
+    let call = tokio::spawn(async move { calling.send_request(call).await });
+    slow.begun.notified().await;
+    let answer = kept.send_request(list(ANA)).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    drop(answer.into_body().collect().await.unwrap());
+
+    web.cancellation.cancel();
+    // The listener is closed after the first moment at which requests are refused.
+    while connect(web.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    kept.ready().await.unwrap();
+    let refused = kept.send_request(list(ANA)).await.unwrap();
+    let header = |name: &str| refused.headers()[name].to_str().unwrap();
+    let answered = (refused.status().as_u16(), header("retry-after"), header("connection"));
+    assert_eq!(answered, (503, "1", "close"));
+    // The call goes on until its client disconnects.
+    assert!(!call.is_finished());
+    call.abort();
+    slow.cancelled.notified().await;
+    web.end().await;
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use toolcrib_gateway::{Access, Gateway, GatewayError, HttpAccess, ResourceServer
 
 use super::{
     support::{engine, tool},
-    web::{ANA, Reply, Web, names, post, stateless},
+    web::{ANA, Reply, Web, initialize, names, post, stateless},
 };
 
 const RESOURCE: &str = "https://tools.example/mcp";
@@ -413,6 +413,40 @@ async fn a_stream_ends_when_the_token_that_opened_it_is_refused() {
         assert!(open.is_err(), "{open:?}");
     }
     assert_eq!(web.names(&long, &session).await, ["read", "write"]);
+}
+
+/// The limit of verified identities with sessions.
+const IDENTITIES: usize = 1024;
+
+#[tokio::test]
+async fn more_users_than_have_room_are_told_when_to_retry() {
+    let issuer = Issuer::new();
+    let web = web(&issuer, |server| server).await;
+    let begin = |user: usize| {
+        let token = issuer.token(|claims| claims["sub"] = json!(format!("user-{user}")));
+        (post("/mcp", &token, None, &initialize()), token)
+    };
+    let mut connection = web.connection().await;
+    let mut first = None;
+    for user in 0..IDENTITIES {
+        let (request, token) = begin(user);
+        connection.ready().await.unwrap();
+        let reply = Reply::of(connection.send_request(request).await.unwrap()).await;
+        assert_eq!(reply.status, 200, "user {user}: {reply:?}");
+        first.get_or_insert((token, reply.session.unwrap()));
+    }
+    let (token, session) = first.unwrap();
+    let refused = web.send(begin(IDENTITIES).0).await;
+    let wait = refused.headers()["retry-after"].to_str().unwrap();
+    assert_eq!((refused.status().as_u16(), wait), (503, "60"));
+    assert_eq!(web.names(&token, &session).await, ["read", "write"], "a known user is served");
+    assert_eq!(list(&web, ANA).await.status, 200, "so is a declared token");
+
+    let mut end = post("/mcp", &token, Some(&session), &json!({}));
+    *end.method_mut() = hyper::Method::DELETE;
+    assert_eq!(web.reply(end).await.status, 202);
+    assert_eq!(web.reply(begin(IDENTITIES).0).await.status, 200, "there is room again");
+    web.end().await;
 }
 
 #[tokio::test]

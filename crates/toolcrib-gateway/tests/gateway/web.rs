@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, Response, body::Incoming};
+use hyper::{Request, Response, body::Incoming, client::conn::http1::SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{
@@ -46,13 +46,18 @@ impl Web {
         Self { address, served, cancellation }
     }
 
-    /// Sends a request on a separate connection, which lives as long as the response.
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    /// A connection for several requests, one after the other.
+    pub(crate) async fn connection(&self) -> SendRequest<Full<Bytes>> {
         let stream = connect(self.address).await.unwrap();
-        let (mut sender, connection) =
+        let (sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
-        sender.send_request(request).await.unwrap()
+        sender
+    }
+
+    /// Sends a request on a separate connection, which lives as long as the response.
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
+        self.connection().await.send_request(request).await.unwrap()
     }
 
     pub(crate) async fn reply(&self, request: Request<Full<Bytes>>) -> Reply {
@@ -97,7 +102,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    async fn of(response: Response<Incoming>) -> Self {
+    pub(crate) async fn of(response: Response<Incoming>) -> Self {
         let header = |name: &str| {
             response.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
         };

@@ -170,7 +170,7 @@ async fn serve(stream: DuplexStream, era: Era) {
     }
 }
 
-fn server(name: &str, era: Era) -> McpClient {
+pub(super) fn server(name: &str, era: Era) -> McpClient {
     let open = move || {
         let (near, far) = tokio::io::duplex(1 << 16);
         tokio::spawn(serve(far, era));

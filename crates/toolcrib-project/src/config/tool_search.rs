@@ -38,6 +38,21 @@ impl ToolSearchSection {
         }
     }
 
+    /// Whether tools may be deferred, by the section, their own table, or that of their server or hub.
+    pub(crate) fn may_defer<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a ToolDeclarations>,
+    ) -> bool {
+        let defers = |part: &ToolDeclarations| {
+            part.tools.iter().any(|tool| tool.declaration.deferred == Some(true))
+                || part.mcp.iter().any(|server| server.settings.defer)
+                || part.hubs.iter().any(|hub| hub.defer)
+        };
+        self.defer_above.is_some()
+            || !self.defer_toolsets.is_empty()
+            || parts.into_iter().any(defers)
+    }
+
     /// The deferral of the section, and of the servers and hubs of each part.
     pub(crate) fn deferral<'a>(
         &self,

@@ -6,7 +6,10 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::Value as Json;
 use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
-use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SKIP_STEP};
+use toolcrib_engine::{
+    CALL_TOOL, DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SEARCH_TOOLS,
+    SKIP_STEP,
+};
 
 use super::{
     alternatives::Alternatives,
@@ -30,7 +33,7 @@ pub(crate) struct Names {
     /// The tools and toolsets, each with its plugin, if any; the project's own first.
     of_parts: Vec<(Arc<str>, Option<Arc<str>>)>,
     pub(crate) skills: Vec<Arc<str>>,
-    /// The built-in tools for skills and artifacts, if they may be offered.
+    /// The built-in tools for skills, artifacts and deferred tools, if they may be offered.
     framework_tools: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
     pub(crate) secrets: Vec<Arc<str>>,
@@ -257,5 +260,8 @@ fn framework_tools(file: &ProjectFile, parts: &[Part]) -> Vec<Arc<str>> {
     ];
     let of_skills = of_skills.into_iter().filter(|(_, is_there)| has_skills && *is_there);
     let of_artifacts = ARTIFACT_TOOLS.into_iter().filter(|_| file.artifacts.is_some());
-    of_skills.map(|(name, _)| name).chain(of_artifacts).map(Arc::from).collect()
+    let may_defer = file.tool_search.may_defer(parts.iter().map(|part| &part.declared));
+    let of_search = [SEARCH_TOOLS, CALL_TOOL].into_iter().filter(|_| may_defer);
+    let of_skills = of_skills.map(|(name, _)| name);
+    of_skills.chain(of_artifacts).chain(of_search).map(Arc::from).collect()
 }

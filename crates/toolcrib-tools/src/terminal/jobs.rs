@@ -202,6 +202,42 @@ impl Jobs {
     }
 }
 
+impl Output {
+    /// Leaves an end that may be the beginning of a secret to the next part: its rest may follow.
+    pub(super) fn without_begun_secret(mut self, cx: &ToolContext) -> Self {
+        let known = [&*self.before, &*self.text].concat();
+        let (whole, start) = (cx.redacted(&known), cx.redacted_start(&known));
+        // Lossy characters differ in length from the bytes.
+        let is_as_written = |held: &&str| known.ends_with(held) && !held.contains('\u{fffd}');
+        if let Some(held) = whole.strip_prefix(&*start).filter(is_as_written) {
+            let shown = self.text.len().saturating_sub(held.len());
+            self.end -= (self.text.len() - shown) as u64;
+            self.text.truncate(shown);
+        }
+        self
+    }
+}
+
+/// Whether a byte continues a character of UTF-8.
+fn continues(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// The number of bytes at the end that are the beginning of a character.
+fn begun_character<'a>(
+    bytes: impl IntoIterator<IntoIter: DoubleEndedIterator<Item = &'a u8>>,
+) -> usize {
+    let mut last = bytes.into_iter().rev().take(3).zip(1..);
+    let (begins, length) = last.find(|(byte, _)| !continues(**byte)).unwrap_or((&0, 0));
+    let whole = match begins {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0.. => 4,
+        _ => 0,
+    };
+    if length < whole { length } else { 0 }
+}
+
 impl fmt::Debug for Jobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Jobs").field("most", &self.0.most).finish_non_exhaustive()
@@ -313,16 +349,27 @@ impl Job {
         self.state.subscribe()
     }
 
-    /// Whether its output, as far as it is kept, contains a text.
-    pub(super) fn has_written(&self, text: &str) -> bool {
-        let mut log = self.log.lock();
-        String::from_utf8_lossy(log.bytes.make_contiguous()).contains(text)
+    /// Whether its output, as far as it is kept, contains a text, without secrets: the time of a wait
+    /// would reveal how one begins.
+    pub(super) fn has_written(&self, text: &str, cx: &ToolContext) -> bool {
+        let written = {
+            let mut log = self.log.lock();
+            let written = String::from_utf8_lossy(log.bytes.make_contiguous());
+            written.contains(text).then(|| written.into_owned())
+        };
+        written.is_some_and(|written| cx.redacted(&written).contains(text))
     }
 
-    /// Its output from a position on, as far as it is kept. It ends at a whole character.
+    /// Its output from a position on, as far as it is kept. It begins at a whole character; while the
+    /// job runs, it also ends at one.
     pub(super) fn output(&self, after: u64) -> Output {
+        let is_running = self.is_running();
         let log = self.log.lock();
-        let end = log.gone + log.bytes.len() as u64;
+        let to = match is_running {
+            true => log.bytes.len() - begun_character(&log.bytes),
+            false => log.bytes.len(),
+        };
+        let end = log.gone + to as u64;
         // The rest of a line whose beginning is gone may be the end of a secret.
         let cut = match log.gone {
             0 => 0,
@@ -334,12 +381,16 @@ impl Job {
         };
         let kept = log.gone + cut as u64;
         let skipped = usize::try_from(after.max(kept) - log.gone).unwrap_or(usize::MAX);
+        let skipped = match log.bytes.get(skipped).is_some_and(|byte| continues(*byte)) {
+            true => skipped - begun_character(log.bytes.range(cut..skipped)),
+            false => skipped,
+        };
         let text = |from: usize, to: usize| {
             let bytes = log.bytes.iter().skip(from).take(to.saturating_sub(from));
             String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
         };
         let before = text(skipped.saturating_sub(BEFORE_BYTES).max(cut), skipped);
-        let text = text(skipped, log.bytes.len());
+        let text = text(skipped, to);
         let gone = kept.saturating_sub(after);
         let mut output = Output { text, before, gone, failures: Vec::new(), more_failures: 0, end };
         if gone > 0 {

@@ -130,7 +130,8 @@ impl Body {
         let until = text(args, UNTIL);
         let mut state = job.watch();
         let waiting = state.wait_for(|state| {
-            state.ended.is_some() || until.as_deref().is_some_and(|until| job.has_written(until))
+            state.ended.is_some()
+                || until.as_deref().is_some_and(|until| job.has_written(until, cx))
         });
         tokio::select! {
             biased;
@@ -294,8 +295,11 @@ fn quoted(text: &str) -> String {
 
 /// A job and its output after a position.
 fn shown(job: &Job, after: u64, cx: &ToolContext) -> ToolOutput {
-    let about = job.about();
-    let output = job.output(after);
+    let (about, is_running) = (job.about(), job.is_running());
+    let mut output = job.output(after);
+    if is_running {
+        output = output.without_begun_secret(cx);
+    }
     let mut notes = vec![about];
     if output.gone > 0 {
         notes.push(format!("{} earlier bytes are gone", output.gone));

@@ -4,14 +4,14 @@
 
 mod harm;
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use toolcrib_artifacts::{Artifacts, FileStore};
 use toolcrib_core::{ErrorCode, Tool, ToolCall, ToolResult};
-use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_engine::{Engine, EngineBuilder, TurnOptions};
 use toolcrib_tools::{
     Declaration,
     command::{ArgItem, CommandToolSpec},
@@ -33,15 +33,21 @@ impl Shell {
         jobs: &Jobs,
         has_artifacts: bool,
     ) -> Self {
+        Self::of(change, jobs, |engine, dir| match has_artifacts {
+            true => engine.artifacts(Artifacts::new(FileStore::new(dir.join("artifacts")))),
+            false => engine,
+        })
+    }
+
+    fn of(
+        change: impl Fn(CommandToolSpec) -> CommandToolSpec,
+        jobs: &Jobs,
+        more: impl FnOnce(EngineBuilder, &Path) -> EngineBuilder,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
-        let tools = Self::tools(&dir, change, jobs);
-        let mut engine = Engine::builder().tools(tools);
-        if has_artifacts {
-            let store = FileStore::new(dir.path().join("artifacts"));
-            engine = engine.artifacts(Artifacts::new(store));
-        }
-        Self { engine: engine.build().unwrap(), dir }
+        let engine = Engine::builder().tools(Self::tools(&dir, change, jobs));
+        Self { engine: more(engine, dir.path()).build().unwrap(), dir }
     }
 
     fn tools(

@@ -14,7 +14,7 @@ use crate::{
     model_faults::wire::Said,
     models::Prepared,
     serve::{Piped, message},
-    support::Project,
+    support::{Project, python_server},
 };
 
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
@@ -24,28 +24,20 @@ const ROTATED: &str = "another-value-of-the-secret-with-42/chars";
 
 /// A server that lists the content of `definitions.json`.
 const SERVER: &str = r#"
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    method, params = message.get("method"), message.get("params") or {}
-    if "id" not in message:
-        continue
+def answer(method, params):
     file = json.load(open("definitions.json", encoding="utf-8"))
-    result = {}
     if method == "initialize":
-        result = {"protocolVersion": params.get("protocolVersion"),
-                  "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
-                  "serverInfo": {"name": file["server"], "version": file["server"]},
-                  "instructions": file["instructions"]}
-    elif method == "tools/list":
-        result = {"tools": file["tools"]}
-    elif method == "prompts/list":
-        result = {"prompts": file["prompts"]}
-    elif method == "resources/list":
-        result = {"resources": file["resources"]}
-    elif method == "resources/templates/list":
-        result = {"resourceTemplates": file["templates"]}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+        return {"capabilities": {"tools": {}, "prompts": {}, "resources": {}},
+                "serverInfo": {"name": file["server"], "version": file["server"]},
+                "instructions": file["instructions"]}
+    if method == "tools/list":
+        return {"tools": file["tools"]}
+    if method == "prompts/list":
+        return {"prompts": file["prompts"]}
+    if method == "resources/list":
+        return {"resources": file["resources"]}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": file["templates"]}
 "#;
 
 /// The secret in each encoding that redaction knows.
@@ -155,7 +147,7 @@ fn project() -> Project {
     );
     Project::of(&[
         ("toolcrib.toml", &file),
-        ("server.py", SERVER),
+        ("server.py", &python_server(SERVER)),
         ("definitions.json", &definitions(SECRET).to_string()),
     ])
 }

@@ -6,4 +6,5 @@ mod sessions_under_pressure {
 }
 mod without_session {
     mod attacks;
+    mod personalities;
 }

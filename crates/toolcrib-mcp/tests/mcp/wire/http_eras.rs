@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::{
+    Router,
     body::Bytes,
     extract::State,
     http::{HeaderMap, Method, StatusCode},
@@ -10,7 +11,6 @@ use axum::{
     routing::any,
 };
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
 use toolcrib_core::{
     BoxFuture, ClientAbilities, ClientHandle, ClientPort, ClientRefusal, Tool, ToolContextParts,
 };
@@ -18,7 +18,7 @@ use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::{
     Outcome,
-    http_faults::{json_answer, status},
+    http_faults::{begun, json_answer, served, status},
 };
 
 #[derive(Clone)]
@@ -60,14 +60,7 @@ async fn handle(
             json_answer(&message, &result)
         }
         "initialize" if !server.has_sessions => status(StatusCode::BAD_REQUEST, "no sessions"),
-        "initialize" => {
-            let result = json!({
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info,
-            });
-            let mut response = json_answer(&message, &result);
-            response.headers_mut().insert("mcp-session-id", "s".parse().unwrap());
-            response
-        }
+        "initialize" => begun(&message, "s"),
         "tools/list" => {
             let tool = |name: &str, reads: bool| {
                 let hints = json!({"readOnlyHint": reads});
@@ -95,10 +88,7 @@ async fn handle(
 
 async fn serve(has_sessions: bool) -> (McpClient, Server) {
     let server = Server { has_sessions, seen: Arc::default() };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let app = axum::Router::new().route("/mcp", any(handle)).with_state(server.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let url = served(Router::new().route("/mcp", any(handle)).with_state(server.clone())).await;
     (mcp_client("both", Http::new(url)).trusted().build().unwrap(), server)
 }
 

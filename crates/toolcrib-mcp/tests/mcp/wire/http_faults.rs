@@ -10,6 +10,7 @@ use std::{
 };
 
 use axum::{
+    Router,
     body::{Body, Bytes},
     extract::State,
     http::{HeaderMap, Method, StatusCode, header},
@@ -73,15 +74,7 @@ async fn handle(
         };
     }
     match message["method"].as_str() {
-        Some("initialize") => {
-            let result = json!({
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "scripted", "version": "1"},
-            });
-            let mut response = json_answer(&message, &result);
-            response.headers_mut().insert("mcp-session-id", "session-1".parse().unwrap());
-            response
-        }
+        Some("initialize") => begun(&message, "session-1"),
         // As servers do that know sessions only.
         Some("server/discover") => status(StatusCode::BAD_REQUEST, "Missing session ID"),
         Some("tools/list") => {
@@ -106,16 +99,32 @@ pub(super) fn json_answer(request: &Value, result: &Value) -> Response {
     of_type("application/json; charset=utf-8", answer.to_string())
 }
 
+/// The answer to `initialize` of a server with tools, which begins a session.
+pub(super) fn begun(request: &Value, session: &str) -> Response {
+    let result = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+        "serverInfo": {"name": "web", "version": "1"},
+    });
+    let mut response = json_answer(request, &result);
+    response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
+    response
+}
+
+/// Serves an app as long as the test's runtime; returns the URL of its endpoint.
+pub(super) async fn served(app: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
 /// A server, and the client of it.
 async fn scripted(
     script: impl Fn(&Value) -> Response + Send + Sync + 'static,
 ) -> (McpClient, Scripted) {
     let server = Scripted { script: Arc::new(script), seen: Arc::default() };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp?key=hidden", listener.local_addr().unwrap());
-    let app = axum::Router::new().route("/mcp", any(handle)).with_state(server.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    let http = Http::new(url).header("Authorization", "Bearer t");
+    let url = served(Router::new().route("/mcp", any(handle)).with_state(server.clone())).await;
+    let http = Http::new(format!("{url}?key=hidden")).header("Authorization", "Bearer t");
     (mcp_client("web", http).build().unwrap(), server)
 }
 
@@ -510,10 +519,8 @@ async fn an_answer_without_end_is_not_kept() {
 
 #[tokio::test]
 async fn a_url_without_an_endpoint_is_named_by_its_path() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/wrong/mcp?key=hidden", listener.local_addr().unwrap());
-    let app = axum::Router::new().fallback(async || status(StatusCode::NOT_FOUND, "No page."));
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let app = Router::new().fallback(async || status(StatusCode::NOT_FOUND, "No page."));
+    let url = served(app).await.replace("/mcp", "/wrong/mcp?key=hidden");
     let error = mcp_client("web", Http::new(url)).build().unwrap().tools().await.unwrap_err();
     let says = "there is no MCP endpoint at `/wrong/mcp` (HTTP 404); correct the path of its URL, or \
                 ask who runs the server; it responded: No page.";

@@ -3,18 +3,18 @@
 use std::sync::{Arc, Mutex};
 
 use axum::{
+    Router,
     body::{Body, Bytes},
     extract::State,
     http::{HeaderMap, Method, StatusCode, Uri, header},
     response::Response,
 };
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::{
     call,
-    http_faults::{json_answer, status},
+    http_faults::{begun, json_answer, served, status},
 };
 use crate::client::support::tool_of;
 
@@ -55,15 +55,7 @@ async fn handle(
         return moved.body(Body::empty()).unwrap();
     }
     match of {
-        "initialize" => {
-            let result = json!({
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "moved", "version": "1"},
-            });
-            let mut response = json_answer(&message, &result);
-            response.headers_mut().insert("mcp-session-id", "session-1".parse().unwrap());
-            response
-        }
+        "initialize" => begun(&message, "session-1"),
         "server/discover" => status(StatusCode::BAD_REQUEST, "Missing session ID"),
         "tools/list" => {
             let tool = json!({"name": "work", "inputSchema": {"type": "object"}});
@@ -77,10 +69,7 @@ async fn handle(
 
 async fn redirecting(target: fn(&str) -> Option<(u16, String)>) -> (McpClient, Redirecting) {
     let server = Redirecting { target, seen: Arc::default() };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let app = axum::Router::new().fallback(handle).with_state(server.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let url = served(Router::new().fallback(handle).with_state(server.clone())).await;
     let http = Http::new(url).header("Authorization", "Bearer t");
     (mcp_client("web", http).build().unwrap(), server)
 }

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use axum::{
+    Router,
     body::Bytes,
     extract::State,
     http::{HeaderMap, Method, StatusCode},
@@ -14,13 +15,12 @@ use axum::{
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use toolcrib_core::{ErrorCode, Tool};
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::{
     call,
-    http_faults::{json_answer, of_type, status},
+    http_faults::{begun, json_answer, of_type, served, status},
 };
 
 /// How a server refuses a request of a session that it does not know.
@@ -74,13 +74,7 @@ async fn handle(
     if name == "initialize" {
         let session = server.sessions.fetch_add(1, SeqCst) + 1;
         server.session.store(session, SeqCst);
-        let result = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "forgetful", "version": "1"},
-        });
-        let mut response = json_answer(&message, &result);
-        response.headers_mut().insert("mcp-session-id", session.to_string().parse().unwrap());
-        return response;
+        return begun(&message, &session.to_string());
     }
     let known = server.session.load(SeqCst);
     let is_known = known != 0
@@ -132,10 +126,7 @@ async fn forgetful(refusal: Refusal) -> (McpClient, Server) {
         executed: Arc::default(),
         pings: Arc::default(),
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let app = axum::Router::new().route("/mcp", any(handle)).with_state(server.clone());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let url = served(Router::new().route("/mcp", any(handle)).with_state(server.clone())).await;
     (mcp_client("web", Http::new(url)).trusted().build().unwrap(), server)
 }
 

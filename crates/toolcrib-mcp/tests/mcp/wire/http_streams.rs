@@ -7,6 +7,7 @@ use std::{
 };
 
 use axum::{
+    Router,
     body::{Body, Bytes},
     http::{HeaderMap, Method, StatusCode},
     response::Response,
@@ -14,13 +15,13 @@ use axum::{
 };
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::mpsc, time::sleep};
+use tokio::{sync::mpsc, time::sleep};
 use toolcrib_core::CancellationToken;
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::{
     call, call_with,
-    http_faults::{json_answer, of_type, status},
+    http_faults::{self, json_answer, of_type, status},
 };
 use crate::client::support::{names, tool_of, withheld_by_provider};
 
@@ -44,10 +45,7 @@ async fn served(
         let response = respond(&method, &message);
         async move { response }
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let app = axum::Router::new().route("/mcp", any(handle));
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let url = http_faults::served(Router::new().route("/mcp", any(handle))).await;
     (mcp_client("web", Http::new(url)).build().unwrap(), seen)
 }
 

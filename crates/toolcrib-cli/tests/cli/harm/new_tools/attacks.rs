@@ -6,33 +6,23 @@ use serde_json::{Value, json};
 
 use crate::{
     serve::{Piped, message},
-    support::{Project, wait_for},
+    support::{Project, python_server, wait_for},
 };
 
 /// A server with the tools of its file, which announces a change in each call.
 const SERVER: &str = r#"
-import json, sys
-def send(message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-for line in sys.stdin:
-    message = json.loads(line)
-    method, params = message.get("method"), message.get("params") or {}
-    if "id" not in message:
-        continue
+def answer(method, params):
     names = open(sys.argv[1], encoding="utf-8").read().split()
-    result = {}
     if method == "initialize":
-        result = {"protocolVersion": params.get("protocolVersion"),
-                  "capabilities": {"tools": {"listChanged": True}},
-                  "serverInfo": {"name": "s", "version": "1"}}
-    elif method == "tools/list":
+        return {"capabilities": {"tools": {"listChanged": True}}}
+    if method == "tools/list":
         open(sys.argv[1] + ".lists", "a", encoding="utf-8").write(" ".join(names) + "\n")
-        result = {"tools": [{"name": name, "description": "Does a thing.",
-                             "inputSchema": {"type": "object"}} for name in names]}
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": "called " + params["name"]}]}
-        send({"method": "notifications/tools/list_changed"})
-    send({"id": message["id"], "result": result})
+        return {"tools": [{"name": name, "description": "Does a thing.",
+                           "inputSchema": {"type": "object"}} for name in names]}
+    if method == "tools/call":
+        changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        print(json.dumps(changed), flush=True)
+        return {"content": [{"type": "text", "text": "called " + params["name"]}]}
 "#;
 
 fn server(name: &str, settings: &str) -> String {
@@ -41,7 +31,11 @@ fn server(name: &str, settings: &str) -> String {
 
 fn project(settings: &str) -> Project {
     let file = format!("policy_default = 'allow'\n{}{settings}\n", server("s", ""));
-    Project::of(&[("toolcrib.toml", &file), ("server.py", SERVER), ("s.txt", "one")])
+    Project::of(&[
+        ("toolcrib.toml", &file),
+        ("server.py", &python_server(SERVER)),
+        ("s.txt", "one"),
+    ])
 }
 
 /// Has the server announce that its list has changed.
