@@ -72,7 +72,7 @@ pub(super) struct Conversation {
     menu: Arc<Menu>,
     /// The positions of results of searches, and the tools that were found in them.
     searches: Vec<(usize, Vec<ToolName>)>,
-    /// What messages depend on that only go back under the same tools and the same system text.
+    /// The tools and the system text, if there are messages that only go back under the same ones.
     pub(super) under: Option<PromptPrefix>,
     /// The messages that are written. Their texts are kept, so each address stays that of one text.
     messages: Vec<Message>,

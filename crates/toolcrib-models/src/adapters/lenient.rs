@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// What the fields are by a tree of values.
+    /// The fields by a tree of values.
     fn by_tree(value: &Value) -> Value {
         if !value.is_object() {
             return Value::Null;
