@@ -13,7 +13,7 @@ use toolcrib_agent::{EndReason, RunError, RunOptions, Session};
 use toolcrib_core::{
     CallOutcome, ErrorCode, FoundMessage, Message, NewSession, SentPart, SessionInfo, SessionLease,
     SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
-    StoredRun, StoredSession, ToolContext, TracedEvent, TurnState,
+    StoreId, StoredRun, StoredSession, ToolContext, TracedEvent, TurnState,
 };
 use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
 use toolcrib_store::SqliteStore;
@@ -163,6 +163,11 @@ impl Full {
         let (store, fails) = (store.clone(), AtomicBool::new(false));
         Self { store, fails, writes: AtomicUsize::new(writes), at: |_| false }
     }
+
+    /// The number of writes, if all were to succeed.
+    pub(crate) fn written(&self) -> usize {
+        usize::MAX - self.writes.load(Ordering::SeqCst)
+    }
 }
 
 impl SessionStore for Full {
@@ -248,6 +253,10 @@ impl SessionStore for Full {
             return Err(SessionStoreError::Io { store: "full".into(), doing: "written", source });
         }
         self.store.write(lease, records)
+    }
+
+    fn usage_store_id(&self) -> Option<StoreId> {
+        self.store.usage_store_id()
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
