@@ -179,3 +179,21 @@ async fn a_call_that_has_ended_keeps_its_result_while_another_of_its_response_ru
         .collect();
     assert_eq!(outcomes, [("a", Some(CallOutcome::Succeeded), true), ("b", None, false)]);
 }
+
+#[tokio::test]
+async fn a_turn_reads_the_history_once_and_a_second_one_of_the_process_nothing() {
+    let store = SqliteStore::in_memory().unwrap();
+    let model = model().then(calls([call("", "pay", json!({}))])).always(says("Done."));
+    let agent = agent(&model).tool(tool("pay")).build().unwrap();
+    let first = Session::create(Arc::new(store.clone()), new()).await.unwrap();
+    let id = Arc::clone(first.id());
+    agent.run("Go", RunOptions::default().session(&first)).await.into_answer().unwrap();
+    first.close().await.unwrap();
+    let counted = Arc::new(Full::after(&store, usize::MAX));
+    let session = Session::open(counted.clone(), &new().owner, &id).await.unwrap();
+    for turn in 2..=3 {
+        let outcome = agent.run("And?", RunOptions::default().session(&session)).await;
+        assert_eq!(outcome.messages.len(), 2 * turn + 2);
+        assert_eq!(counted.times_read(), (0, 1));
+    }
+}
