@@ -9,7 +9,6 @@
 
 mod approvals;
 mod contents;
-mod history;
 mod kv;
 mod leases;
 mod owners;
@@ -40,7 +39,6 @@ pub fn check_session_store(store: &dyn SessionStore) -> Result<(), Violations> {
     let mut broken = Violations::default();
     let parts = [
         ("contents", contents::check(store, &mut broken)),
-        ("history", history::check(store, &mut broken)),
         ("owners", owners::check(store, &mut broken)),
         ("leases", leases::check(store, &mut broken)),
         ("search", search::check(store, &mut broken)),
