@@ -1,5 +1,6 @@
 //! Measures what a session costs: the journal's writes of a call, a resumed session of 1,000 calls,
-//! and the memory of a long conversation. Wall time, because a sync to disk is a wait.
+//! the memory of a long conversation, and the growth of an iteration and of a turn with the number of
+//! calls before it. Wall time, because a sync to disk is a wait; growth is processor time.
 #![allow(clippy::disallowed_methods, reason = "it measures stores in files")]
 
 use std::{
@@ -11,14 +12,15 @@ use std::{
 
 use futures_util::stream;
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, Session};
+use toolcrib_agent::{Agent, RunOptions, Session, Settings, TurnLimits};
 use toolcrib_benches::{
-    Cell, Outcome, Table, median, micros, print, quantile,
-    session::{intent, interrupted, new_session, result, turn_began},
+    Caller, Cell, Menu, Outcome, Table, Times, cpu_time, median, micros, print, quantile,
+    session::{intent, new_session, result, stored, turn_began},
 };
 use toolcrib_core::{
-    CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
-    SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall, ToolContext,
+    CallIntent, CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
+    NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall,
+    ToolContext, Usage,
 };
 use toolcrib_engine::Redactor;
 use toolcrib_store::SqliteStore;
@@ -31,6 +33,13 @@ const CALLS: usize = 1_000;
 /// The number of measured resumed runs.
 const RESUMED: usize = 30;
 
+/// The iterations of a run whose first and last ones are compared, and the number of each.
+const ITERATIONS: usize = 20_000;
+const ENDS: usize = 100;
+
+/// The numbers of calls before a turn.
+const BEFORE: [usize; 2] = [1_000, 10_000];
+
 /// The characters of a result.
 const RESULT: usize = 500;
 
@@ -39,6 +48,7 @@ fn main() -> Outcome {
     // On the disk of the build, not on a file system in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let memory = runtime.block_on(memory(folder.path()))?;
+    let growth = runtime.block_on(growth(folder.path()))?;
     let tables = [
         Table {
             title: "The journal's writes of one call",
@@ -53,6 +63,7 @@ fn main() -> Outcome {
             rows: runtime.block_on(resume(folder.path()))?,
         },
         memory,
+        growth,
     ];
     print(&tables)
 }
@@ -100,7 +111,9 @@ impl Model for Quick {
             || request.messages.last().is_some_and(|last| matches!(last, Message::Tool { .. }));
         let calls = match is_answer {
             true => Vec::new(),
-            false => vec![ToolCall::new("", "look", json!({ "order": request.messages.len() }))],
+            false => {
+                vec![ToolCall::new_session("", "look", json!({ "order": request.messages.len() }))]
+            }
         };
         let response = ModelResponse { text: "Yes.".to_owned(), calls, ..ModelResponse::default() };
         Box::pin(stream::iter([Ok(ModelChunk::Done(response))]))
@@ -120,20 +133,17 @@ fn agent(calls: bool) -> Outcome<Agent> {
         .build()?)
 }
 
-/// A session whose process was killed after 1,000 responses with one call each, as a store has it:
-/// every result is in the history.
+/// A session whose process was killed after 1,000 responses with one call each.
 async fn resume(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
     let owner = SessionOwner::default();
     let path = folder.join("resume.db");
     let mut times = Vec::new();
     for number in 0..RESUMED {
-        let store = SqliteStore::open(&path)?;
-        let id = interrupted(&store, &format!("s{number}"), CALLS)?;
-        drop(store);
+        let info = stored(&SqliteStore::open(&path)?, &format!("s{number}"), CALLS, [])?;
         let agent = agent(false)?;
         let began = Instant::now();
         let store = Arc::new(SqliteStore::open(&path)?);
-        let session = Session::open(store, &owner, &id).await?;
+        let session = Session::open(store, &owner, &info.id).await?;
         let outcome = agent.resume(RunOptions::default().session(&session)).await;
         times.push(micros(began.elapsed()) / 1000.0);
         if outcome.messages.len() != 2 * CALLS + 2 {
@@ -142,6 +152,68 @@ async fn resume(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
         session.close().await?;
     }
     Ok(vec![vec!["1,000 calls".into(), median(times).into(), 50.0.into()]])
+}
+
+/// An iteration at the beginning and at the end of a run, with sums of usage; and turns after other
+/// turns of many calls, all of whose messages are sent, or of which the last twenty are.
+async fn growth(folder: &Path) -> Outcome<Table> {
+    let path = folder.join("growth.db");
+    let store = Arc::new(SqliteStore::open(&path)?);
+    let session = Session::create(store.clone(), new_session("long")).await?;
+    let times = Times::default();
+    let watched = times.clone();
+    let model = Arc::new(Caller::new(ITERATIONS, move |_| watched.note()));
+    let settings = Settings {
+        max_iterations: u32::try_from(ITERATIONS)? + 1,
+        turn_timeout: Duration::from_secs(3_600),
+        limits: TurnLimits::NONE,
+        ..Settings::default()
+    };
+    let long = Agent::new(Menu::Ten.engine()?.build()?, model, settings);
+    let options = RunOptions::default().session(&session).usage_store(store.clone());
+    long.run("Read the ledgers.", options).await.into_answer()?;
+    session.close().await?;
+    let each = times.each();
+    let middle = |from: usize| median(each.iter().copied().skip(from).take(ENDS));
+    let mut rows = vec![vec![
+        "an iteration after 100 and 20,000 calls, µs".into(),
+        middle(ENDS).into(),
+        middle(ITERATIONS - 2 * ENDS).into(),
+    ]];
+    for sends_all in [true, false] {
+        let mut row = vec![Cell::from(match sends_all {
+            true => "a turn that sends the whole conversation, ms",
+            false => "a turn that sends the last 20 messages, ms",
+        })];
+        for calls in BEFORE {
+            let more = match sends_all {
+                true => Vec::new(),
+                false => (1..2 * calls - 20).collect(),
+            };
+            let ended = SessionRecord::TurnEnded {
+                stopped: "answered".into(),
+                error: None,
+                usage: Usage::NOTHING,
+            };
+            let more = [SessionRecord::LeftOut(more), ended];
+            let info =
+                stored(&SqliteStore::open(&path)?, &format!("{sends_all}-{calls}"), calls, more)?;
+            let agent = agent(false)?;
+            let began = cpu_time();
+            let store = Arc::new(SqliteStore::open(&path)?);
+            let session = Session::open(store, &SessionOwner::default(), &info.id).await?;
+            agent.run("Go on.", RunOptions::default().session(&session)).await.into_answer()?;
+            row.push((micros(cpu_time() - began) / 1000.0).into());
+            session.close().await?;
+        }
+        rows.push(row);
+    }
+    Ok(Table {
+        title: "Growth of a session",
+        command: COMMAND,
+        columns: vec!["processor time after 1,000 and 10,000 calls", "fewer", "more"],
+        rows,
+    })
 }
 
 /// The memory of the process, in MiB.

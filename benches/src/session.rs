@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolcrib_core::{
-    CallIntent, CallOutcome, Message, NewSession, SessionOwner, SessionRecord, SessionStore as _,
-    ToolCall, Usage,
+    CallIntent, CallOutcome, Message, NewSession, SessionInfo, SessionOwner, SessionRecord,
+    SessionStore as _, ToolCall, Usage,
 };
 use toolcrib_store::SqliteStore;
 
@@ -51,34 +51,17 @@ pub fn result(call_id: &str) -> Message {
     }
 }
 
-/// Stores a session with a turn of this many responses with one call each, which has not ended: its
-/// process was killed.
+/// Stores a session with one turn of this many responses with one call each, whose results are in the history,
+/// and more records. Without an end among them, the turn is that of a process that was killed.
 ///
 /// # Errors
 /// Those of the store.
-pub fn interrupted(store: &SqliteStore, name: &str, calls: usize) -> Outcome<Arc<str>> {
-    write(store, name, calls, None)
-}
-
-/// The same, with an end.
-///
-/// # Errors
-/// Those of the store.
-pub fn answered(store: &SqliteStore, name: &str, calls: usize) -> Outcome<Arc<str>> {
-    let end = SessionRecord::TurnEnded {
-        stopped: "answered".into(),
-        error: None,
-        usage: Usage { input_tokens: 9, ..Usage::NOTHING },
-    };
-    write(store, name, calls, Some(end))
-}
-
-fn write(
+pub fn stored(
     store: &SqliteStore,
     name: &str,
     calls: usize,
-    end: Option<SessionRecord>,
-) -> Outcome<Arc<str>> {
+    more: impl IntoIterator<Item = SessionRecord>,
+) -> Outcome<SessionInfo> {
     let info = store.create(&new_session(name))?;
     let lease = store.acquire(&SessionOwner::default(), &info.id, LEASE)?;
     let user = SessionRecord::Message(Message::user("Look at all orders."));
@@ -95,8 +78,17 @@ fn write(
             SessionRecord::Message(result(&id)),
         ]);
     }
-    records.extend(end);
+    records.extend(more);
     store.write(&lease, &records)?;
     store.release(&lease)?;
-    Ok(info.id)
+    Ok(info)
+}
+
+/// The end of a turn.
+pub fn turn_ended() -> SessionRecord {
+    SessionRecord::TurnEnded {
+        stopped: "answered".into(),
+        error: None,
+        usage: Usage { input_tokens: 9, ..Usage::NOTHING },
+    }
 }

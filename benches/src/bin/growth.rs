@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use toolcrib_agent::{Agent, EndReason, RunOptions, Session, Settings, TurnLimits};
 use toolcrib_benches::{
     Caller, Menu, Outcome, call, engine, runtime,
-    session::{answered, interrupted, new_session},
+    session::{new_session, stored, turn_ended},
     tools,
 };
 use toolcrib_core::{Policy, Rule, SessionOwner, SkillId, ToolResult, static_tools};
@@ -196,10 +196,10 @@ fn resumes(sizes: [usize; 2]) -> Outcome {
     let store = Arc::new(SqliteStore::open(folder.path().join("sessions.db"))?);
     for size in sizes {
         let mut number = 0;
-        let ids = [0, 1].map(|copy| interrupted(&store, &format!("{size}-{copy}"), size));
+        let ids = [0, 1].map(|copy| stored(&store, &format!("{size}-{copy}"), size, []));
         let ids = ids.into_iter().collect::<Outcome<Vec<_>>>()?;
         counted(|| {
-            let id = &ids[number];
+            let id = &ids[number].id;
             number += 1;
             runtime.block_on(async {
                 let session = Session::open(Arc::clone(&store) as _, &owner, id).await?;
@@ -217,8 +217,8 @@ fn turns(sizes: [usize; 2]) -> Outcome {
     let (folder, runtime, owner) = (tempfile::tempdir()?, runtime()?, SessionOwner::default());
     let store = Arc::new(SqliteStore::open(folder.path().join("sessions.db"))?);
     for size in sizes {
-        let id = answered(&store, &size.to_string(), size)?;
-        let session = runtime.block_on(Session::open(Arc::clone(&store) as _, &owner, &id))?;
+        let info = stored(&store, &size.to_string(), size, [turn_ended()])?;
+        let session = runtime.block_on(Session::open(Arc::clone(&store) as _, &owner, &info.id))?;
         let agent = answering()?;
         counted(|| {
             let options = RunOptions::default().session(&session);
@@ -268,10 +268,10 @@ fn fill(kind: &str, size: usize, folder: &Path) -> Outcome {
         "sessions" => {
             let store = store(folder)?;
             for number in numbers {
-                answered(&store, &format!("s{number}"), 1)?;
+                stored(&store, &format!("s{number}"), 1, [turn_ended()])?;
             }
         }
-        "calls" => drop(answered(&store(folder)?, "calls", size)?),
+        "calls" => drop(stored(&store(folder)?, "calls", size, [turn_ended()])?),
         _ => return Err("unknown kind".into()),
     }
     fs::create_dir_all(folder)?;

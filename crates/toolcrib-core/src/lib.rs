@@ -77,6 +77,7 @@ mod text_origin;
 mod tool;
 mod turn_info;
 mod usage;
+mod usage_entry;
 mod violations;
 mod wide_integers;
 mod withheld_tool;
@@ -164,16 +165,17 @@ pub use self::{
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     sent_parts::{SentPart, SentParts},
     session::{
-        CallIntent, CallOutcome, FoundMessage, MAX_SESSION_NAME, NewSession, SessionInfo,
-        SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
-        SessionStoreError, StoredCall, StoredMessage, StoredRun, StoredSession, StoredTurn,
-        TracedEvent, TurnState, is_session_id, is_session_name,
+        CallIntent, CallOutcome, FoundMessage, MAX_SESSION_NAME, NewSession, SessionHistory,
+        SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
+        SessionStore, SessionStoreError, StoreId, StoredCall, StoredMessage, StoredRun,
+        StoredSession, StoredTurn, TracedEvent, TurnState, is_session_id, is_session_name,
     },
     signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     text_origin::TextOrigin,
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
     turn_info::{MemoryScope, TurnInfo},
-    usage::{BudgetUse, Price, PricedModel, StoredUsage, UsageEntry, UsageSource, UsageStore},
+    usage::{BudgetUse, Price, PricedModel, StoredUsage, UsageStore},
+    usage_entry::{UsageEntry, UsageSource},
     violations::StoreViolations,
     wide_integers::changes_integers,
     withheld_tool::{WithheldBy, WithheldTool},

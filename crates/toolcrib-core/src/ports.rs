@@ -48,6 +48,13 @@ pub trait CapabilityGranter: Send + Sync + 'static {
 ///
 /// After a process is killed at any instant, the journal shows which effects may have happened.
 pub trait Journal: Send + Sync + 'static {
+    /// Called before a call waits for a middleware, an approver or another call of its resource. A
+    /// journal that collects records writes them here: the wait may be long, and what is waited for
+    /// may have effects. Called at any number of places before the intent. The default has no effect.
+    fn before_wait(&self) -> BoxFuture<'_, Result<(), Box<dyn Error + Send + Sync>>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Called before the body runs; the body runs only if this succeeds.
     fn intent<'a>(
         &'a self,

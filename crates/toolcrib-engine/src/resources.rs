@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use tokio::sync::Mutex as AsyncMutex;
 
 /// The number of resources from which on those are forgotten that no call uses.
 const FORGET_FROM: usize = 256;
@@ -16,20 +16,17 @@ const FORGET_FROM: usize = 256;
 pub(crate) struct Resources(Mutex<HashMap<String, Weak<AsyncMutex<()>>>>);
 
 impl Resources {
-    /// Waits until no other call changes the resource. Dropping the guard lets the next call begin.
-    pub(crate) async fn acquire(&self, key: String) -> OwnedMutexGuard<()> {
-        let resource = {
-            let mut used = self.0.lock();
-            if used.len() >= FORGET_FROM {
-                used.retain(|_, resource| resource.strong_count() > 0);
-            }
-            let known = used.get(&key).and_then(Weak::upgrade);
-            known.unwrap_or_else(|| {
-                let resource = Arc::default();
-                used.insert(key, Arc::downgrade(&resource));
-                resource
-            })
-        };
-        resource.lock_owned().await
+    /// The lock of a resource. While a call has it, no other call changes the resource.
+    pub(crate) fn of(&self, key: String) -> Arc<AsyncMutex<()>> {
+        let mut used = self.0.lock();
+        if used.len() >= FORGET_FROM {
+            used.retain(|_, resource| resource.strong_count() > 0);
+        }
+        let known = used.get(&key).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let resource = Arc::default();
+            used.insert(key, Arc::downgrade(&resource));
+            resource
+        })
     }
 }

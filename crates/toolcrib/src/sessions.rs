@@ -4,10 +4,10 @@
 #[doc(inline)]
 pub use toolcrib_core::{
     BudgetUse, CallIntent, CallOutcome, FoundMessage, KvArea, KvError, KvLimits, KvScope, KvStore,
-    KvWrite, MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionRetention, SessionSearch, SessionStore, SessionStoreError, StoredCall, StoredMessage,
-    StoredRun, StoredSession, StoredTurn, StoredUsage, TracedEvent, TurnState, UsageEntry,
-    UsageSource, UsageStore, is_session_id, is_session_name,
+    KvWrite, MAX_SESSION_NAME, NewSession, SessionHistory, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError, StoreId,
+    StoredCall, StoredMessage, StoredRun, StoredSession, StoredTurn, StoredUsage, TracedEvent,
+    TurnState, UsageEntry, UsageSource, UsageStore, is_session_id, is_session_name,
 };
 #[cfg(feature = "sessions")]
 #[doc(inline)]

@@ -1,6 +1,7 @@
 //! A run: one message up to the answer. The loop is the engine's; the steps of a run are one
 //! function each: `run → drive → (step → ask)* → ask_without_calls`.
 
+mod call_recorder;
 mod child;
 mod compaction;
 mod empty_answer;
@@ -8,6 +9,7 @@ mod guard;
 mod last_notice;
 mod model_loop;
 mod parked;
+mod pending_usage;
 mod prefix;
 mod recording;
 mod recover;
@@ -34,6 +36,7 @@ pub(crate) use self::{child::Child, prefix::Conversations};
 use self::{
     child::{CHILD_NOTICE, Children},
     model_loop::ModelLoop,
+    pending_usage::PendingUsage,
     prefix::Prefix,
     recording::Recording,
     report::Report,
@@ -139,6 +142,7 @@ impl Beginning {
         session: Option<Session>,
         history: Vec<Message>,
         turn: &mut TurnOptions,
+        pending: &PendingUsage,
     ) -> Result<Self, RunError> {
         let failed = |text| RunError::new(RunError::SESSION_FAILED, text);
         if session.is_some() && !history.is_empty() {
@@ -151,13 +155,14 @@ impl Beginning {
         let redactor = agent.engine.redactor().clone();
         let (recording, mut messages) = match (session, message.is_some()) {
             (Some(session), true) => {
-                let (recording, messages) = Recording::begin(session, turn, redactor).await?;
+                let (recording, messages) =
+                    Recording::begin(session, turn, redactor, pending).await?;
                 (Some(recording), messages)
             }
             (None, true) => (None, history),
             (Some(session), false) => {
                 let (recording, messages, mut interrupted) =
-                    Recording::resume(session, turn, redactor).await?;
+                    Recording::resume(session, turn, redactor, pending).await?;
                 if let Some(approver) = &turn.approver {
                     parked::restore(&agent.engine, &**approver, &mut interrupted.calls).await;
                 }
@@ -192,7 +197,8 @@ async fn run(
     let (store, id) = (usage_store.clone(), session_id.clone());
     turn.child_agents = Some(Arc::new(Children::of(agent, &turn, store, id, &tally, levels)));
     let opened = session.clone();
-    let beginning = Beginning::of(agent, message, session, history, &mut turn).await;
+    let pending = PendingUsage::of(usage_store.as_ref());
+    let beginning = Beginning::of(agent, message, session, history, &mut turn, &pending).await;
     let Beginning { mut recording, mut messages, message, interrupted } = match beginning {
         Ok(beginning) => beginning,
         Err(error) => return never_began(error, Vec::new(), began),
@@ -228,7 +234,7 @@ async fn run(
         return never_began(error, messages, began);
     };
     let budget = &agent.settings.budget;
-    let spending = Spending::new(usage_store, owner, session_id, budget, tally);
+    let spending = Spending::new(usage_store, owner, session_id, budget, tally, pending);
     if let Err(error) = spending.check_models(models) {
         return never_began(error, messages, began);
     }
@@ -238,7 +244,9 @@ async fn run(
     let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
     let sent_parts = recording.as_ref().map(|recording| Arc::clone(recording.sent_parts()));
     let whose = conversation.as_deref();
-    let prefix = Prefix::new(&agent.conversations, whose, &system, &messages, sent_parts);
+    let settled = recording.as_ref().map(Recording::settled_before).unwrap_or_default();
+    let conversations = &agent.conversations;
+    let prefix = Prefix::new(conversations, whose, &system, &messages, sent_parts, settled);
     let report = Report::new(&turn, began, spending);
     let recovery = turn.recovery().clone();
     let mut transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
@@ -385,18 +393,28 @@ impl RunState<'_> {
         let transcript = &mut self.model_loop.transcript;
         transcript.report.add_children();
         transcript.report.iterations = self.turn.iterations();
-        if let Err(error) = transcript.report.spending.finish().await {
-            end.stopped = EndReason::Failed;
-            end.error.get_or_insert(error);
-        }
-        let Some(recording) = transcript.recording.take() else { return };
+        transcript.report.spending.finish();
+        let recording = transcript.recording.take();
         let report = &transcript.report;
-        let last = report.ended(end);
-        let written =
-            recording.end(&transcript.messages, end, report.usage, &last, report.began.elapsed());
-        if let Err(error) = written.await {
+        let failed = |end: &mut RunEnd, error| {
             end.stopped = EndReason::Failed;
             end.error.get_or_insert(error);
+        };
+        let adds_usage = recording.as_ref().is_some_and(Recording::adds_usage);
+        if !adds_usage && let Err(error) = report.spending.write().await {
+            failed(end, error);
+        }
+        let Some(recording) = recording else { return };
+        let last = report.ended(end);
+        transcript.prefix.unchanged(recording.unchanged());
+        let (usage, took, run) = (report.usage, report.began.elapsed(), transcript.prefix.run());
+        let written = recording.end(&transcript.messages, end, usage, &last, took, run);
+        if let Err(error) = written.await {
+            failed(end, error);
+        }
+        // What the session could not write.
+        if adds_usage && let Err(error) = report.spending.write().await {
+            failed(end, error);
         }
     }
 

@@ -108,9 +108,12 @@ impl<'a> ModelLoop<'a> {
         if !self.interrupted.is_empty() {
             let calls = mem::take(&mut self.interrupted);
             let open = calls.iter().filter(|call| call.state.is_open());
-            let made = cx.execute(open.map(|call| call.call.clone()).collect()).await;
+            let open: Vec<_> = open.map(|call| call.call.clone()).collect();
+            self.transcript.calls_begin(open.len());
+            let made = cx.execute(open).await;
             self.guard.count(&made);
             self.transcript.keep_interrupted(calls, made);
+            self.transcript.record().await?;
             return self.unless_over(cx).await;
         }
         self.transcript.notice(cx.notices());
@@ -126,12 +129,15 @@ impl<'a> ModelLoop<'a> {
         if calls.is_empty() {
             return Ok(Some(text));
         }
+        self.transcript.calls_begin(calls.len());
         let results = match self.transcript.is_cut_off() {
             true => cx.refuse_cut_off(calls).await,
             false => self.execute(cx, calls).await,
         };
         self.guard.count(&results);
         self.transcript.keep(results);
+        // Now: tools are listed before the next request, which may take long.
+        self.transcript.record().await?;
         self.unless_over(cx).await
     }
 

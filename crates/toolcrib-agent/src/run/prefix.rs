@@ -1,6 +1,13 @@
 //! The common prefix of consecutive requests, as cached by vendors.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -10,6 +17,7 @@ use toolcrib_core::{
 };
 
 use super::report::Report;
+use crate::session::Settled;
 
 /// The maximum number of remembered conversations; the least recently used is evicted. Vendors'
 /// prompt caches expire within minutes.
@@ -25,6 +33,8 @@ struct SentRequest {
     system: Arc<str>,
     menu: Arc<Menu>,
     tool_choice: ToolChoice,
+    /// The number of its run.
+    run: u64,
     /// One per message: conversations may be long, and are owned by the caller.
     messages: Vec<Digest>,
 }
@@ -47,6 +57,16 @@ pub(super) struct Prefix {
     sent_parts: Option<Arc<SentParts>>,
     /// The changes since the last run of the conversation, until the first request reports them.
     since_last_run: Change,
+    /// The number of the run.
+    run: u64,
+    /// The digests of the first messages, which are those of the last run.
+    digests: Vec<Digest>,
+}
+
+/// A number that no other run of this process has.
+fn next_run() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[derive(Default)]
@@ -56,21 +76,27 @@ struct Change {
 }
 
 impl Prefix {
-    /// The prefix of a run, compared with the last one of its conversation.
+    /// The prefix of a run, compared with the last one of its conversation. `settled` are the messages
+    /// that are known to be those of an earlier run.
     pub(super) fn new(
         conversations: &Conversations,
         whose: Option<&Identity>,
         system: &Arc<str>,
         messages: &[Message],
         sent_parts: Option<Arc<SentParts>>,
+        settled: Settled,
     ) -> Self {
-        let before = whose.and_then(|whose| conversations.0.lock().remove(whose));
+        let mut before = whose.and_then(|whose| conversations.0.lock().remove(whose));
+        let of_run = before.as_mut().filter(|before| before.run == settled.run);
+        let mut digests = of_run.map(|before| mem::take(&mut before.messages)).unwrap_or_default();
+        let others = digests.split_off(settled.messages.min(digests.len()));
         let since_last_run = before.as_ref().map(|before| Change {
             system: before.system != *system,
-            messages_from: before
-                .messages
+            messages_from: others
                 .iter()
-                .enumerate()
+                .chain(&before.messages)
+                .zip(digests.len()..)
+                .map(|(known, at)| (at, known))
                 .find(|(at, known)| messages.get(*at).is_none_or(|now| digest(now) != **known))
                 .map(|(at, _)| at),
         });
@@ -82,6 +108,8 @@ impl Prefix {
             last: before.map(|before| (before.menu, before.tool_choice)),
             sent: 0,
             since_last_run: since_last_run.unwrap_or_default(),
+            run: next_run(),
+            digests,
         }
     }
 
@@ -94,7 +122,7 @@ impl Prefix {
         report: &Report,
     ) {
         self.sent = messages;
-        let Change { system, messages_from } = std::mem::take(&mut self.since_last_run);
+        let Change { system, messages_from } = mem::take(&mut self.since_last_run);
         let Some((before, choice)) = self.last.replace((Arc::clone(menu), tool_choice.clone()))
         else {
             let stored = self.stored.take();
@@ -173,6 +201,16 @@ impl Prefix {
         });
     }
 
+    /// The number of the run.
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Notes that only so many messages at the beginning are those of the last run.
+    pub(super) fn unchanged(&mut self, messages: usize) {
+        self.digests.truncate(messages);
+    }
+
     /// Stores the last request, for the next run of the conversation.
     pub(super) fn keep(
         self,
@@ -180,9 +218,12 @@ impl Prefix {
         whose: Option<Arc<Identity>>,
         messages: &[Message],
     ) {
+        let (mut digests, run) = (self.digests, self.run);
         if let (Some(whose), Some((menu, tool_choice))) = (whose, self.last) {
-            let messages = messages.iter().take(self.sent).map(digest).collect();
-            let asked = SentRequest { system: self.system, menu, tool_choice, messages };
+            digests.truncate(self.sent);
+            digests.extend(messages.iter().take(self.sent).skip(digests.len()).map(digest));
+            let messages = digests;
+            let asked = SentRequest { system: self.system, menu, tool_choice, run, messages };
             let evicted = conversations.0.lock().insert(whose, asked);
             drop(evicted);
         }

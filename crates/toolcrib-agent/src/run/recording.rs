@@ -1,28 +1,32 @@
 //! Records a run in its session.
 
-use std::{borrow::Cow, error::Error, mem, sync::Arc, time::Duration};
+use std::{borrow::Cow, mem, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use toolcrib_core::{
-    CallIntent, CallOutcome, ErrorCode, EventKind, Journal, Message, PendingCall, SentParts,
-    SessionOwner, SessionRecord, SkillId, ToolResult, Usage,
+    CallOutcome, ErrorCode, EventKind, Journal, Message, SentParts, SessionOwner, SessionRecord,
+    SkillId, ToolResult, Usage,
 };
 use toolcrib_engine::{DEFAULT_PERSONALITY, Redactor, TurnOptions};
 
-use super::{sanitize::without_new_secrets, trace::Trace, transcript::message_of};
+use super::{
+    call_recorder::CallRecorder,
+    pending_usage::PendingUsage,
+    sanitize::{message_of, without_new_secrets},
+    trace::Trace,
+};
 use crate::{
     outcome::{RunEnd, RunError},
-    session::{CallState, History, InterruptedTurn, Session, unknown},
+    session::{CallState, History, InterruptedTurn, KnownHistory, Session, Settled, unknown},
 };
 
 /// The length of a session's title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// The records of a run. Each step of the loop is written before the next one begins: messages
-/// before the request that sends them, a response before its calls, a call before its effect. Once
-/// a write has failed, no further call is made, and the run ends with the error.
+/// The records of a run. Each step of the loop is written before the next one has an effect: messages
+/// before the request that sends them, a response with the intent of its first call, at the latest, a
+/// call before its effect. Once a write has failed, no further call is made, and the run ends with the
+/// error.
 pub(super) struct Recording {
     session: Session,
     /// Locked until the run ends.
@@ -30,9 +34,15 @@ pub(super) struct Recording {
     sent_parts: Arc<SentParts>,
     calls: Arc<CallRecorder>,
     redactor: Redactor,
-    /// The usage in the store.
+    /// The version of the secrets that the first messages lack.
+    secrets: u64,
+    /// The messages that the last run has left as they were.
+    before: Settled,
+    /// The number of messages at the beginning that this run has not changed.
+    unchanged: usize,
+    /// The usage in the store, or on its way there.
     used: Usage,
-    /// The number of messages in the store.
+    /// The number of messages in the store, or on their way there.
     written: usize,
     /// The records that precede the next message.
     ahead: Vec<SessionRecord>,
@@ -48,13 +58,17 @@ impl Recording {
         session: Session,
         turn: &mut TurnOptions,
         redactor: Redactor,
+        pending: &PendingUsage,
     ) -> Result<(Self, Vec<Message>), RunError> {
         let mut history = join(&session, turn)?;
         let known = match history.take() {
             Some(known) => known,
-            None => session.load().await.map_err(|error| failed(error.to_string()))?,
+            None => {
+                let messages = session.load().await.map_err(|error| failed(error.to_string()))?;
+                KnownHistory { messages, ..KnownHistory::default() }
+            }
         };
-        Self::with(session, history, &known, turn, redactor).await
+        Self::with(session, history, known, turn, redactor, pending).await
     }
 
     /// Continues the interrupted turn of a session, like [`begin`](Self::begin).
@@ -62,6 +76,7 @@ impl Recording {
         session: Session,
         turn: &mut TurnOptions,
         redactor: Redactor,
+        pending: &PendingUsage,
     ) -> Result<(Self, Vec<Message>, InterruptedTurn), RunError> {
         let history = join(&session, turn)?;
         let found = match history.is_some() {
@@ -81,8 +96,9 @@ impl Recording {
                 *result = without_new_secrets(result, &redactor);
             }
         }
+        let known = KnownHistory { messages: Arc::new(known), ..KnownHistory::default() };
         let (mut recording, messages) =
-            Self::with(session, history, &known, turn, redactor).await?;
+            Self::with(session, history, known, turn, redactor, pending).await?;
         recording.used = interrupted.usage;
         Ok((recording, messages, interrupted))
     }
@@ -90,24 +106,31 @@ impl Recording {
     async fn with(
         session: Session,
         history: OwnedMutexGuard<History>,
-        known: &[Message],
+        known: KnownHistory,
         turn: &mut TurnOptions,
         redactor: Redactor,
+        pending: &PendingUsage,
     ) -> Result<(Self, Vec<Message>), RunError> {
-        let messages: Vec<_> =
-            known.iter().map(|message| without_new_secrets(message, &redactor)).collect();
+        let secrets = redactor.version();
+        let mut before = known.settled;
+        if known.secrets != secrets {
+            before.messages = 0;
+        }
+        let mut messages = Arc::unwrap_or_clone(known.messages);
+        for message in messages.iter_mut().skip(before.messages) {
+            *message = without_new_secrets(message, &redactor);
+        }
         let sent_parts = session.sent_parts().await.map_err(|error| failed(error.to_string()))?;
         // A secret that is known now is not sent again.
         sent_parts.retain(|json| matches!(redactor.text(json), Cow::Borrowed(_)));
-        let calls = Arc::new(CallRecorder {
-            session: session.clone(),
-            redactor: redactor.clone(),
-            trace: Trace::of(&turn.events, redactor.clone()),
-            failure: Mutex::default(),
-        });
+        let trace = Trace::of(&turn.events, redactor.clone());
+        let usage = pending.added_by(session.usage_store_id());
+        let calls = CallRecorder::new(session.clone(), redactor.clone(), trace, usage);
+        let calls = Arc::new(calls);
         turn.journal = Some(Arc::clone(&calls) as Arc<dyn Journal>);
         turn.idempotency_scope = Some(Arc::clone(session.id()));
         let (written, ahead, used) = (messages.len(), Vec::new(), Usage::NOTHING);
+        let unchanged = messages.len();
         let awaits_approval = false;
         let recording = Self {
             session,
@@ -115,6 +138,9 @@ impl Recording {
             sent_parts,
             calls,
             redactor,
+            secrets,
+            before,
+            unchanged,
             used,
             written,
             ahead,
@@ -143,13 +169,19 @@ impl Recording {
         });
     }
 
-    /// Notes the outcomes of calls, to be written with their messages. Without effect on those
-    /// whose outcome was written when they ended.
+    /// The next calls are those of one response.
+    pub(super) fn calls_begin(&self, calls: usize) {
+        self.calls.batch_begins(calls);
+    }
+
+    /// Notes the outcomes of calls, to be written with their messages, as far as none was written when
+    /// they ended.
     pub(super) fn calls_ended(&mut self, results: &[ToolResult]) {
         let is_parked = |result: &ToolResult| result.code == Some(ErrorCode::AwaitingApproval);
         self.awaits_approval |= results.iter().any(is_parked);
         let waits = self.awaits_approval;
         let ended = results.iter().filter(|result| !is_parked(result));
+        let ended = ended.filter(|result| !self.calls.has_outcome(&result.call_id));
         self.ahead.extend(ended.map(|result| SessionRecord::Outcome {
             call_id: Arc::clone(&result.call_id),
             outcome: CallOutcome::of(result.code),
@@ -180,10 +212,10 @@ impl Recording {
         ids: Vec<Arc<str>>,
     ) -> Result<(), RunError> {
         self.written = self.written.saturating_sub(positions.len());
-        self.session.leave_out(positions.to_vec(), ids).await.map_err(|error| {
-            self.calls.fail(&error);
-            failed(error.to_string())
-        })
+        self.changed(positions);
+        self.session.leave_out(ids);
+        self.calls.add([SessionRecord::LeftOut(positions.to_vec())]);
+        self.flush().await
     }
 
     /// Writes messages that replace those at positions, which are in the store.
@@ -192,22 +224,43 @@ impl Recording {
         positions: &[usize],
         messages: &[Message],
     ) -> Result<(), RunError> {
+        self.changed(positions);
         let replaced = positions.iter().filter_map(|position| {
             let message = without_new_secrets(messages.get(*position)?, &self.redactor);
             Some(SessionRecord::Replaced { position: *position, message })
         });
-        self.session.write(replaced.collect()).await.map_err(|error| {
-            self.calls.fail(&error);
-            failed(error.to_string())
-        })
+        self.calls.add(replaced);
+        self.flush().await
     }
 
     /// Notes a message that replaces the one at a position, to be written before the next message.
     pub(super) fn replace_next(&mut self, position: usize, message: &Message) {
+        self.changed(&[position]);
         if position < self.written {
             let message = without_new_secrets(message, &self.redactor);
             self.ahead.push(SessionRecord::Replaced { position, message });
         }
+    }
+
+    /// Notes that messages are others now.
+    fn changed(&mut self, positions: &[usize]) {
+        let first = positions.iter().copied().min().unwrap_or(usize::MAX);
+        self.unchanged = self.unchanged.min(first);
+    }
+
+    /// The messages that the last run has left as they were.
+    pub(super) fn settled_before(&self) -> Settled {
+        self.before
+    }
+
+    /// The number of messages at the beginning that this run has not changed.
+    pub(super) fn unchanged(&self) -> usize {
+        self.unchanged
+    }
+
+    /// Whether its writes contain the usage of the run.
+    pub(super) fn adds_usage(&self) -> bool {
+        self.calls.adds_usage()
     }
 
     /// Whether a call waits for approval.
@@ -221,13 +274,18 @@ impl Recording {
         messages: &[Message],
         usage: Usage,
     ) -> Result<(), RunError> {
+        self.add(messages, usage)?;
+        self.flush().await
+    }
+
+    /// Adds what is not in the store yet to its next write: the intent of a call, at the latest.
+    pub(super) fn add(&mut self, messages: &[Message], usage: Usage) -> Result<(), RunError> {
         let more = since(self.used, usage);
         if more != Usage::NOTHING {
             self.ahead.push(SessionRecord::Used(more));
+            self.used = usage;
         }
-        self.write_with(messages, None).await?;
-        self.used = usage;
-        Ok(())
+        self.add_with(messages, None)
     }
 
     /// Writes the rest and the end of the run. After a failed write, and where calls wait for
@@ -240,6 +298,7 @@ impl Recording {
         usage: Usage,
         last: &EventKind,
         took: Duration,
+        run: u64,
     ) -> Result<(), RunError> {
         self.calls.trace.end(last, took);
         if self.awaits_approval() {
@@ -248,12 +307,15 @@ impl Recording {
         let error = end.error.as_ref().map(|error| self.redactor.text(&error.message).into());
         let stopped = end.stopped.as_str().into();
         let record = SessionRecord::TurnEnded { stopped, error, usage };
-        self.write_with(messages, Some(record)).await?;
-        *self.history = Some(Arc::clone(messages));
+        self.add_with(messages, Some(record))?;
+        self.flush().await?;
+        let settled = Settled { run, messages: self.unchanged };
+        let messages = Arc::clone(messages);
+        *self.history = Some(KnownHistory { messages, settled, secrets: self.secrets });
         Ok(())
     }
 
-    async fn write_with(
+    fn add_with(
         &mut self,
         messages: &[Message],
         last: Option<SessionRecord>,
@@ -265,21 +327,19 @@ impl Recording {
         let settled = if self.awaits_approval { self.written } else { messages.len() };
         let new = messages.iter().take(settled).skip(self.written);
         let new = new.map(|new| SessionRecord::Message(without_new_secrets(new, &self.redactor)));
-        let mut records: Vec<_> = ahead.chain(new).collect();
-        if records.is_empty() && last.is_none() {
-            return Ok(());
+        let records: Vec<_> = ahead.chain(new).collect();
+        if !records.is_empty() || last.is_some() {
+            self.calls.add(records);
+            // They cause no write: the parts of a request are written with its response.
+            let parts = self.sent_parts.take_new().into_iter().map(SessionRecord::Sent);
+            self.calls.add_last(parts.chain(last));
         }
-        // Events cause no write, and neither do the parts of a request: they are written with its
-        // response.
-        records.extend(self.calls.trace.take());
-        records.extend(self.sent_parts.take_new().into_iter().map(SessionRecord::Sent));
-        records.extend(last);
-        self.session.write(records).await.map_err(|error| {
-            self.calls.fail(&error);
-            failed(error.to_string())
-        })?;
         self.written = settled;
         Ok(())
+    }
+
+    async fn flush(&self) -> Result<(), RunError> {
+        self.calls.write().await.map_err(failed)
     }
 }
 
@@ -328,70 +388,4 @@ fn join(session: &Session, turn: &mut TurnOptions) -> Result<OwnedMutexGuard<His
 
 fn failed(message: impl Into<String>) -> RunError {
     RunError::new(RunError::SESSION_FAILED, message)
-}
-
-/// Records the calls of a run.
-struct CallRecorder {
-    session: Session,
-    redactor: Redactor,
-    trace: Trace,
-    /// The first failed write.
-    failure: Mutex<Option<Arc<str>>>,
-}
-
-impl CallRecorder {
-    fn failure(&self) -> Option<Arc<str>> {
-        self.failure.lock().clone()
-    }
-
-    fn fail(&self, error: &impl ToString) {
-        self.failure.lock().get_or_insert_with(|| error.to_string().into());
-    }
-
-    async fn write(&self, record: SessionRecord) -> Result<(), Arc<str>> {
-        if let Some(failure) = self.failure() {
-            return Err(failure);
-        }
-        let mut records = self.trace.take();
-        records.push(record);
-        self.session.write(records).await.map_err(|error| {
-            self.fail(&error);
-            Arc::from(error.to_string())
-        })
-    }
-}
-
-impl Journal for CallRecorder {
-    fn intent<'a>(
-        &'a self,
-        call: PendingCall<'a>,
-    ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>> {
-        let annotations = call.tool.annotations();
-        let intent = SessionRecord::Intent(CallIntent {
-            call_id: Arc::clone(call.call_id),
-            tool: call.tool.name().as_str().into(),
-            arguments: self.redactor.json(call.args.clone()),
-            read_only: annotations.read_only,
-            idempotent: annotations.idempotent,
-        });
-        Box::pin(
-            async move { self.write(intent).await.map_err(|failure| failure.to_string().into()) },
-        )
-    }
-
-    fn outcome<'a>(
-        &'a self,
-        call: PendingCall<'a>,
-        code: Option<ErrorCode>,
-        result: Option<&'a ToolResult>,
-    ) -> BoxFuture<'a, ()> {
-        let message = |result| without_new_secrets(&message_of(result), &self.redactor);
-        let outcome = SessionRecord::Outcome {
-            call_id: Arc::clone(call.call_id),
-            outcome: CallOutcome::of(code),
-            result: result.map(message),
-        };
-        // The loop reports a failure before its next step.
-        Box::pin(async move { drop(self.write(outcome).await) })
-    }
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Map;
 use toolcrib_core::{
-    __internal::PlainJson, Arguments, Menu, Message, ToolCall, ToolName, VendorContent,
+    __internal::PlainJson, Arguments, Menu, Message, ToolCall, ToolName, ToolResult, VendorContent,
 };
 use toolcrib_engine::Redactor;
 
@@ -42,6 +42,16 @@ pub(super) fn usable(name: &Arc<str>) -> Arc<str> {
     match ToolName::new(Arc::clone(name)) {
         Ok(_) => Arc::clone(name),
         Err(_) => UNUSABLE_NAME.into(),
+    }
+}
+
+/// The message with a result, as it appears in the conversation.
+pub(super) fn message_of(result: &ToolResult) -> Message {
+    match result.message() {
+        Message::Tool { call_id, name, text, blocks, is_error, untrusted } => {
+            Message::Tool { call_id, name: usable(&name), text, blocks, is_error, untrusted }
+        }
+        other => other,
     }
 }
 

@@ -9,7 +9,7 @@ use toolcrib_core::{
     UsageEntry, UsageSource, UsageStore,
 };
 
-use super::{guard::ReachedLimit, tally::Tally};
+use super::{guard::ReachedLimit, pending_usage::PendingUsage, tally::Tally};
 use crate::{
     models::Models,
     options::{Allowance, Budget},
@@ -28,8 +28,7 @@ pub(super) struct Spending {
     budget: Budget,
     /// The limits, and the usage that they count.
     tally: Arc<Tally>,
-    /// The usage that the store lacks.
-    pending: Vec<UsageEntry>,
+    pending: PendingUsage,
     /// The last menu, and the number of requests with it: its definitions are counted once the menu
     /// changes, or at the end.
     offered: Option<(Arc<Menu>, u64)>,
@@ -54,8 +53,9 @@ impl Spending {
         session: Option<Arc<str>>,
         budget: &Budget,
         tally: Arc<Tally>,
+        pending: PendingUsage,
     ) -> Self {
-        let (budget, pending) = (budget.clone(), Vec::new());
+        let budget = budget.clone();
         Self { store, owner, session, budget, tally, pending, offered: None }
     }
 
@@ -127,7 +127,7 @@ impl Spending {
     /// Counts the definitions of the last menu.
     fn count_definitions(&mut self) {
         let Some((menu, times)) = self.offered.take() else { return };
-        self.pending.extend(menu.tools().iter().map(|tool| {
+        self.pending.lock().extend(menu.tools().iter().map(|tool| {
             let mut entry = UsageEntry::new(UsageSource::Tool(tool.name().as_str().into()));
             entry.definition_bytes = tool.rendering().len() as u64 * times;
             entry
@@ -153,7 +153,7 @@ impl Spending {
     fn add(&mut self, entry: UsageEntry) {
         self.tally.add(&entry);
         if self.store.is_some() {
-            self.pending.push(entry);
+            self.pending.lock().push(entry);
         }
     }
 
@@ -190,19 +190,20 @@ impl Spending {
         blocking(checked).await
     }
 
-    /// Writes the rest at the end of a run.
-    pub(super) async fn finish(&mut self) -> Result<(), RunError> {
+    /// Counts the rest at the end of a run, to be written with the end of the turn, or by
+    /// [`write`](Self::write).
+    pub(super) fn finish(&mut self) {
         self.count_definitions();
-        self.write().await
     }
 
     /// Writes what the store lacks.
-    async fn write(&mut self) -> Result<(), RunError> {
-        let Some(store) = self.store.clone().filter(|_| !self.pending.is_empty()) else {
+    pub(super) async fn write(&self) -> Result<(), RunError> {
+        let Some(store) = self.store.clone() else { return Ok(()) };
+        let entries = mem::take(&mut *self.pending.lock());
+        if entries.is_empty() {
             return Ok(());
-        };
-        let (owner, session, entries) =
-            (self.owner.clone(), self.session.clone(), mem::take(&mut self.pending));
+        }
+        let (owner, session) = (self.owner.clone(), self.session.clone());
         blocking(move || store.add_usage(&owner, session.as_ref(), &entries)).await
     }
 }

@@ -19,27 +19,12 @@ use super::{
     refused_images::{WithoutImages, accepted, may_be_refused},
     report::Report,
     request::RequestSize,
-    sanitize,
+    sanitize::{self, message_of},
 };
 use crate::{
     outcome::{EndReason, RunEnd},
     session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown, what_ran},
 };
-
-/// The message with a result, as it appears in the conversation.
-pub(super) fn message_of(result: &ToolResult) -> Message {
-    match result.message() {
-        Message::Tool { call_id, name, text, blocks, is_error, untrusted } => Message::Tool {
-            call_id,
-            name: sanitize::usable(&name),
-            text,
-            blocks,
-            is_error,
-            untrusted,
-        },
-        other => other,
-    }
-}
 
 /// A conversation that is valid for a model at any time: each call has one result, ids are present
 /// and unique, and vendors accept all names.
@@ -239,7 +224,13 @@ impl<'a> Transcript<'a> {
         // answer that is cut off with the end of its turn, so that a resumed run neither makes the
         // calls nor takes the answer for a whole one.
         if !is_refused && !self.is_cut_off() {
-            self.record().await?;
+            match &mut self.recording {
+                // With the intent of the first call.
+                Some(recording) if !calls.is_empty() => {
+                    recording.add(&self.messages, self.report.usage)?;
+                }
+                _ => self.record().await?,
+            }
         }
         Ok((text, calls))
     }
@@ -334,8 +325,15 @@ impl<'a> Transcript<'a> {
         Ok(true)
     }
 
+    /// The next calls are those of one response.
+    pub(super) fn calls_begin(&self, calls: usize) {
+        if let Some(recording) = &self.recording {
+            recording.calls_begin(calls);
+        }
+    }
+
     /// Writes the new messages to the session.
-    async fn record(&mut self) -> Result<(), RunEnd> {
+    pub(super) async fn record(&mut self) -> Result<(), RunEnd> {
         match &mut self.recording {
             Some(recording) => Ok(recording.write(&self.messages, self.report.usage).await?),
             None => Ok(()),

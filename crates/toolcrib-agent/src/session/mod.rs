@@ -3,9 +3,12 @@
 mod lease;
 mod recovery;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::{
@@ -13,8 +16,8 @@ use tokio::{
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    Message, NewSession, SentParts, SessionInfo, SessionLease, SessionOwner, SessionRecord,
-    SessionStore, SessionStoreError, StoredSession,
+    Message, NewSession, SentParts, SessionHistory, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionStore, SessionStoreError, StoreId,
 };
 
 use self::lease::KeptLease;
@@ -72,7 +75,25 @@ struct Shared {
 
 /// The messages of the session, if its last turn has ended; `None` if it may not have: after a run
 /// that did not record its end, and after opening.
-pub(crate) type History = Option<Arc<Vec<Message>>>;
+pub(crate) type History = Option<KnownHistory>;
+
+/// The messages of a session, as its last run of this process left them.
+#[derive(Default)]
+pub(crate) struct KnownHistory {
+    pub(crate) messages: Arc<Vec<Message>>,
+    pub(crate) settled: Settled,
+    /// The [version](toolcrib_engine::Redactor::version) of the secrets of that run.
+    pub(crate) secrets: u64,
+}
+
+/// The messages that a run began with and has not changed: the next run needs no look at them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Settled {
+    /// The number of the run in this process.
+    pub(crate) run: u64,
+    /// The number of the messages, from the first on.
+    pub(crate) messages: usize,
+}
 
 impl Session {
     /// Creates a session.
@@ -85,7 +106,7 @@ impl Session {
     ) -> Result<Self, SessionStoreError> {
         let info = with(&store, move |store| store.create(&new)).await?;
         let lease = KeptLease::acquire(&store, &info).await?;
-        Ok(Self::of(store, info, lease, Some(Arc::default())))
+        Ok(Self::of(store, info, lease, Some(KnownHistory::default())))
     }
 
     /// Opens the owner's session of an id or a name.
@@ -174,12 +195,12 @@ impl Session {
         let lease = self.0.lease.get().clone();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let messages = with(&self.0.store, move |store| {
-            let stored = read_as_made(store, &lease, &owner, &id)?;
+            let mut stored = read_as_made(store, &lease, &owner, &id)?;
             let end = recovery::end_of_interrupted(&stored);
             if !end.is_empty() {
                 store.write(&lease, &end)?;
             }
-            *left_out.lock() = recovery::left_out_ids(&stored);
+            *left_out.lock() = mem::take(&mut stored.left_out_calls);
             note_taint(&tainted, &stored);
             let stored = stored.messages.into_iter().filter(|stored| !stored.left_out);
             let stored = stored.map(|stored| stored.message);
@@ -200,9 +221,9 @@ impl Session {
         let lease = self.0.lease.get().clone();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let found = with(&self.0.store, move |store| {
-            let stored = read_as_made(store, &lease, &owner, &id)?;
+            let mut stored = read_as_made(store, &lease, &owner, &id)?;
             let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
-            *left_out.lock() = recovery::left_out_ids(&stored);
+            *left_out.lock() = mem::take(&mut stored.left_out_calls);
             note_taint(&tainted, &stored);
             let messages = stored.messages.into_iter().filter(|stored| !stored.left_out);
             let messages = messages.map(|stored| stored.message).collect();
@@ -237,20 +258,29 @@ impl Session {
         self.0.left_out.lock().clone()
     }
 
-    /// Writes that messages are left out of later requests, with the ids of their calls.
-    pub(crate) async fn leave_out(
-        &self,
-        positions: Vec<usize>,
-        ids: Vec<Arc<str>>,
-    ) -> Result<(), SessionStoreError> {
+    /// Notes the ids of calls whose messages are left out of later requests.
+    pub(crate) fn leave_out(&self, ids: Vec<Arc<str>>) {
         self.0.left_out.lock().extend(ids);
-        self.write(vec![SessionRecord::LeftOut(positions)]).await
     }
 
-    /// Writes records.
-    pub(crate) async fn write(&self, records: Vec<SessionRecord>) -> Result<(), SessionStoreError> {
+    /// The store of usage to which a write can add.
+    pub(crate) fn usage_store_id(&self) -> Option<StoreId> {
+        self.0.store.usage_store_id()
+    }
+
+    /// Writes records, and shows the result to a function, also if the caller no longer waits for it.
+    pub(crate) async fn write(
+        &self,
+        records: Vec<SessionRecord>,
+        then: impl FnOnce(&Result<(), SessionStoreError>) + Send + 'static,
+    ) -> Result<(), SessionStoreError> {
         let lease = self.0.lease.get().clone();
-        with(&self.0.store, move |store| store.write(&lease, &records)).await
+        with(&self.0.store, move |store| {
+            let written = store.write(&lease, &records);
+            then(&written);
+            written
+        })
+        .await
     }
 }
 
@@ -266,8 +296,8 @@ fn read_as_made(
     lease: &SessionLease,
     owner: &SessionOwner,
     id: &str,
-) -> Result<StoredSession, SessionStoreError> {
-    let mut stored = store.read(owner, id)?;
+) -> Result<SessionHistory, SessionStoreError> {
+    let mut stored = store.history(owner, id)?;
     if let Some((position, message)) = recovery::with_what_ran(&stored) {
         let replaced = SessionRecord::Replaced { position, message: message.clone() };
         store.write(lease, &[replaced])?;
@@ -279,8 +309,10 @@ fn read_as_made(
     Ok(stored)
 }
 
-fn note_taint(tainted: &AtomicBool, stored: &StoredSession) {
-    if stored.messages.iter().any(|stored| stored.message.is_untrusted()) {
+fn note_taint(tainted: &AtomicBool, stored: &SessionHistory) {
+    if stored.left_out_untrusted
+        || stored.messages.iter().any(|stored| stored.message.is_untrusted())
+    {
         tainted.store(true, Ordering::Release);
     }
 }

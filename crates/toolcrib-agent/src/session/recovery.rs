@@ -5,8 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{
-    __internal::PlainJson, Arguments, CallOutcome, ErrorCode, Message, SessionRecord, SkillId,
-    StoredCall, StoredMessage, StoredSession, ToolCall, TurnState, Usage,
+    __internal::PlainJson, Arguments, CallOutcome, ErrorCode, Message, SessionHistory,
+    SessionRecord, SkillId, StoredCall, StoredMessage, ToolCall, TurnState, Usage,
 };
 use toolcrib_engine::REDACTED;
 
@@ -93,8 +93,8 @@ impl CallState {
 }
 
 /// The interrupted turn of a session; `None` if its last turn has ended.
-pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
-    let turn = session.turns.last().filter(|turn| turn.state == TurnState::Running)?;
+pub(super) fn interrupted(session: &SessionHistory) -> Option<InterruptedTurn> {
+    let turn = session.last_turn.as_ref().filter(|turn| turn.state == TurnState::Running)?;
     let messages = || {
         let of_turn = session.messages.iter().filter(|stored| stored.turn == turn.number);
         of_turn.map(|stored| &stored.message)
@@ -142,14 +142,8 @@ pub(super) fn interrupted(session: &StoredSession) -> Option<InterruptedTurn> {
     })
 }
 
-/// The ids of calls whose messages are left out of requests.
-pub(super) fn left_out_ids(session: &StoredSession) -> Vec<Arc<str>> {
-    let left_out = session.messages.iter().filter(|stored| stored.left_out);
-    left_out.flat_map(|stored| stored.message.calls()).map(|call| Arc::clone(&call.id)).collect()
-}
-
 /// The records that end an interrupted turn; none if the last turn has ended.
-pub(super) fn end_of_interrupted(session: &StoredSession) -> Vec<SessionRecord> {
+pub(super) fn end_of_interrupted(session: &SessionHistory) -> Vec<SessionRecord> {
     let Some(turn) = interrupted(session) else { return Vec::new() };
     let results = turn.calls.into_iter().map(|InterruptedCall { call, state }| match state {
         CallState::Ended(result) | CallState::Unknown(result) | CallState::Lost(result) => result,
@@ -175,7 +169,7 @@ pub(crate) fn unknown(call_id: Arc<str>) -> SessionRecord {
 
 /// The calls of the last response that have no result. Results are written together, and the next
 /// response is requested after them, so older responses have theirs.
-fn unanswered(session: &StoredSession) -> impl Iterator<Item = &ToolCall> {
+fn unanswered(session: &SessionHistory) -> impl Iterator<Item = &ToolCall> {
     let mut answered = HashSet::new();
     let mut calls: &[ToolCall] = &[];
     for stored in session.messages.iter().rev() {
@@ -193,8 +187,8 @@ fn unanswered(session: &StoredSession) -> impl Iterator<Item = &ToolCall> {
 
 /// The response whose calls were interrupted, with the arguments that ran, if the message has others; and
 /// its position in the history. A middleware may have changed them.
-pub(super) fn with_what_ran(session: &StoredSession) -> Option<(usize, Message)> {
-    session.turns.last().filter(|turn| turn.state == TurnState::Running)?;
+pub(super) fn with_what_ran(session: &SessionHistory) -> Option<(usize, Message)> {
+    session.last_turn.as_ref().filter(|turn| turn.state == TurnState::Running)?;
     let history: Vec<_> = session.messages.iter().filter(|stored| !stored.left_out).collect();
     let is_response = |stored: &&StoredMessage| matches!(stored.message, Message::Assistant { .. });
     let position = history.iter().rposition(is_response)?;

@@ -28,4 +28,5 @@ mod spans;
 mod structured;
 mod support;
 mod trace;
+mod transactions;
 mod turns;

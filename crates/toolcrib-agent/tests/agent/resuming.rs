@@ -123,13 +123,14 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
         assert!(!failed);
         stored(&store, &id).messages
     };
-    let mut survived = 0;
+    let (mut kills, mut survived) = (0, 0);
     for write in 0.. {
         let (store, world) = (SqliteStore::in_memory().unwrap(), World::default());
         let (id, failed) = killed_at(&store, &world, write).await;
         if !failed {
             break;
         }
+        kills += 1;
         let before = stored(&store, &id);
         if before.turns.is_empty() {
             let error = resumed(&store, &world, &id).await.error.unwrap();
@@ -162,7 +163,7 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
         let ended = TurnState::Ended { stopped: "answered".into(), error: None };
         assert_eq!(after.turns[0].state, ended);
     }
-    assert!(survived > 5, "most kills lose nothing: {survived}");
+    assert!(2 * survived > kills, "most kills lose nothing: {survived} of {kills}");
 }
 
 #[tokio::test]
@@ -227,6 +228,11 @@ async fn a_message_ends_the_interrupted_turn_and_keeps_its_results() {
     world.agent().run("Go", in_session(&session)).await;
     let id = Arc::clone(session.id());
     session.close().await.unwrap();
+    // The outcome of the call that ended last is written with the results.
+    let before = stored(&store, &id).calls;
+    let ended = before.iter().filter(|call| call.result.is_some());
+    let ended: Vec<_> = ended.map(|call| format!("{} ok", call.tool)).collect();
+    assert!(ended.len() >= 2, "{before:?}");
     let session = Session::open(Arc::new(store.clone()), &new().owner, &id).await.unwrap();
     let outcome = world.agent().run("And?", in_session(&session)).await;
     assert_replayable(&outcome.messages);
@@ -238,7 +244,7 @@ async fn a_message_ends_the_interrupted_turn_and_keeps_its_results() {
             _ => None,
         })
         .collect();
-    assert!(texts.starts_with(&["pay ok", "put ok", "look ok"]), "{texts:?}");
+    assert_eq!(texts.split_at(ended.len()).0, ended, "{texts:?}");
     assert_eq!(world.agent().resume(in_session(&session)).await.stopped, EndReason::Failed);
 }
 
@@ -302,7 +308,9 @@ async fn a_call_whose_arguments_had_a_secret_is_not_made_with_others() {
         let model = ScriptedModel::from_toml("script.toml", &script).unwrap();
         let redactor = Redactor::new([secret.to_owned()]);
         let agent = Agent::builder().model(model).tool(pay.unwrap());
-        agent.engine(|engine| engine.redactor(redactor)).build().unwrap()
+        // A response is stored before a middleware sees its calls, else with their intent.
+        let passes = call_middleware("passes", |_: &PendingCall<'_>| Ok(CallDecision::Proceed));
+        agent.engine(|engine| engine.redactor(redactor).middleware(passes)).build().unwrap()
     };
     let store = SqliteStore::in_memory().unwrap();
     let is_intent = |record: &SessionRecord| matches!(record, SessionRecord::Intent(_));

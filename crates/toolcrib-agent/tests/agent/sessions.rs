@@ -11,9 +11,10 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, RunError, RunOptions, Session};
 use toolcrib_core::{
-    CallOutcome, ErrorCode, FoundMessage, Message, NewSession, SentPart, SessionInfo, SessionLease,
-    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
-    StoredRun, StoredSession, ToolContext, TracedEvent, TurnState,
+    CallOutcome, ErrorCode, FoundMessage, Message, NewSession, SentPart, SessionHistory,
+    SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch,
+    SessionStore, SessionStoreError, StoreId, StoredRun, StoredSession, ToolContext, TracedEvent,
+    TurnState,
 };
 use toolcrib_engine::{Deferral, Personality, Redactor, Reveal, SEARCH_TOOLS, TurnOptions};
 use toolcrib_store::SqliteStore;
@@ -143,6 +144,9 @@ pub(crate) struct Full {
     fails: AtomicBool,
     /// The number of writes that succeed at most.
     writes: AtomicUsize,
+    /// The number of times that the whole session, or its history, was read.
+    reads: AtomicUsize,
+    histories: AtomicUsize,
     /// The first record that fails.
     at: fn(&SessionRecord) -> bool,
 }
@@ -155,13 +159,25 @@ impl Full {
     /// Fails from a record on.
     pub(crate) fn of(store: &SqliteStore, at: fn(&SessionRecord) -> bool) -> Arc<Self> {
         let (store, fails) = (store.clone(), AtomicBool::new(false));
-        Arc::new(Self { store, fails, writes: AtomicUsize::new(usize::MAX), at })
+        let (writes, reads) = (AtomicUsize::new(usize::MAX), AtomicUsize::default());
+        Arc::new(Self { store, fails, writes, reads, histories: AtomicUsize::default(), at })
     }
 
     /// Fails after a number of writes.
     pub(crate) fn after(store: &SqliteStore, writes: usize) -> Self {
         let (store, fails) = (store.clone(), AtomicBool::new(false));
-        Self { store, fails, writes: AtomicUsize::new(writes), at: |_| false }
+        let (writes, reads) = (AtomicUsize::new(writes), AtomicUsize::default());
+        Self { store, fails, writes, reads, histories: AtomicUsize::default(), at: |_| false }
+    }
+
+    /// The numbers of times that the whole session, and its history, were read.
+    pub(crate) fn times_read(&self) -> (usize, usize) {
+        (self.reads.load(Ordering::SeqCst), self.histories.load(Ordering::SeqCst))
+    }
+
+    /// The number of writes, if all were to succeed.
+    pub(crate) fn written(&self) -> usize {
+        usize::MAX - self.writes.load(Ordering::SeqCst)
     }
 }
 
@@ -183,7 +199,13 @@ impl SessionStore for Full {
     }
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.store.read(owner, id)
+    }
+
+    fn history(&self, owner: &SessionOwner, id: &str) -> Result<SessionHistory, SessionStoreError> {
+        self.histories.fetch_add(1, Ordering::SeqCst);
+        self.store.history(owner, id)
     }
 
     fn runs(
@@ -248,6 +270,10 @@ impl SessionStore for Full {
             return Err(SessionStoreError::Io { store: "full".into(), doing: "written", source });
         }
         self.store.write(lease, records)
+    }
+
+    fn usage_store_id(&self) -> Option<StoreId> {
+        self.store.usage_store_id()
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {

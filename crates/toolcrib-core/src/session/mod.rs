@@ -7,11 +7,11 @@ mod store;
 pub use self::{
     error::SessionStoreError,
     record::{
-        CallIntent, CallOutcome, FoundMessage, SessionRecord, StoredCall, StoredMessage, StoredRun,
-        StoredSession, StoredTurn, TracedEvent, TurnState,
+        CallIntent, CallOutcome, FoundMessage, SessionHistory, SessionRecord, StoredCall,
+        StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState,
     },
     store::{
         MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRetention,
-        SessionSearch, SessionStore, is_session_id, is_session_name,
+        SessionSearch, SessionStore, StoreId, is_session_id, is_session_name,
     },
 };

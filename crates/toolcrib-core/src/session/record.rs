@@ -11,6 +11,7 @@ use crate::{
     name::SkillId,
     output::ErrorCode,
     sent_parts::SentPart,
+    usage_entry::UsageEntry,
 };
 
 /// A record of the session's last turn. A turn begins, has messages and calls, and ends.
@@ -57,6 +58,9 @@ pub enum SessionRecord {
     },
     /// A part of a request, as it was sent. Replaces the part of the same key.
     Sent(SentPart),
+    /// Usage of models and tools, added to the [sums](crate::UsageStore) of the session's owner. Only
+    /// for a store with a [`usage_store_id`](crate::SessionStore::usage_store_id); at any time.
+    Spent(Vec<UsageEntry>),
     /// The turn ends.
     TurnEnded {
         /// How, as one word: `answered`, `failed`, `interrupted`.
@@ -219,6 +223,38 @@ pub struct StoredSession {
     pub messages: Vec<StoredMessage>,
     /// The calls of all turns, in the order of their first intents.
     pub calls: Vec<StoredCall>,
+}
+
+/// The contents of a session that its next request needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionHistory {
+    /// The last turn; `None` without turns.
+    pub last_turn: Option<StoredTurn>,
+    /// The messages that are not [left out](SessionRecord::LeftOut) of requests, and all of the last
+    /// turn unless it has ended, in order.
+    pub messages: Vec<StoredMessage>,
+    /// The calls of the last turn unless it has ended, in the order of their first intents.
+    pub calls: Vec<StoredCall>,
+    /// The ids of the calls in messages that are left out, in any order.
+    pub left_out_calls: Vec<Arc<str>>,
+    /// Whether a message that is left out has [content of an unknown author](Message::is_untrusted).
+    pub left_out_untrusted: bool,
+}
+
+impl From<StoredSession> for SessionHistory {
+    fn from(session: StoredSession) -> Self {
+        let StoredSession { info: _, mut turns, mut messages, mut calls } = session;
+        let last_turn = turns.pop();
+        let running = last_turn.as_ref().filter(|turn| turn.state == TurnState::Running);
+        let running = running.map(|turn| turn.number);
+        let left_out = messages.iter().filter(|stored| stored.left_out);
+        let of_left_out = left_out.clone().flat_map(|stored| stored.message.calls());
+        let left_out_calls = of_left_out.map(|call| Arc::clone(&call.id)).collect();
+        let left_out_untrusted = left_out.clone().any(|stored| stored.message.is_untrusted());
+        messages.retain(|stored| !stored.left_out || Some(stored.turn) == running);
+        calls.retain(|call| Some(call.turn) == running);
+        Self { last_turn, messages, calls, left_out_calls, left_out_untrusted }
+    }
 }
 
 /// A turn.

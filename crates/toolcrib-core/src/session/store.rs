@@ -1,12 +1,18 @@
 //! The port to a store of sessions.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use serde::Serialize;
 
 use super::{
-    FoundMessage, SessionRecord, SessionStoreError, StoredRun, StoredSession, TracedEvent,
-    TurnState,
+    FoundMessage, SessionHistory, SessionRecord, SessionStoreError, StoredRun, StoredSession,
+    TracedEvent, TurnState,
 };
 use crate::{identity::Identity, sent_parts::SentPart};
 
@@ -69,6 +75,15 @@ pub trait SessionStore: Send + Sync + 'static {
     /// # Errors
     /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError>;
+
+    /// The contents of the owner's session of an id that its next request needs. Needs no lease. The
+    /// default [reads](Self::read) all.
+    ///
+    /// # Errors
+    /// [`Unknown`](SessionStoreError::Unknown), or a failure of the store.
+    fn history(&self, owner: &SessionOwner, id: &str) -> Result<SessionHistory, SessionStoreError> {
+        self.read(owner, id).map(SessionHistory::from)
+    }
 
     /// The turns of all of the owner's sessions, the last begun first, at most `limit`.
     ///
@@ -142,6 +157,12 @@ pub trait SessionStore: Send + Sync + 'static {
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError>;
 
+    /// The [id](crate::UsageStore::store_id) of the store of usage to which a write can add
+    /// [usage](SessionRecord::Spent). Default: none, and usage is written apart.
+    fn usage_store_id(&self) -> Option<StoreId> {
+        None
+    }
+
     /// Removes the owner's session of an id, with everything in it.
     ///
     /// # Errors
@@ -155,6 +176,19 @@ pub trait SessionStore: Send + Sync + 'static {
     /// # Errors
     /// A failure of the store.
     fn prune(&self, retention: &SessionRetention) -> Result<usize, SessionStoreError>;
+}
+
+/// Says whether a store of sessions and a store of usage are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StoreId(u64);
+
+impl StoreId {
+    /// An id that no other store of the process has.
+    #[expect(clippy::new_without_default, reason = "two ids are never equal")]
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// The owner of sessions: the tenant and the principal of an [`Identity`].

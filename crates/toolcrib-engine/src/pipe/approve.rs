@@ -14,7 +14,7 @@ use toolcrib_core::{
 
 use super::{
     call::{Batch, Call, Failure},
-    record,
+    intent, record,
 };
 use crate::{
     json::text_bytes,
@@ -54,6 +54,7 @@ pub(super) async fn approve(
             "no approver is configured".to_owned(),
         );
     }
+    intent::before_wait(batch).await?;
     batch.events.emit(Some(batch.iteration), || EventKind::ApprovalRequested {
         tool: Arc::clone(&call.name),
         call_id: Arc::clone(&call.id),

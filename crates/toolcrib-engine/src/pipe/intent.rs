@@ -1,6 +1,7 @@
 //! Records the intent before the effect, and the outcome after it.
 
 use std::{
+    error::Error,
     panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
 };
@@ -22,27 +23,39 @@ pub(super) async fn before<'c>(
     pending: &impl Fn() -> PendingCall<'c>,
 ) -> Result<(), Failure> {
     for journal in journals(batch) {
-        let written = AssertUnwindSafe(async { journal.intent(pending()).await }).catch_unwind();
-        let written = tokio::select! {
-            biased;
-            () = batch.cancellation.cancelled() => {
-                return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
-            }
-            written = written => written,
-        };
-        let cause = match written {
-            Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => format!("the journal panicked: {}", panic_text(&*panic)),
-        };
-        return Err(Failure::refused(
-            ErrorCode::ExecutionFailed,
-            "the call could not be recorded, so it was not made",
-        )
-        .caused_by(cause));
+        written(batch, async { journal.intent(pending()).await }).await?;
     }
     call.has_intent.store(true, Ordering::Relaxed);
     Ok(())
+}
+
+/// Before a wait that may be long, or for something that may have effects.
+pub(super) async fn before_wait(batch: &Batch<'_>) -> Result<(), Failure> {
+    for journal in journals(batch) {
+        written(batch, async { journal.before_wait().await }).await?;
+    }
+    Ok(())
+}
+
+/// Refuses a call if a journal fails, or if the run is cancelled.
+async fn written(
+    batch: &Batch<'_>,
+    write: impl Future<Output = Result<(), Box<dyn Error + Send + Sync>>>,
+) -> Result<(), Failure> {
+    let written = tokio::select! {
+        biased;
+        () = batch.cancellation.cancelled() => {
+            return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
+        }
+        written = AssertUnwindSafe(write).catch_unwind() => written,
+    };
+    let cause = match written {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => format!("the journal panicked: {}", panic_text(&*panic)),
+    };
+    let message = "the call could not be recorded, so it was not made";
+    Err(Failure::refused(ErrorCode::ExecutionFailed, message).caused_by(cause))
 }
 
 /// The effect has happened or not. A journal that fails now keeps an intent without an outcome,

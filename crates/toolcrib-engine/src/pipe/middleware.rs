@@ -14,7 +14,7 @@ use toolcrib_core::{
 use super::{
     arguments,
     call::{Batch, Call, Failure},
-    record,
+    intent, record,
 };
 use crate::user_future::UserFuture;
 
@@ -57,6 +57,7 @@ impl Chain {
                 continue;
             }
             let by = || Arc::clone(&brought.item.label);
+            intent::before_wait(batch).await?;
             match self.verdict(batch, tool, call, &*brought.item.middleware).await {
                 Ok(CallDecision::Proceed) => {}
                 Ok(CallDecision::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {

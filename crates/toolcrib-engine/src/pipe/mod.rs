@@ -327,12 +327,17 @@ impl Batch<'_> {
             Failure::refused(ErrorCode::ExecutionFailed, message).caused_by(cause)
         })?;
         let Some(key) = key else { return Ok(None) };
+        let resource = self.engine.resources.of(key);
+        if let Ok(turn) = Arc::clone(&resource).try_lock_owned() {
+            return Ok(Some(turn));
+        }
+        intent::before_wait(self).await?;
         tokio::select! {
             biased;
             () = self.cancellation.cancelled() => {
                 Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"))
             }
-            turn = self.engine.resources.acquire(key) => Ok(Some(turn)),
+            turn = resource.lock_owned() => Ok(Some(turn)),
         }
     }
 

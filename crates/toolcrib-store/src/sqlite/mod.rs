@@ -28,9 +28,9 @@ use rusqlite::{
 };
 use serde_json::json;
 use toolcrib_core::{
-    __internal::millis, FoundMessage, NewSession, SentPart, SessionInfo, SessionLease,
-    SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError,
-    StoredRun, StoredSession, TracedEvent,
+    __internal::millis, FoundMessage, NewSession, SentPart, SessionHistory, SessionInfo,
+    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
+    SessionStoreError, StoreId, StoredRun, StoredSession, TracedEvent,
 };
 
 use self::{unsaved::UnsavedKeys, unsigned::UnsignedInt, write::Durability};
@@ -52,6 +52,7 @@ const IN_MEMORY: &str = ":memory:";
 pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
+    id: StoreId,
     path: PathBuf,
     connection: Mutex<DurableConnection>,
     /// The keys of conversations that are not sessions; of a store in memory, all but those of sessions.
@@ -88,7 +89,7 @@ impl SqliteStore {
         let connection =
             Mutex::new(DurableConnection { connection, durability: Durability::Process });
         let unsaved = Mutex::default();
-        Self(Arc::new(Inner { path, connection, unsaved }))
+        Self(Arc::new(Inner { id: StoreId::new(), path, connection, unsaved }))
     }
 
     /// Opens the file; `None` if it is missing. Blocks.
@@ -235,8 +236,11 @@ fn check_lease(transaction: &Transaction<'_>, lease: &SessionLease) -> Result<()
         .prepare_cached(is_present)?
         .query_row(params![lease.session, lease.token], |_| Ok(()))
         .optional()?;
-    let lost = || SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) };
-    present.ok_or_else(|| lost().into())
+    present.ok_or_else(|| lost(lease))
+}
+
+fn lost(lease: &SessionLease) -> Failure {
+    SessionStoreError::LeaseLost { session: Arc::clone(&lease.session) }.into()
 }
 
 impl SessionStore for SqliteStore {
@@ -282,6 +286,10 @@ impl SessionStore for SqliteStore {
 
     fn read(&self, owner: &SessionOwner, id: &str) -> Result<StoredSession, SessionStoreError> {
         self.reading(|transaction| read::session(transaction, owner, id))
+    }
+
+    fn history(&self, owner: &SessionOwner, id: &str) -> Result<SessionHistory, SessionStoreError> {
+        self.reading(|transaction| read::history(transaction, owner, id))
     }
 
     fn runs(
@@ -357,9 +365,12 @@ impl SessionStore for SqliteStore {
         records: &[SessionRecord],
     ) -> Result<(), SessionStoreError> {
         self.writing(Durability::of(records), |transaction| {
-            check_lease(transaction, lease)?;
-            write::records(transaction, &lease.session, records)
+            write::records(transaction, lease, records)
         })
+    }
+
+    fn usage_store_id(&self) -> Option<StoreId> {
+        Some(self.0.id)
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
@@ -386,8 +397,14 @@ impl SessionStore for SqliteStore {
                 params![UnsignedInt(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
             transaction.execute("DELETE FROM kv WHERE expires_ms <= ?1", [UnsignedInt(now)])?;
             let expired = transaction.execute(expired, ages)?;
-            let sizes = params![UnsignedInt(now), UnsignedInt(retention.max_bytes)];
             usage::prune(transaction)?;
+            // The sum alone needs no order.
+            let total = "SELECT coalesce(sum(bytes), 0) > ?1 FROM sessions";
+            let max_bytes = UnsignedInt(retention.max_bytes);
+            if !transaction.query_row(total, [&max_bytes], |row| row.get::<_, bool>(0))? {
+                return Ok(expired);
+            }
+            let sizes = params![UnsignedInt(now), max_bytes];
             Ok(expired + transaction.execute(too_large, sizes)?)
         })?;
         if removed > 0 {

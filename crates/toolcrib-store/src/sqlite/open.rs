@@ -26,7 +26,7 @@ const KEPT_STATEMENTS: usize = 64;
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -259,6 +259,21 @@ const MIGRATIONS: [&str; 10] = [
         PRIMARY KEY (day, owner, session, definitions)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX offered_by_definitions ON offered (definitions);
+",
+    // What a run needs of messages that are left out, and an index that finds the others.
+    "
+    ALTER TABLE sessions ADD COLUMN left_out_untrusted INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET left_out_untrusted = EXISTS (SELECT 1 FROM messages
+        WHERE session = sessions.id AND left_out = 1 AND json_extract(body, '$.untrusted'));
+    CREATE TABLE left_out_calls (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        call_id TEXT NOT NULL,
+        PRIMARY KEY (session, call_id)
+    ) STRICT, WITHOUT ROWID;
+    INSERT OR IGNORE INTO left_out_calls
+        SELECT session, json_extract(call.value, '$.id')
+        FROM messages, json_each(body, '$.calls') AS call WHERE left_out = 1;
+    CREATE INDEX messages_of_requests ON messages (session, position) WHERE left_out = 0;
 ",
 ];
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Params, Row, Transaction, params};
 use toolcrib_core::{
-    CallOutcome, NewSession, SentPart, SessionInfo, SessionOwner, StoredCall, StoredMessage,
-    StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
+    CallOutcome, NewSession, SentPart, SessionHistory, SessionInfo, SessionOwner, StoredCall,
+    StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
 use super::{Failure, owner_key, unknown, unsigned::UnsignedInt};
@@ -61,6 +61,24 @@ pub(super) fn list(
     all(transaction, listed, params![owner_key(owner), limit], |row| Ok(to_info(row, owner)?))
 }
 
+/// The columns of [`to_message`].
+macro_rules! messages_of {
+    ($condition:literal) => {
+        concat!("SELECT turn, body, left_out FROM messages WHERE session = ?1 ", $condition)
+    };
+}
+
+/// The columns of [`to_call`].
+macro_rules! calls_of {
+    ($condition:literal) => {
+        concat!(
+            "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
+                outcome, cut_off, result FROM calls WHERE session = ?1 ",
+            $condition
+        )
+    };
+}
+
 pub(super) fn session(
     transaction: &Transaction<'_>,
     owner: &SessionOwner,
@@ -71,15 +89,46 @@ pub(super) fn session(
         false => Err(unknown(id)),
     })?;
     let turns = turns_of!("", "WHERE session = ?1 ORDER BY number");
-    let messages = "SELECT turn, body, left_out FROM messages WHERE session = ?1 ORDER BY position";
-    let calls = "SELECT turn, call_id, tool, arguments, read_only, idempotent, attempts, began_ms,
-        outcome, cut_off, result FROM calls WHERE session = ?1 ORDER BY position";
+    let (messages, calls) = (messages_of!("ORDER BY position"), calls_of!("ORDER BY position"));
     Ok(StoredSession {
         info,
         turns: all(transaction, turns, [id], to_turn)?,
         messages: all(transaction, messages, [id], to_message)?,
         calls: all(transaction, calls, [id], to_call)?,
     })
+}
+
+pub(super) fn history(
+    transaction: &Transaction<'_>,
+    owner: &SessionOwner,
+    id: &str,
+) -> Result<SessionHistory, Failure> {
+    let last = "SELECT turns, left_out_untrusted FROM sessions WHERE id = ?1 AND owner = ?2";
+    let mut last = transaction.prepare_cached(last)?;
+    let last = last.query_row(params![id, owner_key(owner)], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (number, left_out_untrusted): (u32, bool) = last.optional()?.ok_or_else(|| unknown(id))?;
+    let turn = turns_of!("", "WHERE session = ?1 AND number = ?2");
+    let last_turn = all(transaction, turn, params![id, number], to_turn)?.pop();
+    let is_running = last_turn.as_ref().is_some_and(|turn| turn.state == TurnState::Running);
+    // An index has the messages that are not left out.
+    let (messages, calls) = match is_running {
+        false => {
+            let sent = messages_of!("AND left_out = 0 ORDER BY position");
+            (all(transaction, sent, [id], to_message)?, Vec::new())
+        }
+        true => {
+            let of_turn = params![id, number];
+            let messages = messages_of!("AND (left_out = 0 OR turn = ?2) ORDER BY position");
+            let calls = calls_of!("AND turn = ?2 ORDER BY position");
+            (
+                all(transaction, messages, of_turn, to_message)?,
+                all(transaction, calls, of_turn, to_call)?,
+            )
+        }
+    };
+    let left_out = "SELECT call_id FROM left_out_calls WHERE session = ?1";
+    let left_out_calls = all(transaction, left_out, [id], |row| Ok(row.get(0)?))?;
+    Ok(SessionHistory { last_turn, messages, calls, left_out_calls, left_out_untrusted })
 }
 
 pub(super) fn runs(

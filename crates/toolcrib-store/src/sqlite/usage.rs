@@ -7,7 +7,8 @@ use std::{
 
 use rusqlite::{Row, Transaction, params};
 use toolcrib_core::{
-    BudgetUse, SessionOwner, SessionStoreError, StoredUsage, UsageEntry, UsageSource, UsageStore,
+    BudgetUse, SessionOwner, SessionStoreError, StoreId, StoredUsage, UsageEntry, UsageSource,
+    UsageStore,
 };
 
 use super::{
@@ -31,16 +32,14 @@ impl UsageStore for SqliteStore {
         session: Option<&Arc<str>>,
         entries: &[UsageEntry],
     ) -> Result<(), SessionStoreError> {
-        let (day, owner, session) =
-            (today(), owner_key(owner), session.map_or("", |session| &**session));
+        let (owner, session) = (owner_key(owner), session.map_or("", |session| &**session));
         self.writing(Durability::Process, |transaction| {
-            let (definitions, others): (Vec<_>, Vec<_>) =
-                entries.iter().partition(|entry| is_definition(entry));
-            others
-                .into_iter()
-                .try_for_each(|entry| add(transaction, day, &owner, session, entry))?;
-            offered(transaction, day, &owner, session, &definitions)
+            add_all(transaction, &owner, session, entries)
         })
+    }
+
+    fn store_id(&self) -> Option<StoreId> {
+        Some(self.0.id)
     }
 
     fn usage_since(&self, day: u64) -> Result<Vec<StoredUsage>, SessionStoreError> {
@@ -85,6 +84,20 @@ impl UsageStore for SqliteStore {
             })?)
         })
     }
+}
+
+/// Adds entries to the sums of today.
+pub(super) fn add_all(
+    transaction: &Transaction<'_>,
+    owner: &str,
+    session: &str,
+    entries: &[UsageEntry],
+) -> Result<(), Failure> {
+    let day = today();
+    let (definitions, others): (Vec<_>, Vec<_>) =
+        entries.iter().partition(|entry| is_definition(entry));
+    others.into_iter().try_for_each(|entry| add(transaction, day, owner, session, entry))?;
+    offered(transaction, day, owner, session, &definitions)
 }
 
 fn add(

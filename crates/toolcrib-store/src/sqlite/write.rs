@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use toolcrib_core::{
-    CallIntent, Digest, Message, SentPart, SessionRecord, SkillId, TracedEvent, Usage,
+    CallIntent, Digest, Message, SentPart, SessionLease, SessionRecord, SkillId, TracedEvent,
+    Usage, UsageEntry,
 };
 
-use super::{Failure, unsigned::UnsignedInt};
+use super::{Failure, lost, unsigned::UnsignedInt, usage};
 use crate::{
-    frozen::{FrozenError, FrozenJson, freeze},
+    frozen::{FrozenError, FrozenJson, freeze, thaw},
     session::{BEGAN_TWICE, OUTSIDE_TURN, now_ms, out_of_order},
 };
 
@@ -73,18 +74,21 @@ pub(super) fn shared(
     }
 }
 
-/// Writes records in order. The session's lease was checked.
+/// Writes records in order, unless another lease has replaced this one.
 pub(super) fn records(
     transaction: &Transaction<'_>,
-    session: &Arc<str>,
+    lease: &SessionLease,
     records: &[SessionRecord],
 ) -> Result<(), Failure> {
+    let session = &lease.session;
     let last = "SELECT turns, calls, EXISTS (SELECT 1 FROM turns
         WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)
-        FROM sessions WHERE id = ?1";
-    let (turn, calls, is_running) = transaction
+        FROM sessions WHERE id = ?1 AND lease = ?2";
+    let last = transaction
         .prepare_cached(last)?
-        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        .query_row([session, &lease.token], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let (turn, calls, is_running) = last.ok_or_else(|| lost(lease))?;
     let mut writer = Writer { transaction, session, turn, calls, is_running, bytes: 0 };
     records.iter().try_for_each(|record| writer.write(record))?;
     let Writer { turn, calls, bytes, .. } = writer;
@@ -111,6 +115,9 @@ impl Writer<'_> {
     fn write(&mut self, record: &SessionRecord) -> Result<(), Failure> {
         if let SessionRecord::TurnBegan { model, title, skills } = record {
             return self.turn_began(model, title, skills);
+        }
+        if let SessionRecord::Spent(entries) = record {
+            return self.spent(entries);
         }
         if !self.is_running {
             return Err(out_of_order(self.session, OUTSIDE_TURN).into());
@@ -201,24 +208,49 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Notes the ids of the calls, and whether a message has content of an unknown author, besides: a run
+    /// needs no more of these messages.
     fn left_out(&mut self, messages: &[usize]) -> Result<(), Failure> {
         let present = "SELECT position FROM messages WHERE session = ?1 AND left_out = 0
             ORDER BY position";
         let mut present = self.transaction.prepare_cached(present)?;
         let present = present.query_map([self.session], |row| row.get::<_, i64>(0))?;
         let present = present.collect::<Result<Vec<_>, _>>()?;
-        let update = "UPDATE messages SET left_out = 1 WHERE session = ?1 AND position = ?2";
+        let update = "UPDATE messages SET left_out = 1 WHERE session = ?1 AND position = ?2
+            RETURNING body";
+        let mut update = self.transaction.prepare_cached(update)?;
+        let note = "INSERT INTO left_out_calls VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let mut note = self.transaction.prepare_cached(note)?;
+        let mut is_untrusted = false;
         for position in messages.iter().filter_map(|message| present.get(*message)) {
-            self.transaction.prepare_cached(update)?.execute(params![self.session, position])?;
+            let body =
+                update.query_row(params![self.session, position], |row| row.get::<_, String>(0))?;
+            let message = thaw(&body)?;
+            is_untrusted |= message.is_untrusted();
+            for call in message.calls() {
+                note.execute(params![self.session, call.id])?;
+            }
+        }
+        if is_untrusted {
+            let taint = "UPDATE sessions SET left_out_untrusted = 1 WHERE id = ?1";
+            self.transaction.prepare_cached(taint)?.execute([self.session])?;
         }
         Ok(())
     }
 
+    /// Counts the messages from the last one: a message that is replaced is usually among the last.
     fn replaced(&mut self, position: usize, message: &Message) -> Result<(), Failure> {
+        let count = "SELECT count(*) FROM messages WHERE session = ?1 AND left_out = 0";
+        let count: i64 =
+            self.transaction.prepare_cached(count)?.query_row([self.session], |row| row.get(0))?;
+        let Some(after) = usize::try_from(count).ok().and_then(|n| n.checked_sub(position + 1))
+        else {
+            return Ok(());
+        };
         let update = "UPDATE messages SET body = ?3 WHERE session = ?1 AND position =
             (SELECT position FROM messages WHERE session = ?1 AND left_out = 0
-                ORDER BY position LIMIT 1 OFFSET ?2)";
-        let row = params![self.session, UnsignedInt(position as u64), freeze(message)?];
+                ORDER BY position DESC LIMIT 1 OFFSET ?2)";
+        let row = params![self.session, UnsignedInt(after as u64), freeze(message)?];
         self.transaction.prepare_cached(update)?.execute(row)?;
         Ok(())
     }
@@ -271,6 +303,13 @@ impl Writer<'_> {
             ])?;
         self.calls += 1;
         Ok(())
+    }
+
+    fn spent(&mut self, entries: &[UsageEntry]) -> Result<(), Failure> {
+        let owner = "SELECT owner FROM sessions WHERE id = ?1";
+        let mut owner = self.transaction.prepare_cached(owner)?;
+        let owner: String = owner.query_row([self.session], |row| row.get(0))?;
+        usage::add_all(self.transaction, &owner, self.session, entries)
     }
 
     /// The cost is `NULL` once a part of it is unknown, and stays so.

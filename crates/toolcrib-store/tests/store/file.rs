@@ -9,8 +9,8 @@ use std::{
 use serde_json::json;
 use toolcrib_core::{
     CallIntent, Digest, KvArea, KvStore as _, KvWrite, Message, NewSession, SentPart, SessionLease,
-    SessionOwner, SessionRecord, SessionSearch, SessionStore as _, SessionStoreError, Usage,
-    UsageEntry, UsageSource, UsageStore as _,
+    SessionOwner, SessionRecord, SessionSearch, SessionStore as _, SessionStoreError, ToolCall,
+    Usage, UsageEntry, UsageSource, UsageStore as _,
 };
 use toolcrib_store::SqliteStore;
 
@@ -85,11 +85,11 @@ fn a_newer_format_is_refused_and_unchanged() {
     let path = folder.path().join("sessions.db");
     drop(SqliteStore::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 11).unwrap();
+    connection.pragma_update(None, "user_version", 12).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
     assert!(
-        matches!(error, SessionStoreError::NewerSchema { found: 11, known: 10, .. }),
+        matches!(error, SessionStoreError::NewerSchema { found: 12, known: 11, .. }),
         "{error}"
     );
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
@@ -188,8 +188,30 @@ fn a_file_of_an_older_format_is_converted() {
     let session = store.create(&new).unwrap();
     let lease = store.acquire(&owner, &session.id, Duration::from_secs(9)).unwrap();
     store.write(&lease, &[began(), SessionRecord::Message(Message::user("kept"))]).unwrap();
+    let result = |untrusted| Message::Tool {
+        call_id: "c1".into(),
+        name: "t".into(),
+        text: "result".into(),
+        blocks: Arc::default(),
+        is_error: false,
+        untrusted,
+    };
+    let called = Message::assistant("", [ToolCall::new("c1", "t", json!({}))]);
+    let more = [called, result(true), Message::assistant("More.", [])];
+    let more = more.map(SessionRecord::Message).into_iter();
+    let more: Vec<_> = more.chain([SessionRecord::LeftOut(vec![1, 2]), ended()]).collect();
+    store.write(&lease, &more).unwrap();
+    let history = store.history(&owner, &session.id).unwrap();
+    assert_eq!((&*history.left_out_calls[0], history.left_out_untrusted), ("c1", true));
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
+    let to_tenth_format = "DROP TABLE left_out_calls; DROP INDEX messages_of_requests;
+        ALTER TABLE sessions DROP COLUMN left_out_untrusted; PRAGMA user_version = 10";
+    connection.execute_batch(to_tenth_format).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.history(&owner, &session.id).unwrap(), history);
+    drop(store);
+    connection.execute_batch(to_tenth_format).unwrap();
     let to_first_format = "ALTER TABLE turns DROP COLUMN skills;
         ALTER TABLE calls DROP COLUMN cut_off; ALTER TABLE calls DROP COLUMN result;
         ALTER TABLE turns DROP COLUMN title; DROP TABLE events;
