@@ -27,6 +27,7 @@ mod registry_and_names_remote;
 mod remote_progress;
 mod secret_spellings;
 mod served;
+mod silent_tools;
 mod skill_door;
 mod small_holes_acp;
 mod small_holes_approvals;

@@ -25,6 +25,7 @@ mod own_names;
 mod posts;
 mod rounds;
 mod skills;
+mod subscribers;
 mod support;
 mod unreadable;
 mod upstream;
