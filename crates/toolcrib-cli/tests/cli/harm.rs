@@ -2,6 +2,7 @@
 
 mod allow_origin;
 mod answered_calls;
+mod cached_lists;
 mod definition_secrets;
 mod dialed_hosts;
 mod documents;

@@ -27,6 +27,7 @@ mod rounds;
 mod skills;
 mod subscribers;
 mod support;
+mod ttl;
 mod unreadable;
 mod upstream;
 mod web;
