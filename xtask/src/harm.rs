@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Each kind of fault, and the prefixes of the names of its test modules.
-const KINDS: [(&str, &[&str]); 37] = [
+const KINDS: [(&str, &[&str]); 39] = [
     ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
@@ -50,6 +50,8 @@ const KINDS: [(&str, &[&str]); 37] = [
     ("a caller that is locked out, or loses what is in use", &["sessions_under_pressure"]),
     ("a log that ends silently with a full disk", &["full_disk"]),
     ("a new tool that enters a running gateway unasked", &["new_tools"]),
+    ("a tool that vanishes without a word to the client", &["silent_tools"]),
+    ("a list that is fetched again while it applies", &["cached_lists"]),
 ];
 
 const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];

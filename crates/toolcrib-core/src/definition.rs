@@ -11,6 +11,7 @@ use crate::{
     depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
     mcp_names::{is_mcp_name, is_mcp_origin, is_mcp_toolset},
+    missing_reason::MissingReason,
     name::{InvalidToolNameError, SkillId, ToolName},
     text_origin::TextOrigin,
 };
@@ -135,6 +136,7 @@ pub(crate) struct ToolSettings {
     pub(crate) resource: Option<ResourceKey>,
     pub(crate) program: Option<ProgramDigest>,
     pub(crate) availability: Option<Availability>,
+    pub(crate) refused: Option<MissingReason>,
     pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
@@ -412,6 +414,11 @@ impl ToolDefinition {
     /// begun.
     pub fn sequential(&self) -> bool {
         self.settings.sequential
+    }
+
+    /// Why it is [never available](crate::Tool::refused), for a client.
+    pub fn refusal(&self) -> Option<MissingReason> {
+        self.settings.refused
     }
 
     /// Whether the tool has an [availability check](crate::ToolBuilder::available_if).

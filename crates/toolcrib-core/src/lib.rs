@@ -211,6 +211,7 @@ pub mod __internal {
             MOST_VALUES, PlainJson, has_more_values, has_reserved_key, is_reserved_key, json_kind,
             scan_json,
         },
+        listing_info::time_left,
         lru_cache::LruCache,
         mcp_names::{MCP_OWN_NAME, is_mcp_name, is_mcp_toolset},
         panic_text::panic_text,

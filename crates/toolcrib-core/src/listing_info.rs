@@ -30,15 +30,32 @@ pub struct ListingInfo {
     pub age: Option<Duration>,
     /// The source's error that caused an older entry to be served; for the operator.
     pub error: Option<Arc<str>>,
+    /// How long the listing applies, as its source states: zero if the source states nothing, or if
+    /// the listing may change at any time. [`Duration::MAX`] if it does not change. Default: zero.
+    pub fresh_for: Duration,
 }
 
 impl ListingInfo {
-    /// Merges both: the more informative status, the higher age.
+    /// The record of a list that does not change.
+    pub fn unchanging() -> Self {
+        Self { fresh_for: Duration::MAX, ..Self::default() }
+    }
+
+    /// Merges both: the more informative status, the higher age, the shorter time.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.cache = self.cache.max(other.cache);
         self.age = self.age.max(other.age);
+        self.fresh_for = self.fresh_for.min(other.fresh_for);
         if self.error.is_none() {
             self.error.clone_from(&other.error);
         }
     }
+}
+
+/// The rest of a stated time, in whole seconds, so that lists of one second are equal. Rounded up,
+/// and never more than was stated.
+pub fn time_left(stated: Duration, age: Duration) -> Duration {
+    let left = stated.saturating_sub(age);
+    let second = u64::from(left.subsec_nanos() > 0);
+    stated.min(Duration::from_secs(left.as_secs().saturating_add(second)))
 }

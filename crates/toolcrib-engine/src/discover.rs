@@ -16,8 +16,8 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant as Deadline, sleep_until};
 use toolcrib_core::{
     __internal::{CatalogBuilder, ListingKey, list_in_order, millis, panic_text},
-    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, ListContext, Listing, Stage,
-    ToolProvider, TurnEvents,
+    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, ListContext, Listing, ListingInfo,
+    Stage, ToolProvider, TurnEvents,
 };
 
 use self::recovering::{Endings, recovering};
@@ -102,6 +102,7 @@ pub(crate) fn ask<'a>(
             redactor: redactor.clone(),
             cx: cx.clone(),
             patience: if is_needed { waits } else { Patience::None },
+            is_baseline: source.is_baseline,
         };
         if recovery.is_none() && is_needed && source.ends_iteration() {
             return asking.ask(Arc::clone(&source.provider), 1);
@@ -138,6 +139,7 @@ struct ListingRequest {
     redactor: Redactor,
     cx: ListContext,
     patience: Patience,
+    is_baseline: bool,
 }
 
 impl ListingRequest {
@@ -149,7 +151,7 @@ impl ListingRequest {
     /// One provider's listing between `discovery_started` and `discovery_completed` or `_failed`. A
     /// panic is a failure; cancellation does not wait for a provider that ignores it.
     fn ask(&self, provider: Arc<dyn ToolProvider>, attempt: u32) -> Listing {
-        let Self { listings, events, redactor, cx, patience } = self;
+        let Self { listings, events, redactor, cx, patience, is_baseline } = self;
         let patience = *patience;
         let asked = ListingAttempt {
             events: Arc::clone(events),
@@ -159,6 +161,7 @@ impl ListingRequest {
             iteration: cx.iteration(),
             attempt,
             began: Instant::now(),
+            is_baseline: *is_baseline,
         };
         asked.started();
         let listing = catch_unwind(AssertUnwindSafe(|| provider.list(cx)));
@@ -216,6 +219,7 @@ struct ListingAttempt {
     iteration: u32,
     attempt: u32,
     began: Instant,
+    is_baseline: bool,
 }
 
 impl ListingAttempt {
@@ -227,7 +231,11 @@ impl ListingAttempt {
     }
 
     fn ended(self, answer: Result<Catalog, DiscoveryError>) -> Result<Catalog, DiscoveryError> {
-        let answer = answer.map(|catalog| self.redactor.catalog(catalog)).map_err(|error| {
+        let listed = |catalog| match self.is_baseline {
+            true => self.redactor.catalog(catalog).with_listing_info(ListingInfo::unchanging()),
+            false => self.redactor.catalog(catalog),
+        };
+        let answer = answer.map(listed).map_err(|error| {
             let error = error.in_provider(&*self.source);
             // Redacted once, for events, notices and the error's receiver.
             let message = self.redactor.text(error.message());

@@ -6,7 +6,9 @@ use std::{sync::Arc, time::Instant};
 use futures_util::future::BoxFuture;
 use rmcp::{ErrorData, model::CallToolResult};
 use serde_json::{Map, Value, json};
-use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult, args_digest};
+use toolcrib_core::{
+    __internal::millis, Audience, ErrorCode, MissingReason, ToolCall, ToolResult, args_digest,
+};
 use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
 use super::{
@@ -101,17 +103,15 @@ async fn answer(
         refusal(&error)
     })?;
     let tool = step.iteration.menu().get(&name).cloned();
-    let missing = if tool.is_some() { None } else { names::missing(&step, &name) };
-    // A model that called it before should read this as the result of its call.
-    let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
-    let arguments = Value::Object(arguments);
+    let mut arguments = Value::Object(arguments);
     // The tool that runs: `call_tool` calls a deferred one.
-    let runs = match &tool {
+    let (target, runs) = match &tool {
         Some(tool) if *name == *CALL_TOOL && tool.is_framework() => {
-            let target = arguments.get("tool").and_then(Value::as_str);
-            target.and_then(|target| step.iteration.menu().get(target)).cloned()
+            let target = target_of(exchange, &step, &mut arguments);
+            let tool = target.as_ref().and_then(|target| step.iteration.menu().get(target));
+            (target, tool.cloned())
         }
-        tool => tool.clone(),
+        tool => (None, tool.clone()),
     };
     entry.turn_id = Some(Arc::clone(&step.turn_id));
     entry.origin = runs.as_ref().map(|tool| tool.origin().into());
@@ -139,6 +139,11 @@ async fn answer(
     let server = runs.as_ref().and_then(|tool| tool.mcp_server());
     let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
     let mut result = run(&mut step, call, audience, exchange).await?;
+    // The tool that was called: without a permitted target that is `call_tool` itself.
+    let called = match target.filter(|target| **target == *result.name) {
+        Some(target) => CalledTool::of(&step, &target),
+        None => CalledTool::of(&step, &name),
+    };
     exchange.remember(&step, &result).await;
     if let Some(session) = exchange.era.session() {
         session.settle_approval(&result);
@@ -173,18 +178,53 @@ async fn answer(
         (Some(None), None) if server.is_some() => Data::Any,
         _ => Data::None,
     };
-    match tool {
-        Some(_) => Ok(result::wire(result, data, fences)),
-        None if is_away => Ok(result::wire(result, Data::None, true)),
-        None if let Some(reason) = missing => {
+    match called {
+        CalledTool::Offered => Ok(result::wire(result, data, fences)),
+        CalledTool::Away => Ok(result::wire(result, Data::None, true)),
+        CalledTool::Missing(reason) => {
             let message = format!("this tool is withheld: {reason}; go on without it");
             let data = json!({ "code": ErrorCode::NotAvailable, "reason": reason });
             Err(ErrorData::invalid_params(message, Some(data)))
         }
-        None => Err(ErrorData::invalid_params(
+        CalledTool::Unknown => Err(ErrorData::invalid_params(
             result.text.to_string(),
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
         )),
+    }
+}
+
+/// The known name of the target of `call_tool`, which replaces the client's name for it.
+fn target_of(
+    exchange: &RequestContext<'_>,
+    step: &Step,
+    arguments: &mut Value,
+) -> Option<Arc<str>> {
+    let Some(Value::String(target)) = arguments.get_mut("tool") else { return None };
+    let names = &exchange.serving.gateway.config.names;
+    let known = names.meant(step, target).unwrap_or_else(|| target.as_str().into());
+    known.as_ref().clone_into(target);
+    Some(known)
+}
+
+/// A called tool, for its client.
+enum CalledTool {
+    Offered,
+    /// Its source is away. A model that called it before should read this as the result of its call.
+    Away,
+    Missing(MissingReason),
+    Unknown,
+}
+
+impl CalledTool {
+    fn of(step: &Step, name: &str) -> Self {
+        if step.iteration.menu().get(name).is_some() {
+            return Self::Offered;
+        }
+        match names::missing(step, name) {
+            _ if step.iteration.withheld().is_away(name) => Self::Away,
+            Some(reason) => Self::Missing(reason),
+            None => Self::Unknown,
+        }
     }
 }
 

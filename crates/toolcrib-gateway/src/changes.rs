@@ -35,6 +35,7 @@ use super::{
     downstream::{log_message, notification, own_message},
     exchange::{ClientSender, RequestContext},
     generation::GatewayState,
+    missing::Told,
     resources::{MOST_SUBSCRIPTIONS, Subscription, subscribed},
     servers::{CombinedOffers, Server},
     session::{Purpose, Session},
@@ -345,7 +346,7 @@ pub(super) async fn listen(
         || filter.resource_subscriptions.is_some();
     // Then the request receives log messages.
     let has_log = exchange.port.log_level().is_some();
-    if is_about_more || (has_log && !exchange.serving.gateway.config.servers.is_empty()) {
+    if is_about_more || has_log {
         let servers = exchange.servers().await?;
         let notices = servers
             .all
@@ -372,8 +373,8 @@ pub(super) async fn listen(
     let is_about_tools = accepted.tools_list_changed == Some(true);
     let is_heard = exchange.client.notify(acknowledged(accepted.clone(), &exchange.id)).await;
     let tools = async {
-        if is_heard && is_about_tools {
-            tell(exchange).await;
+        if is_heard && (is_about_tools || has_log) {
+            tell(exchange, is_about_tools).await;
         }
         pending::<()>().await;
     };
@@ -445,19 +446,24 @@ impl NoticeStream {
     }
 }
 
-/// Notifies a subscriber until it reads nothing any more.
-async fn tell(exchange: &RequestContext<'_>) {
+/// Notifies a subscriber of missing tools, and of its changed menu if it `is_about_tools`, until it reads
+/// nothing any more.
+async fn tell(exchange: &RequestContext<'_>, is_about_tools: bool) {
     let mut changes = match &exchange.connection {
         Some(connection) => connection.changes().clone(),
         None => exchange.serving.current.changes(),
     };
-    let mut known = None;
+    let (mut known, mut told) = (None, Told::default());
     loop {
         changes.settled().await;
         let serving = exchange.serving.fresh();
         let Ok(step) = exchange.step_of(&serving, Purpose::Look).await else { continue };
+        let untold = told.untold(step.iteration.withheld().missing());
+        let (access, least) = (&exchange.caller.access, exchange.port.log_level());
+        let message = serving.gateway.missing_message(access, untold, least);
+        message.into_iter().for_each(|message| exchange.client.offer(message));
         let menu = step.iteration.menu().fingerprint();
-        if known.replace(menu) == Some(menu) {
+        if known.replace(menu) == Some(menu) || !is_about_tools {
             continue;
         }
         let mut changed = list_changed();

@@ -40,7 +40,7 @@ use super::{
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The methods for what only servers offer.
-const OF_SERVERS: [&str; 9] = [
+const OF_SERVERS: [&str; 8] = [
     "resources/list",
     "resources/templates/list",
     "resources/read",
@@ -49,7 +49,6 @@ const OF_SERVERS: [&str; 9] = [
     "prompts/list",
     "prompts/get",
     "completion/complete",
-    "logging/setLevel",
 ];
 
 /// Those of them that skills offer too.

@@ -14,7 +14,6 @@ use toolcrib_mcp::__internal as wire;
 use super::{
     ORIGIN_OF_SERVER,
     access_log::{AccessEntry, ListedTool},
-    downstream::own_message,
     exchange::RequestContext,
     missing,
     session::Purpose,
@@ -63,7 +62,8 @@ pub(super) async fn list(
     let step = step.map_err(|error| refusal(&error))?;
     let menu = step.iteration.menu();
     let gateway = &exchange.serving.gateway;
-    let names = gateway.config.names.of(menu, exchange.caller.access.max_name_chars);
+    let longest = exchange.caller.access.max_name_chars;
+    let names = gateway.config.names.of(menu, longest);
     let tools = menu.tools().iter().zip(names).map(|(tool, name)| {
         let mut tool = wire::tool(tool, output_schema(tool));
         if let Cow::Owned(name) = name {
@@ -81,23 +81,22 @@ pub(super) async fn list(
     if !notices.is_empty() {
         meta.insert(NOTICES.to_owned(), json!(notices));
     }
-    if let Some(missing) =
-        missing::in_meta(withheld.missing(), |tool| gateway.config.names.of_missing(tool))
-    {
+    let name = |tool| gateway.config.names.of_missing(tool, longest);
+    if let Some(missing) = missing::in_meta(withheld.missing(), name) {
         meta.insert(missing::KEY.to_owned(), missing);
     }
     if !meta.is_empty() {
         answer.meta = Some(MetaObject::from(meta));
     }
+    if exchange.era.session().is_none() {
+        answer = answer.with_ttl_ms(millis(step.iteration.fresh_for()));
+    }
     match exchange.era.session() {
         Some(session) => session.tell_missing(gateway, withheld.missing(), &exchange.client),
         None => {
-            let text = missing::in_words(withheld.missing().iter(), |tool| {
-                gateway.config.names.of_missing(tool)
-            });
-            let text = text.filter(|_| !gateway.config.servers.is_empty());
-            let least = exchange.port.log_level();
-            let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));
+            let (access, least) = (&exchange.caller.access, exchange.port.log_level());
+            let missing = withheld.missing().iter().collect();
+            let message = gateway.missing_message(access, missing, least);
             message.into_iter().for_each(|message| exchange.client.offer(message));
         }
     }

@@ -28,9 +28,6 @@ pub(super) async fn set_level(
         return Err(ErrorData::invalid_params(message, None));
     };
     let servers = context.servers().await?;
-    if servers.all.is_empty() {
-        return Err(no_method("logging/setLevel"));
-    }
     session.client.log.set(level);
     let level: Arc<str> = level.into();
     let sent = servers.all.iter().map(|server| {

@@ -1,7 +1,7 @@
 //! The tools that a client misses, as far as it may know them: each with a fixed text as its reason, and
 //! never with text of its definition.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use serde_json::{Value, json};
 use toolcrib_core::{__internal::beginning, harmless};
@@ -14,6 +14,18 @@ pub(super) const KEY: &str = "toolcrib/withheld";
 
 /// The limit of named tools.
 const MOST_NAMED: usize = 20;
+
+/// The missing tools that a client has been told of.
+#[derive(Default)]
+pub(super) struct Told(HashSet<MissingTool>);
+
+impl Told {
+    /// Those that it has not been told of, or that were back in the meantime. From now on it has.
+    pub(super) fn untold<'a>(&mut self, missing: &'a [MissingTool]) -> Vec<&'a MissingTool> {
+        self.0.retain(|tool| missing.contains(tool));
+        missing.iter().filter(|tool| self.0.insert((*tool).clone())).collect()
+    }
+}
 
 /// A name as the client lists the tools of its server, cleaned and bounded.
 fn shown(name: &str) -> String {

@@ -51,10 +51,7 @@ impl ShownNames {
             Some(server) => self.of_server(server, known, wire::renamed(tool)),
             None => Cow::Borrowed(known),
         };
-        match longest.filter(|longest| name.len() > *longest) {
-            Some(longest) => Cow::Owned(cut(&name, known, longest)),
-            None => name,
-        }
+        fitted(name, known, longest)
     }
 
     /// The name of a server's tool or prompt with the server's prefix for clients. Without a prefix, it
@@ -78,13 +75,26 @@ impl ShownNames {
     }
 
     /// The name of a missing tool for clients.
-    pub(super) fn of_missing<'a>(&self, tool: &'a MissingTool) -> Cow<'a, str> {
+    pub(super) fn of_missing<'a>(
+        &self,
+        tool: &'a MissingTool,
+        longest: Option<usize>,
+    ) -> Cow<'a, str> {
         let server =
             tool.origin.rsplit(" > ").next().and_then(|leaf| leaf.strip_prefix(ORIGIN_OF_SERVER));
-        match server {
+        let name = match server {
             Some(server) => self.of_server(server, &tool.name, None),
             None => (&*tool.name).into(),
+        };
+        fitted(name, &tool.name, longest)
+    }
+
+    /// The known name that a client means, if this iteration knows one.
+    pub(super) fn meant(&self, step: &Step, name: &str) -> Option<Arc<str>> {
+        if is_known(step, name) {
+            return Some(name.into());
         }
+        self.candidates(name).find(|candidate| is_known(step, candidate))
     }
 
     /// The known names that a client's name may have.
@@ -107,11 +117,6 @@ pub(super) async fn find(
     context: &RequestContext<'_>,
     name: Arc<str>,
 ) -> Result<(Step, Arc<str>), TurnError> {
-    let is_known = |step: &Step, name: &str| {
-        step.iteration.menu().get(name).is_some()
-            || step.iteration.withheld().is_away(name)
-            || missing(step, name).is_some()
-    };
     let names = &context.serving.gateway.config.names;
     let step = context.step(Purpose::Call(&name)).await?;
     if is_known(&step, &name) {
@@ -130,7 +135,13 @@ pub(super) async fn find(
         let menu = all.iteration.menu();
         let position = names.of(menu, longest).iter().position(|shown| **shown == *name);
         let known = position.and_then(|position| menu.tools().get(position));
-        if let Some(known) = known.map(|tool| tool.name().as_str().into()) {
+        let known = known.map(|tool| tool.name().as_str().into());
+        let known = known.or_else(|| {
+            let mut missing = all.iteration.withheld().missing().iter();
+            let cut = missing.find(|tool| *names.of_missing(tool, longest) == *name);
+            cut.map(|tool| Arc::clone(&tool.name))
+        });
+        if let Some(known) = known {
             return Ok((all, known));
         }
     }
@@ -143,6 +154,12 @@ pub(super) fn missing(step: &Step, name: &str) -> Option<MissingReason> {
     missing.find(|tool| *tool.name == *name).map(|tool| tool.reason)
 }
 
+fn is_known(step: &Step, name: &str) -> bool {
+    step.iteration.menu().get(name).is_some()
+        || step.iteration.withheld().is_away(name)
+        || missing(step, name).is_some()
+}
+
 /// Whether a name ends like those that were cut.
 fn looks_cut(name: &str) -> bool {
     name.rsplit_once('_').is_some_and(|(_, end)| {
@@ -153,6 +170,14 @@ fn looks_cut(name: &str) -> bool {
 /// The prefix of the known names of a server's tools.
 fn prefix_of(server: &str) -> String {
     format!("mcp__{server}__")
+}
+
+/// A name for clients, cut if it has more characters than they take.
+fn fitted<'a>(name: Cow<'a, str>, known: &str, longest: Option<usize>) -> Cow<'a, str> {
+    match longest.filter(|longest| name.len() > *longest) {
+        Some(longest) => Cow::Owned(cut(&name, known, longest)),
+        None => name,
+    }
 }
 
 /// A name of `longest` characters that ends in digits of the known name's digest.

@@ -38,6 +38,7 @@ pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Valu
     }
     let redactor = context.serving.gateway.config.engine.redactor();
     let names = &context.serving.gateway.config.names;
+    let fresh_for = lists.fresh_for(&servers, AssetKind::Prompts);
     let (mut items, mut taken) = (Vec::new(), HashSet::new());
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         for item in list.iter() {
@@ -55,7 +56,7 @@ pub(super) async fn list(context: &RequestContext<'_>, params: &Map<String, Valu
             items.push(Value::Object(item));
         }
     }
-    Ok(listed(context, AssetKind::Prompts, &items))
+    Ok(listed(context, AssetKind::Prompts, &items, fresh_for))
 }
 
 /// `prompts/get`.

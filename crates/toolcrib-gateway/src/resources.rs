@@ -20,8 +20,8 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::{
-    __internal::shortened, ContentBlock, Progress, Tool, ToolContext, ToolError, ToolOutput,
-    harmless,
+    __internal::{millis, shortened},
+    ContentBlock, Progress, Tool, ToolContext, ToolError, ToolOutput, harmless,
 };
 use toolcrib_engine::Redactor;
 use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest, Subscribed};
@@ -155,6 +155,11 @@ pub(super) async fn list(
     let own = own.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     let own = own.iter().filter_map(|item| described(redactor, kind, item.as_object()?).ok());
     let mut items: Vec<_> = own.map(Value::Object).collect();
+    let fresh_for = match context.serving.gateway.has_skills(&context.caller.access) {
+        // Files of skills may change at any time.
+        true => Duration::ZERO,
+        false => lists.fresh_for(&servers, kind),
+    };
     for (server, list) in servers.all.iter().zip(lists.of_servers) {
         let Some(judged) = judged(server) else { continue };
         for item in list.iter() {
@@ -174,7 +179,7 @@ pub(super) async fn list(
             items.push(Value::Object(item));
         }
     }
-    Ok(listed(context, kind, &items))
+    Ok(listed(context, kind, &items, fresh_for))
 }
 
 /// The description of a prompt or a resource without known secrets.
@@ -463,6 +468,17 @@ pub(super) struct Lists {
     pub(super) is_none_offered: bool,
 }
 
+impl Lists {
+    /// How long lists of one kind apply together: the least of what the servers state. Zero if one of
+    /// those that offer it states nothing or did not answer, or if something else may change the
+    /// list at any time.
+    pub(super) fn fresh_for(&self, servers: &Servers, kind: AssetKind) -> Duration {
+        let offering = servers.all.iter().zip(&self.offers).filter(|(_, offers)| **offers);
+        let stated = offering.map(|(server, _)| server.client.assets_fresh_for(kind)).min();
+        stated.filter(|_| !servers.step.iteration.may_change()).unwrap_or_default()
+    }
+}
+
 /// Asks all servers for lists of these kinds: for the first kind, then for the next. The list of a
 /// server that fails, or is slow, is empty. When one is enough, the others are not waited for.
 pub(super) async fn lists(
@@ -501,14 +517,15 @@ pub(super) fn listed(
     context: &RequestContext<'_>,
     kind: AssetKind,
     items: &[Value],
+    fresh_for: Duration,
 ) -> ServerResult {
     let mut result = json!({ kind.field(): items });
     if let Era::Stateless(_) = context.era
         && let Some(fields) = result.as_object_mut()
     {
-        // A list that policy may change must not come from a cache.
         fields.insert("resultType".to_owned(), "complete".into());
-        fields.insert("ttlMs".to_owned(), 0.into());
+        fields.insert("ttlMs".to_owned(), millis(fresh_for).into());
+        // What a caller is listed depends on its rights.
         fields.insert("cacheScope".to_owned(), json!(CacheScope::Private));
     }
     ServerResult::CustomResult(CustomResult::new(result))

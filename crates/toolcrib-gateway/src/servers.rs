@@ -90,8 +90,6 @@ pub(super) struct CombinedOffers {
     pub(super) resources: bool,
     pub(super) subscribe: bool,
     pub(super) completions: bool,
-    /// The gateway itself reports what it learns later.
-    pub(super) logging: bool,
     /// The instructions of each server.
     pub(super) instructions: Vec<(Arc<str>, Arc<str>)>,
     /// The servers that are not ready, and never were.
@@ -108,7 +106,7 @@ impl CombinedOffers {
     /// The same within a time.
     pub(super) async fn within(allowed: Duration, servers: &[Server]) -> Self {
         let asked = servers.iter().map(|server| server.client.offers_within(allowed));
-        let mut all = Self { logging: !servers.is_empty(), ..Self::default() };
+        let mut all = Self::default();
         for (server, offers) in servers.iter().zip(join_all(asked).await) {
             match offers {
                 Ok(Some(offers)) => all.add(&server.name, &offers),
@@ -160,7 +158,8 @@ impl CombinedOffers {
             capabilities.extensions = Some(ExtensionCapabilities::from_iter([skills]));
         }
         capabilities.completions = self.completions.then(JsonObject::new);
-        capabilities.logging = self.logging.then(JsonObject::new);
+        // The gateway itself reports what it learns later.
+        capabilities.logging = Some(JsonObject::new());
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("toolcrib", env!("CARGO_PKG_VERSION")))
     }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::ProtocolVersion;
@@ -28,7 +29,7 @@ use super::{
     downstream::{Downstream, LogLevel, Route, own_message},
     exchange::{ClientSender, Era, RequestContext},
     generation::GatewayState,
-    missing,
+    missing::{self, Told},
     resources::Subscription,
     servers::{Server, reached},
 };
@@ -79,7 +80,7 @@ pub(super) struct Session {
     /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
     /// The missing tools that the log messages to the client have named.
-    told: Mutex<HashSet<MissingTool>>,
+    told: Mutex<Told>,
     /// The client, as the lists of servers see it.
     pub(super) client: Arc<Downstream>,
     /// The client's subscriptions to resources, by the URI that it uses.
@@ -298,18 +299,8 @@ impl Session {
         missing: &[MissingTool],
         client: &ClientSender,
     ) {
-        let new: Vec<_> = {
-            let mut told = self.told.lock();
-            told.retain(|tool| missing.contains(tool));
-            missing.iter().filter(|tool| told.insert((*tool).clone())).collect()
-        };
-        // Only a gateway with servers declares log messages.
-        if gateway.config.servers.is_empty() {
-            return;
-        }
-        let text = missing::in_words(new.into_iter(), |tool| gateway.config.names.of_missing(tool));
-        let least = self.client.log.name();
-        let message = text.and_then(|text| own_message(least, "warning", "toolcrib", &text));
+        let untold = self.told.lock().untold(missing);
+        let message = gateway.missing_message(&self.access, untold, self.client.log.name());
         message.into_iter().for_each(|message| client.offer(message));
     }
 
@@ -340,6 +331,20 @@ impl Session {
             *known = Some(menu);
         }
         changed
+    }
+}
+
+impl Shared {
+    /// The log message about missing tools, for a client that receives this level and more severe ones.
+    pub(super) fn missing_message(
+        &self,
+        access: &Access,
+        missing: Vec<&MissingTool>,
+        least: Option<&str>,
+    ) -> Option<Bytes> {
+        let name = |tool| self.config.names.of_missing(tool, access.max_name_chars);
+        let text = missing::in_words(missing.into_iter(), name)?;
+        own_message(least, "warning", "toolcrib", &text)
     }
 }
 

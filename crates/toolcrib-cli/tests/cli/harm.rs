@@ -2,6 +2,7 @@
 
 mod allow_origin;
 mod answered_calls;
+mod cached_lists;
 mod definition_secrets;
 mod dialed_hosts;
 mod documents;
@@ -28,6 +29,7 @@ mod remote_progress;
 mod rewritten_calls;
 mod secret_spellings;
 mod served;
+mod silent_tools;
 mod skill_door;
 mod small_holes_acp;
 mod small_holes_approvals;

@@ -77,13 +77,14 @@ impl Piped {
         }
     }
 
-    /// Reads up to a line that contains a word, such as a notification.
-    pub(crate) fn hear(&mut self, word: &str) {
+    /// Reads up to a line that contains a word, such as a notification; gives the line.
+    pub(crate) fn hear(&mut self, word: &str) -> String {
         let mut line = String::new();
         while !line.contains(word) {
             line.clear();
             assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the output ended");
         }
+        line
     }
 
     /// The next answer to any request.

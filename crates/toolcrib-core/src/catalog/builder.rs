@@ -21,7 +21,7 @@ pub struct CatalogBuilder {
 impl CatalogBuilder {
     /// An empty list that may become this one.
     pub fn like(last: Catalog) -> Self {
-        let listing_info = ListingInfo::default();
+        let listing_info = ListingInfo::unchanging();
         Self { last, offered: 0, withheld: 0, changed: None, listing_info }
     }
 

@@ -3,6 +3,7 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -11,6 +12,7 @@ use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
 use crate::{
     catalog::{Catalog, CatalogBuilder, Reason, WithheldByProvider},
     context_list::ListContext,
+    listing_info::ListingInfo,
     panic_text::panic_text,
     tool::Tool,
 };
@@ -132,14 +134,16 @@ where
 {
     fn filter(&self, cx: &ListContext, catalog: Catalog) -> Result<Catalog, DiscoveryError> {
         let last = self.last.lock().clone();
+        // Its decisions may change at any time.
+        let listing_info =
+            ListingInfo { fresh_for: Duration::ZERO, ..catalog.listing_info().clone() };
         let mut filtered = Filtered::new(&self.name, &catalog, &last);
         for (at, tool) in catalog.offered().iter().enumerate() {
             filtered.decided(at, tool, self.decide(tool, cx)?);
         }
         let Some(built) = filtered.build() else {
-            return Ok(last.output.with_listing_info(catalog.listing_info().clone()));
+            return Ok(last.output.with_listing_info(listing_info));
         };
-        let listing_info = catalog.listing_info().clone();
         let output = built.with_listing_info(listing_info);
         let kept = LastFiltered { input: catalog, output: output.clone() };
         let replaced = mem::replace(&mut *self.last.lock(), kept);

@@ -3,6 +3,7 @@ use std::{
     fmt::Display,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use crate::{
     catalog::{Catalog, LastCatalog, Reason},
     context_list::ListContext,
     definition::InvalidToolError,
+    listing_info::ListingInfo,
     name::ToolName,
     panic_text::panic_text,
     tool::Tool,
@@ -200,7 +202,10 @@ where
         if renamed && let Some(name) = twice(prepared.offered()) {
             return Err(self.failed(name, "another tool of the listing has that name"));
         }
-        Ok(prepared.with_listing_info(catalog.listing_info().clone()))
+        // Preparers may decide differently at any time.
+        let listing_info =
+            ListingInfo { fresh_for: Duration::ZERO, ..catalog.listing_info().clone() };
+        Ok(prepared.with_listing_info(listing_info))
     }
 
     fn failed(&self, tool: &ToolName, problem: &str) -> DiscoveryError {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
+use crate::{catalog::Catalog, context_list::ListContext, listing_info::ListingInfo, tool::Tool};
 
 struct StaticTools(Catalog);
 
@@ -9,7 +9,8 @@ struct StaticTools(Catalog);
 ///
 /// Neighbor: a [`ToolRegistry`](crate::ToolRegistry) can be edited within a turn.
 pub fn static_tools(tools: impl IntoIterator<Item = Tool>) -> Arc<dyn ToolProvider> {
-    Arc::new(StaticTools(tools.into_iter().collect()))
+    let tools: Catalog = tools.into_iter().collect();
+    Arc::new(StaticTools(tools.with_listing_info(ListingInfo::unchanging())))
 }
 
 impl ToolProvider for StaticTools {

@@ -19,6 +19,7 @@ use crate::{
     availability::{Availability, IntoAvailability},
     context::ToolContext,
     definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
+    missing_reason::MissingReason,
     name::SkillId,
     output::{ErrorCode, ToolError, ToolOutput},
     secrets::Redact,
@@ -186,6 +187,16 @@ impl Tool {
         let check = Availability::new(check);
         definition.settings.availability =
             Some(with_check(definition.settings.availability.take(), check));
+        Self::of(definition, Arc::clone(&self.0.body))
+    }
+
+    /// The same tool, which is never available: the fixed text for a client, and the reason for the
+    /// operator. For a tool whose definition is refused and that no provider lists.
+    #[must_use]
+    pub fn refused(&self, of: MissingReason, reason: Arc<str>) -> Self {
+        let never = self.available_if(move || Err::<(), _>(Arc::clone(&reason)));
+        let mut definition = never.0.definition.clone();
+        definition.settings.refused = Some(of);
         Self::of(definition, Arc::clone(&self.0.body))
     }
 

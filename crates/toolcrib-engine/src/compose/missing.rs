@@ -30,7 +30,9 @@ impl HiddenTool {
             Self::Gate(_) | Self::Rules(_) | Self::Omitted { .. } => None,
             Self::Collision { .. } => Some(MissingReason::SameName),
             Self::Schema { .. } => Some(MissingReason::Schema),
-            Self::Unavailable { .. } => Some(MissingReason::NotAvailable),
+            Self::Unavailable { tool, .. } => {
+                Some(tool.refusal().unwrap_or(MissingReason::NotAvailable))
+            }
             Self::Source(_) => Some(MissingReason::NotReady),
         }
     }

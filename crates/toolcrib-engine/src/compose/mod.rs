@@ -213,6 +213,11 @@ impl Composition {
         &self.catalog
     }
 
+    /// Whether tools that may become available, or unavailable, were checked.
+    pub(crate) fn checks_availability(&self) -> bool {
+        self.availability.iter().any(|checked| checked.tool.refusal().is_none())
+    }
+
     /// Whether composing this list in this situation would give the same result. The iteration
     /// and taint count only as far as some rule depends on them.
     pub(crate) fn holds_for(

@@ -59,17 +59,20 @@ pub(crate) struct Source {
     on_failure: OnFailure,
     /// `None` for a source of a single turn: its changes are not reported.
     listings: Option<Arc<Listings>>,
+    /// Whether its list is that of every turn.
+    pub(crate) is_baseline: bool,
 }
 
 impl Source {
     pub(crate) fn new(provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
-        Self { provider, alternatives: None, on_failure, listings: Some(Arc::default()) }
+        let listings = Some(Arc::default());
+        Self { provider, alternatives: None, on_failure, listings, is_baseline: false }
     }
 
     /// A source of one turn, whose failure ends the iteration.
     pub(crate) fn needed(provider: Arc<dyn ToolProvider>) -> Self {
         let on_failure = OnFailure::Fail;
-        Self { provider, alternatives: None, on_failure, listings: None }
+        Self { provider, alternatives: None, on_failure, listings: None, is_baseline: false }
     }
 
     /// The same with alternatives that a rule may use instead.

@@ -1,12 +1,12 @@
 use std::{
     sync::{Arc, OnceLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegisteredError, CancellationToken, ClientAbilities, ClientPort, Menu, Signal, SkillId,
-    Tool, ToolCall, ToolRegistry, ToolResult,
+    AlreadyRegisteredError, CancellationToken, ClientAbilities, ClientPort, Fact, Menu, Signal,
+    SkillId, Tool, ToolCall, ToolRegistry, ToolResult,
 };
 
 use super::state::TurnState;
@@ -37,6 +37,8 @@ pub struct Iteration {
     situation: Situation,
     /// The step of a skill that the menu was composed for.
     steps_at: Option<StepPosition>,
+    /// How long the listings of its sources apply.
+    pub(super) sources_fresh_for: Duration,
     /// Created on first use: an iteration without calls needs none.
     cancellation: OnceLock<CancellationToken>,
 }
@@ -59,6 +61,7 @@ impl Iteration {
             listed,
             situation,
             steps_at,
+            sources_fresh_for: Duration::ZERO,
             cancellation: OnceLock::new(),
         }
     }
@@ -143,6 +146,30 @@ impl Iteration {
         self.withheld().notices()
     }
 
+    /// How long the same turn options give this menu, as far as its sources state it: the least of their
+    /// [times](toolcrib_core::ListingInfo::fresh_for). Zero if one of them states nothing, if none states
+    /// a limit, or if something else may change the menu [at any time](Self::may_change).
+    pub fn fresh_for(&self) -> Duration {
+        match self.sources_fresh_for {
+            _ if self.may_change() => Duration::ZERO,
+            Duration::MAX => Duration::ZERO,
+            stated => stated,
+        }
+    }
+
+    /// Whether something beside the lists of the sources may change what is offered: a failed source
+    /// that may return, a tool's check of its availability, skills, or a rule that depends on the
+    /// iteration or on what the conversation has read.
+    pub fn may_change(&self) -> bool {
+        let visibility = &self.turn.engine.visibility;
+        !self.notices().is_empty()
+            || self.composed.checks_availability()
+            || !visibility.skills.is_empty()
+            || !self.situation.active_skills.is_empty()
+            || visibility.policy.reads(Fact::Tainted)
+            || visibility.policy.reads(Fact::Iteration)
+    }
+
     /// The skills that this iteration's menu was composed for.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.situation.active_skills
@@ -192,6 +219,7 @@ impl Iteration {
         turn.report_offered(self.number, &composed, &self.menu, true, began.elapsed());
         self.composed = Arc::new(composed);
         self.listed = listed;
+        self.sources_fresh_for = Duration::ZERO;
         Ok(self.menu())
     }
 

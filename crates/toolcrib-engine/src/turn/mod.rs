@@ -356,7 +356,8 @@ impl Turn {
             .with_wait_limit(self.source_timeout);
         let registry = self.state.registry_copy();
         let has_tools = !registry.is_empty();
-        let own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);
+        let mut own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);
+        own.is_baseline = Arc::ptr_eq(&registry, &self.state.engine.registry);
         let sources = has_tools
             .then_some(&own)
             .into_iter()
@@ -420,6 +421,7 @@ impl Turn {
     ) -> Result<Iteration, TurnError> {
         let began = Instant::now();
         let DiscoveredTools { catalog, notices } = discovered;
+        let fresh_for = catalog.listing_info().fresh_for;
         let steps_at = skills.at();
         let situation = self.state.situation(skills, number);
         let visibility = &self.state.engine.visibility;
@@ -441,7 +443,10 @@ impl Turn {
             self.expiring = offered.filter(brief).cloned().collect();
         }
         self.state.report_offered(number, &composed, &menu, is_new, took);
-        Ok(Iteration::new(&self.state, number, composed, menu, listed, situation, steps_at))
+        let (state, steps) = (&self.state, steps_at);
+        let mut iteration = Iteration::new(state, number, composed, menu, listed, situation, steps);
+        iteration.sources_fresh_for = fresh_for;
+        Ok(iteration)
     }
 
     /// Composes, or reuses an earlier turn's result for the same input.

@@ -23,7 +23,7 @@ async fn ask(client: &mut End, id: u32, method: &str) -> Value {
 }
 
 /// Answers everything that a late server is asked, up to a request for its prompts.
-async fn wake(server: &mut End) {
+pub(super) async fn wake(server: &mut End) {
     loop {
         let message = server.heard().await;
         let result = match message["method"].as_str() {

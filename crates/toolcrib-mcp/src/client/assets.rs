@@ -6,7 +6,10 @@ use futures_util::FutureExt as _;
 use rmcp::model::ServerCapabilities;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
-use toolcrib_core::{__internal::Flight, CancellationToken, PinKind, PinnedDefinition, ToolError};
+use toolcrib_core::{
+    __internal::{Flight, time_left},
+    CancellationToken, PinKind, PinnedDefinition, ToolError,
+};
 
 use super::{
     McpClient,
@@ -106,6 +109,8 @@ struct CachedList {
     epoch: u64,
     announced: u64,
     expires: Option<Instant>,
+    /// When it arrived, and for how long it is valid by the server's word.
+    stated: Option<(Instant, Duration)>,
 }
 
 impl Assets {
@@ -125,6 +130,20 @@ impl Assets {
             && last.announced == slot.announced
             && last.expires.is_none_or(|expires| expires > Instant::now());
         is_fresh.then(|| Arc::clone(&last.items))
+    }
+
+    /// How long the last list stays valid by the server's word: zero without its word, if it has
+    /// announced a change, and if a request is waiting for a newer list.
+    fn fresh_for(&mut self, kind: AssetKind) -> Duration {
+        let slot = self.slot(kind);
+        let under_way = slot.under_way.as_ref();
+        let is_newest = !slot.is_missed
+            && under_way.is_none_or(|request| request.flight.clone().now_or_never().is_some());
+        let last = slot.last.as_ref().filter(|last| is_newest && last.announced == slot.announced);
+        match last.and_then(|last| last.stated) {
+            Some((since, ttl)) => time_left(ttl, since.elapsed()),
+            None => Duration::ZERO,
+        }
     }
 
     fn last(&mut self, kind: AssetKind) -> Option<Items> {
@@ -171,6 +190,13 @@ impl McpClient {
     #[doc(hidden)]
     pub async fn assets_within(&self, kind: AssetKind, limit: Duration) -> Option<Items> {
         self.session().ok()?.assets_within(kind, limit).await
+    }
+
+    /// How long the last list of its session stays valid by the server's word; zero without one.
+    #[doc(hidden)]
+    pub fn assets_fresh_for(&self, kind: AssetKind) -> Duration {
+        let session = self.sessions().find(&self.whose);
+        session.map(|session| session.state().assets.fresh_for(kind)).unwrap_or_default()
     }
 
     /// The last list of its session, if there is one, without asking the server.
@@ -222,8 +248,9 @@ impl Supervisor {
             (_, true) => None,
             _ => Some(Instant::now()),
         };
-        let last =
-            CachedList { items: Arc::clone(&items), epoch: live.epoch(), announced, expires };
+        let (items_kept, epoch) = (Arc::clone(&items), live.epoch());
+        let stated = ttl.map(|ttl| (Instant::now(), ttl));
+        let last = CachedList { items: items_kept, epoch, announced, expires, stated };
         self.state().assets.slot(kind).last = Some(last);
         Ok(items)
     }

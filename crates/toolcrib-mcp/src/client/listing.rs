@@ -300,6 +300,10 @@ impl Supervisor {
     ) -> ListResult {
         let (this, Pages { tools, bytes, ttl, warning }) = (Arc::clone(self), pages);
         let of_skills = skills.as_ref().and_then(|skills| skills.ttl);
+        let stated = match skills {
+            None => ttl,
+            Some(_) => ttl.zip(of_skills).map(|(tools, skills)| tools.min(skills)),
+        };
         let made = move || this.made(tools, skills);
         let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
         let made = made.map_err(|problem| self.not_listed(&problem))?;
@@ -312,6 +316,7 @@ impl Supervisor {
             let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();
             let ttl = [ttl, of_skills].into_iter().flatten().filter(|ttl| !ttl.is_zero()).min();
             list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
+            list.stated = stated.map(|ttl| (Instant::now(), ttl));
             if std::mem::replace(&mut list.heard, announced) != announced {
                 list.pace.asked(!changed);
             }

@@ -19,7 +19,7 @@ mod state;
 mod status;
 mod supervisor;
 
-use std::{fmt, future::pending, sync::Arc};
+use std::{fmt, future::pending, sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
@@ -27,7 +27,7 @@ use tokio::{
 };
 use toolcrib_core::{
     Catalog, ClientAbilities, DiscoveryError, DiscoveryErrorClass, Identity, ListContext, Listing,
-    Tool, ToolProvider,
+    ListingInfo, Tool, ToolProvider,
 };
 
 #[cfg(feature = "mock")]
@@ -42,6 +42,7 @@ pub use self::{
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
+    listed::ServerListing,
     listing::ListState,
     sessions::{IdentityScope, SessionLease, Sessions},
 };
@@ -208,7 +209,7 @@ impl ToolProvider for McpClient {
         };
         let whose = Sessions::conversation(cx.identity());
         match session.known() {
-            ListState::Fresh(list) => Listing::now(self.sessions().catalog(&list, &whose)),
+            ListState::Fresh(list) => Listing::now(self.listed(&session, &list, &whose)),
             ListState::Failed(error) => Listing::failed(DiscoveryError::source_failed(error)),
             known @ (ListState::Ask | ListState::Renewing(..)) => {
                 let cancellation = cx.cancellation().clone();
@@ -226,13 +227,30 @@ impl ToolProvider for McpClient {
                         biased;
                         () = cancellation.cancelled() => Err(DiscoveryError::cancelled()),
                         listed = listed => listed
-                            .map(|list| self.sessions().catalog(&list, &whose))
+                            .map(|list| self.listed(&session, &list, &whose))
                             .map_err(DiscoveryError::source_failed),
                         () = is_over(until) => Err(too_late()),
                     }
                 })
             }
         }
+    }
+}
+
+impl McpClient {
+    /// A list, with the time for which it applies. A gate of skills may change it at any time.
+    fn listed(
+        &self,
+        session: &SessionLease,
+        list: &ServerListing,
+        whose: &IdentityScope,
+    ) -> Catalog {
+        let fresh_for = match list.has_gates() {
+            true => Duration::ZERO,
+            false => session.state().fresh_for(),
+        };
+        let info = ListingInfo { fresh_for, ..ListingInfo::default() };
+        self.sessions().catalog(list, whose).with_listing_info(info)
     }
 }
 

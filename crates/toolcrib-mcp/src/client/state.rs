@@ -9,7 +9,7 @@ use std::{
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::__internal::{Backoff, Flight, SingleFlight};
+use toolcrib_core::__internal::{Backoff, Flight, SingleFlight, time_left};
 
 use super::{
     McpError,
@@ -73,6 +73,8 @@ pub(super) struct List {
     /// The connection that it came from.
     pub(super) epoch: u64,
     pub(super) expires: Option<Instant>,
+    /// When `last` arrived, and for how long all of it is valid by the server's word.
+    pub(super) stated: Option<(Instant, Duration)>,
     /// The number of announced changes, and how many of them were before the request of `last`.
     pub(super) announced: u64,
     pub(super) heard: u64,
@@ -164,6 +166,18 @@ impl State {
     pub(super) fn awaited_until(&self, limit: Duration) -> Instant {
         let since = if self.owes() { self.owes_since } else { Instant::now() };
         since + limit
+    }
+
+    /// How long the list stays valid by the server's word: zero without its word, and if it has
+    /// announced a change.
+    pub(super) fn fresh_for(&self) -> Duration {
+        let List { stated, announced, heard, .. } = &self.list;
+        match stated {
+            Some((since, ttl)) if announced == heard && self.is_listed() => {
+                time_left(*ttl, since.elapsed())
+            }
+            _ => Duration::ZERO,
+        }
     }
 
     /// The list, while it is valid.

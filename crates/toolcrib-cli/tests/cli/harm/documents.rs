@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-fn document(describe: &str, more: &Value) -> String {
+pub(super) fn document(describe: &str, more: &Value) -> String {
     let operation = |id: &str, text: &str| {
         json!({ "operationId": id, "summary": text,
                 "parameters": [{ "name": "q", "in": "query", "description": text,
@@ -29,7 +29,7 @@ fn document(describe: &str, more: &Value) -> String {
     .to_string()
 }
 
-fn project(settings: &str, document: &str) -> Project {
+pub(super) fn project(settings: &str, document: &str) -> Project {
     let file = format!(
         "policy_default = 'allow'\n[secrets]\nKEY = {{ env = 'PATH' }}\n[[tool]]\n\
          kind = 'openapi'\nfile = 'shop.json'\nauth = 'secret:KEY'\n{settings}\n"

@@ -8,7 +8,7 @@ use super::served::{Piped, Served, greeting, initialize, message, with_metadata}
 use crate::support::Project;
 
 /// Features of servers besides tools, which the gateway does not declare.
-const UNDECLARED: [&str; 19] = [
+const UNDECLARED: [&str; 18] = [
     "resources/list",
     "resources/templates/list",
     "resources/read",
@@ -18,7 +18,6 @@ const UNDECLARED: [&str; 19] = [
     "prompts/list",
     "prompts/get",
     "completion/complete",
-    "logging/setLevel",
     "tasks/get",
     "tasks/update",
     "tasks/cancel",
@@ -81,7 +80,10 @@ fn undeclared_methods_were_answered_with_empty_lists() {
     assert!(!served.post("/mcp", &token, Some(&session), &list).tools().is_empty());
     assert!(!served.stateless("/mcp", &token, "tools/list", json!({})).tools().is_empty());
     let begun = served.post("/mcp", &token, None, &initialize()).message();
-    assert_eq!(begun["result"]["capabilities"], json!({ "tools": { "listChanged": true } }));
+    let declared = json!({ "logging": {}, "tools": { "listChanged": true } });
+    assert_eq!(begun["result"]["capabilities"], declared);
+    let level = message("logging/setLevel", &json!({ "level": "error" }));
+    assert_eq!(sessions.ask(&level)["result"], json!({}));
 }
 
 #[test]

@@ -86,6 +86,31 @@ fn a_server_that_hung_at_its_start_held_up_the_first_call_of_another() {
     http.end();
 }
 
+/// Only the start of the client waits. A nap that takes as long as ten waits tells whether the lists wait
+/// too: it is over before twenty of them.
+#[test]
+fn a_program_that_hung_held_up_each_list_of_its_client() {
+    let file = format!(
+        "policy_default = 'allow'\n[mcp.bad]\nstart_timeout = '1h'\n{}\n\
+         [[tool]]\nkind = 'command'\nname = 'nap'\ndescription = 'Sleeps.'\nread_only = true\n\
+         program = 'sleep'\nargs = ['50']\ntimeout = '10m'\n",
+        program("HANG = '1'")
+    );
+    let project = Project::of(&[("toolcrib.toml", &file)]);
+    let mut client = Piped::start(&mut project.command(&["serve", "--quiet"]));
+    client.send(&message(5, "tools/call", &json!({ "name": "nap", "arguments": {} })));
+    let lists = ["prompts/list", "tools/list", "resources/list", "resources/templates/list"];
+    for (id, method) in (10..30).zip(lists.iter().cycle()) {
+        client.send(&message(id, method, &json!({})));
+        let answer = client.next();
+        assert_eq!(answer["id"], id, "the nap was over before this {method}: {answer}");
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
+    client.send(&cancel.to_string());
+    client.end();
+}
+
 #[test]
 fn one_call_on_the_command_line_waited_for_all_servers() {
     for bad in [program("HANG = '1'"), "command = 'no-such-program-e'".into()] {

@@ -249,6 +249,25 @@ fn a_program_without_a_version_was_not_said_to_be_unpinned() {
 }
 
 #[test]
+fn a_command_line_in_an_imported_file_was_asked_about_as_one_program() {
+    let servers = r#"{ "mcpServers": {
+        "words": { "command": "npx -y @scope/server@1.2.3", "args": ["two words"] },
+        "whole": { "command": "./my server" } } }"#;
+    let found = Found::of(&[
+        ("toolcrib.toml", "policy_default = \"allow\"\nmcp_files = [\".mcp.json\"]\n"),
+        (".mcp.json", servers),
+        ("my server", "#!/bin/sh\n"),
+    ]);
+    let (_, asked) = at_terminal(&found.command(&["call", "mcp__words__a"]), "[y/N]", "n\n");
+    let shown = found.run(&["trust"]).stderr;
+    for said in [asked, shown] {
+        assert!(said.contains("starts: npx -y @scope/server@1.2.3 \"two words\""), "{said}");
+        // A file of that name is one program.
+        assert!(said.contains("my server\""), "{said}");
+    }
+}
+
+#[test]
 fn check_did_not_warn_of_programs_that_may_change_any_day() {
     let declared = |command: &str, args: &str| {
         format!("policy_default = \"allow\"\n[mcp.x]\ncommand = '{command}'\nargs = {args}\n")

@@ -182,9 +182,11 @@ impl Cached {
     ) -> Result<Catalog, DiscoveryError> {
         let error = match outcome {
             Ok(listing) => {
-                return Ok(
-                    listing.with_listing_info(ListingInfo { cache, ..ListingInfo::default() })
-                );
+                // Unless it was invalidated meanwhile.
+                let kept = self.store.lock().listings.get(key);
+                let fresh_for = kept.map(|kept| kept.fresh_for).unwrap_or_default();
+                let info = ListingInfo { cache, fresh_for, ..ListingInfo::default() };
+                return Ok(listing.with_listing_info(info));
             }
             Err(error) => error,
         };
@@ -206,7 +208,8 @@ enum Lookup {
 
 impl StoredListing {
     fn given(self, cache: CacheStatus, error: Option<Arc<str>>) -> Catalog {
-        self.listing.with_listing_info(ListingInfo { cache, age: Some(self.age), error })
+        let Self { listing, age, fresh_for, .. } = self;
+        listing.with_listing_info(ListingInfo { cache, age: Some(age), error, fresh_for })
     }
 }
 

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{chance::random_share, context_list::ListContext, identity::Identity, name::SkillId};
+use crate::{
+    chance::random_share, context_list::ListContext, identity::Identity, listing_info::time_left,
+    name::SkillId,
+};
 
 /// A field of [`ListContext`] that is part of a cache key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -117,6 +120,11 @@ impl CacheOptions {
         let ttl = self.ttl.0?;
         let shortened_by = ttl.mul_f64(self.jitter * random_share());
         made.checked_add(ttl.saturating_sub(shortened_by))
+    }
+
+    /// The rest of the TTL at an age, without the jitter.
+    pub(super) fn left(&self, age: Duration) -> Duration {
+        self.ttl.0.map_or(Duration::MAX, |ttl| time_left(ttl, age))
     }
 
     /// The stale-while-revalidate time.

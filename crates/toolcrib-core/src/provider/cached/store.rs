@@ -34,6 +34,8 @@ pub struct StoredListing {
     pub age: Duration,
     /// The time since it expired; `None` while it is fresh.
     pub(super) over_for: Option<Duration>,
+    /// The rest of its TTL: zero once it has expired.
+    pub(super) fresh_for: Duration,
 }
 
 impl ListingStore {
@@ -50,14 +52,13 @@ impl ListingStore {
     /// The listing of a key. Counts as a use.
     pub fn get(&mut self, key: &ListingKey) -> Option<StoredListing> {
         let (entry, now) = (self.entries.get(key)?, Instant::now());
-        Some(StoredListing {
-            listing: entry.listing.clone(),
-            age: now.saturating_duration_since(entry.made),
-            over_for: entry
-                .fresh_until
-                .filter(|until| now >= *until)
-                .map(|until| now.saturating_duration_since(until)),
-        })
+        let age = now.saturating_duration_since(entry.made);
+        let over_for = entry
+            .fresh_until
+            .filter(|until| now >= *until)
+            .map(|until| now.saturating_duration_since(until));
+        let fresh_for = if over_for.is_some() { Duration::ZERO } else { self.options.left(age) };
+        Some(StoredListing { listing: entry.listing.clone(), age, over_for, fresh_for })
     }
 
     /// The listing that replaces a failed one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::{ListOrder, Reason, RemoteDefinition, RemoteListing, Tool};
+use toolcrib_core::{ListOrder, MissingReason, Reason, RemoteDefinition, RemoteListing, Tool};
 use toolcrib_engine::Redactor;
 use toolcrib_tools::openapi::DeclaredOperation;
 
@@ -76,14 +76,20 @@ impl ThirdParties<'_> {
             None,
             &source,
             Some(&check),
-            |one| Some((one.tool.clone(), one.withheld.clone().map(Reason::Shared))),
+            |one| {
+                let reason = |flaw| Reason::Definition(MissingReason::Invalid, flaw);
+                Some((one.tool.clone(), one.withheld.clone().map(reason)))
+            },
         );
         match listing {
             Ok(listing) => {
                 let catalog = listing.catalog();
                 let refused = catalog.withheld_by_provider().iter().map(|held| {
-                    let reason: Arc<str> = held.reason.to_string().into();
-                    held.tool.available_if(move || Err::<(), _>(Arc::clone(&reason)))
+                    let of = match &held.reason {
+                        Reason::Definition(of, _) => *of,
+                        _ => MissingReason::Refused,
+                    };
+                    held.tool.refused(of, held.reason.to_string().into())
                 });
                 catalog.offered().iter().cloned().chain(refused).collect()
             }
