@@ -16,6 +16,7 @@ mod context;
 mod deferral;
 mod discovery;
 mod dry_run;
+mod encoder;
 mod events;
 mod harm;
 mod inline_bodies;
