@@ -156,7 +156,7 @@ impl Index {
     }
 }
 
-/// What an encoder reads of a tool.
+/// The text of a tool for an encoder.
 fn text(tool: &Tool) -> String {
     let text = format!("{}: {}", bare_name(tool).replace('_', " "), tool.description());
     shortened(&text).to_owned()
