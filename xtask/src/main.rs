@@ -94,8 +94,8 @@ Commands:
             a model as they are; fails if 1 in 2,000 or more has a replaced token, or 1 in 1,000 or more a
             removed hidden character or escape sequence
   search-bench
-            recall and speed of the tool search on BFCL, which it installs (2 MB), into
-            docs/tool-search.md; --choose searches the weights instead
+            recall and speed of the tool search on BFCL, which it installs (2 MB), and on our own
+            needs, into docs/tool-search.md; --choose searches the weights instead
   help      this text
 
 Each command covers the whole workspace, stops at the first step that fails, and then exits with 1.

@@ -69,6 +69,7 @@ pub use self::{
         MiddlewareError, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions,
     },
 };
+pub use toolcrib_search::Encoder;
 
 /// Helpers that the crates of this workspace share. Not part of the public API: they may change in
 /// any version.

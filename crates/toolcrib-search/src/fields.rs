@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolcrib_core::ToolDefinition;
 
 use crate::{
+    concepts::concepts,
     weights::{USUAL_LENGTHS, Weights},
     words::{joined, terms, trigrams},
 };
@@ -38,39 +39,28 @@ const MOST_PARAMETERS: usize = 200;
 /// take 40 MB; a usual tool has 60 to 100.
 const MOST_TERMS: usize = 512;
 
-/// An entry of the index: a word, a name's trigram, or a whole name. The kinds never compare equal.
+const PARAMETER_TEXTS: usize = Field::ParameterTexts as usize;
+
+/// An entry of the index: a word, a [concept](concepts), a name's trigram, or a whole name. The kinds
+/// never compare equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Term {
     WholeName(Arc<str>),
     Word(Arc<str>),
+    Concept(u16),
     Trigram([char; 3]),
+}
+
+impl Term {
+    pub(crate) fn is_word(&self) -> bool {
+        matches!(self, Self::Word(_))
+    }
 }
 
 /// The different terms of a tool, each with its share of a score.
 pub(crate) fn impacts(tool: &ToolDefinition, weights: &Weights) -> Vec<(Term, f32)> {
     let name = bare_name(tool);
-    let (texts, mut words, mut lengths) = (texts(tool, name), Vec::new(), [0_u16; 6]);
-    for ((field, text), length) in texts.iter().enumerate().zip(&mut lengths) {
-        for term in terms(text).take(MOST_WORDS) {
-            words.push((term, field));
-            *length += 1;
-        }
-    }
-    words.sort_unstable();
-    let of_field = |list: &[f32; 6], field: usize| list.get(field).copied().unwrap_or_default();
-    let share = |field: usize| {
-        let discount = of_field(&weights.discounts, field);
-        let length = f32::from(lengths.get(field).copied().unwrap_or_default());
-        let long = 1.0 - discount + discount * length / of_field(&USUAL_LENGTHS, field).max(1.0);
-        of_field(&weights.fields, field) / long
-    };
-    let shares: [f32; 6] = std::array::from_fn(share);
-    let mut all: Vec<(Term, f32)> = Vec::with_capacity(words.len());
-    for same in words.chunk_by(|(one, _), (other, _)| one == other) {
-        let weight: f32 = same.iter().map(|(_, field)| of_field(&shares, *field)).sum();
-        let word = same.first().map(|(word, _)| word.as_str()).unwrap_or_default();
-        all.push((Term::Word(word.into()), weight / (weights.saturation + weight)));
-    }
+    let mut all = of_words(&texts(tool, name), weights);
     let whole = joined(name);
     let mut parts = trigrams(&whole);
     parts.sort_unstable();
@@ -86,8 +76,43 @@ pub(crate) fn impacts(tool: &ToolDefinition, weights: &Weights) -> Vec<(Term, f3
     all
 }
 
+/// The words of the texts, and their concepts.
+fn of_words(texts: &[String; 6], weights: &Weights) -> Vec<(Term, f32)> {
+    let (mut words, mut shares) = (Vec::new(), weights.fields);
+    for (field, (text, share)) in texts.iter().zip(&mut shares).enumerate() {
+        let before = words.len();
+        words.extend(terms(text).take(MOST_WORDS).map(|term| (term, field)));
+        let usual = USUAL_LENGTHS.get(field).copied().unwrap_or(1.0);
+        let length = (words.len() - before) as f32 / usual;
+        *share /= 1.0 - weights.discount + weights.discount * length;
+    }
+    words.sort_unstable();
+    let saturated = |weight: f32| weight / (weights.saturation + weight);
+    let share = |field: usize| shares.get(field).copied().unwrap_or_default();
+    let mut all: Vec<(Term, f32)> = Vec::with_capacity(words.len());
+    let mut meant: Vec<(u16, f32)> = Vec::new();
+    for same in words.chunk_by(|(one, _), (other, _)| one == other) {
+        let word = same.first().map(|(word, _)| word.as_str()).unwrap_or_default();
+        let fields = same.iter().map(|(_, field)| *field);
+        let weight: f32 = fields.clone().map(share).sum();
+        all.push((Term::Word(word.into()), saturated(weight)));
+        // The texts of parameters mention too much that the tool does not do.
+        let weight: f32 = fields.filter(|field| *field != PARAMETER_TEXTS).map(share).sum();
+        if weight > 0.0 {
+            meant.extend(concepts(word).iter().map(|concept| (*concept, weight)));
+        }
+    }
+    meant.sort_unstable_by_key(|(concept, _)| *concept);
+    for same in meant.chunk_by(|(one, _), (other, _)| one == other) {
+        let weight = same.iter().map(|(_, weight)| weight).sum();
+        let concept = same.first().map(|(concept, _)| *concept).unwrap_or_default();
+        all.push((Term::Concept(concept), weights.synonyms * saturated(weight)));
+    }
+    all
+}
+
 /// The name without the server's prefix, which all tools of the server have.
-fn bare_name(tool: &ToolDefinition) -> &str {
+pub(crate) fn bare_name(tool: &ToolDefinition) -> &str {
     let name = tool.name().as_str();
     let prefix = tool.mcp_server().map(|server| format!("mcp__{server}__"));
     prefix.and_then(|prefix| name.strip_prefix(&*prefix)).unwrap_or(name)

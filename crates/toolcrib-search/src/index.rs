@@ -88,7 +88,11 @@ impl Index {
         limit: usize,
         admits: impl Fn(&Tool) -> bool,
     ) -> Vec<Hit> {
-        let mut found = self.scored(&terms_of(need), admits);
+        Self::best(self.scored(&terms_of(need), admits), limit)
+    }
+
+    /// The best of these, in order.
+    pub(crate) fn best(mut found: Vec<ScoredTool<'_>>, limit: usize) -> Vec<Hit> {
         let better = |one: &ScoredTool<'_>, other: &ScoredTool<'_>| one.before(other);
         if limit < found.len() {
             found.select_nth_unstable_by(limit, better);
@@ -105,8 +109,8 @@ impl Index {
     pub fn ranking(&self, need: &str, tool: &Tool) -> Option<Ranking> {
         let number = self.slot_of(tool)?;
         let own = self.slots.get(number)?.as_ref()?;
-        let terms = terms_of(need);
-        let found = self.scored(&terms, |_| true);
+        let sentences = terms_of(need);
+        let found = self.scored(&sentences, |_| true);
         let rank = found.iter().find(|found| found.slot.position == own.position).map(|mine| {
             found.iter().filter(|other| other.before(mine) == Ordering::Less).count() + 1
         });
@@ -115,7 +119,7 @@ impl Index {
         for word in need_words(need) {
             let term = Term::Word(stem(word.clone()).into());
             // Words beyond the limit of a need are not compared.
-            if terms.contains(&term) {
+            if sentences.iter().any(|terms| terms.contains(&term)) {
                 let list = if has(&term) { &mut matched } else { &mut missing };
                 if !list.contains(&word) {
                     list.push(word);
@@ -125,32 +129,32 @@ impl Index {
         Some(Ranking { rank, matched, missing })
     }
 
-    /// All tools with a score, in no order.
-    fn scored(&self, terms: &[Term], admits: impl Fn(&Tool) -> bool) -> Vec<ScoredTool<'_>> {
+    /// All tools with a score, in no order. The scores of the sentences are summed.
+    pub(crate) fn scored(
+        &self,
+        sentences: &[Vec<Term>],
+        admits: impl Fn(&Tool) -> bool,
+    ) -> Vec<ScoredTool<'_>> {
         let mut scores = vec![0.0_f32; self.slots.len()];
-        let mut covered = vec![0.0_f32; self.slots.len()];
-        let mut whole = 0.0_f32;
-        for term in terms {
-            let rarity = self.rarity(self.frequency(term));
-            let is_word = matches!(term, Term::Word(_));
-            if is_word {
-                whole += rarity;
-            }
-            for (slot, impact) in self.postings(term) {
-                if let (Some(score), Some(covered)) = (scores.get_mut(slot), covered.get_mut(slot))
-                {
-                    *score += rarity * impact;
-                    if is_word {
-                        *covered += rarity;
+        for terms in sentences {
+            let rarities: Vec<f32> =
+                terms.iter().map(|term| self.rarity(self.frequency(term))).collect();
+            let words = terms.iter().zip(&rarities).filter(|(term, _)| term.is_word());
+            let length: f32 = words.map(|(_, rarity)| rarity).sum();
+            // A long sentence has more to match, and says no more about the tool.
+            let scale = length.max(1.0).powf(-self.weights.sentences);
+            for (term, rarity) in terms.iter().zip(rarities) {
+                for (slot, impact) in self.postings(term) {
+                    if let Some(score) = scores.get_mut(slot) {
+                        *score += scale * rarity * impact;
                     }
                 }
             }
         }
-        let all = self.slots.iter().zip(scores).zip(covered);
-        all.filter_map(|((slot, score), covered)| {
+        let all = self.slots.iter().zip(scores);
+        all.filter_map(|(slot, score)| {
             let slot = slot.as_ref().filter(|slot| score > 0.0 && admits(&slot.tool))?;
-            let share = if whole > 0.0 { covered / whole } else { 0.0 };
-            Some(ScoredTool { slot, score: score * (1.0 + self.weights.coverage * share) })
+            Some(ScoredTool { slot, score })
         })
         .collect()
     }
@@ -182,9 +186,9 @@ impl Index {
     }
 }
 
-struct ScoredTool<'a> {
-    slot: &'a Slot,
-    score: f32,
+pub(crate) struct ScoredTool<'a> {
+    pub(crate) slot: &'a Slot,
+    pub(crate) score: f32,
 }
 
 impl ScoredTool<'_> {

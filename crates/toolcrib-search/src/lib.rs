@@ -6,8 +6,10 @@
 //!
 //! The score is BM25 with a weight per [field](Field), after Robertson, Zaragoza and Taylor,
 //! "Simple BM25 extension to multiple weighted fields" (2004). Names are split at case and
-//! punctuation, words are stemmed, and character trigrams find joined or misspelled names. The
-//! [weights](Weights) were chosen on the data set BFCL: see `docs/tool-search.md`.
+//! punctuation, words are stemmed, and character trigrams find joined or misspelled names. A small
+//! table of general words counts another word for the same thing as less than the word itself. The
+//! [weights](Weights) were chosen over several catalogs: see `docs/tool-search.md`. A host may add an
+//! [`Encoder`].
 //!
 //! ```
 //! use toolcrib_core::Tool;
@@ -30,6 +32,8 @@
 //! # }
 //! ```
 
+mod concepts;
+mod encoder;
 mod fields;
 mod index;
 mod need;
@@ -40,6 +44,7 @@ mod weights;
 mod words;
 
 pub use self::{
+    encoder::{EncodeError, Encoded, Encoder},
     fields::{Field, first_sentence},
     index::{Hit, Index, Ranking},
     need::LONGEST_NEED,

@@ -15,7 +15,7 @@
 
 #[doc(inline)]
 pub use toolcrib_engine::{
-    BuildError, CALL_TOOL, DEFAULT_PERSONALITY, Deferral, DuplicatePersonalityError, Engine,
-    EngineBuilder, FOUND_PER_NEED, Limits, Personality, Plugin, PluginError, PluginRegistrar,
-    Reveal, RevealedTools, SEARCH_TOOLS,
+    BuildError, CALL_TOOL, DEFAULT_PERSONALITY, Deferral, DuplicatePersonalityError, Encoder,
+    Engine, EngineBuilder, FOUND_PER_NEED, Limits, Personality, Plugin, PluginError,
+    PluginRegistrar, Reveal, RevealedTools, SEARCH_TOOLS,
 };

@@ -250,6 +250,9 @@ pub enum EventKind {
         found: Vec<Vec<ToolName>>,
         /// The number of tools that were searched.
         among: usize,
+        /// Why the encoder of the search did not count, redacted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        encoder_error: Option<String>,
         /// Duration.
         duration_ms: u64,
     },

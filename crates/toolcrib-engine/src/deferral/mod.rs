@@ -9,6 +9,7 @@ mod search_tools;
 use std::sync::Arc;
 
 use toolcrib_core::{Glob, Tool, ToolBuilder, ToolMatch};
+use toolcrib_search::{Encoded, Encoder};
 
 pub(crate) use self::{
     call_tool::call_tool,
@@ -29,6 +30,7 @@ pub struct Deferral {
     above: Option<usize>,
     reveal: Reveal,
     max_revealed: usize,
+    encoded: Option<Arc<Encoded>>,
 }
 
 /// How a model calls the deferred tools that it has found.
@@ -70,6 +72,7 @@ impl Default for Deferral {
             above: None,
             reveal: Reveal::default(),
             max_revealed: MAX_REVEALED,
+            encoded: None,
         }
     }
 }
@@ -100,6 +103,19 @@ impl Deferral {
     pub fn max_revealed(mut self, tools: usize) -> Self {
         self.max_revealed = tools;
         self
+    }
+
+    /// Adds an encoder, such as an embedding model: a search sums the score of the words, of which
+    /// the best is 1, and `weight` times the cosine of the need's vector and the tool's. If the encoder
+    /// fails, the words alone count, and the event of the search says why. Default: no encoder.
+    #[must_use]
+    pub fn encoder(mut self, encoder: Arc<dyn Encoder>, weight: f32) -> Self {
+        self.encoded = Some(Arc::new(Encoded::new(encoder, weight)));
+        self
+    }
+
+    pub(crate) fn encoded(&self) -> Option<&Arc<Encoded>> {
+        self.encoded.as_ref()
     }
 
     /// How a model calls found tools.

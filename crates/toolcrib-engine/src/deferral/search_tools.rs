@@ -9,6 +9,7 @@ use toolcrib_core::{
     __internal::millis, EventKind, InvalidToolError, Menu, SEARCH_TOOLS, Tool, ToolContext,
     ToolError, ToolName, TurnEvents,
 };
+use toolcrib_search::{Encoded, Hit};
 
 use super::{Indexes, closed, framework_tool};
 
@@ -91,6 +92,7 @@ struct Args {
 pub(crate) struct Search {
     pub(crate) menu: Arc<Menu>,
     pub(crate) indexes: Arc<Indexes>,
+    pub(crate) encoded: Option<Arc<Encoded>>,
     pub(crate) events: Arc<TurnEvents>,
     pub(crate) iteration: u32,
 }
@@ -107,12 +109,24 @@ fn search(args: Args, cx: ToolContext) -> Result<Value, ToolError> {
         is_of(&args.server, tool.mcp_server()) && is_of(&args.toolset, tool.toolset())
     };
     let skipped = args.offset.unwrap_or(0).min(MOST_SKIPPED);
+    let mut encoder_error = None;
+    let mut hits = |need: &str| -> Vec<Hit> {
+        let most = skipped + FOUND_PER_NEED;
+        // After an error, the other needs do not wait for the encoder.
+        let encoded = search.encoded.as_ref().filter(|_| encoder_error.is_none());
+        match encoded.map(|encoded| index.search_encoded(encoded, need, most, admits)) {
+            Some(Ok(hits)) => return hits,
+            Some(Err(error)) => encoder_error = Some(cx.redacted(&error.to_string())),
+            None => {}
+        }
+        index.search_among(need, most, admits)
+    };
     // The index may have been built from equal tools of another turn.
     let found: Vec<Vec<&Tool>> = args
         .needs
         .iter()
         .map(|need| {
-            let hits = index.search_among(need, skipped + FOUND_PER_NEED, admits);
+            let hits = hits(need);
             let shown = hits.iter().skip(skipped);
             shown.filter_map(|hit| search.menu.get(hit.tool.name())).collect()
         })
@@ -123,6 +137,7 @@ fn search(args: Args, cx: ToolContext) -> Result<Value, ToolError> {
         needs: args.needs.iter().map(|need| cx.redacted(need)).collect(),
         found,
         among: search.menu.deferred().len(),
+        encoder_error,
         duration_ms: millis(began.elapsed()),
     });
     Ok(lists)

@@ -499,6 +499,7 @@ impl Batch<'_> {
             return vec![Arc::new(Search {
                 menu: Arc::clone(self.menu),
                 indexes: Arc::clone(&self.engine.indexes),
+                encoded: self.engine.visibility.deferral.encoded().cloned(),
                 events: Arc::clone(self.events),
                 iteration: self.iteration,
             })];

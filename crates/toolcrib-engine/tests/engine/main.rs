@@ -17,6 +17,7 @@ mod deferral;
 mod deferral_calls;
 mod discovery;
 mod dry_run;
+mod encoder;
 mod events;
 mod harm;
 mod inline_bodies;

@@ -60,6 +60,20 @@ fn names_descriptions_parameters_and_values_are_found() {
 }
 
 #[test]
+fn another_word_for_the_same_thing_is_found_after_the_word_itself() {
+    let index = Index::new(&[
+        tool("erase_entry", "Erases an entry."),
+        tool("remove_entry", "Removes an entry."),
+        tool("print_entry", "Prints an entry."),
+    ]);
+    assert_eq!(names(&index, "delete an entry")[2], "print_entry");
+    assert_eq!(names(&index, "erase an entry"), ["erase_entry", "remove_entry", "print_entry"]);
+    assert_eq!(names(&index, "remove an entry"), ["remove_entry", "erase_entry", "print_entry"]);
+    let requests = Index::new(&desk());
+    assert_eq!(names(&requests, "PR")[0], "listPullRequests");
+}
+
+#[test]
 fn joined_and_misspelled_names_are_found() {
     let index = Index::new(&desk());
     for (need, first) in [
