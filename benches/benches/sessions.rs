@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Session, Settings, TurnLimits};
 use toolcrib_benches::{
     Caller, Cell, Menu, Outcome, Table, Times, cpu_time, median, micros, print, quantile,
-    session::{intent, new_session, result, stored, turn_began},
+    session::{intent, new_session, result, stored, turn_began, turn_ended},
 };
 use toolcrib_core::{
-    CallIntent, CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
-    NewSession, SessionInfo, SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall,
-    ToolContext, Usage,
+    CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
+    SessionOwner, SessionRecord, SessionStore as _, Tool, ToolCall, ToolContext,
 };
 use toolcrib_engine::Redactor;
 use toolcrib_store::SqliteStore;
@@ -112,7 +111,7 @@ impl Model for Quick {
         let calls = match is_answer {
             true => Vec::new(),
             false => {
-                vec![ToolCall::new_session("", "look", json!({ "order": request.messages.len() }))]
+                vec![ToolCall::new("", "look", json!({ "order": request.messages.len() }))]
             }
         };
         let response = ModelResponse { text: "Yes.".to_owned(), calls, ..ModelResponse::default() };
@@ -190,12 +189,7 @@ async fn growth(folder: &Path) -> Outcome<Table> {
                 true => Vec::new(),
                 false => (1..2 * calls - 20).collect(),
             };
-            let ended = SessionRecord::TurnEnded {
-                stopped: "answered".into(),
-                error: None,
-                usage: Usage::NOTHING,
-            };
-            let more = [SessionRecord::LeftOut(more), ended];
+            let more = [SessionRecord::LeftOut(more), turn_ended()];
             let info =
                 stored(&SqliteStore::open(&path)?, &format!("{sends_all}-{calls}"), calls, more)?;
             let agent = agent(false)?;

@@ -1,7 +1,7 @@
 //! A sample of `cargo xtask counts`: allocations, which need no valgrind.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::sync::Arc;
+use std::{hint::black_box, sync::Arc};
 
 use toolcrib_agent::{Agent, EndReason, RunOptions, Session, Settings, TurnLimits};
 use toolcrib_benches::{Caller, Menu, engine, runtime, session::new_session, tools};
@@ -51,7 +51,7 @@ fn a_menu_of_ten_times_the_tools_has_at_most_twelve_times_the_allocations() {
         let allocations = allocation_counter::measure(|| {
             let mut turn = engine.turn(TurnOptions::default()).unwrap();
             runtime.block_on(async {
-                drop(turn.iteration().await.unwrap().menu().rendering());
+                black_box(turn.iteration().await.unwrap().menu().rendering());
             });
         });
         allocations.count_total

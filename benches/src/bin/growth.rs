@@ -175,9 +175,10 @@ fn menus_under_rules(sizes: [usize; 2]) -> Outcome {
 fn menus_of_skills(sizes: [usize; 2]) -> Outcome {
     let runtime = runtime()?;
     sizes.into_iter().try_for_each(|size| {
+        let listed = tools(100)?;
         let skills = (0..size).map(|number| {
             Skill::new(SkillId::from(format!("skill-{number}")), "Reads a ledger.", "Read it.")
-                .tools([format!("look_up_{:04}", number % 100)])
+                .tools(listed.get(number % 100).map(|tool| tool.name().clone()))
         });
         let skills = Skills::new(skills.collect::<Vec<_>>())?;
         menu(&runtime, engine().tools(tools(100)?).skills(skills), &["skill-7".into()])
@@ -195,14 +196,12 @@ fn resumes(sizes: [usize; 2]) -> Outcome {
     let (folder, runtime, owner) = (tempfile::tempdir()?, runtime()?, SessionOwner::default());
     let store = Arc::new(SqliteStore::open(folder.path().join("sessions.db"))?);
     for size in sizes {
-        let mut number = 0;
         let ids = [0, 1].map(|copy| stored(&store, &format!("{size}-{copy}"), size, []));
-        let ids = ids.into_iter().collect::<Outcome<Vec<_>>>()?;
+        let mut ids = ids.into_iter().collect::<Outcome<Vec<_>>>()?.into_iter();
         counted(|| {
-            let id = &ids[number].id;
-            number += 1;
+            let id = ids.next().ok_or("there are two sessions")?.id;
             runtime.block_on(async {
-                let session = Session::open(Arc::clone(&store) as _, &owner, id).await?;
+                let session = Session::open(Arc::clone(&store) as _, &owner, &id).await?;
                 let options = RunOptions::default().session(&session);
                 answering()?.resume(options).await.into_answer()?;
                 Ok(session.close().await?)
@@ -222,7 +221,7 @@ fn turns(sizes: [usize; 2]) -> Outcome {
         let agent = answering()?;
         counted(|| {
             let options = RunOptions::default().session(&session);
-            runtime.block_on(agent.run("Thanks.", options)).into_answer()?;
+            runtime.block_on(async { agent.run("Thanks.", options).await }).into_answer()?;
             Ok(())
         })?;
     }

@@ -71,7 +71,7 @@ enum OpenPart<T> {
 }
 
 /// Reads the first document of a text, of at most `max_depth` open lists and maps: `make` makes a value of
-/// each part, after those of its own parts. `None` if the text is empty.
+/// each part, once the parts within it have values. `None` if the text is empty.
 ///
 /// Aliases are not resolved, and tags other than `!!str` are ignored.
 ///

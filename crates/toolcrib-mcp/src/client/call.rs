@@ -189,8 +189,19 @@ fn asked_without_session(outcome: &Result<CallAnswer, RequestError>, can: Client
     let says_so = |text: &str| {
         let text = text.chars().take(2_000).collect::<String>().to_lowercase();
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        methods.iter().any(|(method, is_able)| *is_able && text.contains(method))
-            && contains(&["cannot", "can't", "no back-channel", "not support", "not available"])
+        let names = |method: &str| {
+            let feature = method.split('/').next().unwrap_or(method);
+            text.contains(method) || (text.contains("server-initiated") && text.contains(feature))
+        };
+        methods.iter().any(|(method, is_able)| *is_able && names(method))
+            && contains(&[
+                "cannot",
+                "can't",
+                "no back-channel",
+                "not support",
+                "not available",
+                "unavailable",
+            ])
     };
     match outcome {
         Ok(CallAnswer { output, is_error: true }) => says_so(&output.value),

@@ -24,6 +24,8 @@ use super::{
 #[derive(Clone)]
 struct Server {
     has_sessions: bool,
+    /// The text of a call without a session.
+    refusal: &'static str,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -72,9 +74,7 @@ async fn handle(
         "tools/call" => {
             let text = match is_session {
                 true => "asked",
-                false => {
-                    "Error executing tool ask: Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests."
-                }
+                false => server.refusal,
             };
             let content = [json!({"type": "text", "text": text})];
             json_answer(
@@ -86,8 +86,18 @@ async fn handle(
     }
 }
 
+/// What servers on the SDKs answer to a call in which they cannot ask: Python's, and FastMCP.
+const REFUSALS: [&str; 2] = [
+    "Error executing tool ask: Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests.",
+    "Error calling tool 'ask': elicitation via server-initiated requests is unavailable on 2026-07-28 connections.",
+];
+
 async fn serve(has_sessions: bool) -> (McpClient, Server) {
-    let server = Server { has_sessions, seen: Arc::default() };
+    serve_with(has_sessions, REFUSALS[0]).await
+}
+
+async fn serve_with(has_sessions: bool, refusal: &'static str) -> (McpClient, Server) {
+    let server = Server { has_sessions, refusal, seen: Arc::default() };
     let url = served(Router::new().route("/mcp", any(handle)).with_state(server.clone())).await;
     (mcp_client("both", Http::new(url)).trusted().build().unwrap(), server)
 }
@@ -140,21 +150,23 @@ async fn a_person_who_can_be_asked_in_a_call_is_served_in_a_session() {
 
 #[tokio::test]
 async fn a_call_that_shows_the_need_of_a_session_is_repeated_only_if_it_reads() {
-    let (client, server) = serve(true).await;
-    let tools = client.tools().await.unwrap();
-    server.seen();
-    let failed = call_for(&tools[1], true, false).await.unwrap_err();
-    assert!(failed.message.contains("no back-channel"), "{failed:?}");
-    assert_eq!(server.seen(), ["server/discover", "tools/call write"]);
-    assert_eq!(call_for(&tools[1], true, false).await.unwrap().value, "asked");
-    assert_eq!(server.seen(), ["initialize", "tools/call write"]);
+    for refusal in REFUSALS {
+        let (client, server) = serve_with(true, refusal).await;
+        let tools = client.tools().await.unwrap();
+        server.seen();
+        let failed = call_for(&tools[1], true, false).await.unwrap_err();
+        assert!(failed.message.contains(refusal), "{failed:?}");
+        assert_eq!(server.seen(), ["server/discover", "tools/call write"]);
+        assert_eq!(call_for(&tools[1], true, false).await.unwrap().value, "asked");
+        assert_eq!(server.seen(), ["initialize", "tools/call write"]);
 
-    let (client, server) = serve(true).await;
-    let tools = client.tools().await.unwrap();
-    server.seen();
-    assert_eq!(call_for(&tools[0], true, false).await.unwrap().value, "asked");
-    let seen = ["server/discover", "tools/call read", "initialize", "tools/call read"];
-    assert_eq!(server.seen(), seen);
+        let (client, server) = serve_with(true, refusal).await;
+        let tools = client.tools().await.unwrap();
+        server.seen();
+        assert_eq!(call_for(&tools[0], true, false).await.unwrap().value, "asked");
+        let seen = ["server/discover", "tools/call read", "initialize", "tools/call read"];
+        assert_eq!(server.seen(), seen);
+    }
 }
 
 #[tokio::test]
