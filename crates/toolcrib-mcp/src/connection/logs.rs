@@ -63,11 +63,13 @@ mod tests {
     #[test]
     fn the_excess_is_counted_and_reported_with_the_next_message() {
         let mut logs = Logs::new();
-        let admitted = (0..10_000).filter(|_| logs.admit().is_some()).count();
-        // As many as in the time of the loop.
-        assert!((256..2_000).contains(&admitted), "{admitted}");
+        // The loop takes time, in which further ones are passed on.
+        let reported: Vec<usize> = (0..10_000).filter_map(|_| logs.admit()).collect();
+        let admitted = reported.len();
+        assert!((256..10_000).contains(&admitted), "{admitted}");
         logs.pace = Pace::new(BURST, PER_SECOND);
-        assert_eq!(logs.admit(), Some(10_000 - admitted));
+        let dropped = reported.iter().sum::<usize>() + logs.admit().unwrap();
+        assert_eq!(dropped, 10_000 - admitted);
         assert_eq!(logs.admit(), Some(0));
     }
 }
