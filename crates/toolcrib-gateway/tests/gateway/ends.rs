@@ -1,6 +1,6 @@
 //! Whatever ends a connection ends its calls, and serving waits for them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
@@ -54,7 +54,8 @@ async fn the_token_ends_everything() {
 #[tokio::test]
 async fn a_request_to_a_gateway_that_is_being_stopped_is_sent_to_another_one() {
     let slow = waits("slow");
-    let gateway = Gateway::builder(engine().tool(slow.tool).build().unwrap()).build();
+    let engine = engine().tool(slow.tool).build().unwrap();
+    let gateway = Gateway::builder(engine).drain(Duration::from_hours(1)).build();
     let web = Web::of(&gateway, two()).await;
     let list = |token| stateless("/mcp", token, "tools/list", json!({}));
     let mut kept = web.connection().await;
