@@ -265,7 +265,8 @@ impl MessageList {
     }
 }
 
-/// Whether a message is the same: what clones of it share is shared, and the rest is equal.
+/// Whether a message is another one or a clone of it: both share their texts and blocks, and have equal
+/// arguments.
 #[inline]
 fn is_same(one: &Message, other: &Message) -> bool {
     match (one, other) {
@@ -306,11 +307,9 @@ fn is_same(one: &Message, other: &Message) -> bool {
 /// A message owns the arguments of its calls, and they can be replaced.
 #[inline]
 fn is_same_call(one: &ToolCall, other: &ToolCall) -> bool {
-    let has_same_arguments = || match (&one.arguments, &other.arguments) {
-        (Arguments::Text(one), Arguments::Text(other)) => one == other,
-        (one, other) => one == other,
-    };
-    is_shared(&one.id, &other.id) && is_shared(&one.name, &other.name) && has_same_arguments()
+    is_shared(&one.id, &other.id)
+        && is_shared(&one.name, &other.name)
+        && one.arguments == other.arguments
 }
 
 #[inline]

@@ -92,6 +92,26 @@ pub(super) trait Fields<'de>: Default {
     ) -> Result<(), A::Error>;
 }
 
+/// Implements [`Fields`] for a struct: the names of its fields in JSON.
+macro_rules! fields {
+    ($object:ident $(<$text:lifetime>)? { $($name:literal => $field:ident),+ $(,)? }) => {
+        impl<'de $(: $text, $text)?> $crate::adapters::lenient::Fields<'de> for $object $(<$text>)? {
+            fn read<A: serde::de::MapAccess<'de>>(
+                &mut self,
+                field: &str,
+                value: &mut $crate::adapters::lenient::FieldValue<'_, A>,
+            ) -> Result<(), A::Error> {
+                match field {
+                    $($name => self.$field = value.read()?,)+
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use fields;
+
 /// The value of a field.
 pub(super) struct FieldValue<'m, A> {
     map: &'m mut A,
@@ -332,24 +352,14 @@ mod tests {
         error: IsSet,
     }
 
-    impl<'de: 'a, 'a> Fields<'de> for Sample<'a> {
-        fn read<A: MapAccess<'de>>(
-            &mut self,
-            field: &str,
-            value: &mut FieldValue<'_, A>,
-        ) -> Result<(), A::Error> {
-            match field {
-                "text" => self.text = value.read()?,
-                "number" => self.number = value.read()?,
-                "list" => self.list = value.read()?,
-                "either" => self.either = value.read()?,
-                "arguments" => self.arguments = value.read()?,
-                "error" => self.error = value.read()?,
-                _ => {}
-            }
-            Ok(())
-        }
-    }
+    fields!(Sample<'a> {
+        "text" => text,
+        "number" => number,
+        "list" => list,
+        "either" => either,
+        "arguments" => arguments,
+        "error" => error,
+    });
 
     /// The fields by a tree of values.
     fn by_tree(value: &Value) -> Value {

@@ -1,12 +1,10 @@
 //! The events of a response.
 
-use serde::de::MapAccess;
 use serde_json::Value;
 use toolcrib_core::Usage;
 
 use super::super::super::lenient::{
-    FieldValue, Fields, IsSet, MaybeList, MaybeNumber, MaybeObject, MaybeText, TextOrList,
-    TextOrObject,
+    IsSet, MaybeList, MaybeNumber, MaybeObject, MaybeText, TextOrList, TextOrObject, fields,
 };
 
 /// A chunk of a response.
@@ -100,148 +98,60 @@ impl Counts {
     }
 }
 
-impl<'de: 'a, 'a> Fields<'de> for Chunk<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "error" => self.error = value.read()?,
-            "object" => self.object = value.read()?,
-            "usage" => self.usage = value.read()?,
-            "choices" => self.choices = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Chunk<'a> {
+    "error" => error,
+    "object" => object,
+    "usage" => usage,
+    "choices" => choices,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for Choice<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "index" => self.index = value.read()?,
-            "delta" => self.delta = value.read()?,
-            "message" => self.message = value.read()?,
-            "error" => self.error = value.read()?,
-            "finish_reason" => self.finish_reason = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Choice<'a> {
+    "index" => index,
+    "delta" => delta,
+    "message" => message,
+    "error" => error,
+    "finish_reason" => finish_reason,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for Delta<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "content" => self.content = value.read()?,
-            "refusal" => self.refusal = value.read()?,
-            "reasoning_content" => self.reasoning_content = value.read()?,
-            "reasoning" => self.reasoning = value.read()?,
-            "reasoning_details" => self.reasoning_details = value.read()?,
-            "tool_calls" => self.tool_calls = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Delta<'a> {
+    "content" => content,
+    "refusal" => refusal,
+    "reasoning_content" => reasoning_content,
+    "reasoning" => reasoning,
+    "reasoning_details" => reasoning_details,
+    "tool_calls" => tool_calls,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for Part<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "text" => self.text = value.read()?,
-            "thinking" => self.thinking = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Part<'a> {
+    "text" => text,
+    "thinking" => thinking,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for Thought<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        if field == "text" {
-            self.text = value.read()?;
-        }
-        Ok(())
-    }
-}
+fields!(Thought<'a> {
+    "text" => text,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for CallFragment<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "index" => self.index = value.read()?,
-            "id" => self.id = value.read()?,
-            "function" => self.function = value.read()?,
-            "extra_content" => self.extra_content = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(CallFragment<'a> {
+    "index" => index,
+    "id" => id,
+    "function" => function,
+    "extra_content" => extra_content,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for Function<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "name" => self.name = value.read()?,
-            "arguments" => self.arguments = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Function<'a> {
+    "name" => name,
+    "arguments" => arguments,
+});
 
-impl<'de> Fields<'de> for Counts {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "prompt_tokens" => self.prompt_tokens = value.read()?,
-            "completion_tokens" => self.completion_tokens = value.read()?,
-            "total_tokens" => self.total_tokens = value.read()?,
-            "prompt_tokens_details" => self.prompt_tokens_details = value.read()?,
-            "prompt_cache_hit_tokens" => self.prompt_cache_hit_tokens = value.read()?,
-            "cached_tokens" => self.cached_tokens = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Counts {
+    "prompt_tokens" => prompt_tokens,
+    "completion_tokens" => completion_tokens,
+    "total_tokens" => total_tokens,
+    "prompt_tokens_details" => prompt_tokens_details,
+    "prompt_cache_hit_tokens" => prompt_cache_hit_tokens,
+    "cached_tokens" => cached_tokens,
+});
 
-impl<'de> Fields<'de> for PromptDetails {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        if field == "cached_tokens" {
-            self.cached_tokens = value.read()?;
-        }
-        Ok(())
-    }
-}
+fields!(PromptDetails {
+    "cached_tokens" => cached_tokens,
+});

@@ -1,10 +1,6 @@
 //! The fields of an item in an event.
 
-use serde::de::MapAccess;
-
-use super::super::super::lenient::{
-    FieldValue, Fields, MaybeList, MaybeObject, MaybeText, TextOrObject,
-};
+use super::super::super::lenient::{MaybeList, MaybeObject, MaybeText, TextOrObject, fields};
 
 /// An item. None has all fields.
 #[derive(Debug, Default)]
@@ -29,40 +25,20 @@ pub(super) struct ItemPart<'a> {
     pub(super) refusal: MaybeText<'a>,
 }
 
-impl<'de: 'a, 'a> Fields<'de> for Item<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "type" => self.kind = value.read()?,
-            "id" => self.id = value.read()?,
-            "call_id" => self.call_id = value.read()?,
-            "name" => self.name = value.read()?,
-            "arguments" => self.arguments = value.read()?,
-            "phase" => self.phase = value.read()?,
-            "execution" => self.execution = value.read()?,
-            "summary" => self.summary = value.read()?,
-            "content" => self.content = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(Item<'a> {
+    "type" => kind,
+    "id" => id,
+    "call_id" => call_id,
+    "name" => name,
+    "arguments" => arguments,
+    "phase" => phase,
+    "execution" => execution,
+    "summary" => summary,
+    "content" => content,
+});
 
-impl<'de: 'a, 'a> Fields<'de> for ItemPart<'a> {
-    fn read<A: MapAccess<'de>>(
-        &mut self,
-        field: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match field {
-            "type" => self.kind = value.read()?,
-            "text" => self.text = value.read()?,
-            "refusal" => self.refusal = value.read()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+fields!(ItemPart<'a> {
+    "type" => kind,
+    "text" => text,
+    "refusal" => refusal,
+});
