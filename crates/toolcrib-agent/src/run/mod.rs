@@ -393,7 +393,7 @@ impl RunState<'_> {
         let transcript = &mut self.model_loop.transcript;
         transcript.report.add_children();
         transcript.report.iterations = self.turn.iterations();
-        transcript.report.spending.finish();
+        transcript.report.spending.count_definitions();
         let recording = transcript.recording.take();
         let report = &transcript.report;
         let failed = |end: &mut RunEnd, error| {

@@ -129,9 +129,6 @@ impl Recording {
         let calls = Arc::new(calls);
         turn.journal = Some(Arc::clone(&calls) as Arc<dyn Journal>);
         turn.idempotency_scope = Some(Arc::clone(session.id()));
-        let (written, ahead, used) = (messages.len(), Vec::new(), Usage::NOTHING);
-        let unchanged = messages.len();
-        let awaits_approval = false;
         let recording = Self {
             session,
             history,
@@ -140,11 +137,11 @@ impl Recording {
             redactor,
             secrets,
             before,
-            unchanged,
-            used,
-            written,
-            ahead,
-            awaits_approval,
+            unchanged: messages.len(),
+            used: Usage::NOTHING,
+            written: messages.len(),
+            ahead: Vec::new(),
+            awaits_approval: false,
         };
         Ok((recording, messages))
     }

@@ -125,7 +125,7 @@ impl Spending {
     }
 
     /// Counts the definitions of the last menu.
-    fn count_definitions(&mut self) {
+    pub(super) fn count_definitions(&mut self) {
         let Some((menu, times)) = self.offered.take() else { return };
         self.pending.lock().extend(menu.tools().iter().map(|tool| {
             let mut entry = UsageEntry::new(UsageSource::Tool(tool.name().as_str().into()));
@@ -188,12 +188,6 @@ impl Spending {
             Ok(None)
         };
         blocking(checked).await
-    }
-
-    /// Counts the rest at the end of a run, to be written with the end of the turn, or by
-    /// [`write`](Self::write).
-    pub(super) fn finish(&mut self) {
-        self.count_definitions();
     }
 
     /// Writes what the store lacks.

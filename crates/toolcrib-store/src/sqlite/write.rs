@@ -238,19 +238,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Counts the messages from the last one: a message that is replaced is usually among the last.
     fn replaced(&mut self, position: usize, message: &Message) -> Result<(), Failure> {
-        let count = "SELECT count(*) FROM messages WHERE session = ?1 AND left_out = 0";
-        let count: i64 =
-            self.transaction.prepare_cached(count)?.query_row([self.session], |row| row.get(0))?;
-        let Some(after) = usize::try_from(count).ok().and_then(|n| n.checked_sub(position + 1))
-        else {
-            return Ok(());
-        };
         let update = "UPDATE messages SET body = ?3 WHERE session = ?1 AND position =
             (SELECT position FROM messages WHERE session = ?1 AND left_out = 0
-                ORDER BY position DESC LIMIT 1 OFFSET ?2)";
-        let row = params![self.session, UnsignedInt(after as u64), freeze(message)?];
+                ORDER BY position LIMIT 1 OFFSET ?2)";
+        let row = params![self.session, UnsignedInt(position as u64), freeze(message)?];
         self.transaction.prepare_cached(update)?.execute(row)?;
         Ok(())
     }
