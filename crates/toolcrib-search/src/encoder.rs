@@ -57,27 +57,27 @@ impl Encoded {
 
     /// The vectors of tools. Those that are not known are encoded, not under the lock.
     fn of_tools(&self, tools: &[&Tool]) -> Result<Vec<Arc<[f32]>>, EncodeError> {
-        let known = self.of_tool.lock().clone();
-        let missing: Vec<&Tool> =
-            tools.iter().copied().filter(|tool| !known.contains_key(&tool.digest())).collect();
-        let mut new: HashMap<Digest, Arc<[f32]>> = HashMap::new();
-        for batch in missing.chunks(BATCH) {
-            let texts: Vec<String> = batch.iter().map(|tool| text(tool)).collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            new.extend(batch.iter().map(|tool| tool.digest()).zip(self.encode(&texts)?));
-        }
-        let of = |tool: &&Tool| {
-            let digest = tool.digest();
-            known.get(&digest).or_else(|| new.get(&digest)).cloned().unwrap_or_default()
+        let mut found: Vec<Option<Arc<[f32]>>> = {
+            let known = self.of_tool.lock();
+            tools.iter().map(|tool| known.get(&tool.digest()).cloned()).collect()
         };
-        let found: Vec<Arc<[f32]>> = tools.iter().map(of).collect();
-        if !new.is_empty() {
-            let mut kept = self.of_tool.lock();
-            if kept.len() + new.len() > tools.len() + SPARE {
-                kept.clear();
-                new.extend(tools.iter().map(|tool| tool.digest()).zip(found.iter().cloned()));
+        let mut missing: Vec<_> =
+            tools.iter().zip(&mut found).filter(|(_, vector)| vector.is_none()).collect();
+        for batch in missing.chunks_mut(BATCH) {
+            let texts: Vec<String> = batch.iter().map(|(tool, _)| text(tool)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            for ((_, found), vector) in batch.iter_mut().zip(self.encode(&texts)?) {
+                **found = Some(vector);
             }
-            kept.extend(new);
+        }
+        let new = missing.len();
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        if new > 0 {
+            let mut known = self.of_tool.lock();
+            if known.len() + new > tools.len() + SPARE {
+                known.clear();
+            }
+            known.extend(tools.iter().map(|tool| tool.digest()).zip(found.iter().cloned()));
         }
         Ok(found)
     }
