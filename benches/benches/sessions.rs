@@ -1,6 +1,5 @@
 //! Measures what a session costs: the journal's writes of a call, a resumed session of 1,000 calls,
-//! the memory of a long conversation, and the growth of an iteration and of a turn with the number of
-//! calls before it. Wall time, because a sync to disk is a wait; growth is processor time.
+//! and the memory of a long conversation. Wall time, because a sync to disk is a wait.
 #![allow(clippy::disallowed_methods, reason = "it measures stores in files")]
 
 use std::{
@@ -12,10 +11,10 @@ use std::{
 
 use futures_util::stream;
 use serde_json::{Value, json};
-use toolcrib_agent::{Agent, RunOptions, Session, Settings, TurnLimits};
+use toolcrib_agent::{Agent, RunOptions, Session};
 use toolcrib_benches::{
-    Caller, Cell, Menu, Outcome, Table, Times, cpu_time, median, micros, print, quantile,
-    session::{intent, new_session, result, stored, turn_began, turn_ended},
+    Cell, Outcome, Table, median, micros, print, quantile,
+    session::{intent, new_session, result, stored, turn_began},
 };
 use toolcrib_core::{
     CallOutcome, Message, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
@@ -32,13 +31,6 @@ const CALLS: usize = 1_000;
 /// The number of measured resumed runs.
 const RESUMED: usize = 30;
 
-/// The iterations of a run whose first and last ones are compared, and the number of each.
-const ITERATIONS: usize = 20_000;
-const ENDS: usize = 100;
-
-/// The numbers of calls before a turn.
-const BEFORE: [usize; 2] = [1_000, 10_000];
-
 /// The characters of a result.
 const RESULT: usize = 500;
 
@@ -47,7 +39,6 @@ fn main() -> Outcome {
     // On the disk of the build, not on a file system in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let memory = runtime.block_on(memory(folder.path()))?;
-    let growth = runtime.block_on(growth(folder.path()))?;
     let tables = [
         Table {
             title: "The journal's writes of one call",
@@ -62,7 +53,6 @@ fn main() -> Outcome {
             rows: runtime.block_on(resume(folder.path()))?,
         },
         memory,
-        growth,
     ];
     print(&tables)
 }
@@ -151,63 +141,6 @@ async fn resume(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
         session.close().await?;
     }
     Ok(vec![vec!["1,000 calls".into(), median(times).into(), 50.0.into()]])
-}
-
-/// An iteration at the beginning and at the end of a run, with sums of usage; and turns after other
-/// turns of many calls, all of whose messages are sent, or of which the last twenty are.
-async fn growth(folder: &Path) -> Outcome<Table> {
-    let path = folder.join("growth.db");
-    let store = Arc::new(SqliteStore::open(&path)?);
-    let session = Session::create(store.clone(), new_session("long")).await?;
-    let times = Times::default();
-    let watched = times.clone();
-    let model = Arc::new(Caller::new(ITERATIONS, move |_| watched.note()));
-    let settings = Settings {
-        max_iterations: u32::try_from(ITERATIONS)? + 1,
-        turn_timeout: Duration::from_secs(3_600),
-        limits: TurnLimits::NONE,
-        ..Settings::default()
-    };
-    let long = Agent::new(Menu::Ten.engine()?.build()?, model, settings);
-    let options = RunOptions::default().session(&session).usage_store(store.clone());
-    long.run("Read the ledgers.", options).await.into_answer()?;
-    session.close().await?;
-    let each = times.each();
-    let middle = |from: usize| median(each.iter().copied().skip(from).take(ENDS));
-    let mut rows = vec![vec![
-        "an iteration after 100 and 20,000 calls, µs".into(),
-        middle(ENDS).into(),
-        middle(ITERATIONS - 2 * ENDS).into(),
-    ]];
-    for sends_all in [true, false] {
-        let mut row = vec![Cell::from(match sends_all {
-            true => "a turn that sends the whole conversation, ms",
-            false => "a turn that sends the last 20 messages, ms",
-        })];
-        for calls in BEFORE {
-            let more = match sends_all {
-                true => Vec::new(),
-                false => (1..2 * calls - 20).collect(),
-            };
-            let more = [SessionRecord::LeftOut(more), turn_ended()];
-            let info =
-                stored(&SqliteStore::open(&path)?, &format!("{sends_all}-{calls}"), calls, more)?;
-            let agent = agent(false)?;
-            let began = cpu_time();
-            let store = Arc::new(SqliteStore::open(&path)?);
-            let session = Session::open(store, &SessionOwner::default(), &info.id).await?;
-            agent.run("Go on.", RunOptions::default().session(&session)).await.into_answer()?;
-            row.push((micros(cpu_time() - began) / 1000.0).into());
-            session.close().await?;
-        }
-        rows.push(row);
-    }
-    Ok(Table {
-        title: "Growth of a session",
-        command: COMMAND,
-        columns: vec!["processor time after 1,000 and 10,000 calls", "fewer", "more"],
-        rows,
-    })
 }
 
 /// The memory of the process, in MiB.

@@ -12,11 +12,14 @@ use futures_util::stream;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
+use toolcrib_agent::{Agent, Settings, TurnLimits};
 use toolcrib_core::{
     InvalidToolError, ListContext, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
     Tool, ToolCall, ToolContext, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor};
+
+use crate::table::Outcome;
 
 #[derive(Deserialize)]
 struct Args {
@@ -95,6 +98,20 @@ impl Menu {
         };
         Ok(engine().provider(source))
     }
+}
+
+/// An agent without limits that offers a menu, for runs with this many calls.
+///
+/// # Errors
+/// Those of [`tool`].
+pub fn agent(menu: Menu, model: Arc<dyn Model>, calls: usize) -> Outcome<Agent> {
+    let settings = Settings {
+        // The last one answers.
+        max_iterations: u32::try_from(calls)? + 1,
+        limits: TurnLimits::NONE,
+        ..Settings::default()
+    };
+    Ok(Agent::new(menu.engine()?.build()?, model, settings))
 }
 
 /// An engine without tools that redacts nothing, whatever the environment contains.

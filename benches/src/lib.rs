@@ -18,7 +18,7 @@ mod wire;
 
 pub use self::{
     clock::{cpu_time, median, micros, peak_rss, quantile},
-    fixture::{Caller, Menu, call, engine, runtime, tool, tools},
+    fixture::{Caller, Menu, agent, call, engine, runtime, tool, tools},
     runs::{ITERATIONS, PROCESSES, Run, Runs, Times, asked, in_processes},
     table::{Cell, Outcome, Table, print},
     wire::render,

@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_secs(600);
 /// The characters of a result.
 const RESULT: usize = 500;
 
-/// A session of nobody.
+/// A session without an owner.
 pub fn new_session(name: &str) -> NewSession {
     let name = Some(name.into());
     NewSession { owner: SessionOwner::default(), name, personality: "default".into() }

@@ -1,10 +1,10 @@
 //! A sample of `cargo xtask counts`: allocations, which need no valgrind.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::{hint::black_box, sync::Arc};
 
-use toolcrib_agent::{Agent, EndReason, RunOptions, Session, Settings, TurnLimits};
-use toolcrib_benches::{Caller, Menu, engine, runtime, session::new_session, tools};
+use toolcrib_agent::{EndReason, RunOptions, Session};
+use toolcrib_benches::{Caller, Menu, agent, engine, runtime, session::new_session, tools};
 use toolcrib_engine::TurnOptions;
 use toolcrib_store::SqliteStore;
 
@@ -18,13 +18,8 @@ fn run(iterations: usize, is_stored: bool) -> u64 {
         let session = runtime.block_on(Session::create(store, new_session("growth"))).unwrap();
         options = options.session(&session);
     }
-    let settings = Settings {
-        max_iterations: u32::try_from(iterations).unwrap() + 1,
-        limits: TurnLimits::NONE,
-        ..Settings::default()
-    };
-    let model = Arc::new(Caller::new(iterations, |_| {}).with_parsed_arguments());
-    let agent = Agent::new(Menu::Ten.engine().unwrap().build().unwrap(), model, settings);
+    let model = Caller::new(iterations, |_| {}).with_parsed_arguments();
+    let agent = agent(Menu::Ten, Arc::new(model), iterations).unwrap();
     let running = async { agent.run("Read the ledgers.", options).await };
     let allocations = allocation_counter::measure(|| {
         assert_eq!(runtime.block_on(running).stopped, EndReason::Answered);

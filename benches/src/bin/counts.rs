@@ -12,9 +12,9 @@ use allocation_counter::AllocationInfo;
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, EndReason, RunOptions, Settings, TurnLimits};
+use toolcrib_agent::{EndReason, RunOptions};
 use toolcrib_benches::{
-    Caller, Cell, ITERATIONS, Menu, Outcome, Table, call, engine, print, runtime, tools,
+    Caller, Cell, ITERATIONS, Menu, Outcome, Table, agent, call, engine, print, runtime, tools,
     vendor::{self, Server, Wire, answers},
 };
 use toolcrib_core::{
@@ -27,10 +27,16 @@ use toolcrib_models::VendorModel;
 
 /// One counted operation.
 struct Bench {
-    name: &'static str,
+    name: String,
     /// Number of repetitions in one run.
     times: u64,
-    prepare: fn(u64) -> Outcome<Work>,
+    prepare: Box<dyn Fn(u64) -> Outcome<Work>>,
+}
+
+impl Bench {
+    fn new(name: &str, times: u64, prepare: impl Fn(u64) -> Outcome<Work> + 'static) -> Self {
+        Self { name: name.to_owned(), times, prepare: Box::new(prepare) }
+    }
 }
 
 type Work = Box<dyn FnMut() -> Outcome>;
@@ -41,82 +47,30 @@ const COMMAND: &str = "cargo run --release -p toolcrib-benches --bin counts";
 const WARM: u64 = 3;
 
 /// Each takes about a second.
-const BENCHES: [Bench; 26] = [
-    Bench { name: "list_1000_behind_3_gates", times: 1, prepare: list },
-    Bench { name: "compose_1000_fresh", times: 1, prepare: compose_fresh },
-    Bench { name: "compose_1000_unchanged", times: 1, prepare: compose_unchanged },
-    Bench { name: "dispatch_1", times: 100, prepare: |times| dispatch(times, 1) },
-    Bench { name: "dispatch_64", times: 10, prepare: |times| dispatch(times, 64) },
-    Bench { name: "sanitize_plain", times: 10, prepare: |times| sanitize(times, PLAIN) },
-    Bench { name: "sanitize_hostile", times: 10, prepare: |times| sanitize(times, HOSTILE) },
-    Bench { name: "redact_80000_of_20", times: 10, prepare: redact },
-    Bench { name: "iteration_10", times: 200, prepare: |times| iterate(times, Menu::Ten) },
-    Bench { name: "iteration_1000", times: 200, prepare: |times| iterate(times, Menu::Thousand) },
-    Bench {
-        name: "iteration_1000_gated",
-        times: 200,
-        prepare: |times| iterate(times, Menu::Gated),
-    },
-    Bench { name: "anthropic_10", times: 200, prepare: |times| through(times, Wire::Anthropic) },
-    Bench { name: "openai_chat_10", times: 200, prepare: |times| through(times, Wire::OpenAiChat) },
-    Bench {
-        name: "openai_responses_10",
-        times: 200,
-        prepare: |times| through(times, Wire::OpenAiResponses),
-    },
-    Bench { name: "gemini_10", times: 200, prepare: |times| through(times, Wire::Gemini) },
-    Bench { name: "ollama_10", times: 200, prepare: |times| through(times, Wire::Ollama) },
-    Bench {
-        name: "anthropic_first_20",
-        times: 20,
-        prepare: |times| first_requests(times, Wire::Anthropic),
-    },
-    Bench {
-        name: "anthropic_last_20",
-        times: 20,
-        prepare: |times| last_requests(times, Wire::Anthropic),
-    },
-    Bench {
-        name: "openai_chat_first_20",
-        times: 20,
-        prepare: |times| first_requests(times, Wire::OpenAiChat),
-    },
-    Bench {
-        name: "openai_chat_last_20",
-        times: 20,
-        prepare: |times| last_requests(times, Wire::OpenAiChat),
-    },
-    Bench {
-        name: "openai_responses_first_20",
-        times: 20,
-        prepare: |times| first_requests(times, Wire::OpenAiResponses),
-    },
-    Bench {
-        name: "openai_responses_last_20",
-        times: 20,
-        prepare: |times| last_requests(times, Wire::OpenAiResponses),
-    },
-    Bench {
-        name: "gemini_first_20",
-        times: 20,
-        prepare: |times| first_requests(times, Wire::Gemini),
-    },
-    Bench {
-        name: "gemini_last_20",
-        times: 20,
-        prepare: |times| last_requests(times, Wire::Gemini),
-    },
-    Bench {
-        name: "ollama_first_20",
-        times: 20,
-        prepare: |times| first_requests(times, Wire::Ollama),
-    },
-    Bench {
-        name: "ollama_last_20",
-        times: 20,
-        prepare: |times| last_requests(times, Wire::Ollama),
-    },
-];
+fn benches() -> Vec<Bench> {
+    let mut all = vec![
+        Bench::new("list_1000_behind_3_gates", 1, list),
+        Bench::new("compose_1000_fresh", 1, compose_fresh),
+        Bench::new("compose_1000_unchanged", 1, compose_unchanged),
+        Bench::new("dispatch_1", 100, |times| dispatch(times, 1)),
+        Bench::new("dispatch_64", 10, |times| dispatch(times, 64)),
+        Bench::new("sanitize_plain", 10, |times| sanitize(times, PLAIN)),
+        Bench::new("sanitize_hostile", 10, |times| sanitize(times, HOSTILE)),
+        Bench::new("redact_80000_of_20", 10, redact),
+        Bench::new("iteration_10", 200, |times| iterate(times, Menu::Ten)),
+        Bench::new("iteration_1000", 200, |times| iterate(times, Menu::Thousand)),
+        Bench::new("iteration_1000_gated", 200, |times| iterate(times, Menu::Gated)),
+    ];
+    for wire in Wire::ALL {
+        let name = wire.name().replace(", ", "_");
+        all.extend([
+            Bench::new(&format!("{name}_10"), 200, move |times| through(times, wire)),
+            Bench::new(&format!("{name}_first_20"), 20, move |times| first_requests(times, wire)),
+            Bench::new(&format!("{name}_last_20"), 20, move |times| last_requests(times, wire)),
+        ]);
+    }
+    all
+}
 
 fn main() -> Outcome {
     let asked = env::args().nth(1).filter(|arg| arg != "--json");
@@ -126,16 +80,17 @@ fn main() -> Outcome {
                 title: "Allocations",
                 command: COMMAND,
                 columns: vec!["each time", "allocations", "bytes"],
-                rows: BENCHES.iter().map(row).collect::<Result<_, _>>()?,
+                rows: benches().iter().map(row).collect::<Result<_, _>>()?,
             },
             memory()?,
         ]),
         Some("--list") => {
-            BENCHES.iter().for_each(|bench| println!("{}", bench.name));
+            benches().iter().for_each(|bench| println!("{}", bench.name));
             Ok(())
         }
         Some(name) => {
-            let bench = BENCHES.iter().find(|bench| bench.name == name);
+            let benches = benches();
+            let bench = benches.iter().find(|bench| bench.name == name);
             let bench = bench.ok_or("unknown bench; `--list` prints the names")?;
             let mut work = warm(bench)?;
             let allocations = allocations(&mut work)?;
@@ -178,7 +133,11 @@ fn counting<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(AllocationInfo, T)
 fn row(bench: &Bench) -> Outcome<Vec<Cell>> {
     let allocations = allocations(&mut warm(bench)?)?;
     let each = |total: u64| (total as f64 / bench.times as f64).into();
-    Ok(vec![bench.name.into(), each(allocations.count_total), each(allocations.bytes_total)])
+    Ok(vec![
+        bench.name.as_str().into(),
+        each(allocations.count_total),
+        each(allocations.bytes_total),
+    ])
 }
 
 /// The memory of a thousand tools, step by step.
@@ -450,12 +409,7 @@ impl Talk {
 }
 
 fn run(times: u64, menu: Menu, model: Arc<dyn Model>, runtime: Runtime) -> Outcome<Work> {
-    let settings = Settings {
-        max_iterations: u32::try_from(times)? + 1,
-        limits: TurnLimits::NONE,
-        ..Settings::default()
-    };
-    let agent = Agent::new(menu.engine()?.build()?, model, settings);
+    let agent = agent(menu, model, usize::try_from(times)?)?;
     Ok(Box::new(move || {
         let run = async { agent.run("Read the ledgers.", RunOptions::default()).await };
         match runtime.block_on(run).stopped {

@@ -12,13 +12,16 @@ use std::{env, fmt::Write as _, fs, hint::black_box, path::Path, sync::Arc};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolcrib_agent::{Agent, EndReason, RunOptions, Session, Settings, TurnLimits};
+use toolcrib_agent::{Agent, EndReason, RunOptions, Session};
 use toolcrib_benches::{
-    Caller, Menu, Outcome, call, engine, runtime,
+    Caller, Menu, Outcome, agent, call, engine, runtime,
     session::{new_session, stored, turn_ended},
     tools,
 };
-use toolcrib_core::{Policy, Rule, SessionOwner, SkillId, ToolResult, static_tools};
+use toolcrib_core::{
+    Policy, Rule, SessionOwner, SessionRecord, SkillId, ToolResult, UsageEntry, UsageSource,
+    static_tools,
+};
 use toolcrib_engine::{Skill, Skills, TurnOptions};
 use toolcrib_store::SqliteStore;
 
@@ -40,7 +43,7 @@ const LINEAR: f64 = 12.0;
 /// The iterations that are counted from each size on.
 const ITERATIONS: usize = 20;
 
-const GROWTHS: [Growth; 8] = [
+const GROWTHS: [Growth; 9] = [
     Growth { name: "iteration", sizes: [100, 10_000], limit: CONSTANT, run: iterations },
     Growth {
         name: "iteration_in_session",
@@ -58,7 +61,13 @@ const GROWTHS: [Growth; 8] = [
     },
     Growth { name: "menu_of_skills", sizes: [1_000, 10_000], limit: LINEAR, run: menus_of_skills },
     Growth { name: "resume", sizes: [1_000, 10_000], limit: LINEAR, run: resumes },
-    Growth { name: "turn_in_session", sizes: [1_000, 10_000], limit: LINEAR, run: turns },
+    Growth { name: "turn", sizes: [1_000, 10_000], limit: LINEAR, run: turns },
+    Growth {
+        name: "turn_of_few_messages",
+        sizes: [1_000, 10_000],
+        limit: LINEAR,
+        run: turns_of_few_messages,
+    },
 ];
 
 fn main() -> Outcome {
@@ -102,13 +111,7 @@ fn run(sizes: [usize; 2], runtime: &Runtime, options: RunOptions) -> Outcome {
             counted_mark();
         }
     });
-    let settings = Settings {
-        max_iterations: u32::try_from(all)? + 1,
-        limits: TurnLimits::NONE,
-        ..Settings::default()
-    };
-    let model = Arc::new(model.with_parsed_arguments());
-    let agent = Agent::new(Menu::Ten.engine()?.build()?, model, settings);
+    let agent = agent(Menu::Ten, Arc::new(model.with_parsed_arguments()), all)?;
     match runtime.block_on(async { agent.run("Read the ledgers.", options).await }).stopped {
         EndReason::Answered => Ok(()),
         stopped => Err(format!("it ended otherwise: {stopped}").into()),
@@ -187,8 +190,7 @@ fn menus_of_skills(sizes: [usize; 2]) -> Outcome {
 
 /// An agent whose model answers at once.
 fn answering() -> Outcome<Agent> {
-    let model = Arc::new(Caller::new(0, |_| {}));
-    Ok(Agent::new(Menu::Ten.engine()?.build()?, model, Settings::default()))
+    agent(Menu::Ten, Arc::new(Caller::new(0, |_| {})), 0)
 }
 
 /// The rest of a turn whose process was killed after so many calls.
@@ -211,18 +213,30 @@ fn resumes(sizes: [usize; 2]) -> Outcome {
     Ok(())
 }
 
-/// Another turn of a session that has so many calls.
+/// Another turn of a session that has so many calls, which are all sent.
 fn turns(sizes: [usize; 2]) -> Outcome {
+    turns_after(sizes, |_| Vec::new())
+}
+
+/// The same, if all but the last messages are left out.
+fn turns_of_few_messages(sizes: [usize; 2]) -> Outcome {
+    turns_after(sizes, |calls| (1..2 * calls - 20).collect())
+}
+
+fn turns_after(sizes: [usize; 2], left_out: fn(usize) -> Vec<usize>) -> Outcome {
     let (folder, runtime, owner) = (tempfile::tempdir()?, runtime()?, SessionOwner::default());
     let store = Arc::new(SqliteStore::open(folder.path().join("sessions.db"))?);
+    let agent = answering()?;
     for size in sizes {
-        let info = stored(&store, &size.to_string(), size, [turn_ended()])?;
-        let session = runtime.block_on(Session::open(Arc::clone(&store) as _, &owner, &info.id))?;
-        let agent = answering()?;
+        let more = [SessionRecord::LeftOut(left_out(size)), turn_ended()];
+        let info = stored(&store, &size.to_string(), size, more)?;
         counted(|| {
-            let options = RunOptions::default().session(&session);
-            runtime.block_on(async { agent.run("Thanks.", options).await }).into_answer()?;
-            Ok(())
+            runtime.block_on(async {
+                let session = Session::open(Arc::clone(&store) as _, &owner, &info.id).await?;
+                let options = RunOptions::default().session(&session);
+                agent.run("Thanks.", options).await.into_answer()?;
+                Ok(session.close().await?)
+            })
         })?;
     }
     Ok(())
@@ -241,12 +255,11 @@ fn fill(kind: &str, size: usize, folder: &Path) -> Outcome {
     match kind {
         "tools" => numbers.for_each(|number| file.push_str(&tool(&format!("look_{number}")))),
         "rules" => {
-            file.push_str(&tool("look"));
+            let number = "[tool.params]\nn = { type = 'integer', description = 'Its number.' }\n";
+            file.push_str(&format!("{}{number}", tool("look")));
             for number in numbers {
-                write!(
-                    file,
-                    "[[policy]]\neffect = 'ask'\ntool = 'look'\nargs = {{ '/n' = {{ equals = {number} }} }}\n"
-                )?;
+                let test = format!("args = {{ '/n' = {{ equals = {number} }} }}");
+                writeln!(file, "[[policy]]\neffect = 'ask'\ntool = 'look'\n{test}")?;
             }
         }
         "servers" => {
@@ -266,11 +279,16 @@ fn fill(kind: &str, size: usize, folder: &Path) -> Outcome {
         }
         "sessions" => {
             let store = store(folder)?;
+            let spent = SessionRecord::Spent(vec![UsageEntry::new(UsageSource::Model("m".into()))]);
             for number in numbers {
-                stored(&store, &format!("s{number}"), 1, [turn_ended()])?;
+                stored(&store, &format!("s{number}"), 1, [spent.clone(), turn_ended()])?;
             }
         }
-        "calls" => drop(stored(&store(folder)?, "calls", size, [turn_ended()])?),
+        "calls" => {
+            let (store, runtime) = (Arc::new(store(folder)?), runtime()?);
+            let session = runtime.block_on(Session::create(store, new_session("calls")))?;
+            run([size, size], &runtime, RunOptions::default().session(&session))?;
+        }
         _ => return Err("unknown kind".into()),
     }
     fs::create_dir_all(folder)?;
