@@ -220,11 +220,10 @@ impl CalledTool {
         if step.iteration.menu().get(name).is_some() {
             return Self::Offered;
         }
-        match names::missing(step, name) {
-            _ if step.iteration.withheld().is_away(name) => Self::Away,
-            Some(reason) => Self::Missing(reason),
-            None => Self::Unknown,
+        if step.iteration.withheld().is_away(name) {
+            return Self::Away;
         }
+        names::missing(step, name).map_or(Self::Unknown, Self::Missing)
     }
 }
 

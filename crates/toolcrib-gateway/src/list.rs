@@ -88,12 +88,10 @@ pub(super) async fn list(
     if !meta.is_empty() {
         answer.meta = Some(MetaObject::from(meta));
     }
-    if exchange.era.session().is_none() {
-        answer = answer.with_ttl_ms(millis(step.iteration.fresh_for()));
-    }
     match exchange.era.session() {
         Some(session) => session.tell_missing(gateway, withheld.missing(), &exchange.client),
         None => {
+            answer = answer.with_ttl_ms(millis(step.iteration.fresh_for()));
             let (access, least) = (&exchange.caller.access, exchange.port.log_level());
             let missing = withheld.missing().iter().collect();
             let message = gateway.missing_message(access, missing, least);

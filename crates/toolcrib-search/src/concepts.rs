@@ -1,7 +1,7 @@
 //! Words that people, planners and authors of tools use for the same thing.
 //!
-//! General words of tools only: what they do, and what most of them do it to. A word of a trade
-//! belongs into the description of its tool.
+//! Only general words: the actions of tools and their usual objects. A word of one trade belongs in the
+//! description of its tool.
 
 use std::{collections::HashMap, sync::LazyLock};
 

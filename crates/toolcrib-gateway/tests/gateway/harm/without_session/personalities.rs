@@ -20,7 +20,7 @@ use crate::{
 
 const GUEST: &str = "ana-as-guest-0123456789";
 const OTHER_TENANT: &str = "ana-of-acme-0123456789";
-const NOBODY: &str = "nobody-token-0123456789";
+const UNNAMED: &str = "unnamed-token-0123456789";
 
 /// A gateway to servers, for callers with several personalities.
 async fn served(servers: &[McpClient]) -> Web {
@@ -39,7 +39,7 @@ fn callers() -> HttpAccess {
         .token(GUEST, ana().personality("guest"))
         .token(OTHER_TENANT, ana().tenant("acme"))
         .token(BOB, Access::new().principal("bob"))
-        .token(NOBODY, Access::new())
+        .token(UNNAMED, Access::new())
 }
 
 /// The result or the error of a request without a session.
@@ -71,13 +71,13 @@ async fn a_link_was_read_by_those_who_had_not_received_it() {
         let called = asked(&web, token, "tools/call", link.clone()).await;
         assert!(called.to_string().contains("far://away"), "{token}: {called}");
         may.push(token);
-        for other in [ANA, GUEST, OTHER_TENANT, BOB, NOBODY] {
+        for other in [ANA, GUEST, OTHER_TENANT, BOB, UNNAMED] {
             assert_eq!(read(other).await, may.contains(&other), "{token}: {other}");
         }
     }
     // The next request with the token may be that of another person.
-    let called = asked(&web, NOBODY, "tools/call", link).await;
-    assert!(called.to_string().contains("far://away") && !read(NOBODY).await, "{called}");
+    let called = asked(&web, UNNAMED, "tools/call", link).await;
+    assert!(called.to_string().contains("far://away") && !read(UNNAMED).await, "{called}");
     // In a session, the same personality reads what it received without one, and no other does.
     let uri = json!({ "uri": "far://away" });
     let bob = web.session("/mcp", BOB).await;
@@ -101,7 +101,7 @@ async fn a_call_that_waits_for_input_was_continued_by_another_personality() {
     let response = json!({ "action": "accept", "content": { "name": "Ana" } });
     let round =
         json!({ "requestState": waits["requestState"], "inputResponses": { key: response } });
-    for other in [GUEST, OTHER_TENANT, BOB, NOBODY] {
+    for other in [GUEST, OTHER_TENANT, BOB, UNNAMED] {
         let refused = ask(other, &round).await;
         assert_eq!(refused["code"], -32602, "{other}: {refused}");
     }
