@@ -255,7 +255,7 @@ fn fill(kind: &str, size: usize, folder: &Path) -> Outcome {
     match kind {
         "tools" => numbers.for_each(|number| file.push_str(&tool(&format!("look_{number}")))),
         "rules" => {
-            let number = "[tool.params]\nn = { type = 'integer', description = 'Its number.' }\n";
+            let number = "args = ['{n}']\n[tool.params]\nn = { type = 'integer', description = 'Its number.' }\n";
             file.push_str(&format!("{}{number}", tool("look")));
             for number in numbers {
                 let test = format!("args = {{ '/n' = {{ equals = {number} }} }}");
