@@ -337,15 +337,17 @@ fn a_broken_configuration_keeps_the_old_one_and_clients_learn_of_a_new_one() {
     let mut command = project.command(&["serve"]);
     command.env("TEST_A", TOKEN).env("TEST_B", OTHER);
     let mut client = Piped::start_with(&mut command, said.into());
+    let call = |client: &mut Piped, tool: &str, ms: u32| {
+        let params = json!({ "name": tool, "arguments": { "ms": ms } });
+        client.ask(&message(20 + ms, "tools/call", &params)).to_string()
+    };
+    // A call waits for its server, however long it starts; a list waits for five seconds.
+    assert!(call(&mut client, "mcp__s__nap", 0).contains("napped 0"));
     assert_eq!(client.tools(), ["mcp__s__nap"]);
     project.write("toolcrib.toml", &format!("{file}\n[mcp.more]\ncomand = 'python3'\n"));
     let errors = || fs::read_to_string(errors(&project)).unwrap();
     wait_for(|| errors().contains("the previous one stays in use"));
     assert!(errors().contains("comand"), "{}", errors());
-    let call = |client: &mut Piped, tool: &str, ms: u32| {
-        let params = json!({ "name": tool, "arguments": { "ms": ms } });
-        client.ask(&message(20 + ms, "tools/call", &params)).to_string()
-    };
     assert!(call(&mut client, "mcp__s__nap", 1).contains("napped 1"));
 
     project.write("toolcrib.toml", &format!("{file}\n{}", server("more")));
