@@ -15,6 +15,7 @@ use toolcrib_mcp::{
 };
 
 use super::{
+    changes::{Changes, SETTLE},
     connection::Connection,
     context::{ServeContext, Shared},
     log_messages::{log_message, own_message},
@@ -24,11 +25,7 @@ use super::{
     session::Session,
     state::GatewayState,
 };
-use crate::{
-    access::Access,
-    client::changes::{Changes, SETTLE},
-    wire::message::notification,
-};
+use crate::{access::Access, wire::message::notification};
 
 /// How many different announcements of a server are collected at most.
 const MOST_TOGETHER: usize = 256;

@@ -10,7 +10,7 @@ use toolcrib_mcp::McpClient;
 
 use super::{
     callers::{Callers, Noted, Restrictions},
-    config::GatewayConfig,
+    config::{GatewayConfig, SOURCES_WITHIN},
     links::Links,
     log_messages::own_message,
     missing,
@@ -19,9 +19,8 @@ use super::{
     rounds::WaitingCalls,
     state::GatewayState,
 };
-use crate::{
-    access::{Access, Fence, access_log::AccessEntry, log_health::RequiredLog, metrics::Metrics},
-    client::config::SOURCES_WITHIN,
+use crate::access::{
+    Access, Fence, access_log::AccessEntry, log_health::RequiredLog, metrics::Metrics,
 };
 
 /// The limit of a server's instructions, in characters.

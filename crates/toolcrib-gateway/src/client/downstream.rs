@@ -10,15 +10,11 @@ use toolcrib_mcp::__internal::harmless_json;
 
 use super::{
     connection::Connection,
+    log_messages::{LogLevel, log_message},
+    rounds::InputRequests,
     sender::{ClientSender, OpenRequest},
 };
-use crate::{
-    client::{
-        log_messages::{LogLevel, log_message},
-        rounds::InputRequests,
-    },
-    wire::message::is_of_protocol,
-};
+use crate::wire::message::is_of_protocol;
 
 /// A field that is an object, which an absent or null one becomes.
 fn object<'a>(

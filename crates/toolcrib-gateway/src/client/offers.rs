@@ -9,8 +9,7 @@ use rmcp::model::{
 };
 use toolcrib_mcp::__internal::ServerOffers;
 
-use super::config::SOURCES_WITHIN;
-use crate::client::servers::Server;
+use super::{config::SOURCES_WITHIN, servers::Server};
 
 /// The offers of all servers of a request together.
 #[derive(Debug, Clone, Default)]

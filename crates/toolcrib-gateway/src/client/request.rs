@@ -18,17 +18,15 @@ use super::{
     connection::Connection,
     context::ServeContext,
     downstream::{Downstream, Route},
+    links::LinkOwner,
     log_messages::LogLevel,
     rounds::InputRequests,
+    sender::{ClientSender, OpenRequest, RecheckOnDrop},
     session::Session,
 };
 use crate::{
     Access,
     access::Caller,
-    client::{
-        links::LinkOwner,
-        sender::{ClientSender, OpenRequest, RecheckOnDrop},
-    },
     wire::{
         message::{Request, complete, is_of_protocol},
         params::ParamHeaders,

@@ -7,7 +7,7 @@ pub(crate) use toolcrib_engine::__internal::JudgedOnly;
 use toolcrib_engine::Iteration;
 use toolcrib_mcp::McpClient;
 
-use crate::client::judged::{RESOURCES, tool};
+use super::judged::{RESOURCES, tool};
 
 /// A server in the caller's session.
 pub(crate) struct Server {

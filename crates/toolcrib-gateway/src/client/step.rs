@@ -10,14 +10,10 @@ use super::{
     callers::{Noted, Restrictions},
     context::ServeContext,
     request::{Era, RequestContext},
+    servers::{Server, reached},
+    session::{Purpose, SessionTurn},
 };
-use crate::{
-    access::Caller,
-    client::{
-        servers::{Server, reached},
-        session::{Purpose, SessionTurn},
-    },
-};
+use crate::access::Caller;
 
 /// The conversation of requests in the stateless era, for what permits or shows: artifacts of one
 /// caller's results can be read by later requests of the same caller, and files that it has read can

@@ -11,7 +11,7 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
-use super::{find_resource::link, list::output_schema};
+use super::{Outcome, called_name, find_resource::link, list::output_schema};
 use crate::{
     access::access_log::AccessEntry,
     client::{
@@ -21,7 +21,6 @@ use crate::{
         span::CallSpan,
         step::{Step, refusal},
     },
-    methods::{Outcome, called_name},
     wire::result::{self, Data},
 };
 

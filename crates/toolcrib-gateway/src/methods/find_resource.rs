@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::shortened, ContentBlock};
 use toolcrib_mcp::__internal::AssetKind;
 
+use super::assets::{Items, Lists, lists};
 use crate::{
     client::{
         request::{Era, RequestContext},
         servers::{Server, reached},
         step::{Servers, Step},
     },
-    methods::assets::{Items, Lists, lists},
     wire::message::no_method,
 };
 

@@ -11,12 +11,12 @@ use toolcrib_core::{__internal::millis, Tool};
 use toolcrib_engine::{Iteration, Notice, TurnError};
 use toolcrib_mcp::__internal as wire;
 
+use super::Outcome;
 use crate::{
     access::access_log::{AccessEntry, ListedTool},
     client::{
         missing, names::ORIGIN_OF_SERVER, request::RequestContext, session::Purpose, step::refusal,
     },
-    methods::Outcome,
 };
 
 /// The key under which a listing names its missing sources.

@@ -12,7 +12,11 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{Tool, ToolContext, ToolError, ToolOutput, harmless};
 use toolcrib_mcp::__internal::{self as wire, AssetKind};
 
-use super::{find_resource::find, skills};
+use super::{
+    assets::{SECRET_IN_NAME, described, listed, lists, one_page, request, withheld},
+    find_resource::{ServerResource, find, link, not_found, qualified, uri_of},
+    skills,
+};
 use crate::{
     client::{
         judged::{Body, JudgedOnly, RESOURCES, tool},
@@ -20,10 +24,6 @@ use crate::{
         servers::Server,
         step::Servers,
         subscription::{MOST_SUBSCRIPTIONS, Subscription},
-    },
-    methods::{
-        assets::{SECRET_IN_NAME, described, listed, lists, one_page, request, withheld},
-        find_resource::{ServerResource, link, not_found, qualified, uri_of},
     },
     wire::message::{Outcome, is_of_protocol, no_method},
 };

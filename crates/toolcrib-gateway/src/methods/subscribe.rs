@@ -18,21 +18,18 @@ use rmcp::{
 use serde_json::{Map, Value};
 use toolcrib_mcp::{__internal::ServerNotice, McpClient};
 
-use super::resources::subscribed;
-use crate::{
-    client::{
-        announcements::{
-            announcements, introduction, list_changed, prompts_changed, resource_updated,
-            resources_changed,
-        },
-        log_messages::own_message,
-        missing::Told,
-        offers::CombinedOffers,
-        request::RequestContext,
-        session::Purpose,
-        subscription::{MOST_SUBSCRIPTIONS, Subscription},
+use super::{Outcome, resources::subscribed};
+use crate::client::{
+    announcements::{
+        announcements, introduction, list_changed, prompts_changed, resource_updated,
+        resources_changed,
     },
-    methods::Outcome,
+    log_messages::own_message,
+    missing::Told,
+    offers::CombinedOffers,
+    request::RequestContext,
+    session::Purpose,
+    subscription::{MOST_SUBSCRIPTIONS, Subscription},
 };
 
 /// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends, or

@@ -27,7 +27,7 @@ use toolcrib_core::CancellationToken;
 
 use super::{
     handshake,
-    sessions::{HttpSession, Sessions},
+    sessions::{self, HttpSession, Sessions},
 };
 use crate::{
     access::{Caller, limits::Limiter},
@@ -38,7 +38,6 @@ use crate::{
         sender::{Answer, ClientSender, OpenRequest},
     },
     methods,
-    serve::sessions,
     wire::{
         events::{Body, EventStream},
         headers::{self, EVENTS, JSON, SESSION},

@@ -24,7 +24,7 @@ use toolcrib_core::{
 use super::{
     pages,
     post::Post,
-    sessions::{HttpSession, MAX_SESSIONS, Sessions},
+    sessions::{self, HttpSession, MAX_SESSIONS, Sessions},
 };
 use crate::{
     access::{
@@ -40,7 +40,6 @@ use crate::{
     },
     client::{context::ServeContext, state::Endpoint},
     error::GatewayError,
-    serve::sessions,
     wire::{
         events::{Body, EventId},
         headers::{self, EVENTS},
