@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::approvals::approval_json;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome};
@@ -13,6 +12,8 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
+
+use super::approvals::approval_json;
 
 /// A run, including one that never began.
 #[derive(Serialize)]

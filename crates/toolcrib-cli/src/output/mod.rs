@@ -17,7 +17,7 @@ mod mcp;
 mod models;
 mod narrator;
 mod questions;
-mod replay;
+pub(crate) mod replay;
 mod retries;
 mod serve;
 mod sessions;

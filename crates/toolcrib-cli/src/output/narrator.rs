@@ -9,7 +9,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     Audience, ErrorCode, Event, EventKind, StopReason, ToolName, WithheldBy, WithheldTool,
 };

@@ -2,41 +2,21 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{Arguments, ToolChoice, ToolName, ToolResult, unfence};
 
 use super::sides::RecordedTools;
 use crate::{
-    output::written,
+    output::{
+        replay::{Difference, DifferentCall},
+        written,
+    },
     trace::{Trace, TracedCall, TracedIteration},
 };
 
 /// A menu of the replay: iteration, fingerprint, tools.
 pub(super) type ReplayedMenu = (Option<u32>, String, Vec<String>);
-
-/// The first difference.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Difference {
-    /// The iteration, from 1; `None` for the end of the run.
-    pub(crate) iteration: Option<u32>,
-    /// The call's tool and id, if it is one of a call.
-    pub(crate) call: Option<DifferentCall>,
-    /// The part that differs: `menu`, `calls`, `arguments`, `outcome`, `result`, `end`, `answer`.
-    pub(crate) part: &'static str,
-    pub(crate) expected: String,
-    pub(crate) actual: String,
-}
-
-/// The call of a difference.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct DifferentCall {
-    pub(crate) tool: String,
-    pub(crate) call_id: String,
-    /// Its number within the iteration, from 1.
-    pub(crate) number: usize,
-}
 
 /// The skills that the caller of the run had activated.
 pub(super) fn first_skills(trace: &Trace) -> Vec<String> {

@@ -10,7 +10,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde_json::json;
@@ -18,8 +17,7 @@ use toolcrib_core::Event;
 use toolcrib_gateway::{AccessEntry, LogHealth};
 use toolcrib_project::Project;
 
-use super::Problem;
-use crate::output;
+use crate::{output, problem::Problem};
 
 /// The extensions that a file needs to be written inside the project's folders.
 const OUR_OWN: [&str; 3] = ["jsonl", "ndjson", "log"];
@@ -34,7 +32,7 @@ const AUDIT: &str = "audit";
 
 /// The writer of events, which writes inline and thus loses no event. An existing file is replaced;
 /// `-` is standard error.
-pub(super) fn events(
+pub(crate) fn events(
     path: &Path,
     project: &Project,
 ) -> Result<(impl Fn(&Event) + Send + Sync + use<>, LogHealth), Problem> {
@@ -51,7 +49,7 @@ pub(super) fn events(
 }
 
 /// Whether [`events`] can be written there. Replaces nothing yet.
-pub(super) fn check_events(path: &Path, project: &Project) -> Result<(), Problem> {
+pub(crate) fn check_events(path: &Path, project: &Project) -> Result<(), Problem> {
     if path == Path::new("-") {
         return Ok(());
     }
@@ -66,7 +64,7 @@ fn of_events(path: &Path) -> LogFile<'_> {
 
 /// The writer of the access log, one line for each request; `-` is standard error, as text, which has
 /// no health: a closed standard error is not a failure.
-pub(super) fn access_log(
+pub(crate) fn access_log(
     path: &Path,
     project: &Project,
 ) -> Result<(impl Fn(&AccessEntry) + Send + Sync + use<>, Option<LogHealth>), Problem> {
@@ -84,14 +82,14 @@ pub(super) fn access_log(
 
 /// The audit log of `[serve]`, one line for each call.
 #[derive(Clone)]
-pub(super) struct AuditLog(Arc<Lines>);
+pub(crate) struct AuditLog(Arc<Lines>);
 
 impl AuditLog {
     /// `None` if the project has none.
     ///
     /// # Errors
     /// If the file cannot be used; where calls are refused without it, also if it cannot grow.
-    pub(super) fn open(project: &Project) -> Result<Option<Self>, Problem> {
+    pub(crate) fn open(project: &Project) -> Result<Option<Self>, Problem> {
         let settings = project.serving();
         let Some(path) = &settings.audit else { return Ok(None) };
         // A project must not append to any file of its user.
@@ -119,17 +117,17 @@ impl AuditLog {
         Ok(Some(Self(Arc::new(lines))))
     }
 
-    pub(super) fn health(&self) -> LogHealth {
+    pub(crate) fn health(&self) -> LogHealth {
         self.0.health.clone()
     }
 
     /// Tries to write it again; returns whether it can be written.
-    pub(super) fn retry(&self) -> bool {
+    pub(crate) fn retry(&self) -> bool {
         self.0.retry()
     }
 
     /// Writes the line of a call.
-    pub(super) fn write(&self, entry: &AccessEntry) {
+    pub(crate) fn write(&self, entry: &AccessEntry) {
         let AccessEntry { tenant, principal, session, turn_id, peer, tool, origin, .. } = entry;
         let code = match (entry.code, &entry.error) {
             (Some(code), _) => code.as_str(),

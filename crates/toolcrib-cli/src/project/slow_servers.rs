@@ -11,7 +11,7 @@ use crate::output;
 const AFTER: Duration = Duration::from_secs(1);
 
 /// Names them once, if there are any by then.
-pub(super) async fn tell(project: &Project, tells: bool) -> Infallible {
+pub(crate) async fn tell(project: &Project, tells: bool) -> Infallible {
     if tells && !project.mcp_servers().is_empty() {
         tokio::time::sleep(AFTER).await;
         let clients = project.mcp_servers().iter().filter_map(|server| server.client().ok());

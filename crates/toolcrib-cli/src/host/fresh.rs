@@ -4,12 +4,15 @@
 use toolcrib_core::CancellationToken;
 use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, Purpose, with_project};
-use crate::args::{FreshArgs, GlobalArgs};
+use crate::{
+    args::{FreshArgs, GlobalArgs},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, with_project},
+};
 
 /// Runs a function on the project with its databases as they would be recreated, if `--fresh` is
 /// given.
-pub(super) async fn judge<T: Default>(
+pub(crate) async fn judge<T: Default>(
     global: &GlobalArgs,
     fresh: FreshArgs,
     model: &ChosenModel,

@@ -8,14 +8,18 @@ use toolcrib_core::{CancellationToken, Event, Message, UsageStore};
 use toolcrib_engine::TurnOptions;
 use toolcrib_project::Project;
 
-use super::{Problem, export_spans, run, run_session::ChosenSession, turn_options, usage};
-use crate::args::{RunSession, Situation};
+use super::{agent, budget, run_session::ChosenSession};
+use crate::{
+    args::{RunSession, Situation},
+    problem::Problem,
+    project::turn::{export_spans, turn_options},
+};
 
-pub(super) struct Conversation<'a> {
+pub(crate) struct Conversation<'a> {
     project: &'a Project,
     agent: Agent,
     /// Its skills may change between turns.
-    pub(super) situation: Situation,
+    pub(crate) situation: Situation,
     history: History,
     /// Counts the usage of all runs.
     usage_store: Option<Arc<dyn UsageStore>>,
@@ -33,7 +37,7 @@ enum History {
 
 impl<'a> Conversation<'a> {
     /// Finds or chooses the session. A new one is not created yet.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         project: &'a Project,
         situation: &Situation,
         session: &RunSession,
@@ -46,11 +50,11 @@ impl<'a> Conversation<'a> {
         if let Some(chosen) = &chosen {
             chosen.adapt(&mut situation)?;
         }
-        let agent = run::agent(project, &situation, tells).await?;
+        let agent = agent::agent(project, &situation, tells).await?;
         export_spans(agent.engine())?;
         let usage_store = match &chosen {
             Some(chosen) => Some(chosen.usage_store()),
-            None => usage::store_without_session(project).await?,
+            None => budget::store_without_session(project).await?,
         };
         let history = match chosen {
             None => History::Unstored(Arc::default()),
@@ -60,24 +64,24 @@ impl<'a> Conversation<'a> {
         Ok(Self { project, agent, situation, history, usage_store, timeout })
     }
 
-    pub(super) fn agent(&self) -> &Agent {
+    pub(crate) fn agent(&self) -> &Agent {
         &self.agent
     }
 
     /// The open session; `None` without one, and before a new one is [created](Self::create).
-    pub(super) fn session(&self) -> Option<&Session> {
+    pub(crate) fn session(&self) -> Option<&Session> {
         match &self.history {
             History::Stored(session) => Some(session),
             History::Later(_) | History::Unstored(_) => None,
         }
     }
 
-    pub(super) fn is_stored(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         !matches!(self.history, History::Unstored(_))
     }
 
     /// Creates the session, if it is new.
-    pub(super) async fn create(
+    pub(crate) async fn create(
         &mut self,
         tells: bool,
         cancellation: &CancellationToken,
@@ -92,7 +96,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The options of the next turn, without an approver.
-    pub(super) fn turn(&self, cancellation: CancellationToken) -> Result<TurnOptions, Problem> {
+    pub(crate) fn turn(&self, cancellation: CancellationToken) -> Result<TurnOptions, Problem> {
         let mut turn = turn_options(self.project, &self.situation, cancellation)?;
         if self.session().is_some() {
             // It has the conversation.
@@ -102,7 +106,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Runs a turn to its end.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &mut self,
         message: String,
         turn: TurnOptions,
@@ -127,7 +131,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Ends the lease of the session.
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         if let History::Stored(session) = self.history {
             // Its failure is not one of the conversation: the lease expires.
             let _ = session.close().await;

@@ -10,15 +10,14 @@ use serde_json::{Map, Value};
 use toolcrib_config::{pointer_step, suggest};
 use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
-use super::Problem;
-use crate::{output::shell_word, schema_types::SchemaTypes};
+use crate::{output::shell_word, problem::Problem, schema_types::SchemaTypes};
 
 /// The size limit of arguments from a file or standard input; a device is endless.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The arguments as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum RawArguments {
+pub(crate) enum RawArguments {
     /// Text that should be JSON; the pipe reports it if it is not.
     Json(String),
     /// Pairs, to be typed by the tool's schema.
@@ -26,7 +25,7 @@ pub(super) enum RawArguments {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum PairValue {
+pub(crate) enum PairValue {
     /// `key=value`
     Text(String),
     /// `key:=JSON`
@@ -34,7 +33,7 @@ pub(super) enum PairValue {
 }
 
 /// Whether a word is not a valid argument, because it lacks its `=`.
-pub(super) fn has_bare_word(arguments: &[String]) -> bool {
+pub(crate) fn has_bare_word(arguments: &[String]) -> bool {
     let is_whole = |word: &String| word == "-" || word.starts_with(['@', '{']);
     let is_json = matches!(arguments, [only] if is_meant_as_json(only));
     !is_json && arguments.iter().any(|word| !word.contains('=') && !is_whole(word))
@@ -42,7 +41,7 @@ pub(super) fn has_bare_word(arguments: &[String]) -> bool {
 
 /// Parses the arguments: pairs, one JSON text, `@FILE`, or `-`. The error about a
 /// [bare word](has_bare_word) suggests one of these parameters of the tool, if there are any.
-pub(super) async fn read(
+pub(crate) async fn read(
     arguments: &[String],
     parameters: &[String],
     cancellation: &CancellationToken,
@@ -120,12 +119,12 @@ fn as_pair(word: &str, parameters: &[String]) -> String {
     }
 }
 
-pub(super) async fn read_stdin(cancellation: &CancellationToken) -> Result<String, Problem> {
+pub(crate) async fn read_stdin(cancellation: &CancellationToken) -> Result<String, Problem> {
     read_text("standard input".to_owned(), cancellation, || Ok(io::stdin())).await
 }
 
 /// Reads text to its end. A pipe or device may never end.
-pub(super) async fn read_text<R: Read>(
+pub(crate) async fn read_text<R: Read>(
     what: String,
     cancellation: &CancellationToken,
     open: impl FnOnce() -> io::Result<R> + Send + 'static,
@@ -150,7 +149,7 @@ pub(super) async fn read_text<R: Read>(
 
 impl RawArguments {
     /// The arguments in the form that the pipe takes.
-    pub(super) fn typed(self, schema: Option<&Value>) -> Arguments {
+    pub(crate) fn typed(self, schema: Option<&Value>) -> Arguments {
         match self {
             Self::Json(text) => Arguments::Text(text),
             Self::Pairs(pairs) => {

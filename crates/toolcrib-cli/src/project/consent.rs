@@ -8,19 +8,19 @@ use std::{
 
 use toolcrib_project::{Consent, Review, TrustState, TrustStore, Verdict};
 
-use super::Purpose;
+use super::load::Purpose;
 use crate::output::{self, powers, shell_word};
 
 /// Decides by the user's records, and by a question if a user is at the terminal.
 #[derive(Debug)]
-pub(super) struct UserConsent {
-    pub(super) store: TrustStore,
+pub(crate) struct UserConsent {
+    pub(crate) store: TrustStore,
     /// Whether the project was found, not named.
-    pub(super) found: bool,
+    pub(crate) found: bool,
     /// The first imported file, without a project.
-    pub(super) import: Option<PathBuf>,
-    pub(super) purpose: Purpose,
-    pub(super) quiet: bool,
+    pub(crate) import: Option<PathBuf>,
+    pub(crate) purpose: Purpose,
+    pub(crate) quiet: bool,
 }
 
 impl Consent for UserConsent {
@@ -100,12 +100,12 @@ impl UserConsent {
     }
 }
 
-pub(super) fn can_ask() -> bool {
+pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks at the terminal; any answer except yes is a no.
-pub(super) fn ask(question: &str) -> bool {
+pub(crate) fn ask(question: &str) -> bool {
     let mut stderr = io::stderr();
     let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();

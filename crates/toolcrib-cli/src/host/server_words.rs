@@ -2,16 +2,16 @@
 
 use toolcrib_config::suggest;
 
-use super::Problem;
+use crate::problem::Problem;
 
 /// The address of a server.
-pub(super) enum Target<'a> {
+pub(crate) enum Target<'a> {
     Url(&'a str),
     Program(&'a str, &'a [String]),
 }
 
 impl<'a> Target<'a> {
-    pub(super) fn of(words: &'a [String]) -> Result<Self, Problem> {
+    pub(crate) fn of(words: &'a [String]) -> Result<Self, Problem> {
         let (first, rest) = words.split_first().ok_or_else(|| {
             Problem::usage("name a server by its URL, or by its program and arguments")
         })?;
@@ -30,7 +30,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    pub(super) fn is_url(&self) -> bool {
+    pub(crate) fn is_url(&self) -> bool {
         matches!(self, Self::Url(_))
     }
 }
@@ -48,7 +48,7 @@ fn help_for_option(option: &str) -> &'static str {
 }
 
 /// A pair of `--set`.
-pub(super) fn pair(text: &str) -> Result<(&str, &str), Problem> {
+pub(crate) fn pair(text: &str) -> Result<(&str, &str), Problem> {
     text.split_once('=')
         .ok_or_else(|| Problem::usage("`--set` needs NAME=VALUE, such as `API_KEY=${MY_KEY}`"))
 }

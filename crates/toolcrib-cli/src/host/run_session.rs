@@ -11,17 +11,18 @@ use toolcrib_core::{
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
 
-use super::{Problem, sessions::on_store};
+use super::stored::on_store;
 use crate::{
     args::{RunArgs, RunSession, Situation},
     output,
+    problem::Problem,
 };
 
 /// The time after which a person is told why the session is not open yet.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The session that a run continues or creates.
-pub(super) struct ChosenSession {
+pub(crate) struct ChosenSession {
     store: Arc<dyn SessionStore>,
     usage_store: Arc<dyn UsageStore>,
     owner: SessionOwner,
@@ -45,7 +46,7 @@ impl ChosenSession {
 
     /// Finds the session of the command line; `None` if the run is not stored. Creates none yet: a
     /// run that cannot begin leaves nothing.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         project: &Project,
         situation: &Situation,
         wanted: &RunSession,
@@ -68,7 +69,7 @@ impl ChosenSession {
     }
 
     /// Finds the interrupted session of the command line, or the last interrupted one.
-    pub(super) async fn interrupted(project: &Project, args: &RunArgs) -> Result<Self, Problem> {
+    pub(crate) async fn interrupted(project: &Project, args: &RunArgs) -> Result<Self, Problem> {
         let owner = args.situation.whom.owner();
         let (sessions, of) = (project.sessions().clone(), owner.clone());
         let named = args.situation.session.as_deref().map(Arc::<str>::from);
@@ -106,17 +107,17 @@ impl ChosenSession {
     }
 
     /// The store that counts the usage of its runs.
-    pub(super) fn usage_store(&self) -> Arc<dyn UsageStore> {
+    pub(crate) fn usage_store(&self) -> Arc<dyn UsageStore> {
         Arc::clone(&self.usage_store)
     }
 
     /// Whether it begins with the first turn.
-    pub(super) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         matches!(self.target, Target::New { .. })
     }
 
     /// Gives the situation of the run the personality of the session.
-    pub(super) fn adapt(&self, situation: &mut Situation) -> Result<(), Problem> {
+    pub(crate) fn adapt(&self, situation: &mut Situation) -> Result<(), Problem> {
         let Target::Existing { id, personality } = &self.target else { return Ok(()) };
         match &situation.personality {
             Some(other) if **other != **personality => Err(Problem::usage(format!(
@@ -132,7 +133,7 @@ impl ChosenSession {
     }
 
     /// Opens or creates the session. Waits for a killed run's lease to expire.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         self,
         situation: &Situation,
         tells: bool,

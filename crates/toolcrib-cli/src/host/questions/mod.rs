@@ -12,15 +12,14 @@ use toolcrib_core::EventKind;
 use toolcrib_engine::{AnswerError, OpenQuestion, Questions, TurnOptions};
 
 use self::form::Form;
-use super::Problem;
-use crate::output;
+use crate::{output, problem::Problem};
 
 /// The limit of attempts to fill in a form.
 const ATTEMPTS: usize = 3;
 
 /// Lets the servers of a turn ask the person at the terminal. Without a terminal, servers learn that
 /// there is no person to ask.
-pub(super) fn ask_at(terminal: &TerminalApprover, turn: &mut TurnOptions) -> Result<(), Problem> {
+pub(crate) fn ask_at(terminal: &TerminalApprover, turn: &mut TurnOptions) -> Result<(), Problem> {
     if !TerminalApprover::is_available() {
         return Ok(());
     }
@@ -53,7 +52,7 @@ enum Reply {
     Declined,
 }
 
-async fn ask(questions: &Questions, terminal: &TerminalApprover, open: &OpenQuestion) {
+pub(crate) async fn ask(questions: &Questions, terminal: &TerminalApprover, open: &OpenQuestion) {
     let id = &open.question.id;
     // A question that is closed meanwhile needs no reply.
     let _ = match replied(questions, terminal, open).await {

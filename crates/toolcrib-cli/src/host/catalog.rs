@@ -11,14 +11,15 @@ use toolcrib_engine::OnFailure;
 use toolcrib_lint::SourceFacts;
 use toolcrib_project::{DeclaredHub, McpServer, Project};
 
-use super::{Problem, mcp::unless_cancelled};
+use super::servers::unless_cancelled;
 use crate::{
     args::IdentityArgs,
     output::{KnownSource, KnownTool, KnownTools},
+    problem::Problem,
 };
 
 /// Queries all sources concurrently for their tools for `whom`. Policy and skills are not applied.
-pub(super) async fn known_tools(
+pub(crate) async fn known_tools(
     project: &Project,
     whom: &IdentityArgs,
     cancellation: &CancellationToken,
@@ -59,7 +60,11 @@ impl KnownTools {
     }
 }
 
-async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (KnownSource, Catalog) {
+pub(crate) async fn ask(
+    project: &Project,
+    server: &McpServer,
+    identity: &Identity,
+) -> (KnownSource, Catalog) {
     let listed = match server.client() {
         Ok(client) => {
             client.on_behalf_of(identity).catalog().await.map_err(|error| error.to_string())
@@ -82,7 +87,7 @@ async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (Kno
 }
 
 /// The identity of the command line.
-pub(super) fn identity(whom: &IdentityArgs) -> Identity {
+pub(crate) fn identity(whom: &IdentityArgs) -> Identity {
     let SessionOwner { tenant, principal } = whom.owner();
     let mut identity = Identity::conversation("catalog");
     (identity.tenant, identity.principal) = (tenant, principal);

@@ -8,25 +8,21 @@ use toolcrib_approvals::{Approvals, ParkingApprover, Review, TerminalApprover};
 use toolcrib_core::Approver;
 use toolcrib_project::Project;
 
-use super::{
-    Problem,
-    approvals::{existing, on_approvals},
-    sessions::on_store,
-};
-use crate::output;
+use super::stored::{existing, on_approvals, on_store};
+use crate::{output, problem::Problem};
 
 /// The terminal of this process. Its clones ask one question at a time.
-pub(super) fn terminal() -> TerminalApprover {
+pub(crate) fn terminal() -> TerminalApprover {
     TerminalApprover::pausing(output::pause)
 }
 
 /// The person at the terminal, if there is one.
-pub(super) fn person(terminal: TerminalApprover) -> Option<Arc<dyn Approver>> {
+pub(crate) fn person(terminal: TerminalApprover) -> Option<Arc<dyn Approver>> {
     TerminalApprover::is_available().then(|| Arc::new(terminal) as Arc<dyn Approver>)
 }
 
 /// The approver of a run. A new message closes what waited for the last turn of its session.
-pub(super) async fn of_run(
+pub(crate) async fn of_run(
     project: &Project,
     person: Option<Arc<dyn Approver>>,
     session: Option<&Session>,
@@ -49,7 +45,7 @@ pub(super) async fn of_run(
 }
 
 /// The approver of calls without a session, made by a person at the terminal.
-pub(super) async fn of_call(project: &Project) -> Result<Arc<dyn Approver>, Problem> {
+pub(crate) async fn of_call(project: &Project) -> Result<Arc<dyn Approver>, Problem> {
     let terminal = terminal();
     Ok(match of_calls(project).await? {
         Some(approvals) => parking_after(person(terminal), approvals.approver(None)),
@@ -65,13 +61,13 @@ fn parking_after(person: Option<Arc<dyn Approver>>, parking: ParkingApprover) ->
 }
 
 /// The approvals of calls without a session; `None` if none are needed or nothing is stored.
-pub(super) async fn of_calls(project: &Project) -> Result<Option<Approvals>, Problem> {
+pub(crate) async fn of_calls(project: &Project) -> Result<Option<Approvals>, Problem> {
     let approvals = project.approvals().clone();
     on_store(move || approvals.open()).await
 }
 
 /// The calls of a session that wait.
-pub(super) async fn waiting(project: &Project, session: &str) -> Result<Vec<Review>, Problem> {
+pub(crate) async fn waiting(project: &Project, session: &str) -> Result<Vec<Review>, Problem> {
     let Some(approvals) = existing(project).await? else { return Ok(Vec::new()) };
     let listed = on_approvals(move || approvals.list(false)).await?;
     let of_session = |review: &Review| review.stored.call.session.as_deref() == Some(session);

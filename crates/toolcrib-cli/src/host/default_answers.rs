@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{ClientAbilities, ClientPort, ClientRefusal};
 
 /// A client that accepts each form with its default values, and cancels one that requires more.
-pub(super) struct DefaultAnswers;
+pub(crate) struct DefaultAnswers;
 
 impl ClientPort for DefaultAnswers {
     fn abilities(&self, _: &str) -> ClientAbilities {

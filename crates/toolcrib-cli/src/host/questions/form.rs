@@ -10,10 +10,10 @@ use crate::output::asked_text;
 const MOST_FIELDS: usize = 20;
 const MOST_CHOICES: usize = 100;
 
-pub(super) struct Form(Vec<Field>);
+pub(crate) struct Form(Vec<Field>);
 
 /// One field.
-pub(super) struct Field {
+pub(crate) struct Field {
     name: String,
     title: String,
     description: String,
@@ -38,7 +38,7 @@ struct Choice {
 
 impl Form {
     /// Reads the requested schema, else says what cannot be asked.
-    pub(super) fn read(schema: &Value) -> Result<Self, &'static str> {
+    pub(crate) fn read(schema: &Value) -> Result<Self, &'static str> {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
             return Ok(Self(Vec::new()));
         };
@@ -56,7 +56,7 @@ impl Form {
         Ok(Self(fields))
     }
 
-    pub(super) fn fields(&self) -> &[Field] {
+    pub(crate) fn fields(&self) -> &[Field] {
         &self.0
     }
 }
@@ -85,7 +85,7 @@ impl Field {
         })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -94,7 +94,7 @@ impl Field {
     }
 
     /// The field before the person agrees to answer.
-    pub(super) fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         let kind = match &self.kind {
             Kind::Text => "text",
             Kind::Number => "number",
@@ -112,7 +112,7 @@ impl Field {
     }
 
     /// The prompt for its value, with the choices and the default.
-    pub(super) fn prompt(&self) -> String {
+    pub(crate) fn prompt(&self) -> String {
         let mut text = String::new();
         if let Kind::One(choices) | Kind::Several(choices) = &self.kind {
             for (index, choice) in choices.iter().enumerate() {
@@ -134,7 +134,7 @@ impl Field {
     }
 
     /// The value of a line; `None` if an optional field is left out. The error is for the person.
-    pub(super) fn parse(&self, line: &str) -> Result<Option<Value>, String> {
+    pub(crate) fn parse(&self, line: &str) -> Result<Option<Value>, String> {
         if line.is_empty() {
             return match (&self.default, self.is_required) {
                 (Some(default), _) => Ok(Some(default.clone())),

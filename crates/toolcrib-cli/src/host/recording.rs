@@ -13,19 +13,18 @@ use toolcrib_core::{ErrorCode, Message};
 use toolcrib_engine::Redactor;
 use toolcrib_models::record;
 
-use super::Problem;
-use crate::output;
+use crate::{output, problem::Problem};
 
 /// The file of a recording. It is created before the run begins, so that a paid run is not lost to
 /// a file error.
-pub(super) struct Recording {
+pub(crate) struct Recording {
     path: PathBuf,
     file: File,
 }
 
 impl Recording {
     /// Creates the file, which must not exist yet: an old recording is never replaced.
-    pub(super) fn begin(path: &Path) -> Result<Self, Problem> {
+    pub(crate) fn begin(path: &Path) -> Result<Self, Problem> {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match made {
             Ok(file) => Ok(Self { path: path.to_owned(), file }),
@@ -40,7 +39,7 @@ impl Recording {
     }
 
     /// Whether the file can be created. Leaves none.
-    pub(super) fn check(path: &Path) -> Result<(), Problem> {
+    pub(crate) fn check(path: &Path) -> Result<(), Problem> {
         Self::begin(path)?;
         // The run creates it again, or reports the error.
         let _ = fs::remove_file(path);
@@ -49,7 +48,7 @@ impl Recording {
 
     /// Writes the model's responses, however the run ended. Without responses there is nothing to
     /// replay, and the file is deleted. Returns the option that replays it.
-    pub(super) fn end(mut self, outcome: &RunOutcome, redactor: &Redactor) -> Option<String> {
+    pub(crate) fn end(mut self, outcome: &RunOutcome, redactor: &Redactor) -> Option<String> {
         if !outcome.messages.iter().any(|message| matches!(message, Message::Assistant { .. })) {
             drop(self.file);
             if let Err(error) = fs::remove_file(&self.path) {

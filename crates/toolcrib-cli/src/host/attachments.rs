@@ -19,29 +19,29 @@ use toolcrib_engine::Engine;
 use toolcrib_mcp::{__internal::McpRequest, McpClient};
 use toolcrib_project::Project;
 
-use super::{Problem, catalog::identity, mcp, menu};
-use crate::args::Situation;
+use super::{catalog::identity, iteration, servers};
+use crate::{args::Situation, problem::Problem};
 
 /// The beginning of a resource.
 const OF_SERVER: &str = "mcp:";
 
 /// Standard input, as a source of [`Reader::read`].
-pub(super) const STDIN: &str = "-";
+pub(crate) const STDIN: &str = "-";
 
 /// The toolset by which rules judge resources, as in the gateway.
 const TOOLSET: &str = "mcp.resources";
 
 /// The project and the caller that attachments are read for.
-pub(super) struct Reader<'a> {
-    pub(super) project: &'a Project,
-    pub(super) engine: &'a Engine,
-    pub(super) situation: &'a Situation,
-    pub(super) cancellation: &'a CancellationToken,
+pub(crate) struct Reader<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) engine: &'a Engine,
+    pub(crate) situation: &'a Situation,
+    pub(crate) cancellation: &'a CancellationToken,
 }
 
 impl Reader<'_> {
     /// Reads files, resources and [standard input](STDIN), each up to its limit.
-    pub(super) async fn read(&self, sources: &[PathBuf]) -> Result<Attachments, Problem> {
+    pub(crate) async fn read(&self, sources: &[PathBuf]) -> Result<Attachments, Problem> {
         let mut attachments = Attachments::default();
         for source in sources {
             let parts = match source.to_str() {
@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// Reads one file, or the parts of a resource.
-    pub(super) async fn one(&self, source: &Path) -> Result<Vec<Attachment>, Problem> {
+    pub(crate) async fn one(&self, source: &Path) -> Result<Vec<Attachment>, Problem> {
         match source.to_str().and_then(|source| source.strip_prefix(OF_SERVER)) {
             Some(resource) => match resource.split_once(':') {
                 Some((server, uri)) => self.resource(server, uri).await,
@@ -94,14 +94,14 @@ impl Reader<'_> {
 
     /// Reads a resource as a call of a tool of the server: rules, approvals and events apply.
     async fn resource(&self, name: &str, uri: &str) -> Result<Vec<Attachment>, Problem> {
-        let server = mcp::find(self.project, name)?;
+        let server = servers::find(self.project, name)?;
         let client = server.client().map_err(|error| Problem::usage(error.to_string()))?;
         let client = client.on_behalf_of(&identity(&self.situation.whom));
         let found = Arc::<Mutex<Vec<Attachment>>>::default();
         let tool = reading(name, client, Arc::clone(&found))
             .map_err(|error| Problem::failed("internal", error.to_string()))?;
         let token = self.cancellation.child_token();
-        let mut turn = menu::turn_of(self.project, self.engine, self.situation, token)?;
+        let mut turn = iteration::turn_of(self.project, self.engine, self.situation, token)?;
         let iteration = turn.iteration_for(tool.name()).await?;
         let call = ToolCall::new("attach", tool.name().as_str(), json!({ "uri": uri }));
         let read = iteration.execute_apart(&tool, call, None).await;
