@@ -30,17 +30,20 @@
 
 mod agent;
 mod builder;
+mod limits;
 mod models;
 mod options;
 mod outcome;
 mod run;
 mod session;
 mod structured;
+pub(crate) mod tally;
 
 pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
-    options::{Allowance, Budget, RunOptions, Settings, TurnLimits},
+    limits::{Allowance, Budget, TurnLimits},
+    options::{RunOptions, Settings},
     outcome::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome},
     run::Run,
     session::Session,

@@ -52,7 +52,8 @@ pub use self::{
     call_artifacts::CallArtifacts,
     content::{Content, ContentStream, Line, Lines},
     kinds::{
-        ArtifactKind, ContentHead, Csv, Index, Json, Markdown, Query, QueryRequest, arguments,
+        Csv, Json, Markdown, arguments,
+        kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
     },
     page::{Answer, Items, Page},
     stores::MemoryStore,

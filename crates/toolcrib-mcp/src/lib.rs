@@ -36,7 +36,7 @@ pub mod __internal {
             AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
             Notices, ServerOffers, Subscribed, is_skill_name,
         },
-        connection::{ServerNotice, WireEvent},
+        connection::{WireEvent, types::ServerNotice},
         server::file::with_digest,
         wire::{
             abilities, block, content_block, contents, harmless_json, is_permitted_name,
@@ -45,11 +45,12 @@ pub mod __internal {
     };
 }
 
-#[cfg(feature = "mock")]
-pub use self::client::pipe_mcp_client;
 pub use self::client::{
     Handshake, InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName,
     ServerState, ServerStatus, SessionScope, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]
-pub use self::mock::{MockMcpBuilder, MockServer, mock_mcp_client};
+pub use self::{
+    client::pipe_mcp_client,
+    mock::{MockMcpBuilder, MockServer, mock_mcp_client},
+};

@@ -9,27 +9,18 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{ChildAgents, ParentTurn, TurnOptions};
 
-use super::{AgentParts, Run, Tally};
+use super::{Run, parts::AgentParts};
 use crate::{
-    options::{RunOptions, TurnLimits},
+    limits::TurnLimits,
+    options::{Child, RunOptions},
     outcome::{EndReason, RunOutcome},
+    tally::Tally,
 };
 
 /// Appended to the system text of a child.
 pub(super) const CHILD_NOTICE: &str = "Another agent gave you the task in the first message. No user \
     reads your texts; your last message is the result that the agent receives. Put everything that it \
     needs into it, and nothing else.";
-
-/// The part of a child's run that its parent decides.
-#[derive(Debug, Clone)]
-pub(crate) struct Child {
-    pub(super) limits: TurnLimits,
-    pub(super) max_iterations: Option<u32>,
-    /// How many levels of agents may follow.
-    pub(super) levels: u32,
-    pub(super) tally: Arc<Tally>,
-    pub(super) session: Option<Arc<str>>,
-}
 
 /// Runs the children of one run.
 pub(super) struct Children {

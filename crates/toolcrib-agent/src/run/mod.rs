@@ -9,6 +9,7 @@ mod guard;
 mod last_notice;
 mod model_loop;
 mod parked;
+pub(crate) mod parts;
 mod pending_usage;
 mod prefix;
 mod recording;
@@ -18,11 +19,10 @@ mod report;
 mod request;
 mod sanitize;
 mod spending;
-mod tally;
 mod trace;
 mod transcript;
 
-use std::{collections::HashMap, future::IntoFuture, mem, sync::Arc, time::Instant};
+use std::{future::IntoFuture, mem, sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
@@ -30,49 +30,25 @@ use toolcrib_core::{
     Event, EventStream, FENCE_NOTICE, Identity, Message, SessionOwner, SkillId, Subscription,
     UnknownEventError, Usage,
 };
-use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd, TurnOptions};
+use toolcrib_engine::{Personality, Skills, Turn, TurnEnd, TurnOptions};
 
-pub(crate) use self::{child::Child, prefix::Conversations};
 use self::{
     child::{CHILD_NOTICE, Children},
     model_loop::ModelLoop,
+    parts::AgentParts,
     pending_usage::PendingUsage,
     prefix::Prefix,
     recording::Recording,
     report::Report,
     spending::Spending,
-    tally::Tally,
     transcript::Transcript,
 };
 use crate::{
-    models::Models,
-    options::{RunOptions, Settings},
+    options::RunOptions,
     outcome::{EndReason, RunEnd, RunError, RunOutcome},
     session::{InterruptedCall, InterruptedTurn, Session},
+    tally::Tally,
 };
-
-/// The shared parts of all runs of an agent.
-pub(crate) struct AgentParts {
-    pub(crate) engine: Engine,
-    pub(crate) models: Models,
-    /// The models of personalities that have their own, by personality.
-    pub(crate) personality_models: PersonalityModels,
-    pub(crate) settings: Settings,
-    pub(crate) conversations: Arc<Conversations>,
-}
-
-pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;
-
-impl AgentParts {
-    /// The models of a personality; `None` if it names one that the agent does not have. A
-    /// personality that names its model uses no other: its messages are not meant for the others.
-    fn models_of(&self, personality: &Personality) -> Option<&Models> {
-        match personality.model {
-            None => Some(&self.models),
-            Some(_) => self.personality_models.get(&personality.id),
-        }
-    }
-}
 
 /// A prepared run: subscribe to it, then await it.
 #[must_use = "a run does nothing until it is awaited"]

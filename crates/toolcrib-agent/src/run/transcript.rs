@@ -9,10 +9,10 @@ use toolcrib_core::{
 use toolcrib_engine::{Notice, ReliabilityContext};
 
 use super::{
-    AgentParts, Models,
     compaction::{Compaction, is_overflow},
     empty_answer,
     last_notice::LastNotice,
+    parts::AgentParts,
     prefix::Prefix,
     recording::Recording,
     recover::AnswerRequest,
@@ -22,6 +22,7 @@ use super::{
     sanitize::{self, message_of},
 };
 use crate::{
+    models::Models,
     outcome::{EndReason, RunEnd},
     session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown, what_ran},
 };

@@ -324,7 +324,7 @@ pub(crate) fn checked(project: &Project) -> Value {
             "name": server.name().as_str(),
             "origin": server.origin(),
             "plugin": server.plugin(),
-            "target": super::target(project, server),
+            "target": super::text::target(project, server),
             "trusted": server.is_trusted(),
             "on_failure": server.on_failure(),
         })

@@ -14,7 +14,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    note,
+    print::note,
     retries::retry_wait,
     terminal::{Call, LiveText, Spinner, Stream, fitted, is_live},
     text::{

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    say,
+    print::say,
     text::{BAD, DIM, GOOD, STRONG, count, one_line, safe},
 };
 

@@ -24,8 +24,6 @@ use std::{
 
 use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 
-use crate::personality::Personality;
-
 pub(crate) use self::{
     active::{ActiveSkills, Request, Snapshot, StepPosition},
     source::{SkillOrigin, SkillSources},
@@ -36,9 +34,10 @@ pub use self::{
     files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},
     mode::ToolsMode,
     source::{LoadedSkills, SkillSource},
-    steps::{CurrentSkillStep, OnSkip, SkillStep},
-    tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS, SKIP_STEP},
+    steps::{CurrentSkillStep, OnSkip, SKIP_STEP, SkillStep},
+    tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS},
 };
+use crate::personality::Personality;
 
 /// A skill.
 #[derive(Debug, Clone)]
