@@ -198,7 +198,15 @@ impl<'a> Filtered<'a> {
         this
     }
 
+    #[inline]
     fn decided(&mut self, at: usize, tool: &Tool, decision: GateDecision) {
+        // Mostly a gate withholds nothing.
+        if !matches!((&decision, self.before), (GateDecision::Offer, None | Some([]))) {
+            self.decided_anew(at, tool, decision);
+        }
+    }
+
+    fn decided_anew(&mut self, at: usize, tool: &Tool, decision: GateDecision) {
         if let Some(before) = self.before {
             let known = before.split_first().filter(|(known, _)| known.tool.same(tool));
             match (&decision, known) {

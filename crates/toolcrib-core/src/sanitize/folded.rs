@@ -83,8 +83,8 @@ impl FoldedText {
 /// Whether a text contains only plain characters, with none that are hidden or look like others. In
 /// such a text only those characters of a token change that have a look-alike.
 pub fn is_plain(text: &str) -> bool {
-    let rest = text.get(simple_prefix(text)..).unwrap_or_default();
-    rest.is_empty()
+    // Without an early exit the compiler vectorizes the loop.
+    text.bytes().fold(true, |all, byte| all & is_simple(byte))
         || (!text.chars().any(is_invisible)
             && resolved(text, Reading::Folded).map(|(c, ..)| plain_letter(c)).eq(text.chars()))
 }

@@ -1,6 +1,6 @@
 //! Approval of calls in a project: the store, the key, and programs that could reach the key.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
@@ -128,10 +128,11 @@ impl ProjectApprovals {
 
 fn advisory(keys: &ApprovalKeys, reach: (&[WeakProgram], &[&Path])) -> Vec<Arc<str>> {
     let (programs, folders) = reach;
-    let mut reasons: Vec<Arc<str>> = Vec::new();
+    let (mut reasons, mut known) = (Vec::new(), HashSet::new());
     let mut add = |reason: String| {
-        if !reasons.iter().any(|known| **known == *reason) {
-            reasons.push(reason.into());
+        let reason: Arc<str> = reason.into();
+        if known.insert(Arc::clone(&reason)) {
+            reasons.push(reason);
         }
     };
     for WeakProgram { at, tier } in programs {
