@@ -63,9 +63,9 @@ Commands:
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
-  lint      formatting, file sizes, import circles, links, cargo-deny for the dependencies, and clippy
+  lint      formatting, file sizes, imports, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
-  shape     the import circles of each crate, whose sizes `lint` compares with xtask/shape.txt
+  shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
   conformance

@@ -8,14 +8,13 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
-use crate::{
+use super::{
+    DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider,
     catalog::{Catalog, CatalogBuilder, Reason, WithheldByProvider},
     context_list::ListContext,
     listing_info::ListingInfo,
-    panic_text::panic_text,
-    tool::Tool,
 };
+use crate::{internal::panic_text::panic_text, tool::Tool};
 
 /// A gate's decision on one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
