@@ -29,6 +29,7 @@
 //! - `provider`: where tools come from.
 //! - `tool`: a tool, its context and its output.
 //! - `kv`: the store of small values.
+//! - `store_error`: the error of a store.
 //! - `messages`: the messages of a conversation.
 //! - `schema`: compiled JSON Schemas.
 //! - `secrets`: secrets, and texts that may contain one.
@@ -55,6 +56,7 @@ pub mod reliability;
 mod schema;
 pub mod secrets;
 pub mod sessions;
+mod store_error;
 mod text;
 pub mod tool;
 pub mod turn;

@@ -8,7 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::ports::{Journal, PendingCall, Reducer, ReducerContext};
+pub use self::ports::{Journal, Reducer, ReducerContext};
+pub use crate::tool::pending_call::PendingCall;
 use crate::{
     names::identity::Identity, registry::ToolRegistry, tool::output::ToolOutput,
     turn::signals::TurnSignals,

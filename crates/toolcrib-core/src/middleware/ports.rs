@@ -1,39 +1,17 @@
 //! Optional ports of the pipe, set when an engine is built.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    json::digest::Digest,
-    names::identity::Identity,
+    PendingCall,
     tool::{
-        Tool,
         output::{ErrorCode, ToolOutput},
         result::ToolResult,
     },
 };
-
-/// A call before it runs, as seen by middleware, approvers, granters and journals.
-#[derive(Debug, Clone)]
-pub struct PendingCall<'a> {
-    /// The tool.
-    pub tool: &'a Tool,
-    /// The call's id, given by the model.
-    pub call_id: &'a Arc<str>,
-    /// The validated arguments. For a middleware: the arguments that run unless it rewrites them;
-    /// for all others: exactly the arguments that run.
-    pub args: &'a Value,
-    /// The content id of tool and arguments.
-    pub args_digest: Digest,
-    /// The identity that the run acts for.
-    pub identity: &'a Identity,
-    /// The run's id.
-    pub turn_id: &'a Arc<str>,
-    /// The id of the turn's personality.
-    pub personality: &'a Arc<str>,
-}
 
 /// Records the intent of a call before its effect and its outcome afterwards.
 ///

@@ -23,10 +23,7 @@ pub use self::{
     rule::{AnnotationMatch, Effect, Fact, IterationRange, Rule, RuleConditions, ToolMatch},
     stage::PolicyStage,
 };
-pub use crate::{
-    middleware::PendingCall,
-    tool::{Clarification, ClarificationOutcome, glob::Glob},
-};
+pub use crate::tool::{Clarification, ClarificationOutcome, glob::Glob, pending_call::PendingCall};
 
 /// Declarative rules to hide tools and to deny, ask about or halt at calls. Evaluated twice: when
 /// the menu is composed, before any arguments are known, and again when a call is made.

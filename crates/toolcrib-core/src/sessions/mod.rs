@@ -1,20 +1,18 @@
 //! Sessions: conversations that outlive the process.
 
-mod error;
 mod record;
 mod store;
 pub(crate) mod usage;
 pub(crate) mod violations;
 
 pub use self::{
-    error::SessionStoreError,
     record::{
         CallIntent, CallOutcome, FoundMessage, SessionHistory, SessionRecord, StoredCall,
         StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState,
     },
     store::{
-        MAX_SESSION_NAME, NewSession, SessionInfo, SessionLease, SessionOwner, SessionRetention,
-        SessionSearch, SessionStore, StoreId, is_session_id, is_session_name,
+        NewSession, SessionInfo, SessionLease, SessionRetention, SessionSearch, SessionStore,
+        StoreId, is_session_id, is_session_name,
     },
     usage::{BudgetUse, StoredUsage, UsageStore},
     violations::StoreViolations,
@@ -22,4 +20,6 @@ pub use self::{
 pub use crate::{
     kv::{KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
     messages::{UsageEntry, UsageSource},
+    names::owner::SessionOwner,
+    store_error::{MAX_SESSION_NAME, SessionStoreError},
 };

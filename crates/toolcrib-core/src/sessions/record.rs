@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{SessionInfo, SessionOwner};
+use super::SessionInfo;
 use crate::{
     messages::{
         message::{Message, Usage},
         sent_parts::SentPart,
         usage_entry::UsageEntry,
     },
-    names::name::SkillId,
+    names::{name::SkillId, owner::SessionOwner},
     tool::output::ErrorCode,
 };
 

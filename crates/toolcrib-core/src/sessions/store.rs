@@ -11,13 +11,12 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    FoundMessage, SessionHistory, SessionRecord, SessionStoreError, StoredRun, StoredSession,
-    TracedEvent, TurnState,
+    FoundMessage, SessionHistory, SessionRecord, StoredRun, StoredSession, TracedEvent, TurnState,
 };
-use crate::{messages::sent_parts::SentPart, names::identity::Identity};
-
-/// The maximum length of a session's name, in characters.
-pub const MAX_SESSION_NAME: usize = 64;
+use crate::{
+    MAX_SESSION_NAME, SessionOwner, messages::sent_parts::SentPart, names::identity::Identity,
+    store_error::SessionStoreError,
+};
 
 /// The length of a session's id, in hexadecimal digits.
 const ID_DIGITS: usize = 12;
@@ -189,15 +188,6 @@ impl StoreId {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
-}
-
-/// The owner of sessions: the tenant and the principal of an [`Identity`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
-pub struct SessionOwner {
-    /// The tenant, if there is one.
-    pub tenant: Option<Arc<str>>,
-    /// The principal, if there is one.
-    pub principal: Option<Arc<str>>,
 }
 
 impl From<&Identity> for SessionOwner {

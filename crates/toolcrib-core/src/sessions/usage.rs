@@ -4,8 +4,10 @@ use std::{fmt, sync::Arc};
 
 use serde::Serialize;
 
-use super::{SessionOwner, SessionStoreError, StoreId};
-use crate::messages::usage_entry::UsageEntry;
+use super::StoreId;
+use crate::{
+    messages::usage_entry::UsageEntry, names::owner::SessionOwner, store_error::SessionStoreError,
+};
 
 /// The sum of a source on one day, of one owner and session.
 #[derive(Debug, Clone, PartialEq, Serialize)]

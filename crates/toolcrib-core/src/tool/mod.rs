@@ -17,6 +17,7 @@ pub(crate) mod kv;
 pub(crate) mod missing_reason;
 pub(crate) mod network_rules;
 pub(crate) mod output;
+pub(crate) mod pending_call;
 pub(crate) mod result;
 pub(crate) mod text_origin;
 

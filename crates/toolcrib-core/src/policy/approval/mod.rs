@@ -15,9 +15,11 @@ pub use self::{
     },
 };
 use crate::{
-    middleware::ports::PendingCall,
     policy::Rule,
-    tool::clarification::{Clarification, ClarificationOutcome},
+    tool::{
+        clarification::{Clarification, ClarificationOutcome},
+        pending_call::PendingCall,
+    },
 };
 
 /// A call that a rule with the effect `ask` wants approved. It derefs to the [call](PendingCall).

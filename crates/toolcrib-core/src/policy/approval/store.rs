@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::StoredArguments;
-use crate::{
-    json::digest::Digest,
-    sessions::{SessionOwner, SessionStoreError},
-};
+use crate::{json::digest::Digest, names::owner::SessionOwner, store_error::SessionStoreError};
 
 /// A call that waits for a decision.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,3 +1,5 @@
+//! The error of a store.
+
 use std::{error::Error, sync::Arc};
 
 /// A session that cannot be read or written. The text is for the operator; a model never reads it.
@@ -21,7 +23,7 @@ pub enum SessionStoreError {
         "`{}` is not a valid name of a session: use 1 to {} letters, digits, `-`, `_` and `.`, \
          beginning with a letter or digit, and not the form of an id (12 hexadecimal digits)",
         name.escape_debug(),
-        super::MAX_SESSION_NAME
+        MAX_SESSION_NAME
     )]
     InvalidName {
         /// The name.
@@ -84,3 +86,6 @@ pub enum SessionStoreError {
         source: Box<dyn Error + Send + Sync>,
     },
 }
+
+/// The maximum length of a session's name, in characters.
+pub const MAX_SESSION_NAME: usize = 64;
