@@ -15,11 +15,10 @@ use toolcrib_core::{
 
 use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};
 use crate::{
-    child::ChildAgents,
     compose::{Situation, Withheld},
-    halt::HaltSignal,
     parts::EngineParts,
-    questions::Questions,
+    personality::child::ChildAgents,
+    policy::{halt::HaltSignal, questions::Questions},
     reliability::ReliabilityContext,
 };
 

@@ -26,7 +26,7 @@ use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 
 pub(crate) use self::{
     active::{ActiveSkills, Request, Snapshot, StepPosition},
-    source::{SkillOrigin, SkillSources},
+    source::SkillOrigin,
     steps::Steps,
     tools::{SkillsProvider, read_skill_as_judged, requested},
 };
@@ -272,8 +272,8 @@ pub enum InvalidSkillError {
 /// A skill whose id is taken by an earlier one.
 #[derive(Debug)]
 pub(crate) struct DuplicateSkill {
-    first: Arc<Skill>,
-    later: Arc<Skill>,
+    pub(crate) first: Arc<Skill>,
+    pub(crate) later: Arc<Skill>,
 }
 
 impl fmt::Display for DuplicateSkill {

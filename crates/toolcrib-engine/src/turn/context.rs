@@ -10,7 +10,7 @@ use toolcrib_core::{
 };
 
 use super::Iteration;
-use crate::questions::{NotAnsweredError, Question};
+use crate::policy::questions::{NotAnsweredError, Question};
 
 /// An [`Executor`](super::Executor)'s access to an iteration: the [`Iteration`] itself, the turn's
 /// registry, and the signals that end the turn.

@@ -17,19 +17,19 @@ use super::{
 
 /// The result of searching a text.
 #[derive(Debug, Default)]
-pub(super) struct ScanResult {
+pub(crate) struct ScanResult {
     /// Each match, with the index of its secret.
-    pub(super) places: Vec<(Range<usize>, usize)>,
+    pub(crate) places: Vec<(Range<usize>, usize)>,
     /// Start of a possible incomplete secret at the end.
-    pub(super) open_from: Option<usize>,
+    pub(crate) open_from: Option<usize>,
     /// Start of the part that was not searched because it takes too much work. It counts as a
     /// secret.
-    pub(super) unsearched_from: Option<usize>,
+    pub(crate) unsearched_from: Option<usize>,
 }
 
 impl ScanResult {
     /// The matches in a text of `bytes` bytes, in order; overlapping ones are merged.
-    pub(super) fn ranges(&self, bytes: usize) -> Vec<Range<usize>> {
+    pub(crate) fn ranges(&self, bytes: usize) -> Vec<Range<usize>> {
         let unsearched = self.unsearched_from.map(|from| from..bytes);
         let known = self.places.iter().map(|(place, _)| place.clone());
         let mut places: Vec<_> = known.chain(unsearched).collect();
@@ -46,7 +46,7 @@ impl ScanResult {
 }
 
 /// Finds the forms that it was built from.
-pub(super) struct Search {
+pub(crate) struct Search {
     /// The classes of the first three bytes of each form with its position, in order.
     starts: Vec<(usize, usize)>,
     classes: [u8; 256],
@@ -98,7 +98,7 @@ const HIGH_DIGIT: u8 = 4;
 const BROKEN: u8 = 8;
 
 impl Search {
-    pub(super) fn of(forms: &[Form]) -> Self {
+    pub(crate) fn of(forms: &[Form]) -> Self {
         let mut this = Self {
             starts: Vec::with_capacity(forms.len()),
             classes: [OTHER; 256],
@@ -206,7 +206,7 @@ impl Search {
         class(2) << BITS | class(1)
     }
 
-    pub(super) fn scan(&self, forms: &[Form], text: &[u8], found: &mut ScanResult) {
+    pub(crate) fn scan(&self, forms: &[Form], text: &[u8], found: &mut ScanResult) {
         let left = MOST_WORK + text.len() / BYTES_OF_UNIT;
         let mut scan = Scan { search: self, forms, text, found, skip_to: 0, white_end: None, left };
         let mut index = 0;

@@ -17,23 +17,23 @@ use super::{
 
 /// A secret, and its name.
 #[derive(Debug, Clone)]
-pub(super) struct KnownSecret {
-    pub(super) value: Arc<str>,
-    pub(super) names: Vec<Arc<str>>,
+pub(crate) struct KnownSecret {
+    pub(crate) value: Arc<str>,
+    pub(crate) names: Vec<Arc<str>>,
 }
 
 /// A snapshot of the secrets.
 #[derive(Default)]
-pub(super) struct KnownSecrets {
+pub(crate) struct KnownSecrets {
     /// Differs from that of any other snapshot of the process; 0 without secrets.
-    pub(super) version: u64,
+    pub(crate) version: u64,
     secrets: Vec<KnownSecret>,
     forms: Vec<Form>,
     search: Option<Box<Search>>,
 }
 
 impl KnownSecrets {
-    pub(super) fn of(secrets: Vec<KnownSecret>) -> Self {
+    pub(crate) fn of(secrets: Vec<KnownSecret>) -> Self {
         static LAST_VERSION: AtomicU64 = AtomicU64::new(0);
         let version = match secrets.is_empty() {
             true => 0,
@@ -47,14 +47,14 @@ impl KnownSecrets {
         Self { version, secrets, forms, search }
     }
 
-    pub(super) fn secrets(&self) -> &[KnownSecret] {
+    pub(crate) fn secrets(&self) -> &[KnownSecret] {
         &self.secrets
     }
 
     /// The reference that takes the place of the secrets in a part of a text: their names, so that it
     /// stays the same when a secret is replaced by another. A variable of the environment precedes
     /// declared names: those may be learned later.
-    pub(super) fn reference(
+    pub(crate) fn reference(
         &self,
         part: &Range<usize>,
         places: &[(Range<usize>, usize)],
@@ -71,7 +71,7 @@ impl KnownSecrets {
     }
 
     /// Finds secrets. Toolcrib's own marker contains none.
-    pub(super) fn find(&self, text: &str) -> ScanResult {
+    pub(crate) fn find(&self, text: &str) -> ScanResult {
         let mut found = ScanResult::default();
         let Some(search) = &self.search else { return found };
         search.scan(&self.forms, text.as_bytes(), &mut found);

@@ -5,7 +5,6 @@ mod asking;
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;

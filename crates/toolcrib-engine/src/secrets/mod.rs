@@ -15,7 +15,6 @@ use std::{
 };
 
 use parking_lot::RwLock;
-
 use serde_json::Value;
 use toolcrib_core::{__internal::without_invisible, Catalog, Redact, RedactStream};
 

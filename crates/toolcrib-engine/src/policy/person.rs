@@ -14,10 +14,8 @@ use toolcrib_core::{
     BoxFuture, CancellationToken, ClientAbilities, ClientPort, ClientRefusal, TurnEvents, harmless,
 };
 
-use crate::{
-    questions::{NotAnsweredError, Question, QuestionContext, Questions},
-    redactor::Redactor,
-};
+use super::questions::{NotAnsweredError, Question, QuestionContext, Questions};
+use crate::secrets::Redactor;
 
 /// The limits of questions of servers in one turn and in one call.
 const MOST_QUESTIONS: usize = 20;

@@ -1,5 +1,7 @@
 //! The engine.
 
+pub(crate) mod builder;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,16 +9,20 @@ use toolcrib_core::{
     Arguments, Events, Fact, Identity, Menu, Message, ReliabilityRule, SecretError,
     SecretReference, StoredArguments, ToolCall,
 };
+pub use toolcrib_search::Encoder;
 
+pub use self::builder::{BuildError, EngineBuilder};
+pub use crate::{
+    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, RevealedTools, SEARCH_TOOLS},
+    parts::Limits,
+    personality::{DEFAULT_PERSONALITY, DuplicatePersonalityError, Personality},
+    plugin::{Plugin, PluginError, PluginRegistrar},
+};
 use crate::{
-    builder::{BuildError, EngineBuilder},
-    deferral::RevealedTools,
-    parts::{EngineParts, Limits},
-    personality::{DEFAULT_PERSONALITY, Personality},
+    middleware::reducers::Reducers,
+    parts::EngineParts,
     pipe::read_call,
-    plugin::Plugin,
-    redactor::Redactor,
-    reducers::Reducers,
+    secrets::Redactor,
     skills::Skills,
     turn::{Turn, TurnError, TurnOptions},
     validators::off::is_large_text,

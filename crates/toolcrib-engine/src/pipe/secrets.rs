@@ -6,7 +6,7 @@ use std::{error::Error, sync::Arc};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use toolcrib_core::{Secret, SecretError, Secrets, Tool};
 
-use crate::{parts::EngineParts, redactor::Redactor};
+use crate::{parts::EngineParts, secrets::Redactor};
 
 /// The secrets that one call may have.
 pub(crate) struct DeclaredSecrets {

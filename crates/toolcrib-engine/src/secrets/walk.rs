@@ -7,20 +7,20 @@ use super::{
 
 /// The result of comparing a form at a position.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fit {
+pub(crate) struct Fit {
     /// The end of a full match; the longest reading.
-    pub(super) end: Option<usize>,
+    pub(crate) end: Option<usize>,
     /// Whether the text ends before the match is certain.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     /// Number of escapes and line breaks read.
-    pub(super) steps: usize,
+    pub(crate) steps: usize,
 }
 
 /// Maximum whitespace of one line break, including the following indentation.
-pub(super) const LONGEST_BREAK: usize = 256;
+pub(crate) const LONGEST_BREAK: usize = 256;
 
 /// Compares a form at a position.
-pub(super) fn fit(form: &Form, text: &[u8], at: usize) -> Fit {
+pub(crate) fn fit(form: &Form, text: &[u8], at: usize) -> Fit {
     let mut walk = Walk { form, text, fit: Fit::default(), ways: Vec::new() };
     // Readings of a text are few, except for a secret of signs that begin an escape.
     let most = 64 + 8 * form.bytes.len();
@@ -92,7 +92,7 @@ impl Walk<'_> {
 
 /// A line break that was inserted into a long value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum LineBreak {
+pub(crate) enum LineBreak {
     /// Where the value continues.
     Ends(usize),
     /// The text ends before the value continues.
@@ -102,7 +102,7 @@ pub(super) enum LineBreak {
 
 /// Reads a line break, with the surrounding whitespace and the continuation sign before it: `=` in
 /// mail, a backslash in programs.
-pub(super) fn line_break(text: &[u8], start: usize) -> LineBreak {
+pub(crate) fn line_break(text: &[u8], start: usize) -> LineBreak {
     let (mut at, mut breaks) = (start, false);
     while at - start <= LONGEST_BREAK {
         let Some(&byte) = text.get(at) else { return LineBreak::Cut };

@@ -1,10 +1,12 @@
 //! Personalities: named limits of the tools that a run may reach.
 
+pub(crate) mod child;
+
 use std::{fmt, sync::Arc};
 
 use toolcrib_core::{Glob, NetworkRules, Tool, ToolDefinition};
 
-use crate::child::ParentTurn;
+pub use self::child::{ChildAgents, ParentTurn};
 
 /// The id of the personality of a run that names none.
 pub const DEFAULT_PERSONALITY: &str = "default";

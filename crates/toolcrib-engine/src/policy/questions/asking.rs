@@ -14,7 +14,7 @@ use toolcrib_core::{
 };
 
 use super::{NotAnsweredError, OpenQuestion, PendingQuestion, Question, Questions, Reply};
-use crate::redactor::Redactor;
+use crate::secrets::Redactor;
 
 /// The turn and iteration that ask.
 pub(crate) struct QuestionContext<'a> {

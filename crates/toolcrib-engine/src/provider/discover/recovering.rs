@@ -4,22 +4,21 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     BreakerOpenError, DiscoveryError, Fallback as Instead, Listing, Stage, ToolProvider,
 };
 
 use super::ListingRequest;
 use crate::{
+    provider::{Fallback, Source},
     reliability::{
         ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, RetryExhausted,
     },
-    sources::{Fallback, Source},
 };
 
 /// How each source failed for good, by its position.
 #[derive(Clone, Default)]
-pub(super) struct Endings(Arc<Mutex<BTreeMap<usize, Option<RetryExhausted>>>>);
+pub(crate) struct Endings(Arc<Mutex<BTreeMap<usize, Option<RetryExhausted>>>>);
 
 impl Endings {
     fn note(&self, position: usize, exhausted: Option<RetryExhausted>) {
@@ -27,14 +26,14 @@ impl Endings {
     }
 
     /// The ending of the first failed source in order; the iteration fails with its error.
-    pub(super) fn first(&self) -> Option<RetryExhausted> {
+    pub(crate) fn first(&self) -> Option<RetryExhausted> {
         let endings = self.0.lock();
         endings.values().next().cloned().flatten()
     }
 }
 
 /// Lists a source, with the retries of the rules.
-pub(super) fn recovering(
+pub(crate) fn recovering(
     source: &Source,
     position: usize,
     asking: ListingRequest,

@@ -3,7 +3,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{Identity, Lifetime, Tool, ToolRegistry};
 
 /// Maximum number of remembered sessions with tools; the least recently used one is evicted.

@@ -10,10 +10,10 @@ use toolcrib_core::{
     TurnEvents, harmless,
 };
 
+use super::ClientWait;
 use crate::{
-    pipe::ClientWait,
-    questions::{NotAnsweredError, Question, QuestionContext, Questions},
-    redactor::Redactor,
+    policy::questions::{NotAnsweredError, Question, QuestionContext, Questions},
+    secrets::Redactor,
 };
 
 /// Asks for one call.

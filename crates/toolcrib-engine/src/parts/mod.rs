@@ -1,5 +1,10 @@
 //! The parts that all turns of an engine share.
 
+pub(crate) mod resources;
+pub(crate) mod session_state;
+pub(crate) mod sessions;
+pub(crate) mod skill_sources;
+
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
@@ -7,19 +12,20 @@ use toolcrib_core::{
     ToolRegistry,
 };
 
+use self::{
+    resources::Resources, session_state::SessionState, sessions::SessionTools,
+    skill_sources::SkillSources,
+};
 use crate::{
     compose::{CompositionCache, Visibility},
     deferral::Indexes,
+    middleware::reducers::Reducers,
     personality::Personality,
     plugin::{Contribution, NamedMiddleware},
-    redactor::Redactor,
-    reducers::Reducers,
+    provider::Source,
     reliability::Reliability,
-    resources::Resources,
-    session_state::SessionState,
-    sessions::SessionTools,
-    skills::{SkillSources, Skills},
-    sources::Source,
+    secrets::Redactor,
+    skills::Skills,
     validators::Validators,
 };
 

@@ -13,21 +13,21 @@ use toolcrib_core::{
     UnknownWordError, from_fn,
 };
 
+use super::Engine;
 use crate::{
     compose::{Gates, Visibility},
     deferral::Deferral,
-    engine::Engine,
-    parts::{EngineParts, Limits},
+    middleware::reducers::{DuplicateReducerError, Reducers},
+    parts::{EngineParts, Limits, skill_sources::SkillSources},
     personality::{DuplicatePersonalityError, Personalities, Personality},
     plugin::{self, Contribution, NamedMiddleware, Plugin, PluginError},
-    redactor::Redactor,
-    reducers::{DuplicateReducerError, Reducers},
+    provider::{OnFailure, Source},
     reliability::{ReliabilitySettings, RetryBudget},
+    secrets::Redactor,
     skills::{
-        ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillOrigin, SkillSource, SkillSources,
-        Skills, SkillsProvider,
+        ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillOrigin, SkillSource, Skills,
+        SkillsProvider,
     },
-    sources::{OnFailure, Source},
 };
 
 /// An engine that cannot be built with these parts.

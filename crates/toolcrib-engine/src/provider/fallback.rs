@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{
     __internal::{ListingKey, StoredListing, millis},
     Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, ListContext, TurnEvents,
 };
 
 use super::{Listings, Notice, OnFailure, Source};
-use crate::redactor::Redactor;
+use crate::secrets::Redactor;
 
 /// The notices of one iteration, in the order of the sources, independent of completion order.
 #[derive(Clone, Default)]

@@ -21,10 +21,10 @@ use toolcrib_core::{
 };
 
 use self::recovering::{Endings, recovering};
+use super::{Difference, Fallback, Listings, Notice, Notices, Source};
 use crate::{
-    redactor::Redactor,
     reliability::{ReliabilityContext, RetryExhausted},
-    sources::{Difference, Fallback, Listings, Notice, Notices, Source},
+    secrets::Redactor,
 };
 
 /// The listings of an iteration's sources.

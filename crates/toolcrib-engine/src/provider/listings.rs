@@ -4,7 +4,6 @@
 use std::{collections::HashMap, time::Duration};
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     __internal::{ListingKey, ListingStore, StoredListing},
     CacheOptions, Catalog, DiscoveryError, KeyField, ListContext, Tool, ToolName, Ttl,
@@ -47,12 +46,12 @@ impl Listings {
     }
 
     /// The last listing.
-    pub(super) fn last(&self, key: &ListingKey) -> Option<Catalog> {
+    pub(crate) fn last(&self, key: &ListingKey) -> Option<Catalog> {
         self.0.lock().get(key).map(|last| last.listing)
     }
 
     /// The listing that replaces a failed one.
-    pub(super) fn instead_of(
+    pub(crate) fn instead_of(
         &self,
         error: &DiscoveryError,
         key: &ListingKey,

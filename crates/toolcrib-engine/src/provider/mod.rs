@@ -1,5 +1,6 @@
 //! Sources of tools, and their failure handling.
 
+pub(crate) mod discover;
 mod fallback;
 mod listings;
 mod notice;

@@ -3,7 +3,7 @@
 
 /// The meaning of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Escape {
+pub(crate) enum Escape {
     /// The decoded UTF-8 bytes, how many there are, and the end of the escape.
     Stands([u8; 4], usize, usize),
     /// The text ends before the escape does.
@@ -12,7 +12,7 @@ pub(super) enum Escape {
 
 /// How many readings a possible escape has.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ways {
+pub(crate) enum Ways {
     None,
     One(Escape),
     Many,
@@ -20,7 +20,7 @@ pub(super) enum Ways {
 
 impl Escape {
     /// The decoded bytes, and the end of the escape.
-    pub(super) fn parts(&self) -> Option<(&[u8], usize)> {
+    pub(crate) fn parts(&self) -> Option<(&[u8], usize)> {
         match self {
             Self::Stands(bytes, count, end) => Some((bytes.get(..*count)?, *end)),
             Self::Cut => None,
@@ -38,12 +38,12 @@ const MOST_BACKSLASHES: usize = 8;
 const LONGEST_ENTITY: usize = 16;
 
 /// Whether a byte may begin an escape.
-pub(super) fn begins_escape(byte: u8) -> bool {
+pub(crate) fn begins_escape(byte: u8) -> bool {
     matches!(byte, b'%' | b'\\' | b'&' | b'=')
 }
 
 /// Calls `each` with every reading of an escape at this position.
-pub(super) fn escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
+pub(crate) fn escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
     match text.get(at) {
         Some(first) if begins_escape(*first) => nested(*first, text, at + 1, DEPTH, each),
         _ => {}
@@ -51,7 +51,7 @@ pub(super) fn escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
 }
 
 /// Like [`escapes`]; cheaper if there is at most one reading.
-pub(super) fn only_escape(text: &[u8], at: usize) -> Ways {
+pub(crate) fn only_escape(text: &[u8], at: usize) -> Ways {
     match text.get(at..).unwrap_or_default() {
         [b'\\', b'\\' | b'x', ..] => Ways::Many,
         [first, ..] if begins_escape(*first) => match alone(*first, text, at + 1) {
@@ -65,7 +65,7 @@ pub(super) fn only_escape(text: &[u8], at: usize) -> Ways {
 
 /// The character number of a usual escape, `%2f`, `=2f`, `\u002f` or `&lt;`, and its end.
 #[inline]
-pub(super) fn usual_escape(text: &[u8], at: usize) -> Option<(usize, usize)> {
+pub(crate) fn usual_escape(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let (digits, end) = match text.get(at..)? {
         [b'%' | b'=', digits @ ..] => (digits.get(..2)?, at + 3),
         [b'\\', b'u', digits @ ..] => (digits.get(..4)?, at + 6),
@@ -88,7 +88,7 @@ pub(super) fn usual_escape(text: &[u8], at: usize) -> Option<(usize, usize)> {
 }
 
 /// The JSON escapes of a character at this position.
-pub(super) fn json_escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
+pub(crate) fn json_escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
     if text.get(at) == Some(&b'\\') {
         after(b'\\', text, at + 1, each);
     }
@@ -96,7 +96,7 @@ pub(super) fn json_escapes(text: &[u8], at: usize, each: &mut dyn FnMut(Escape))
 
 /// The last of the consecutive backslashes that begin here, as far as an escape may reach, and
 /// where to continue after all of them. For any other byte, that byte.
-pub(super) fn last_backslash(text: &[u8], at: usize) -> (usize, usize) {
+pub(crate) fn last_backslash(text: &[u8], at: usize) -> (usize, usize) {
     const FARTHEST: usize = MOST_BACKSLASHES * (DEPTH + 2);
     let rest = text.get(at..).unwrap_or_default();
     let count = rest.iter().take(FARTHEST).take_while(|byte| **byte == b'\\').count();
@@ -264,7 +264,7 @@ fn entity_of(name: &[u8], end: usize) -> Option<Escape> {
 }
 
 /// The ASCII signs whose HTML name begins with this byte.
-pub(super) fn named(first: u8) -> impl Iterator<Item = u8> {
+pub(crate) fn named(first: u8) -> impl Iterator<Item = u8> {
     NAMED.iter().filter(move |(name, _)| name.first() == Some(&first)).map(|(_, sign)| *sign)
 }
 

@@ -6,22 +6,22 @@ use super::SHORTEST_SECRET;
 
 /// The bytes of one form of a secret.
 #[derive(Debug)]
-pub(super) struct Form {
-    pub(super) bytes: Box<[u8]>,
+pub(crate) struct Form {
+    pub(crate) bytes: Box<[u8]>,
     /// The index of the secret among the known ones.
-    pub(super) secret: usize,
+    pub(crate) secret: usize,
     /// Whether it is found in every escape and across line breaks; otherwise only in JSON escapes.
-    pub(super) in_all_escapes: bool,
+    pub(crate) in_all_escapes: bool,
     /// Whether letters match in either case, as in hexadecimal digits.
-    pub(super) ignores_case: bool,
+    pub(crate) ignores_case: bool,
     /// Whether one more character of base64 may carry its last bits.
-    pub(super) has_tail: bool,
+    pub(crate) has_tail: bool,
 }
 
 impl Form {
     /// Whether the form has these bytes at a position.
     #[inline]
-    pub(super) fn has(&self, at: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn has(&self, at: usize, bytes: &[u8]) -> bool {
         let Some(wanted) = self.bytes.get(at..at + bytes.len()) else { return false };
         wanted == bytes || (self.ignores_case && wanted.eq_ignore_ascii_case(bytes))
     }
@@ -32,7 +32,7 @@ const SEPARATORS: [&str; 4] = ["", ":", " ", "-"];
 
 /// Adds the forms of a secret: its text without surrounding whitespace, and each of its lines that
 /// is long enough; for those with 8 characters or more also base64 and hexadecimal digits.
-pub(super) fn add_forms(secret: usize, text: &str, forms: &mut Vec<Form>) {
+pub(crate) fn add_forms(secret: usize, text: &str, forms: &mut Vec<Form>) {
     let trimmed = text.trim();
     let is_long = |text: &&str| text.chars().count() >= SHORTEST_SECRET;
     let lines = trimmed.lines().map(str::trim).filter(is_long);
@@ -90,6 +90,6 @@ fn hex(text: &str, separator: &str) -> String {
 }
 
 /// Whether a byte is in one of the base64 alphabets.
-pub(super) fn is_base64(byte: u8) -> bool {
+pub(crate) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }

@@ -6,7 +6,7 @@ use toolcrib_core::{
     AgentTask, BoxFuture, Delegate, Menu, NetworkRules, ToolContext, ToolError, ToolOutput,
 };
 
-use crate::personality::Personality;
+use super::Personality;
 
 /// The turn that gave a task to a child agent: the maximum of the child's turn, as
 /// [`TurnOptions::parent`](crate::TurnOptions::parent).
