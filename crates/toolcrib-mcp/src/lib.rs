@@ -16,6 +16,17 @@
 //! - [`server`] contains the declarations of a server, in code or in an `mcpServers` file.
 //! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, for
 //!   a server in this process that fails on demand.
+//!
+//! # Layers
+//!
+//! - `mock`: a server in this process that fails on demand.
+//! - `client`: one server as a tool provider.
+//! - `wire`: tools, parts of results, and what servers offer beside tools, in the protocol's format.
+//! - `connection`: the protocol of a client, over a program's pipes, HTTP, or a pipe in memory.
+//! - `server`: declarations of a server.
+//! - `reserved`: messages that `serde_json` would expand.
+//! - `oauth`: OAuth as a client.
+//! - `envelope`: the common fields of all messages.
 
 mod client;
 mod connection;
