@@ -144,11 +144,11 @@ fn shown_in(cx: &ToolContext) -> Events {
 /// The result of the call that gave the task.
 fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolError> {
     let cause = || {
-        let stopped = || outcome.stopped.to_string();
+        let stopped = || outcome.end_reason.to_string();
         outcome.error.as_ref().map_or_else(stopped, ToString::to_string)
     };
     let Some(answer) = &outcome.answer else {
-        let (code, message) = match outcome.stopped {
+        let (code, message) = match outcome.end_reason {
             EndReason::Cancelled => (ErrorCode::Cancelled, "the agent was stopped"),
             EndReason::Timeout => (
                 ErrorCode::Timeout,
@@ -158,7 +158,7 @@ fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolErr
         };
         return Err(ToolError::new(code, message).caused_by(cause()));
     };
-    let text = match outcome.stopped {
+    let text = match outcome.end_reason {
         EndReason::MaxIterations => {
             format!("(The agent was stopped at its limit of iterations. It says:)\n{answer}")
         }

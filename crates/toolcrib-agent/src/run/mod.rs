@@ -279,7 +279,7 @@ async fn run(
             }
         }
     };
-    if time_is_up && end.stopped == EndReason::Cancelled {
+    if time_is_up && end.end_reason == EndReason::Cancelled {
         end = RunEnd::timed_out(allowed);
     }
     end = end.unless_cut_off(running.model_loop.transcript.stop);
@@ -322,7 +322,7 @@ pub(crate) fn no_model(personality: &Personality) -> String {
 fn never_began(error: RunError, messages: Vec<Message>, began: Instant) -> RunOutcome {
     RunOutcome {
         turn_id: Arc::default(),
-        stopped: EndReason::Failed,
+        end_reason: EndReason::Failed,
         answer: None,
         error: Some(error),
         iterations: 0,
@@ -373,7 +373,7 @@ impl RunState<'_> {
         let recording = transcript.recording.take();
         let report = &transcript.report;
         let failed = |end: &mut RunEnd, error| {
-            end.stopped = EndReason::Failed;
+            end.end_reason = EndReason::Failed;
             end.error.get_or_insert(error);
         };
         let adds_usage = recording.as_ref().is_some_and(Recording::adds_usage);
@@ -401,10 +401,10 @@ impl RunState<'_> {
         }
         transcript.report.over(&end);
         transcript.prefix.keep(&transcript.agent.conversations, conversation, &transcript.messages);
-        let RunEnd { stopped, answer, error } = end;
+        let RunEnd { end_reason, answer, error } = end;
         RunOutcome {
             turn_id: Arc::clone(turn.turn_id()),
-            stopped,
+            end_reason,
             error,
             iterations: turn.iterations(),
             tool_calls: transcript.tool_calls,

@@ -276,7 +276,7 @@ impl<'a> Transcript<'a> {
                 Err(end) => {
                     self.messages = whole;
                     self.request_size.messages_replaced();
-                    if end.stopped != EndReason::Failed {
+                    if end.end_reason != EndReason::Failed {
                         return Err(end);
                     }
                 }

@@ -187,7 +187,7 @@ impl<'a> Chat<'a> {
         let outcome = run.await?;
         self.usage += outcome.usage;
         self.turns += 1;
-        match outcome.stopped {
+        match outcome.end_reason {
             EndReason::Cancelled => output::chat_note("cancelled; the chat goes on"),
             EndReason::AwaitingApproval => {
                 output::chat_note(

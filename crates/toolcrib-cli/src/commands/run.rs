@@ -215,7 +215,7 @@ async fn follow(
     }
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
-    let waiting = match (&session_id, outcome.stopped) {
+    let waiting = match (&session_id, outcome.end_reason) {
         (Some(session), EndReason::AwaitingApproval) => approver::waiting(project, session).await?,
         _ => Vec::new(),
     };
@@ -225,7 +225,7 @@ async fn follow(
     } else {
         match &value {
             Some(value) => output::json(value),
-            None if outcome.stopped == EndReason::AwaitingApproval => {}
+            None if outcome.end_reason == EndReason::AwaitingApproval => {}
             None => output::answer(&outcome, narrator.as_deref()),
         }
         if tells {

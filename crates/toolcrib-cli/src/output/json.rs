@@ -48,7 +48,7 @@ impl<'a> RunJson<'a> {
         Self {
             answer: outcome.answer.as_deref(),
             value: None,
-            stopped: outcome.stopped,
+            stopped: outcome.end_reason,
             error: outcome.error.as_ref(),
             errors: Vec::new(),
             turn_id: Some(&outcome.turn_id),

@@ -147,7 +147,7 @@ pub(crate) fn answer(outcome: &RunOutcome, narrator: Option<&Narrator>) {
     if let Some(error) = &outcome.error {
         complain(&error.message);
     } else if outcome.answer.is_none() {
-        complain(outcome.stopped.as_str());
+        complain(outcome.end_reason.as_str());
     }
 }
 

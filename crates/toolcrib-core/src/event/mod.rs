@@ -31,13 +31,13 @@ use crate::{
     policy::Effect,
     provider::{DiscoveryErrorClass, listing_info::CacheStatus, withheld_tool::WithheldTool},
     reliability::Stage,
-    tool::{
-        capabilities::is_false,
-        context::{Audience, ProgressCount},
-        output::ErrorCode,
-    },
+    tool::{capabilities::is_false, output::ErrorCode},
 };
-pub use crate::{messages::ImageNotice, middleware::Journal};
+pub use crate::{
+    messages::ImageNotice,
+    middleware::Journal,
+    tool::{Audience, ProgressCount},
+};
 
 /// One event. Serializes to one flat JSON object with `type`, the fields here and the payload's.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -327,7 +327,7 @@ impl Iteration {
             began: OnceLock::new(),
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
-            made: &self.turn.made,
+            call_counter: &self.turn.call_counter,
             client: self.turn.client.as_ref(),
             questions: self.turn.questions.as_ref(),
             idempotency_scope: &self.turn.idempotency_scope,

@@ -191,7 +191,7 @@ impl Turn {
             attachments: options.attachments.into(),
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
-            made: CallCounter::default(),
+            call_counter: CallCounter::default(),
             revealed: Mutex::new(RevealedMenu::new(options.revealed)),
             tainted: options.tainted.into(),
             reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),

@@ -41,7 +41,7 @@ pub(super) struct TurnState {
     pub(super) registry: OnceLock<Arc<ToolRegistry>>,
     /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
-    pub(super) made: CallCounter,
+    pub(super) call_counter: CallCounter,
     /// The deferred tools that searches have found, and the last menu with them.
     pub(super) revealed: Mutex<RevealedMenu>,
     /// How the model calls them.

@@ -1,11 +1,11 @@
+#[cfg(feature = "mock")]
+use std::io;
 use std::{fmt, sync::Arc, time::Duration};
 
 #[cfg(feature = "mock")]
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib_core::{BreakerConfig, DefinitionCheck, Glob, ListOrder, Redact, ToolBuilder};
 
-#[cfg(feature = "mock")]
-use super::skills;
 use super::{
     McpClient, McpError,
     sessions::Sessions,

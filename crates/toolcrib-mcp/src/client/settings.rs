@@ -1,11 +1,7 @@
 //! The settings of a client, except the transport.
 
-#[cfg(feature = "mock")]
-use std::io;
 use std::{sync::Arc, time::Duration};
 
-#[cfg(feature = "mock")]
-use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib_config::suggest;
 use toolcrib_core::{BreakerConfig, DefinitionCheck, DefinitionPins, Glob, ListOrder};
 

@@ -171,7 +171,7 @@ impl Session<'_> {
 }
 
 fn stop_reason(outcome: RunOutcome) -> Result<StopReason, Error> {
-    Ok(match (outcome.stopped, outcome.error) {
+    Ok(match (outcome.end_reason, outcome.error) {
         (EndReason::Cancelled, _) => StopReason::Cancelled,
         (EndReason::MaxIterations, _) => StopReason::MaxTurnRequests,
         (EndReason::Failed | EndReason::Timeout, Some(error)) => {

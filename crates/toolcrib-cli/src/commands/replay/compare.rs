@@ -91,7 +91,7 @@ pub(super) fn first_difference(
     if let Some(more) = actual.front() {
         return Some(whole("calls", "no further call", &made(more)));
     }
-    let stopped = outcome.stopped.as_str();
+    let stopped = outcome.end_reason.as_str();
     if stopped != trace.stopped() {
         let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         return Some(whole("end", trace.stopped(), &format!("{stopped}{error}")));
@@ -189,5 +189,5 @@ fn made(call: &ToolResult) -> String {
 
 fn no_call(outcome: &RunOutcome) -> String {
     let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    format!("no call; the replay ended as {}{error}", outcome.stopped)
+    format!("no call; the replay ended as {}{error}", outcome.end_reason)
 }
