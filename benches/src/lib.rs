@@ -2,6 +2,16 @@
 //!
 //! `docs/benchmarks.md` contains the figures and the command for each, and how regressions are
 //! detected.
+//!
+//! # Layers
+//!
+//! - `session`: records of sessions.
+//! - `vendor`: the vendors' APIs for benches.
+//! - `runs`: complete runs of the loop in separate processes.
+//! - `fixture`: tools, engines and a model for benches.
+//! - `table`: results as Markdown, which is also readable on a terminal, or as JSON.
+//! - `clock`: time and memory of a process.
+//! - `wire`: a request in the format of OpenAI's Chat Completions, written from scratch each time.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -121,8 +121,8 @@ impl Run {
         let outcome = runtime.block_on(async { agent.run("Read the ledgers.", options).await });
         let total = micros(cpu_time() - began);
         let succeeded = outcome.tool_calls.iter().filter(|result| result.is_ok()).count();
-        if outcome.stopped != EndReason::Answered || succeeded != calls {
-            return Err(format!("{}, {succeeded} calls succeeded", outcome.stopped).into());
+        if outcome.end_reason != EndReason::Answered || succeeded != calls {
+            return Err(format!("{}, {succeeded} calls succeeded", outcome.end_reason).into());
         }
         let (iterations, wall) = (times.each(), times.each_wall());
         Ok(Self { iterations, wall, total, peak_rss: peak_rss() })

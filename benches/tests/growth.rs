@@ -22,7 +22,7 @@ fn run(iterations: usize, is_stored: bool) -> u64 {
     let agent = agent(Menu::Ten, Arc::new(model), iterations).unwrap();
     let running = async { agent.run("Read the ledgers.", options).await };
     let allocations = allocation_counter::measure(|| {
-        assert_eq!(runtime.block_on(running).stopped, EndReason::Answered);
+        assert_eq!(runtime.block_on(running).end_reason, EndReason::Answered);
     });
     allocations.count_total
 }

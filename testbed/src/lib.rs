@@ -25,6 +25,16 @@
 //! }
 //! # Ok(()) }
 //! ```
+//!
+//! # Layers
+//!
+//! - `chaos`: a program that serves a model while faults are injected.
+//! - `canned`: a server that sends prepared bytes, for behavior that no correct server has.
+//! - `identity`: an identity provider and an MCP server that requires its tokens.
+//! - `images`: small images of each format, which are whole.
+//! - `model_server`: a server with OpenAI's Chat Completions, for a model of the caller.
+//! - `postgres`: a PostgreSQL server of the machine's binaries, in a temporary folder, for the tests of a process.
+//! - `recorder`: records requests.
 
 mod canned;
 mod identity;

@@ -1,4 +1,39 @@
 //! `cargo xtask`: the checks before a change is merged, in one command.
+//!
+//! # Layers
+//!
+//! - `steps`: the steps of each command, in order.
+//! - `tests`: running the tests of the workspace.
+//! - `sources`: checks that Rust files stay small enough to read, and that `unsafe` is used in one folder only.
+//! - `shape`: checks that the imports of each crate point down, from one layer to those below it, and that its circles are small.
+//! - `search_bench`: measures the tool search on a public data set, which it installs.
+//! - `sanitize_bench`: measures how many files of published packages a model would not read as they are.
+//! - `prose`: checks texts that users read for the phrases that `docs/style.md` replaces, and limits them in comments.
+//! - `postgres`: PostgreSQL's binaries, of which tests start their own server.
+//! - `oracle`: the vendors' own SDKs, for tests of the model adapters.
+//! - `loops`: runs the agent loop beside those of other frameworks, which it installs, and writes the times into `docs/benchmarks.md`.
+//! - `listed`: checks that `docs/dependencies.md` lists exactly the direct dependencies.
+//! - `jdk`: a Java development kit, whose programs tests run under the default limits.
+//! - `harm`: runs the tests of the faults that were found from outside.
+//! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares its page with them.
+//! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
+//! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
+//! - `browser`: Chromium, in which tests open pages.
+//! - `book`: `docs/` as a book.
+//! - `links`: checks the links between the repository's documents.
+//! - `bench`: runs the benches that measure times and memory, and writes the results into `docs/benchmarks.md`.
+//! - `package`: `cargo xtask package`.
+//! - `gateways`: third-party MCP gateways, for comparison with Toolcrib's.
+//! - `peers`: third-party MCP servers and clients, for tests of the client and the gateway.
+//! - `packages`: installs third-party packages into a separate folder, with the versions and digests of a list.
+//! - `counts`: compares instructions and allocations of the most frequent operations with a baseline, and with a fixed commit.
+//! - `attacks`: runs the attacks.
+//! - `api`: the public API as a text file, which the repository keeps, so that a change of it is seen.
+//! - `example`: runs the support desk of `examples/` as its README describes, on a copy.
+//! - `small_examples`: checks the crates of `examples/`.
+//! - `workspace`: the paths of the workspace, and running programs in it.
+//! - `report`: what `cargo xtask test` prints at its end besides the steps.
+//! - `problem`: the error of a step.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -63,9 +98,9 @@ Commands:
             empty environment and tried there; installs zig and the third-party programs of `peers`, for Node;
             `package musl` for every Linux; `package licenses` only target/package/texts/THIRD-PARTY.txt
   portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
-  lint      formatting, file sizes, import circles, links, cargo-deny for the dependencies, and clippy
+  lint      formatting, file sizes, imports, links, cargo-deny for the dependencies, and clippy
   prose     phrases that docs/style.md replaces, in user-visible texts and in comments
-  shape     the import circles of each crate, whose sizes `lint` compares with xtask/shape.txt
+  shape     the import circles of each crate, of which `lint` permits no large one
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against third-party servers and clients, which it installs
   conformance

@@ -55,8 +55,8 @@ pub(crate) fn measure(workspace: &Workspace) -> Result<(), Problem> {
         [] => Ok(()),
         over => Err(Problem::new(
             format!("{}: too many files are not shown as they are", over.join(", ")),
-            "narrow the patterns in crates/toolcrib-core/src/sanitize/project.rs, or the rule of \
-             `is_run_of_code` in crates/toolcrib-core/src/hidden.rs",
+            "narrow the patterns in crates/toolcrib-core/src/untrusted/sanitize/project.rs, or the rule of \
+             `is_run_of_code` in crates/toolcrib-core/src/text/hidden.rs",
         )),
     }
 }

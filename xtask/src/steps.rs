@@ -22,7 +22,7 @@ pub(crate) struct Step {
 // Fast steps come first, so that a small mistake is found in seconds and not after a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
 const SOURCES: Step = Step { name: "Rust files", check: sources::check };
-const CIRCLES: Step = Step { name: "import circles", check: shape::check };
+const CIRCLES: Step = Step { name: "imports", check: shape::check };
 const SHOWN_CIRCLES: Step = Step { name: "import circles", check: shape::show };
 const LINKS: Step = Step { name: "links", check: links::check };
 const BOOK_PAGES: Step = Step { name: "pages of the book", check: book::check };

@@ -412,7 +412,7 @@ fn run(times: u64, menu: Menu, model: Arc<dyn Model>, runtime: Runtime) -> Outco
     let agent = agent(menu, model, usize::try_from(times)?)?;
     Ok(Box::new(move || {
         let run = async { agent.run("Read the ledgers.", RunOptions::default()).await };
-        match runtime.block_on(run).stopped {
+        match runtime.block_on(run).end_reason {
             EndReason::Answered => Ok(()),
             stopped => Err(format!("it ended otherwise: {stopped}").into()),
         }

@@ -112,7 +112,7 @@ fn run(sizes: [usize; 2], runtime: &Runtime, options: RunOptions) -> Outcome {
         }
     });
     let agent = agent(Menu::Ten, Arc::new(model.with_parsed_arguments()), all)?;
-    match runtime.block_on(async { agent.run("Read the ledgers.", options).await }).stopped {
+    match runtime.block_on(async { agent.run("Read the ledgers.", options).await }).end_reason {
         EndReason::Answered => Ok(()),
         stopped => Err(format!("it ended otherwise: {stopped}").into()),
     }

@@ -8,7 +8,10 @@ use toolcrib_engine::Engine;
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
-    run::{AgentParts, PersonalityModels, Run},
+    run::{
+        Run,
+        parts::{AgentParts, PersonalityModels},
+    },
 };
 
 /// A model, an engine and a loop. One agent serves many runs concurrently; clones share it.

@@ -7,9 +7,10 @@ use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Pl
 
 use crate::{
     agent::Agent,
+    limits::{Budget, TurnLimits},
     models::Models,
-    options::{Budget, Settings, TurnLimits},
-    run::{PersonalityModels, no_model},
+    options::Settings,
+    run::{no_model, parts::PersonalityModels},
 };
 
 /// Builds an [`Agent`] with its own engine.

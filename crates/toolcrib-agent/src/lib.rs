@@ -27,20 +27,36 @@
 //!
 //! It adds nothing to the decisions of an [`Engine`](toolcrib_engine::Engine); a custom loop has
 //! the same menu, the same pipe and the same events.
+//!
+//! # Layers
+//!
+//! - `builder`: the builder of an agent, and why one cannot be built.
+//! - `structured`: answers that are JSON of a schema.
+//! - `agent`: the agent.
+//! - `run`: a run.
+//! - `outcome`: the outcome of a run.
+//! - `options`: settings of an agent and options of a run.
+//! - `session`: sessions.
+//! - `models`: the models of an agent.
+//! - `tally`: the use of a run and its child agents, counted towards the limits of each of them.
+//! - `limits`: the limits of a run.
 
 mod agent;
 mod builder;
+mod limits;
 mod models;
 mod options;
 mod outcome;
 mod run;
 mod session;
 mod structured;
+pub(crate) mod tally;
 
 pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
-    options::{Allowance, Budget, RunOptions, Settings, TurnLimits},
+    limits::{Allowance, Budget, TurnLimits},
+    options::{RunOptions, Settings},
     outcome::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome},
     run::Run,
     session::Session,

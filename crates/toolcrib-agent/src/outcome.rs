@@ -64,50 +64,50 @@ impl fmt::Display for EndReason {
 
 /// How a run ended, as its outcome says.
 pub(crate) struct RunEnd {
-    pub(crate) stopped: EndReason,
+    pub(crate) end_reason: EndReason,
     pub(crate) answer: Option<Arc<str>>,
     pub(crate) error: Option<RunError>,
 }
 
 impl RunEnd {
-    pub(crate) fn answered(stopped: EndReason, answer: Arc<str>) -> Self {
-        Self { stopped, answer: Some(answer), error: None }
+    pub(crate) fn answered(end_reason: EndReason, answer: Arc<str>) -> Self {
+        Self { end_reason, answer: Some(answer), error: None }
     }
 
     /// The same end; another one if the model's output limit cut off the answer.
     pub(crate) fn unless_cut_off(self, stop: Option<StopReason>) -> Self {
-        let is_answer = matches!(self.stopped, EndReason::Answered | EndReason::MaxIterations);
+        let is_answer = matches!(self.end_reason, EndReason::Answered | EndReason::MaxIterations);
         if stop != Some(StopReason::MaxTokens) || !is_answer || self.answer.is_none() {
             return self;
         }
         let message = "the answer is cut off: it reached the model's output limit; raise \
             `max_output_tokens` of the model, or ask for less";
         let error = Some(RunError::new(RunError::ANSWER_CUT_OFF, message));
-        Self { stopped: EndReason::CutOff, error, ..self }
+        Self { end_reason: EndReason::CutOff, error, ..self }
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self { stopped: EndReason::Cancelled, answer: None, error: None }
+        Self { end_reason: EndReason::Cancelled, answer: None, error: None }
     }
 
     pub(crate) fn awaiting_approval() -> Self {
-        Self { stopped: EndReason::AwaitingApproval, answer: None, error: None }
+        Self { end_reason: EndReason::AwaitingApproval, answer: None, error: None }
     }
 
     /// An end without another request; the loop adds the answer.
     pub(crate) fn over_limit() -> Self {
-        Self { stopped: EndReason::LimitReached, answer: None, error: None }
+        Self { end_reason: EndReason::LimitReached, answer: None, error: None }
     }
 
     pub(crate) fn timed_out(allowed: Duration) -> Self {
         let message = format!("the run did not end within {allowed:?} and was stopped");
-        Self { stopped: EndReason::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
+        Self { end_reason: EndReason::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
     }
 }
 
 impl From<RunError> for RunEnd {
     fn from(error: RunError) -> Self {
-        Self { stopped: EndReason::Failed, answer: None, error: Some(error) }
+        Self { end_reason: EndReason::Failed, answer: None, error: Some(error) }
     }
 }
 
@@ -118,7 +118,7 @@ pub struct RunOutcome {
     /// The run's id.
     pub turn_id: Arc<str>,
     /// The reason why it ended.
-    pub stopped: EndReason,
+    pub end_reason: EndReason,
     /// The answer; set if the model answered or wrapped up, and at a limit. Only the beginning of one
     /// if the run [stopped](EndReason::CutOff) at the output limit.
     pub answer: Option<Arc<str>>,
@@ -177,12 +177,12 @@ impl RunOutcome {
     /// The run's own error, also for an answer that is cut off; for a cancelled run one that says so.
     pub fn into_answer(self) -> Result<Arc<str>, RunError> {
         match (self.answer, self.error) {
-            (_, Some(error)) if self.stopped == EndReason::CutOff => Err(error),
+            (_, Some(error)) if self.end_reason == EndReason::CutOff => Err(error),
             (Some(answer), _) => Ok(answer),
             (None, Some(error)) => Err(error),
             (None, None) => Err(RunError::new(
-                self.stopped.as_str(),
-                format!("the run ended without an answer: {}", self.stopped),
+                self.end_reason.as_str(),
+                format!("the run ended without an answer: {}", self.end_reason),
             )),
         }
     }

@@ -139,7 +139,7 @@ impl Agent {
                 return StructuredOutcome { outcome, value: None };
             };
             // The beginning of a number is a number: a cut is never a valid answer.
-            let read = match outcome.stopped {
+            let read = match outcome.end_reason {
                 EndReason::CutOff => {
                     Err("it is cut off at the output limit; write less".to_owned())
                 }
@@ -150,12 +150,12 @@ impl Agent {
                 Err(problem) => problem,
             };
             // At a limit of the run there is no further attempt.
-            let may_repeat = matches!(outcome.stopped, EndReason::Answered | EndReason::CutOff);
+            let may_repeat = matches!(outcome.end_reason, EndReason::Answered | EndReason::CutOff);
             if attempt >= schema.attempts || !may_repeat {
                 let error =
                     format!("no answer of {attempt} was valid for the schema; the last: {problem}");
                 outcome.error = Some(RunError::new(RunError::ANSWER_INVALID, error));
-                (outcome.stopped, outcome.answer) = (EndReason::Failed, None);
+                (outcome.end_reason, outcome.answer) = (EndReason::Failed, None);
                 return StructuredOutcome { outcome, value: None };
             }
             message = format!(

@@ -6,6 +6,15 @@
 //!
 //! A decision from another process is sealed with an [`ApprovalKey`], which is outside of the
 //! project. A row of the store without a valid seal decides nothing.
+//!
+//! # Layers
+//!
+//! - `approvals`, `parking`: parked calls, decisions on them and grants, and the approver that uses them.
+//! - `grant`: the arguments that a grant permits.
+//! - `error`: why a decision cannot be made.
+//! - `key`: the user's key, which seals decisions, and the marks of decisions that are over.
+//! - `terminal`: approval by the person at the terminal.
+//! - `binding`: the digest of a call, which a decision is about.
 #![allow(
     clippy::disallowed_methods,
     reason = "this is where the user's key is kept; no tool's body names a path here"

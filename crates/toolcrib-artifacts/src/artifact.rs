@@ -8,7 +8,10 @@ use toolcrib_core::{
 
 use crate::{
     content::Content,
-    kinds::{ArtifactKind, Index, QueryRequest, Text},
+    kinds::{
+        Text,
+        kind::{ArtifactKind, Index, QueryRequest},
+    },
     page::{Answer, Page},
 };
 

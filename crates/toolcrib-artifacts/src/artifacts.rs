@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     __internal::LruCache, ArtifactStore, ArtifactStoreError, CancellationToken, Digest, Identity,
     TextOrigin, ToolError,
@@ -12,7 +11,10 @@ use toolcrib_core::{
 use crate::{
     artifact::Artifact,
     content::Content,
-    kinds::{ArtifactKind, Index, Kinds, QueryRequest},
+    kinds::{
+        Kinds,
+        kind::{ArtifactKind, Index, QueryRequest},
+    },
     page::{Answer, Page},
     turn::{Turn, TurnArtifacts},
 };

@@ -29,6 +29,19 @@
 //! Every answer to a model is bounded, stays within the call's budget, and continues with a cursor.
 //! Potentially large content is never loaded as a whole: a query that would exceed the limits is
 //! refused with a text that suggests alternatives.
+//!
+//! # Layers
+//!
+//! - `call_artifacts`: the engine's port to artifacts.
+//! - `conformance`: tests a store against the contract of [`ArtifactStore`].
+//! - `stores`: stores of artifacts.
+//! - `tools`: the tools by which a model reads artifacts.
+//! - `artifacts`, `turn`, `writer`: results that are stored, the artifacts of one turn, and content that is written in pieces.
+//! - `artifact`: one artifact.
+//! - `kinds`: kinds of artifacts and their queries.
+//! - `search`: searches for the lines of an artifact that match a pattern.
+//! - `page`: bounded answers with pages.
+//! - `content`: the bytes of an artifact, read in bounded pieces.
 
 mod artifact;
 mod artifacts;
@@ -52,7 +65,8 @@ pub use self::{
     call_artifacts::CallArtifacts,
     content::{Content, ContentStream, Line, Lines},
     kinds::{
-        ArtifactKind, ContentHead, Csv, Index, Json, Markdown, Query, QueryRequest, arguments,
+        Csv, Json, Markdown, arguments,
+        kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
     },
     page::{Answer, Items, Page},
     stores::MemoryStore,

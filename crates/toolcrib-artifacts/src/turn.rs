@@ -9,7 +9,6 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactStoreError, CommitError, Digest, Identity, OnConflict,
     Redact, StoreWriter,
@@ -20,7 +19,7 @@ use crate::{
     artifact::Artifact,
     artifacts::{ArtifactSource, Artifacts},
     content::Content,
-    kinds::ArtifactKind,
+    kinds::kind::ArtifactKind,
     writer::{ArtifactWriter, KeepError},
 };
 

@@ -7,7 +7,7 @@ use toolcrib_core::{ArtifactLog, ArtifactStoreError, Redact, StoreWriter};
 use crate::{
     artifact::Artifact,
     artifacts::ArtifactSource,
-    kinds::ContentHead,
+    kinds::kind::ContentHead,
     turn::{Reservation, TurnArtifacts},
 };
 

@@ -24,6 +24,16 @@
 //!
 //! Bodies get them from the code that creates their tool, or, by declaring capabilities, call by
 //! call from a `HostCapabilities`.
+//!
+//! # Layers
+//!
+//! - `database`: a SQLite database that a project declares.
+//! - `framing`: streams of bytes, split into lines and server-sent events of a limited size.
+//! - `reach`: the capabilities that a host grants to tools written in Rust, call by call.
+//! - `process`: runs programs so that all their child processes end with them.
+//! - `http`: an HTTP client with restrictions on its targets.
+//! - `files`: folders whose paths cannot be left, with a record of what was read.
+//! - `steering`: files that run or steer code when a person opens a folder, enters it or uses version control in it.
 
 // No links above: they would be broken wherever a feature is off.
 

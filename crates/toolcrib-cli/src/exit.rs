@@ -32,7 +32,7 @@ impl From<Exit> for ExitCode {
 impl From<&RunOutcome> for Exit {
     fn from(outcome: &RunOutcome) -> Self {
         let class = outcome.error.as_ref().and_then(|error| error.class);
-        match outcome.stopped {
+        match outcome.end_reason {
             EndReason::Answered | EndReason::MaxIterations => FINE,
             EndReason::Cancelled => CANCELLED,
             EndReason::AwaitingApproval => WAITING,

@@ -2,6 +2,21 @@
 //!
 //! Each command is a thin caller of the same engine: it loads a project, begins a turn, and prints
 //! the result, for people on a terminal or as one JSON object.
+//!
+//! # Layers
+//!
+//! - `commands`: a file for each command.
+//! - `host`: what commands share: approver, questions, conversations, stored runs, lists of servers.
+//! - `project`: the loaded project, its engine and its turns.
+//! - `otlp`: the export of spans.
+//! - `problem`: why a command fails, for people and as JSON.
+//! - `output`: everything that is printed.
+//! - `args`: the command line.
+//! - `clients`: the configuration files of MCP clients.
+//! - `trace`: a stored run as iterations, requests and calls.
+//! - `signals`: interrupts.
+//! - `exit`: the exit codes.
+//! - `schema_types`: the names of types in JSON Schemas.
 #![allow(
     clippy::disallowed_methods,
     reason = "host crate: it reads and writes what its user names"
@@ -11,9 +26,12 @@ mod args;
 mod clients;
 mod commands;
 mod exit;
+mod host;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod problem;
+mod project;
 mod schema_types;
 mod signals;
 mod trace;
@@ -25,11 +43,8 @@ use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 use toolcrib_core::CancellationToken;
 
-use crate::{
-    args::Cli,
-    commands::{Form, Problem},
-    exit::Exit,
-};
+use self::problem::{Form, Problem};
+use crate::{args::Cli, exit::Exit};
 
 /// A call through the gateway is hundreds of small allocations, many freed by another thread.
 #[global_allocator]
@@ -43,7 +58,7 @@ fn main() -> ExitCode {
             let form = Form::of(&cli);
             start(cli, watching).unwrap_or_else(|problem| problem.report(form))
         }
-        Err(error) => commands::misread(&error),
+        Err(error) => self::problem::misread(&error),
     };
     output::settle(exit).into()
 }

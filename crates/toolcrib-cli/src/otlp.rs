@@ -36,7 +36,7 @@ use tracing_subscriber::{
     Layer as _, filter::filter_fn, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
-use crate::{commands::Problem, output};
+use crate::{output, problem::Problem};
 
 /// How long the end of the program waits for spans to be sent.
 const FLUSH_WITHIN: Duration = Duration::from_secs(3);

@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::{digest::Digest, name::ToolName, registry::AlreadyRegisteredError, tool::Tool};
+use crate::{
+    json::digest::Digest, names::name::ToolName, registry::AlreadyRegisteredError, tool::Tool,
+};
 
 /// The offered tools of one iteration: immutable, ordered, unique by name. Calls run only against a
 /// menu; a tool outside the menu cannot be called by any name.

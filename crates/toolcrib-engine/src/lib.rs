@@ -4,76 +4,67 @@
 //!
 //! ```text
 //! Engine::turn ─▶ Turn::iteration ─▶ Iteration::menu … Iteration::execute
-//!                  │ discover  (discover.rs)       │ resolve → … → record  (pipe/)
-//!                  └ compose   (compose/)          └ one file per stage
+//!                  │ discover  (provider/discover.rs)  │ resolve → … → record  (pipe/)
+//!                  └ compose   (compose/)              └ one file per stage
 //! ```
+//!
+//! # Layers
+//!
+//! - `runner`: a turn that is driven to its end.
+//! - `engine`: an engine, and how it is built.
+//! - `turn`: turns and their iterations.
+//! - `pipe`: the stages of a call.
+//! - `user_future`: code of the host, isolated.
+//! - `parts`: what all turns of an engine share.
+//! - `compose`: which tools a model may see, and why.
+//! - `policy`: rules, questions and people.
+//! - `validators`: compiled schemas of tools.
+//! - `middleware`: reducers of results.
+//! - `plugin`: what a plugin contributes.
+//! - `skills`: instructions with tools and steps.
+//! - `provider`: the sources of an engine, and their discovery.
+//! - `reliability`: what follows a failure.
+//! - `secrets`: redaction.
+//! - `personality`: the bounds of a turn, and of its child agents.
+//! - `deferral`: tools that are found by a search.
+//! - `json`: values as a model writes them.
 
-mod builder;
-mod called_name;
-mod child;
-mod clarify;
-mod compose;
+pub mod compose;
 mod deferral;
-mod discover;
-mod engine;
-mod halt;
+pub mod engine;
 mod json;
+pub mod middleware;
 mod parts;
-mod person;
 mod personality;
 mod pipe;
 mod plugin;
-mod policy;
-mod questions;
-mod redactor;
-mod reducers;
-mod reliability;
-mod resources;
-mod runner;
-mod secrets;
-mod session_state;
-mod sessions;
-mod skills;
-mod sources;
-mod turn;
+pub mod policy;
+pub mod provider;
+pub mod reliability;
+pub mod runner;
+pub mod secrets;
+pub mod skills;
+pub mod turn;
 mod user_future;
 mod validators;
 
+#[doc(no_inline)]
 pub use self::{
-    builder::{BuildError, EngineBuilder},
-    called_name::offered_name,
-    child::{ChildAgents, ParentTurn},
     compose::{Cause, CauseStage, Explanation, FactChange, MissingTool, SmallestChange, Withheld},
-    deferral::{CALL_TOOL, Deferral, FOUND_PER_NEED, Reveal, RevealedTools, SEARCH_TOOLS},
-    engine::Engine,
-    halt::HaltedByRule,
-    parts::Limits,
-    personality::{DEFAULT_PERSONALITY, DuplicatePersonalityError, Personality},
-    plugin::{Plugin, PluginError, PluginRegistrar},
-    questions::{AnswerError, NotAnsweredError, OpenQuestion, Question, Questions},
-    redactor::{REDACTED, RedactedStream, Redactor, SecretTooShortError},
-    reducers::{DuplicateReducerError, ReducerRegistration, Reducers},
-    reliability::{
-        Attempts, ExhaustedReason, FailedAttempt, Health, RecoveryStep, ReliabilityContext,
-        RetryBudget, RetryExhausted,
-    },
-    runner::{TurnOutcome, TurnRunner},
-    skills::{
-        CurrentSkillStep, DEACTIVATE_SKILL, InvalidSkillError, LIST_SKILLS, LoadedSkills,
-        MAX_SKILL_FILE, OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError,
-        SkillFiles, SkillSource, SkillStep, Skills, ToolsMode,
-    },
-    sources::{Notice, OnFailure},
-    turn::{
-        Executor, ExecutorError, ExecutorResult, Iteration, IterationContext, IterationListing,
-        MiddlewareError, PendingIteration, Turn, TurnEnd, TurnError, TurnOptions,
-    },
+    engine::*,
+    middleware::*,
+    policy::*,
+    provider::*,
+    reliability::*,
+    runner::*,
+    secrets::*,
+    skills::*,
+    turn::*,
 };
-pub use toolcrib_search::Encoder;
 
 /// Helpers that the crates of this workspace share. Not part of the public API: they may change in
 /// any version.
 #[doc(hidden)]
 pub mod __internal {
-    pub use crate::pipe::{JudgedOnly, is_data_note};
+    pub use crate::{compose::request_tools::JudgedOnly, pipe::is_data_note};
 }

@@ -12,8 +12,8 @@ use toolcrib_core::{
 };
 
 use crate::{
+    provider::{OnFailure, Source},
     skills::{Skill, SkillOrigin, SkillSource},
-    sources::{OnFailure, Source},
 };
 
 /// Tools, providers, reducers, skills and middleware that belong together.

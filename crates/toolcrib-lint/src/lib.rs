@@ -18,6 +18,17 @@
 //! Findings are hints, not proof: a description that passes may still be bad, and a deceptive one
 //! may be worded so that no pattern matches. `docs/lint.md` lists the rules, with their thresholds
 //! and the sources of these.
+//!
+//! # Layers
+//!
+//! - `formats`: catalogs in the formats of vendors and MCP servers.
+//! - `linter`: selects and runs the rules.
+//! - `rules`: the rules.
+//! - `report`: findings and reports.
+//! - `catalog`: a catalog, indexed for the rules.
+//! - `parameters`: the parameters that a schema describes.
+//! - `text`: displays and compares texts.
+//! - `tool`: the input of a check.
 
 mod catalog;
 mod formats;

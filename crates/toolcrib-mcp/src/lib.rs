@@ -16,6 +16,17 @@
 //! - [`server`] contains the declarations of a server, in code or in an `mcpServers` file.
 //! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, for
 //!   a server in this process that fails on demand.
+//!
+//! # Layers
+//!
+//! - `mock`: a server in this process that fails on demand.
+//! - `client`: one server as a tool provider.
+//! - `wire`: tools, parts of results, and what servers offer beside tools, in the protocol's format.
+//! - `connection`: the protocol of a client, over a program's pipes, HTTP, or a pipe in memory.
+//! - `server`: declarations of a server.
+//! - `reserved`: messages that `serde_json` would expand.
+//! - `oauth`: OAuth as a client.
+//! - `envelope`: the common fields of all messages.
 
 mod client;
 mod connection;
@@ -36,7 +47,7 @@ pub mod __internal {
             AssetKind, MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, McpRequest,
             Notices, ServerOffers, Subscribed, is_skill_name,
         },
-        connection::{ServerNotice, WireEvent},
+        connection::{WireEvent, types::ServerNotice},
         server::file::with_digest,
         wire::{
             abilities, block, content_block, contents, harmless_json, is_permitted_name,
@@ -45,11 +56,12 @@ pub mod __internal {
     };
 }
 
-#[cfg(feature = "mock")]
-pub use self::client::pipe_mcp_client;
 pub use self::client::{
     Handshake, InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName,
     ServerState, ServerStatus, SessionScope, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]
-pub use self::mock::{MockMcpBuilder, MockServer, mock_mcp_client};
+pub use self::{
+    client::pipe_mcp_client,
+    mock::{MockMcpBuilder, MockServer, mock_mcp_client},
+};

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolcrib_core::{ClientAbilities, ContentBlock, Tool, ToolError, harmless};
 
-use crate::connection::{self, RESOURCE, RequestError};
+use crate::connection::{self, RESOURCE, types::RequestError};
 
 /// The key of a tool's metadata with the fields of its server's definition that models do not need.
 pub(crate) const FIELDS: &str = "mcp";

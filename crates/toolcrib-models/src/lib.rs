@@ -6,6 +6,11 @@
 //!
 //! With the feature `vendors`, `VendorModel` is a model of the API of OpenAI, Anthropic, Gemini or
 //! Ollama, or of a compatible server.
+//!
+//! # Layers
+//!
+//! - `adapters`: models with the APIs of their vendors.
+//! - `script`: the scripted model.
 
 #[cfg(feature = "vendors")]
 mod adapters;

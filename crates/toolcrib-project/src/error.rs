@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use toolcrib_capabilities::database::DatabaseError;
 use toolcrib_config::Diagnostics;
 
-use crate::PROJECT_FILE;
+use crate::file::PROJECT_FILE;
 
 /// A project that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -35,14 +35,14 @@ pub enum LoadError {
         /// The folder.
         dir: PathBuf,
     },
-    /// The model of the [options](crate::LoadOptions::model) cannot be used. Errors inside its
+    /// The model of the [options](crate::user::options::LoadOptions::model) cannot be used. Errors inside its
     /// script are among the [`Diagnostics`](Self::Diagnostics).
     #[error("{problem}")]
     Model {
         /// The problem, with what to write instead.
         problem: String,
     },
-    /// A file of [`imports`](crate::LoadOptions::imports) cannot be read. Errors inside it are
+    /// A file of [`imports`](crate::user::options::LoadOptions::imports) cannot be read. Errors inside it are
     /// among the [`Diagnostics`](Self::Diagnostics).
     #[error("{}: {problem}", path.display())]
     Import {
@@ -66,13 +66,13 @@ pub enum LoadError {
         /// The system's error.
         source: io::Error,
     },
-    /// The [consent](crate::LoadOptions::consent) refused the project.
+    /// The [consent](crate::user::options::LoadOptions::consent) refused the project.
     #[error("{message}")]
     NotTrusted {
         /// The reason, and the next step.
         message: String,
     },
-    /// The [consent](crate::LoadOptions::consent) refused to replace the databases. They are
+    /// The [consent](crate::user::options::LoadOptions::consent) refused to replace the databases. They are
     /// unchanged.
     #[error("the databases were not replaced")]
     NotReplaced,

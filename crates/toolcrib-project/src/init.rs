@@ -14,8 +14,9 @@ mod servers;
 
 pub use self::from::{InitReport, init_from, init_from_url};
 use crate::{
-    PROJECT_FILE, PROJECT_FILE_SCHEMA,
-    trust::{ForeignFile, TrustStore, check_owner},
+    file::PROJECT_FILE,
+    read::owner::{ForeignFile, check_owner},
+    trust::TrustStore,
 };
 
 /// The files of the new project, by relative path.
@@ -152,3 +153,6 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(mode).open(path)?.write_all(text.as_bytes())
 }
+
+/// The JSON Schema of the project file, for editors. A test generates it from the reader.
+pub const PROJECT_FILE_SCHEMA: &str = include_str!("../toolcrib.schema.json");

@@ -1,12 +1,5 @@
 //! A project folder, `toolcrib.toml` and skill folders, read, checked and built into an engine.
 //!
-//! ```text
-//! config  toolcrib.toml as typed data    ┐ reading, by means of `toolcrib_config`:
-//! skills  SKILL.md files as typed data   ┘ every problem is recorded
-//! build   typed data -> databases, secrets, tools, policy, skills, models, MCP servers
-//!         (names are resolved here)
-//! ```
-//!
 //! Reading never stops at the first problem: [`LoadError::Diagnostics`] contains all of them, each
 //! with file, line, column and, if known, what to write instead.
 //!
@@ -20,66 +13,65 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Layers
+//!
+//! - `init`: new projects.
+//! - `project`: the loaded project, and its loading.
+//! - `skills`: skills that may change while they are used, and their installation.
+//! - `trust`: what a project would do with its user's rights, and the record of consent.
+//! - `build`: databases, tools, policy, skills, models and MCP servers from typed data.
+//! - `bind`: the names of a project: who declares them, and what refers to them.
+//! - `user`: options and consent, the lock, the vault, the state folder.
+//! - `error`: why a project is not loaded.
+//! - `read`: the texts of a project, each read once, and never from outside of its folder.
+//! - `file`: `toolcrib.toml` and `plugin.toml` as typed data; every problem is recorded.
 #![allow(
     clippy::disallowed_methods,
     reason = "host crate: it reads the project's own files and the environment"
 )]
 
-mod approvals;
-mod config;
+mod bind;
+mod build;
 mod error;
-mod find;
-mod hook;
+mod file;
 mod init;
-mod lock;
-mod mcp;
-mod open;
-mod own_store;
-mod plugin;
-mod private;
 mod project;
-mod resolve;
-mod root;
-mod secrets;
-mod serve;
-mod server_log;
-mod sessions;
+mod read;
 mod skills;
-mod state;
-mod system;
-mod text_file;
-mod tokens;
 mod trust;
-mod vault;
+mod user;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 
 #[doc(hidden)]
-pub use self::private::folder_of_user;
+pub use self::user::private::folder_of_user;
 pub use self::{
-    approvals::ProjectApprovals,
-    error::LoadError,
-    find::{NoProjectError, find},
-    init::{InitError, InitReport, init, init_from, init_from_url, init_with_browser},
-    lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
-    mcp::McpServer,
-    project::{LoadOptions, Mode, Project},
-    resolve::{DeclaredHub, DeclaredModel, Prices, environment_model},
-    serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
-    sessions::Sessions,
-    skills::{InstallError, InstalledSkill, RefusedArchiveError},
-    trust::{
-        Action, Consent, ForeignFile, Power, Review, TrustError, TrustRecord, TrustState,
-        TrustStore, Verdict,
+    build::{
+        DeclaredHub, DeclaredModel, Prices, environment_model,
+        mcp_server::McpServer,
+        serving::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
     },
-    vault::{Vault, VaultError},
+    error::LoadError,
+    file::{PLUGIN_FILE, PROJECT_FILE},
+    init::{
+        InitError, InitReport, PROJECT_FILE_SCHEMA, init, init_from, init_from_url,
+        init_with_browser,
+    },
+    project::Project,
+    read::{
+        find::{NoProjectError, find},
+        owner::ForeignFile,
+    },
+    skills::install::{InstallError, InstalledSkill, RefusedArchiveError},
+    trust::{TrustError, TrustRecord, TrustState, TrustStore},
+    user::{
+        approvals::ProjectApprovals,
+        consent::{Consent, Review, Verdict},
+        lock::{LOCK_FILE, Lock, LockError, LockEvent, PinChange, PinName},
+        options::{LoadOptions, LockMode, Mode},
+        power::{Action, Power},
+        sessions::Sessions,
+        vault::{Vault, VaultError},
+    },
 };
-
-/// The file that makes a folder a project.
-pub const PROJECT_FILE: &str = "toolcrib.toml";
-
-/// The JSON Schema of the project file, for editors. A test generates it from the reader.
-pub const PROJECT_FILE_SCHEMA: &str = include_str!("../toolcrib.schema.json");
-
-/// The file in a plugin's folder that declares its content.
-pub const PLUGIN_FILE: &str = "plugin.toml";

@@ -26,6 +26,13 @@
 //! implements [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore),
 //! [`UsageStore`](toolcrib_core::UsageStore) and [`KvStore`](toolcrib_core::KvStore); the feature `conformance` tests
 //! any implementation.
+//!
+//! # Layers
+//!
+//! - `conformance`: tests a store against the contract of [`SessionStore`].
+//! - `sqlite`: a store in one SQLite file, or in memory.
+//! - `session`: the rules that all stores share.
+//! - `frozen`: the stored form of a message.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

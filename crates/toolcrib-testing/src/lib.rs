@@ -34,6 +34,19 @@
 //!
 //! Functions named `assert_…`, and those with a section *Panics*, fail the test by a panic.
 //! Independent of any test runner.
+//!
+//! # Layers
+//!
+//! - `contract`: contract checks for implementations.
+//! - `faulty`: a provider that fails on purpose.
+//! - `history`: checks of conversations.
+//! - `model`: models for tests.
+//! - `random`: reproducible pseudo-random numbers.
+//! - `recorder`: a record of events for tests.
+//! - `clock`: time in tests.
+//! - `tool`: a tool that records its calls.
+//! - `fail`: failures of assertions.
+//! - `count`: the number of things in progress.
 
 mod clock;
 mod contract;

@@ -41,6 +41,30 @@
 //! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
 //! | `todo` | tools that keep a list of tasks in the session |
 //! | `web` | tools that read pages as Markdown, and search the web |
+//!
+//! # Layers
+//!
+//! - `clarify`: a tool with which a model asks the person that it works for.
+//! - `code`: a toolset for programmers.
+//! - `files`: a toolset over folders.
+//! - `hub`: tools from a catalog that an HTTP server keeps.
+//! - `memory`: a toolset for what an agent remembers beyond a session.
+//! - `openapi`: tools from the operations of an OpenAPI document.
+//! - `sql_explore`: a toolset that lets a model explore a database.
+//! - `sql`: a tool made from SQL statements over a declared database.
+//! - `task`: a tool with which a model gives a task to another agent.
+//! - `terminal`: a toolset with a shell.
+//! - `command`: a tool made from a program.
+//! - `todo`: a toolset for a list of tasks, which is kept in the session.
+//! - `web`: a toolset for the web.
+//! - `http`: a tool made from an HTTP endpoint.
+//! - `kind`: the interface of declared kinds to a project.
+//! - `findings`: errors in a declaration, field by field.
+//! - `template`: texts with places that a call's arguments fill.
+//! - `making`: from a declaration to a tool, as far as its kind does not matter.
+//! - `declaration`: the part of a declared tool that is the same for all kinds.
+//! - `source`: the source of a declaration.
+//! - `arguments`: arguments of a call as text.
 
 // No links above: they would be broken wherever a feature is off.
 

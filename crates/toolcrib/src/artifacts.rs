@@ -13,8 +13,4 @@
 #[doc(inline)]
 pub use toolcrib_artifacts::*;
 #[doc(inline)]
-pub use toolcrib_core::{
-    ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,
-    ArtifactStore, ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter,
-    StoredBytes, StoredResult,
-};
+pub use toolcrib_core::artifacts::*;

@@ -14,8 +14,4 @@
 //! engine does is in [`turn`](crate::turn).
 
 #[doc(inline)]
-pub use toolcrib_engine::{
-    BuildError, CALL_TOOL, DEFAULT_PERSONALITY, Deferral, DuplicatePersonalityError, Encoder,
-    Engine, EngineBuilder, FOUND_PER_NEED, Limits, Personality, Plugin, PluginError,
-    PluginRegistrar, Reveal, RevealedTools, SEARCH_TOOLS,
-};
+pub use toolcrib_engine::engine::*;

@@ -14,11 +14,5 @@
 //! a turn its own. A [`Journal`] records calls before and after they run. Neighbor:
 //! [`explain`](crate::explain) answers why a tool is on the menu or not.
 
-#[cfg(feature = "tracing")]
 #[doc(inline)]
-pub use toolcrib_core::SpanLink;
-#[doc(inline)]
-pub use toolcrib_core::{
-    ActivatedBy, Audience, ChannelAdapter, DeactivatedBy, Event, EventKind, EventStream, Events,
-    ImageNotice, Journal, ProgressCount, StageBytes, Subscription, TurnEvents, UnknownEventError,
-};
+pub use toolcrib_core::event::*;

@@ -20,8 +20,6 @@
 //! reverse the outcome. `Iteration::why` answers for one tool.
 
 #[doc(inline)]
-pub use toolcrib_core::{WithheldBy, WithheldTool};
+pub use toolcrib_core::provider::{WithheldBy, WithheldTool};
 #[doc(inline)]
-pub use toolcrib_engine::{
-    Cause, CauseStage, Explanation, FactChange, MissingTool, SmallestChange, Withheld,
-};
+pub use toolcrib_engine::compose::*;

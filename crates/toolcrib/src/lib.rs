@@ -41,6 +41,15 @@
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server; with `artifacts` and `sessions`, the tests that each store must pass |
 //! | `tracing` | `Events::write_spans`: a span of the crate `tracing` for each turn, iteration, discovery, model call and tool call |
 //! | `full` | all of these |
+//!
+//! # Layers
+//!
+//! - `prelude`: the names that most programs use.
+//! - `artifacts`, `engine`, `event`, `explain`, `mcp`, `middleware`, `models`, `policy`, `provider`, `registry`: re-exports.
+//! - `reliability`, `secrets`, `sessions`, `skills`, `tool`, `turn`, `untrusted`: re-exports.
+//! - `typed`: runs whose answer is a type.
+//! - `pages`: the programs in the documentation.
+//! - `__private`: what `#[tool]` uses.
 
 // No links above: they would be broken wherever a feature is off.
 

@@ -17,10 +17,7 @@
 //! data, and decides on visibility too.
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    CallDecision, HookResult, Middleware, PendingCall, Reducer, ReducerContext, TurnContext,
-    call_middleware,
-};
+pub use toolcrib_core::middleware::*;
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{DuplicateReducerError, MiddlewareError, ReducerRegistration, Reducers};
+pub use toolcrib_engine::{middleware::*, turn::MiddlewareError};

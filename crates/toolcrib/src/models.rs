@@ -11,12 +11,7 @@
 //! a loop.
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    ImageInfo, ImageLimits, ImageNotice, ImageRefusal, ImageSupport, InvalidImageError,
-    JudgedImages, Message, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest,
-    ModelResponse, ModelStream, Price, PricedModel, SentPart, SentParts, StopReason, Stream,
-    ToolChoice, Usage, VendorContent,
-};
+pub use toolcrib_core::models::*;
 #[cfg(feature = "models")]
 #[doc(inline)]
 pub use toolcrib_models::*;

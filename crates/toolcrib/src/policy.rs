@@ -21,12 +21,7 @@
 pub mod approvals;
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    AnnotationMatch, Approval, ApprovalRequest, Approver, ArgumentMatch, Clarification,
-    ClarificationOutcome, Effect, Fact, Glob, InvalidArgumentMatchError, InvalidClaimError,
-    IterationRange, NotAGateError, PendingCall, Policy, PolicyDefault, PolicyFacts, PolicyStage,
-    RoleHolders, Roles, Rule, RuleConditions, RuleMatch, ToolMatch, call_approver,
-};
+pub use toolcrib_core::policy::*;
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{AnswerError, NotAnsweredError, OpenQuestion, Question, Questions};
+pub use toolcrib_engine::policy::*;

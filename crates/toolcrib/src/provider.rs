@@ -20,14 +20,7 @@
 //! over HTTP in `tools`.
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    CacheOptions, CacheStatus, Cached, Catalog, CatalogRequest, Discovery, DiscoveryError,
-    DiscoveryErrorClass, GateDecision, IdentityScope, IntoCatalog, IntoGateDecision,
-    IntoPreparation, KeyField, ListContext, Listing, ListingInfo, MissingReason, PerIdentity,
-    Preparation, Reason, ToolHub, ToolProvider, ToolRewrite, Ttl, WithheldByProvider, cached,
-    concat, discovery, discovery_fn, from_async_fn, from_fn, gated_tools, per_identity, prefixed,
-    prepared, skill_scoped_tools, static_tools, with_timeout,
-};
+pub use toolcrib_core::provider::*;
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{Notice, OnFailure};
+pub use toolcrib_engine::provider::*;

@@ -17,4 +17,4 @@
 //! [`static_tools`](crate::provider::static_tools).
 
 #[doc(inline)]
-pub use toolcrib_core::{AlreadyRegisteredError, OnCollision, RegistryDiff, ToolRegistry};
+pub use toolcrib_core::registry::*;

@@ -12,14 +12,7 @@
 //! attempts after repeated failures.
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    AnswerFn, Breaker, BreakerConfig, BreakerOpenError, BreakerState, FailureConditions, Fallback,
-    IntoCondition, InvalidStatusRangeError, Permit, ReliabilityAction, ReliabilityRule,
-    ReliabilityState, Retry, Stage, StatusRange, UnknownWordError,
-};
+pub use toolcrib_core::reliability::*;
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{
-    Attempts, ExhaustedReason, FailedAttempt, Health, RecoveryStep, ReliabilityContext,
-    RetryBudget, RetryExhausted,
-};
+pub use toolcrib_engine::reliability::*;

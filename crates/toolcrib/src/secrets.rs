@@ -13,7 +13,7 @@
 //! a tool returns.
 
 #[doc(inline)]
-pub use toolcrib_core::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn};
+pub use toolcrib_core::secrets::*;
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{REDACTED, RedactedStream, Redactor, SecretTooShortError};
+pub use toolcrib_engine::secrets::*;

@@ -13,11 +13,7 @@
 //! folders. Without the feature `engine`, this module has only the ids.
 
 #[doc(inline)]
-pub use toolcrib_core::{BlankSkillIdError, SkillId};
+pub use toolcrib_core::names::{BlankSkillIdError, SkillId};
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{
-    CurrentSkillStep, DEACTIVATE_SKILL, InvalidSkillError, LIST_SKILLS, LoadedSkills,
-    MAX_SKILL_FILE, OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError, SkillFiles,
-    SkillSource, SkillStep, Skills, ToolsMode,
-};
+pub use toolcrib_engine::skills::*;

@@ -14,14 +14,4 @@
 //! [`registry`](crate::registry) or a [`provider`](crate::provider).
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    AgentTask, Annotations, Args, Arguments, ArtifactPolicy, Attachment, Attachments, Audience,
-    BlockFields, CallPlan, Capabilities, CapabilityGranter, Clarification, ClarificationOutcome,
-    Clarifier, ContentBlock, Delegate, DelegateHandle, Digest, DigestHasher, ErrorCode, FileRead,
-    FileReads, ImageInfo, IntoAvailability, IntoTool, IntoToolOutput, InvalidDigestError,
-    InvalidImageError, InvalidToolError, InvalidToolNameError, Json, Kv, KvError, KvScope,
-    Lifetime, MAX_TOOL_NAME, MemoryScope, NetworkRules, OnCollision, Progress, ProgressCount,
-    ProgressSink, RunningWork, State, TextOrigin, Tool, ToolBody, ToolBuilder, ToolCall,
-    ToolContext, ToolContextParts, ToolDefinition, ToolError, ToolName, ToolOutput, ToolResult,
-    TurnInfo, args_digest, err, ok,
-};
+pub use toolcrib_core::tool::*;

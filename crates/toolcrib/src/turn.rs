@@ -32,15 +32,7 @@
 #[doc(inline)]
 pub use crate::typed::{RunTyped, Typed};
 #[doc(inline)]
-pub use toolcrib_core::{
-    AckSubscription, AgentTask, AlreadySignaledError, Attachment, AttachmentError, Attachments,
-    ClientAbilities, ClientHandle, ClientPort, ClientRefusal, Identity, Menu, Signal, TurnInfo,
-    TurnSignals,
-};
+pub use toolcrib_core::{menu::Menu, turn::*};
 #[cfg(feature = "engine")]
 #[doc(inline)]
-pub use toolcrib_engine::{
-    ChildAgents, Executor, ExecutorError, ExecutorResult, HaltedByRule, Iteration,
-    IterationContext, IterationListing, ParentTurn, PendingIteration, Turn, TurnEnd, TurnError,
-    TurnOptions, TurnOutcome, TurnRunner, offered_name,
-};
+pub use toolcrib_engine::{runner::*, turn::*};

@@ -10,8 +10,4 @@
 //! declared untrusted. A [`RemoteListing`] does the same for the definitions that a remote server sends.
 
 #[doc(inline)]
-pub use toolcrib_core::{
-    ChangeKind, DefinitionCheck, DefinitionPins, FENCE_NOTICE, ListOrder, PinKind, PinRefusal,
-    PinnedDefinition, RemoteDefinition, RemoteListing, ShownText, TextChange, TextOrigin, fence,
-    harmless, unfence,
-};
+pub use toolcrib_core::untrusted::*;

@@ -58,12 +58,12 @@ fn a_model_that_makes_things_up_leaves_a_history_that_can_be_replayed() {
 fn a_model_that_repeats_itself_or_never_answers_is_stopped() {
     let looping = agent(looping("find_order", json!({ "order": 1 })));
     let outcome = paused(looping.run("Where is order 1?", RunOptions::default()));
-    assert_eq!((outcome.stopped, outcome.tool_calls.len()), (EndReason::MaxIterations, 5));
+    assert_eq!((outcome.end_reason, outcome.tool_calls.len()), (EndReason::MaxIterations, 5));
 
     // Ten minutes, on a clock that does not wait.
     let options = RunOptions::default().turn_timeout(Duration::from_secs(600));
     let outcome = paused(agent(stalled()).run("Where is it?", options));
-    assert_eq!(outcome.stopped, EndReason::Timeout);
+    assert_eq!(outcome.end_reason, EndReason::Timeout);
 }
 
 #[test]

@@ -57,6 +57,13 @@ impl Graph {
         (removed.into_iter().collect(), false)
     }
 
+    /// An import in words.
+    pub(super) fn line(&self, edge: &Edge) -> String {
+        let names = self.edges.get(edge).into_iter().flatten();
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        format!("{} uses {}: {}", edge.0, edge.1, names.join(", "))
+    }
+
     /// Tarjan's algorithm.
     fn circles_without(&self, removed: &BTreeSet<&Edge>) -> Vec<BTreeSet<&str>> {
         let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

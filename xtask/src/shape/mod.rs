@@ -1,8 +1,9 @@
-//! Checks that the largest import circle of each crate does not grow: the files that use each other, directly
-//! or through others, and can only be understood together.
+//! Checks that the imports of each crate point down, from one layer to those below it, and that its circles are
+//! small: the files that use each other, directly or through others, and can only be understood together.
 
 mod crate_tree;
 mod graph;
+mod layers;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -12,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::{
     crate_tree::CrateTree,
     graph::{Edge, Graph},
+    layers::Layers,
     source::Source,
 };
 use crate::{problem::Problem, workspace::Workspace};
 
-/// The recorded sizes, a crate per line.
-const RECORD: &str = "xtask/shape.txt";
+/// The limit of files in a circle.
+const LARGEST: usize = 8;
 
 /// The folders with crates.
 const FOLDERS: [&str; 5] = ["benches", "crates", "examples", "testbed", "xtask"];
@@ -25,23 +27,17 @@ const FOLDERS: [&str; 5] = ["benches", "crates", "examples", "testbed", "xtask"]
 /// Imports of a circle that one message names.
 const MOST_NAMED: usize = 12;
 
-/// Compares the circles of each crate with the recorded sizes.
+/// Compares the imports of each crate with its layers, and its circles with the limit.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let record = workspace.read(RECORD)?;
-    let mut recorded = recorded(&record)?;
     let mut found = Vec::new();
     for (name, graph) in crates(workspace)? {
         let largest = graph.largest();
         if largest > 1 {
             eprintln!("{name}: {largest} of {} files in the largest circle", graph.files.len());
         }
-        found.extend(complaint(&name, &graph, recorded.remove(&*name).unwrap_or(1)));
+        found.extend(complaint(&name, &graph, LARGEST));
+        found.extend(layers(workspace, &name, &graph)?);
     }
-    found.extend(
-        recorded
-            .keys()
-            .map(|name| format!("{RECORD} has a line for `{name}`, which is not a crate")),
-    );
     if found.is_empty() {
         return Ok(());
     }
@@ -52,70 +48,52 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     ))
 }
 
-/// Prints the circles of each crate with the names that their files use of each other.
+/// The complaints about the layers of a crate.
+fn layers(workspace: &Workspace, name: &str, graph: &Graph) -> Result<Vec<String>, Problem> {
+    let folder = format!("{name}/src/");
+    let roots = ["lib.rs", "main.rs"].map(|root| format!("{folder}{root}"));
+    let Some(root) = roots.iter().find(|root| graph.files.contains(*root)) else {
+        return Ok(Vec::new());
+    };
+    let root = workspace.read(root)?;
+    Ok(Layers::read(&folder, &root).complaints(name, graph))
+}
+
+/// Prints the circles of each crate with the names that their files use of each other, and the complaints about
+/// its layers.
 pub(crate) fn show(workspace: &Workspace) -> Result<(), Problem> {
     for (name, graph) in crates(workspace)? {
         for files in graph.circles() {
             println!("{name}: a circle of {} files", files.len());
             let is_within = |(from, to): &Edge| files.contains(&**from) && files.contains(&**to);
             for edge in graph.edges.keys().filter(|edge| is_within(edge)) {
-                println!("  {}", line(&graph, edge));
+                println!("  {}", graph.line(edge));
             }
         }
+        layers(workspace, &name, &graph)?.iter().for_each(|complaint| println!("{complaint}"));
     }
     Ok(())
 }
 
-/// The complaint about a crate whose largest circle has another size than the recorded one.
-fn complaint(name: &str, graph: &Graph, recorded: usize) -> Option<String> {
+/// The complaint about a crate with too large a circle.
+fn complaint(name: &str, graph: &Graph, most: usize) -> Option<String> {
     let largest = graph.largest();
-    if largest < recorded {
-        let line = if largest > 1 {
-            format!("write `{name} {largest}`")
-        } else {
-            "remove the line".to_owned()
-        };
-        return Some(format!(
-            "{name}: the largest circle has {largest} files, fewer than the recorded {recorded}: {line} in {RECORD}"
-        ));
-    }
-    if largest == recorded {
+    if largest <= most {
         return None;
     }
-    let (edges, is_alone) = graph.cuts(recorded);
+    let (edges, is_alone) = graph.cuts(most);
     let which = if is_alone { "any one of" } else { "all of" };
     let mut text = format!(
-        "{name}: {largest} files use each other in a circle; {RECORD} allows {recorded}. The circle is no \
-         larger without {which} these imports:"
+        "{name}: {largest} files use each other in a circle, and {most} may. The circle is small enough \
+         without {which} these imports:"
     );
     for edge in edges.iter().take(MOST_NAMED) {
-        text.push_str(&format!("\n  {}", line(graph, edge)));
+        text.push_str(&format!("\n  {}", graph.line(edge)));
     }
     if let Some(more @ 1..) = edges.len().checked_sub(MOST_NAMED) {
         text.push_str(&format!("\n  and {more} more"));
     }
     Some(text)
-}
-
-fn line(graph: &Graph, edge: &Edge) -> String {
-    let names: Vec<&str> =
-        graph.edges.get(edge).into_iter().flatten().map(String::as_str).collect();
-    format!("{} uses {}: {}", edge.0, edge.1, names.join(", "))
-}
-
-/// The recorded size of each crate that has a circle.
-fn recorded(text: &str) -> Result<BTreeMap<&str, usize>, Problem> {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let entries = lines.map(|line| {
-        let entry = line.split_once(' ').and_then(|(name, size)| Some((name, size.parse().ok()?)));
-        entry.ok_or_else(|| {
-            Problem::new(
-                format!("{RECORD}: `{line}` is not a crate and a number"),
-                "write `crates/NAME NUMBER`",
-            )
-        })
-    });
-    entries.collect()
 }
 
 /// The graph of each crate, by its folder. A program and a library of one crate have the same graph.

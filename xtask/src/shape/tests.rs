@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{CrateTree, Graph, Source, complaint, line, recorded};
+use super::{CrateTree, Graph, Layers, Source, complaint};
 
 /// The graph of a crate whose files are in `src`.
 fn graph(files: &[(&str, &str)]) -> Graph {
@@ -15,7 +15,7 @@ fn graph(files: &[(&str, &str)]) -> Graph {
 /// The imports of a crate, without the folder `src`.
 fn imports(files: &[(&str, &str)]) -> Vec<String> {
     let graph = graph(files);
-    graph.edges.keys().map(|edge| line(&graph, edge).replace("src/", "")).collect()
+    graph.edges.keys().map(|edge| graph.line(edge).replace("src/", "")).collect()
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_new_import_that_closes_a_circle_is_named_with_its_files_and_names() {
     assert_eq!(closed.circles().len(), 1);
     assert_eq!(complaint("demo", &closed, 3), None);
     let text = complaint("demo", &closed, 1).unwrap();
-    assert!(text.starts_with("demo: 3 files use each other in a circle; "), "{text}");
+    assert!(text.starts_with("demo: 3 files use each other in a circle, and 1 may. "), "{text}");
     assert!(text.contains("\n  src/c.rs uses src/a.rs: A, start"), "{text}");
     // A circle of two that becomes one of three: the new import, and not the one between the two.
     files[2].1 = "use crate::{a::A, c::C}; pub struct B;";
@@ -136,22 +136,42 @@ fn several_imports_that_close_a_circle_together_are_named() {
     assert_eq!(separate.largest(), 1, "{removed:?}");
 }
 
-#[test]
-fn a_smaller_circle_must_be_recorded() {
-    let text = complaint("demo", &graph(&CHAIN), 3).unwrap();
-    assert!(
-        text.ends_with("fewer than the recorded 3: remove the line in xtask/shape.txt"),
-        "{text}"
-    );
-    let mut files = CHAIN;
-    files[2].1 = "use crate::a::A; pub struct B;";
-    let text = complaint("demo", &graph(&files), 3).unwrap();
-    assert!(text.ends_with("write `demo 2` in xtask/shape.txt"), "{text}");
+/// The complaints of a crate `demo` with this list of layers.
+fn arrows(layers: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let root = format!("//! A crate.\n//!\n//! # Layers\n//!\n{layers}\n\nmod a;\n");
+    Layers::read("src/", &root).complaints("demo", &graph(files))
 }
 
 #[test]
-fn a_record_has_a_crate_and_a_number_per_line() {
-    let record = recorded("# a comment\ncrates/a 3\n\ncrates/b 12\n").unwrap();
-    assert_eq!(record, BTreeMap::from([("crates/a", 3), ("crates/b", 12)]));
-    assert!(recorded("crates/a three").is_err() && recorded("crates/a").is_err());
+fn an_import_that_points_up_is_named() {
+    let files = [
+        ("lib.rs", "mod top; mod low; pub struct Root;"),
+        ("top/mod.rs", "mod deep;"),
+        ("top/deep.rs", "use crate::low::Low; pub struct Top;"),
+        ("low.rs", "use crate::{Root, top::deep::Top}; pub struct Low;"),
+    ];
+    let listed = "//! - `top`: first.\n//! - `low`: second.";
+    assert_eq!(
+        arrows(listed, &files),
+        [
+            "demo: an import points up: src/low.rs uses src/lib.rs: Root",
+            "demo: an import points up: src/low.rs uses src/top/deep.rs: Top",
+        ]
+    );
+    let other = "//! - `low`: first.\n//! - `top`: second.";
+    assert_eq!(
+        arrows(other, &files)[1..],
+        ["demo: an import points up: src/top/deep.rs uses src/low.rs: Low"]
+    );
+}
+
+#[test]
+fn the_list_of_layers_is_complete() {
+    let files = [("lib.rs", "mod a; mod b;"), ("a/mod.rs", "mod c;"), ("a/c.rs", ""), ("b.rs", "")];
+    assert_eq!(
+        arrows("//! - `a`: first.\n//! - `c`: second.", &files),
+        ["demo: `b` is not in the list `# Layers` of its root file", "demo: there is no layer `c`",]
+    );
+    // A crate without folders needs no list.
+    assert_eq!(arrows("", &[("lib.rs", "mod a;"), ("a.rs", "")]), Vec::<String>::new());
 }

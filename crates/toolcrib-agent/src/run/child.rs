@@ -9,27 +9,18 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{ChildAgents, ParentTurn, TurnOptions};
 
-use super::{AgentParts, Run, Tally};
+use super::{Run, parts::AgentParts};
 use crate::{
-    options::{RunOptions, TurnLimits},
+    limits::TurnLimits,
+    options::{Child, RunOptions},
     outcome::{EndReason, RunOutcome},
+    tally::Tally,
 };
 
 /// Appended to the system text of a child.
 pub(super) const CHILD_NOTICE: &str = "Another agent gave you the task in the first message. No user \
     reads your texts; your last message is the result that the agent receives. Put everything that it \
     needs into it, and nothing else.";
-
-/// The part of a child's run that its parent decides.
-#[derive(Debug, Clone)]
-pub(crate) struct Child {
-    pub(super) limits: TurnLimits,
-    pub(super) max_iterations: Option<u32>,
-    /// How many levels of agents may follow.
-    pub(super) levels: u32,
-    pub(super) tally: Arc<Tally>,
-    pub(super) session: Option<Arc<str>>,
-}
 
 /// Runs the children of one run.
 pub(super) struct Children {
@@ -153,11 +144,11 @@ fn shown_in(cx: &ToolContext) -> Events {
 /// The result of the call that gave the task.
 fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolError> {
     let cause = || {
-        let stopped = || outcome.stopped.to_string();
+        let stopped = || outcome.end_reason.to_string();
         outcome.error.as_ref().map_or_else(stopped, ToString::to_string)
     };
     let Some(answer) = &outcome.answer else {
-        let (code, message) = match outcome.stopped {
+        let (code, message) = match outcome.end_reason {
             EndReason::Cancelled => (ErrorCode::Cancelled, "the agent was stopped"),
             EndReason::Timeout => (
                 ErrorCode::Timeout,
@@ -167,7 +158,7 @@ fn output(outcome: &RunOutcome, was_tainted: bool) -> Result<ToolOutput, ToolErr
         };
         return Err(ToolError::new(code, message).caused_by(cause()));
     };
-    let text = match outcome.stopped {
+    let text = match outcome.end_reason {
         EndReason::MaxIterations => {
             format!("(The agent was stopped at its limit of iterations. It says:)\n{answer}")
         }

@@ -5,8 +5,7 @@ use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 use serde_json::Value;
 use toolcrib_core::{Arguments, Digest, ErrorCode, Message, ToolCall, ToolResult, args_digest};
 
-use super::tally::Tally;
-use crate::options::TurnLimits;
+use crate::{limits::TurnLimits, tally::Tally};
 
 /// A limit or budget that a turn has reached.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@ mod guard;
 mod last_notice;
 mod model_loop;
 mod parked;
+pub(crate) mod parts;
 mod pending_usage;
 mod prefix;
 mod recording;
@@ -18,11 +19,10 @@ mod report;
 mod request;
 mod sanitize;
 mod spending;
-mod tally;
 mod trace;
 mod transcript;
 
-use std::{collections::HashMap, future::IntoFuture, mem, sync::Arc, time::Instant};
+use std::{future::IntoFuture, mem, sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
@@ -30,49 +30,25 @@ use toolcrib_core::{
     Event, EventStream, FENCE_NOTICE, Identity, Message, SessionOwner, SkillId, Subscription,
     UnknownEventError, Usage,
 };
-use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd, TurnOptions};
+use toolcrib_engine::{Personality, Skills, Turn, TurnEnd, TurnOptions};
 
-pub(crate) use self::{child::Child, prefix::Conversations};
 use self::{
     child::{CHILD_NOTICE, Children},
     model_loop::ModelLoop,
+    parts::AgentParts,
     pending_usage::PendingUsage,
     prefix::Prefix,
     recording::Recording,
     report::Report,
     spending::Spending,
-    tally::Tally,
     transcript::Transcript,
 };
 use crate::{
-    models::Models,
-    options::{RunOptions, Settings},
+    options::RunOptions,
     outcome::{EndReason, RunEnd, RunError, RunOutcome},
     session::{InterruptedCall, InterruptedTurn, Session},
+    tally::Tally,
 };
-
-/// The shared parts of all runs of an agent.
-pub(crate) struct AgentParts {
-    pub(crate) engine: Engine,
-    pub(crate) models: Models,
-    /// The models of personalities that have their own, by personality.
-    pub(crate) personality_models: PersonalityModels,
-    pub(crate) settings: Settings,
-    pub(crate) conversations: Arc<Conversations>,
-}
-
-pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;
-
-impl AgentParts {
-    /// The models of a personality; `None` if it names one that the agent does not have. A
-    /// personality that names its model uses no other: its messages are not meant for the others.
-    fn models_of(&self, personality: &Personality) -> Option<&Models> {
-        match personality.model {
-            None => Some(&self.models),
-            Some(_) => self.personality_models.get(&personality.id),
-        }
-    }
-}
 
 /// A prepared run: subscribe to it, then await it.
 #[must_use = "a run does nothing until it is awaited"]
@@ -303,7 +279,7 @@ async fn run(
             }
         }
     };
-    if time_is_up && end.stopped == EndReason::Cancelled {
+    if time_is_up && end.end_reason == EndReason::Cancelled {
         end = RunEnd::timed_out(allowed);
     }
     end = end.unless_cut_off(running.model_loop.transcript.stop);
@@ -346,7 +322,7 @@ pub(crate) fn no_model(personality: &Personality) -> String {
 fn never_began(error: RunError, messages: Vec<Message>, began: Instant) -> RunOutcome {
     RunOutcome {
         turn_id: Arc::default(),
-        stopped: EndReason::Failed,
+        end_reason: EndReason::Failed,
         answer: None,
         error: Some(error),
         iterations: 0,
@@ -397,7 +373,7 @@ impl RunState<'_> {
         let recording = transcript.recording.take();
         let report = &transcript.report;
         let failed = |end: &mut RunEnd, error| {
-            end.stopped = EndReason::Failed;
+            end.end_reason = EndReason::Failed;
             end.error.get_or_insert(error);
         };
         let adds_usage = recording.as_ref().is_some_and(Recording::adds_usage);
@@ -425,10 +401,10 @@ impl RunState<'_> {
         }
         transcript.report.over(&end);
         transcript.prefix.keep(&transcript.agent.conversations, conversation, &transcript.messages);
-        let RunEnd { stopped, answer, error } = end;
+        let RunEnd { end_reason, answer, error } = end;
         RunOutcome {
             turn_id: Arc::clone(turn.turn_id()),
-            stopped,
+            end_reason,
             error,
             iterations: turn.iterations(),
             tool_calls: transcript.tool_calls,

@@ -45,11 +45,11 @@ impl Executor for ModelLoop<'_> {
             }
             Err(end) => {
                 let end = self.over(end);
-                if end.stopped == EndReason::LimitReached {
+                if end.end_reason == EndReason::LimitReached {
                     cx.ack()?;
                 } else if let Some(error) = &end.error {
                     cx.nack(error.clone())?;
-                } else if end.stopped == EndReason::AwaitingApproval {
+                } else if end.end_reason == EndReason::AwaitingApproval {
                     cx.ack()?;
                 }
                 self.end = Some(end);
@@ -208,7 +208,7 @@ impl<'a> ModelLoop<'a> {
     /// Gives the answer if a limit or budget forbade a request.
     fn over(&mut self, mut end: RunEnd) -> RunEnd {
         let Some(reached) = self.transcript.report.over.take() else { return end };
-        if end.stopped != EndReason::LimitReached {
+        if end.end_reason != EndReason::LimitReached {
             return end;
         }
         self.tell_limit(&reached);

@@ -302,7 +302,7 @@ impl Recording {
             return self.write(messages, usage).await;
         }
         let error = end.error.as_ref().map(|error| self.redactor.text(&error.message).into());
-        let stopped = end.stopped.as_str().into();
+        let stopped = end.end_reason.as_str().into();
         let record = SessionRecord::TurnEnded { stopped, error, usage };
         self.add_with(messages, Some(record))?;
         self.flush().await?;

@@ -10,11 +10,14 @@ use toolcrib_core::{
 use toolcrib_engine::{ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext};
 
 use super::{
-    AgentParts, Models,
+    parts::AgentParts,
     report::Report,
     request::{PartialResponse, ask, check_answer, panicked},
 };
-use crate::outcome::{RunEnd, RunError};
+use crate::{
+    models::Models,
+    outcome::{RunEnd, RunError},
+};
 
 /// The target of the next request.
 enum Target<'a> {

@@ -127,7 +127,7 @@ impl Report {
     /// The last event.
     pub(super) fn ended(&self, end: &RunEnd) -> EventKind {
         EventKind::TurnEnd {
-            stopped: end.stopped.as_str().into(),
+            stopped: end.end_reason.as_str().into(),
             answer: end.answer.clone(),
             iterations: self.iterations,
             usage: self.usage,

@@ -9,11 +9,11 @@ use toolcrib_core::{
     Arguments, EventKind, Menu, Message, Model, ModelChunk, ModelError, ModelErrorClass,
     ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolName, Usage,
 };
-
 use toolcrib_engine::offered_name;
 
 use super::{
-    AgentParts, empty_answer,
+    empty_answer,
+    parts::AgentParts,
     report::Report,
     spending::{RequestUsage, cost},
 };

@@ -9,11 +9,12 @@ use toolcrib_core::{
     UsageEntry, UsageSource, UsageStore,
 };
 
-use super::{guard::ReachedLimit, pending_usage::PendingUsage, tally::Tally};
+use super::{guard::ReachedLimit, pending_usage::PendingUsage};
 use crate::{
+    limits::{Allowance, Budget},
     models::Models,
-    options::{Allowance, Budget},
     outcome::RunError,
+    tally::Tally,
 };
 
 /// The bytes of a request or response that count as one token, where the vendor reported no tokens.

@@ -9,10 +9,10 @@ use toolcrib_core::{
 use toolcrib_engine::{Notice, ReliabilityContext};
 
 use super::{
-    AgentParts, Models,
     compaction::{Compaction, is_overflow},
     empty_answer,
     last_notice::LastNotice,
+    parts::AgentParts,
     prefix::Prefix,
     recording::Recording,
     recover::AnswerRequest,
@@ -22,6 +22,7 @@ use super::{
     sanitize::{self, message_of},
 };
 use crate::{
+    models::Models,
     outcome::{EndReason, RunEnd},
     session::{CallState, InterruptedCall, InterruptedTurn, outcome_unknown, what_ran},
 };
@@ -275,7 +276,7 @@ impl<'a> Transcript<'a> {
                 Err(end) => {
                     self.messages = whole;
                     self.request_size.messages_replaced();
-                    if end.stopped != EndReason::Failed {
+                    if end.end_reason != EndReason::Failed {
                         return Err(end);
                     }
                 }

@@ -56,7 +56,7 @@ impl Waiting {
             options.turn.approver(Arc::new(this.approvals().approver(Some(this.session.clone()))));
         let run = agent(&model).run("Pay", options);
         run.on("approval.*", seen.listener()).unwrap();
-        assert_eq!(run.await.stopped, EndReason::AwaitingApproval);
+        assert_eq!(run.await.end_reason, EndReason::AwaitingApproval);
         session.close().await.unwrap();
         this
     }
@@ -104,12 +104,12 @@ async fn each_request_and_decision_is_an_event() {
     let late = waiting.approvals().expire_after(Duration::ZERO);
     late.approve(&waiting.open()).unwrap();
     let outcome = waiting.resume(&done, &seen).await;
-    assert_eq!(outcome.stopped, EndReason::AwaitingApproval, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::AwaitingApproval, "{:?}", outcome.error);
     assert_eq!(decisions(&seen), ["waiting", "expired"]);
 
     waiting.approvals().approve(&waiting.open()).unwrap();
     let outcome = waiting.resume(&done, &seen).await;
-    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
     assert_eq!(decisions(&seen), ["waiting", "expired", "granted"]);
     seen.assert_count("approval.requested", 3);
 }
@@ -122,7 +122,7 @@ async fn the_reason_of_a_denial_reaches_the_model_also_if_the_call_contained_a_s
         let waiting = Waiting::on(args, &seen).await;
         waiting.approvals().deny(&waiting.open(), Some("the invoice is wrong".into())).unwrap();
         let outcome = waiting.resume(&done, &seen).await;
-        assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+        assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
         assert_replayable(&outcome.messages);
         let text = outcome.messages.iter().find_map(|message| match message {
             Message::Tool { text, .. } => Some(text.to_string()),

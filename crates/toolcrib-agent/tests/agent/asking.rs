@@ -21,7 +21,7 @@ async fn forced(model: toolcrib_testing::TestModel, choices: &[ToolChoice]) -> (
     let agent = agent(&model).tool(tool("t")).tool(tool("u")).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default().tool_choices(choices)).await;
     assert_replayable(&outcome.messages);
-    (outcome.stopped, outcome.error.map(|error| error.message).unwrap_or_default())
+    (outcome.end_reason, outcome.error.map(|error| error.message).unwrap_or_default())
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn what_is_called_although_it_may_not_be_is_refused_and_what_was_said_is_t
     let options = RunOptions::default().tool_choices([ToolChoice::None]);
     let outcome = agent.run("Go", options).await;
     assert_eq!(
-        (outcome.stopped, outcome.answer.as_deref()),
+        (outcome.end_reason, outcome.answer.as_deref()),
         (EndReason::Answered, Some("One moment."))
     );
     assert_eq!(outcome.tool_calls[0].code, Some(ErrorCode::NotAvailable));

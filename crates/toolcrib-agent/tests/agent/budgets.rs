@@ -59,7 +59,7 @@ fn counted(store: &SqliteStore) -> RunOptions {
 }
 
 fn limit_reached(outcome: &RunOutcome) -> &str {
-    assert_eq!(outcome.stopped, EndReason::LimitReached, "{outcome:?}");
+    assert_eq!(outcome.end_reason, EndReason::LimitReached, "{outcome:?}");
     assert_replayable(&outcome.messages);
     let answer = outcome.answer.clone().unwrap();
     assert!(answer.starts_with("I stopped before I had an answer: the "), "{answer}");
@@ -121,7 +121,7 @@ async fn a_budget_is_spent_by_all_runs_and_then_no_request_is_made() {
     };
     // Each run costs a quarter.
     for who in ["ann", "bob", "ann"] {
-        assert_eq!(run(day(0.7), who).await.stopped, EndReason::Answered);
+        assert_eq!(run(day(0.7), who).await.end_reason, EndReason::Answered);
     }
     let outcome = run(day(0.7), "cid").await;
     let message = limit_reached(&outcome);
@@ -130,10 +130,10 @@ async fn a_budget_is_spent_by_all_runs_and_then_no_request_is_made() {
     assert_eq!((outcome.iterations, outcome.usage), (1, Usage::NOTHING));
 
     let of_one = Budget { principal: spends(0.3), ..Budget::default() };
-    assert_eq!(run(of_one.clone(), "bob").await.stopped, EndReason::Answered);
+    assert_eq!(run(of_one.clone(), "bob").await.end_reason, EndReason::Answered);
     let outcome = run(of_one.clone(), "ann").await;
     assert!(limit_reached(&outcome).contains("0.3 US dollars per day of this principal"));
-    assert_eq!(run(of_one, "cid").await.stopped, EndReason::Answered);
+    assert_eq!(run(of_one, "cid").await.end_reason, EndReason::Answered);
 
     let tokens = Allowance { max_tokens: Some(24), max_cost_usd: None };
     let of_one = Budget { principal: tokens, ..Budget::default() };
@@ -205,7 +205,7 @@ async fn money_cannot_be_limited_for_a_model_without_a_price() {
     for agent in [limited, budgeted, fallback] {
         let outcome = agent.run("Go", counted(&SqliteStore::in_memory().unwrap())).await;
         let error = outcome.error.unwrap();
-        assert_eq!((outcome.stopped, error.code), (EndReason::Failed, RunError::COST_UNKNOWN));
+        assert_eq!((outcome.end_reason, error.code), (EndReason::Failed, RunError::COST_UNKNOWN));
         assert!(error.message.contains("`openai:gpt-test` has no price"), "{error}");
     }
     let agent = agent(&model).budget(day(1.0)).build().unwrap();
@@ -241,7 +241,7 @@ async fn a_request_that_broke_off_counts_for_budgets_and_has_no_cost() {
     let run = agent.run("x".repeat(3_000), options);
     run.on("model.text", move |_| token.cancel()).unwrap();
     let outcome = run.await;
-    assert_eq!((outcome.stopped, outcome.usage.cost_usd), (EndReason::Cancelled, None));
+    assert_eq!((outcome.end_reason, outcome.usage.cost_usd), (EndReason::Cancelled, None));
     let spent = store.spent_today(None).unwrap();
     // A third of the bytes, at the price of input.
     assert!(spent.tokens >= 1_000 && spent.usd >= 10.0 && spent.unknown_costs == 0, "{spent:?}");
@@ -252,5 +252,5 @@ async fn a_request_that_broke_off_counts_for_budgets_and_has_no_cost() {
     let refused = model().always(Answer::text("").fails(ModelErrorClass::RateLimit, "later"));
     let agent = vendor(&refused, Some(PRICE)).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!((outcome.stopped, outcome.usage.cost_usd), (EndReason::Failed, Some(0.0)));
+    assert_eq!((outcome.end_reason, outcome.usage.cost_usd), (EndReason::Failed, Some(0.0)));
 }

@@ -66,7 +66,7 @@ async fn the_oldest_results_are_left_out_when_the_window_is_full_and_not_before(
     let seen = EventRecorder::new();
     run.on("agent.context_compacted", seen.listener()).unwrap();
     let outcome = run.await;
-    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
     assert_eq!(outcome.tool_calls.len(), 20, "each page is read once");
     let events = seen.json_of("agent.context_compacted");
     assert!(events.len() >= 3, "{events:?}");
@@ -87,7 +87,7 @@ async fn a_session_keeps_everything_and_sends_the_rest_also_after_a_restart() {
     let id = Arc::clone(session.id());
     let long = reader(20);
     let outcome = reading(&long).run("Read all", RunOptions::default().session(&session)).await;
-    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
     session.close().await.unwrap();
     let stored = store.read(&new().owner, &id).unwrap();
     let results = stored.messages.iter().filter(|one| matches!(one.message, Message::Tool { .. }));
@@ -115,7 +115,7 @@ async fn the_users_words_and_skills_stay_and_what_cannot_be_made_smaller_fails()
     let full = reader(1);
     let outcome = reading(&full).run(long.as_str(), RunOptions::default()).await;
     let error = outcome.error.unwrap();
-    assert_eq!((error.code, outcome.stopped), (RunError::MODEL_FAILED, EndReason::Failed));
+    assert_eq!((error.code, outcome.end_reason), (RunError::MODEL_FAILED, EndReason::Failed));
     assert_eq!(error.class, Some(ModelErrorClass::ContextOverflow));
     assert_eq!(outcome.messages.len(), 1, "nothing was left out in vain");
 
@@ -132,7 +132,7 @@ async fn the_users_words_and_skills_stay_and_what_cannot_be_made_smaller_fails()
         .unwrap();
     let agent = agent(&skilled).tool(read).skills(skills([("billing", &["read"][..])]));
     let outcome = agent.build().unwrap().run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
     let texts: Vec<_> = outcome
         .messages
         .iter()

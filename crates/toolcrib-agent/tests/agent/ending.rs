@@ -55,7 +55,7 @@ async fn cancelled_at(
     let outcome = in_time(run).await;
     assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
-    assert_eq!(outcome.stopped, EndReason::Cancelled, "{:?}", log.names());
+    assert_eq!(outcome.end_reason, EndReason::Cancelled, "{:?}", log.names());
     assert!(outcome.answer.is_none() && outcome.error.is_none());
     assert_eq!(outcome.clone().into_answer().unwrap_err().code, "cancelled");
     (outcome, log)
@@ -84,9 +84,9 @@ async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock()
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     run.on("model.text", move |_| cancel.cancel()).unwrap();
-    assert_eq!(run.await.stopped, EndReason::Cancelled);
+    assert_eq!(run.await.end_reason, EndReason::Cancelled);
     let options = RunOptions::default().turn_timeout(Duration::from_nanos(1));
-    assert_eq!(agent.run("Go", options).await.stopped, EndReason::Timeout);
+    assert_eq!(agent.run("Go", options).await.end_reason, EndReason::Timeout);
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +117,7 @@ async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model
 async fn cancelled_at_any_event_the_run_ends_as_cancelled_with_a_history_that_can_be_replayed() {
     let plain = || calling(vec![tool("t")], "t");
     let (whole, log) = run(&plain(), RunOptions::default()).await;
-    assert_eq!(whole.stopped, EndReason::Answered);
+    assert_eq!(whole.end_reason, EndReason::Answered);
     // All but the last iteration's end and the turn's: then the answer is complete.
     let until_answered = log.events().len() - 3;
     for nth in 1..=until_answered {
@@ -134,7 +134,7 @@ async fn a_token_that_fired_before_ends_the_run_before_anything_is_asked() {
     let model = model().always(says("hi"));
     let agent = agent(&model).tool(tool("t")).build().unwrap();
     let (outcome, log) = run(&agent, TurnOptions::default().cancellation(cancel)).await;
-    assert_eq!(outcome.stopped, EndReason::Cancelled);
+    assert_eq!(outcome.end_reason, EndReason::Cancelled);
     assert!(model.requests().is_empty());
     assert!(log.json_of("tools.discovery_started").is_empty());
 }
@@ -146,7 +146,7 @@ async fn the_end_of_one_run_does_not_cancel_what_shares_its_token() {
     let agent = agent(&model).build().unwrap();
     for _ in 0..2 {
         let (outcome, _) = run(&agent, TurnOptions::default().cancellation(cancel.clone())).await;
-        assert_eq!(outcome.stopped, EndReason::Answered);
+        assert_eq!(outcome.end_reason, EndReason::Answered);
     }
     assert!(!cancel.is_cancelled());
 }
@@ -161,7 +161,7 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
     for (agent, codes) in [(in_tool, of_tool), (in_model, vec![]), (in_discovery, vec![])] {
         let options = RunOptions::default().turn_timeout(Duration::from_secs(5));
         let (outcome, log) = run(&agent, options).await;
-        assert_eq!(outcome.stopped, EndReason::Timeout);
+        assert_eq!(outcome.end_reason, EndReason::Timeout);
         let error = outcome.error.unwrap();
         assert_eq!(error.code, "timeout");
         assert_eq!(error.message, "the run did not end within 5s and was stopped");
@@ -178,7 +178,7 @@ async fn the_agents_own_time_holds_where_a_run_says_nothing() {
     assert!(outcome.error.unwrap().message.contains("3s"));
     let quick = model().always(says("hi"));
     let agent = crate::support::agent(&quick).turn_timeout(Duration::MAX).build().unwrap();
-    assert_eq!(run(&agent, RunOptions::default()).await.0.stopped, EndReason::Answered);
+    assert_eq!(run(&agent, RunOptions::default()).await.0.end_reason, EndReason::Answered);
 }
 
 fn failing(how: &'static str) -> TestModel {
@@ -202,7 +202,7 @@ async fn a_model_that_fails_fails_the_run_and_keeps_what_was_done() {
     ] {
         let agent = agent(&failing(how)).tool(tool("t")).build().unwrap();
         let (outcome, log) = run(&agent, RunOptions::default()).await;
-        assert_eq!(outcome.stopped, EndReason::Failed, "{how}");
+        assert_eq!(outcome.end_reason, EndReason::Failed, "{how}");
         let error = outcome.error.clone().unwrap();
         assert_eq!((error.code, &*error.message), ("model_failed", message));
         assert_eq!(error.component.as_deref(), Some("test:model"));
@@ -225,7 +225,7 @@ async fn a_discovery_that_fails_fails_the_run_and_names_the_provider() {
         .build()
         .unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "discovery_failed");
     assert_eq!(error.component.as_deref(), Some("gated(g) > faulty > static"));
@@ -256,7 +256,7 @@ async fn an_unknown_skill_fails_the_run_before_it_begins() {
     let run = agent.run("Go", RunOptions::from(options).history(vec![Message::user("before")]));
     let mut events = run.events();
     let outcome = run.await;
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     assert_eq!(outcome.error.unwrap().code, "unknown_skill");
     assert_eq!(*outcome.messages, [Message::user("before"), Message::user("Go")]);
     assert!(model.requests().is_empty());
@@ -290,7 +290,7 @@ async fn an_answer_that_reached_the_output_limit_is_a_separate_end() {
     for (model, iterations) in [(model().then(cut()), 1), (model().then(loops()).then(cut()), 1)] {
         let agent = agent(&model).tool(tool("quick")).max_iterations(1).build().unwrap();
         let (outcome, _) = run(&agent, RunOptions::default()).await;
-        assert_eq!((outcome.stopped, outcome.iterations), (EndReason::CutOff, iterations));
+        assert_eq!((outcome.end_reason, outcome.iterations), (EndReason::CutOff, iterations));
         assert_eq!(outcome.answer.as_deref(), Some("The begin"));
         assert_eq!(outcome.messages.last(), Some(&Message::assistant("The begin", [])));
         assert_eq!(outcome.into_answer().unwrap_err().code, "answer_cut_off");
@@ -310,7 +310,10 @@ async fn calls_of_an_answer_that_was_cut_off_are_neither_made_nor_denials() {
     let limits = TurnLimits { max_denials: Some(1), ..TurnLimits::default() };
     let agent = agent(&model).tool(counting.unwrap()).turn_limits(limits).build().unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
-    assert_eq!((outcome.stopped, outcome.answer.as_deref()), (EndReason::Answered, Some("done")));
+    assert_eq!(
+        (outcome.end_reason, outcome.answer.as_deref()),
+        (EndReason::Answered, Some("done"))
+    );
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     let codes: Vec<_> = outcome.tool_calls.iter().map(|result| result.code).collect();
     assert_eq!(codes, [Some(ErrorCode::InputInvalid); 2]);

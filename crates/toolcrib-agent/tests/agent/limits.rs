@@ -28,7 +28,7 @@ async fn run(model: &TestModel, change: impl FnOnce(AgentBuilder) -> AgentBuilde
 }
 
 fn error(outcome: &RunOutcome) -> &str {
-    assert_eq!(outcome.stopped, EndReason::LimitReached, "{outcome:?}");
+    assert_eq!(outcome.end_reason, EndReason::LimitReached, "{outcome:?}");
     let error = outcome.error.as_ref().unwrap();
     assert_eq!(error.code, RunError::LIMIT_REACHED);
     &error.message
@@ -72,7 +72,7 @@ async fn a_row_of_identical_calls_ends_and_others_do_not_count() {
     let other = calls([call("", "u", json!({}))]);
     let moving = model().then(same()).then(same()).then(other).then(same()).always(says("Done."));
     let outcome = run(&moving, |agent| agent.turn_limits(limits)).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ async fn a_model_that_answers_at_once_is_asked_once() {
     let model = model().always(says("Hello."));
     let agent = agent(&model).system("Be kind.").tool(tool("t")).build().unwrap();
     let outcome = agent.run("Hi", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     assert_eq!(outcome.answer.as_deref(), Some("Hello."));
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (1, 0));
     assert!(outcome.error.is_none());
@@ -86,7 +86,7 @@ async fn at_the_cap_there_is_one_more_call_of_the_model_that_may_not_call() {
     });
     let agent = agent(&model).tool(tool("t")).max_iterations(3).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::MaxIterations);
+    assert_eq!(outcome.end_reason, EndReason::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("I did not get further."));
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (3, 3));
     assert_eq!(outcome.menus.len(), 3);
@@ -104,7 +104,7 @@ async fn a_wrap_up_that_calls_all_the_same_is_refused_and_the_run_ends() {
     let model = model().always(calls([call("a", "t", json!({})), call("b", "t", json!({}))]));
     let agent = agent(&model).tool(tool("t")).max_iterations(1).build().unwrap();
     let outcome = in_time(agent.run("Go", RunOptions::default())).await;
-    assert_eq!(outcome.stopped, EndReason::MaxIterations);
+    assert_eq!(outcome.end_reason, EndReason::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("One moment."));
     let codes: Vec<_> = outcome.tool_calls.iter().map(|call| call.code).collect();
     let refused = Some(ErrorCode::NotAvailable);
@@ -254,7 +254,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
         tokio::spawn(async move {
             let options = TurnOptions::default().principal(format!("p{n}"));
             let outcome = agent.run(format!("run {n}"), options).await;
-            assert_eq!(outcome.stopped, EndReason::Answered);
+            assert_eq!(outcome.end_reason, EndReason::Answered);
             assert_replayable(&outcome.messages);
             let narrowed = n % 10 == 1;
             assert_eq!(outcome.menus[1].withheld_count, usize::from(narrowed));
@@ -290,7 +290,7 @@ async fn ids_that_are_missing_or_twice_and_hostile_names_are_mended_in_the_histo
     });
     let agent = agent(&model).tool(tool("t")).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     assert_replayable(&outcome.messages);
     let mut ids = std::collections::HashSet::new();
     for message in outcome.messages.iter() {

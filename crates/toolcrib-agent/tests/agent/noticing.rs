@@ -47,7 +47,7 @@ async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {
     let model = model().then(step("a")).then(step("b")).then(step("c")).always(says("Done."));
     let agent = with(&model, [Fault::None, down(), down(), Fault::None], OnFailure::Omit);
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     let step = ["assistant", "result", "result"];
     let story = [&["Go"][..], &step, &[OMITTED], &step, &step, &[WELL], &["assistant"]].concat();
     assert_eq!(shape(&outcome.messages), story);

@@ -56,7 +56,7 @@ async fn an_unknown_personality_fails_the_run_before_anything_is_asked() {
     let test_model = model().then(says("never"));
     let agent = agent(&test_model).build().unwrap();
     let outcome = agent.run("Hello", acting_as("nobody")).await;
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "unknown_personality");
     let said = "unknown personality `nobody`; there are: `default`";

@@ -81,7 +81,7 @@ async fn a_hub_that_is_down_for_a_moment_does_not_end_a_run() {
             .unwrap()
     };
     let (outcome, log) = run(&agent(&hub), RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     log.assert_order(["tools.discovery_failed", "reliability.retried", "reliability.recovered"]);
 
     let hub = faulty(static_tools([tool("t")])).always(down());
@@ -321,13 +321,13 @@ async fn cancellation_and_the_turns_time_end_a_wait_at_once() {
     waiting.on("*", log.listener()).unwrap();
     let began = Instant::now();
     let outcome = waiting.await;
-    assert_eq!((outcome.stopped, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
+    assert_eq!((outcome.end_reason, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
     assert_eq!(log.names().last(), Some(&"agent.turn_end"));
     assert_eq!(down.requests().len(), 1);
 
     let timed = agent().turn_timeout(Duration::from_secs(5)).build().unwrap();
     let outcome = timed.run("Go", RunOptions::default()).await;
-    assert_eq!((outcome.stopped, began.elapsed().as_secs()), (EndReason::Timeout, 5));
+    assert_eq!((outcome.end_reason, began.elapsed().as_secs()), (EndReason::Timeout, 5));
 }
 
 #[tokio::test(start_paused = true)]

@@ -96,7 +96,7 @@ async fn killed_with(store: &SqliteStore, agent: &Agent, write: usize) -> (Arc<s
     let outcome = agent.run("Go", in_session(&session)).await;
     let id = Arc::clone(session.id());
     session.close().await.unwrap();
-    (id, outcome.stopped == EndReason::Failed)
+    (id, outcome.end_reason == EndReason::Failed)
 }
 
 async fn resumed(store: &SqliteStore, world: &World, id: &str) -> RunOutcome {
@@ -138,7 +138,7 @@ async fn a_run_that_is_killed_at_any_write_ends_as_one_that_was_not() {
             continue;
         }
         let outcome = resumed(&store, &world, &id).await;
-        assert_eq!(outcome.stopped, EndReason::Answered, "write {write}: {:?}", outcome.error);
+        assert_eq!(outcome.end_reason, EndReason::Answered, "write {write}: {:?}", outcome.error);
         assert_replayable(&outcome.messages);
         for tool in ["pay", "last"] {
             assert!(world.of(tool).len() <= 1, "write {write}: {tool} was repeated");
@@ -213,7 +213,7 @@ async fn a_harmless_call_is_repeated_once_and_no_more() {
     world.agent().resume(in_session(&session)).await;
     session.close().await.unwrap();
     let outcome = resumed(&store, &world, &id).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     assert_eq!((world.of("pay").len(), world.of("put").len()), (1, 2));
     let attempts: Vec<_> =
         stored(&store, &id).calls.iter().map(|call| (call.attempts, call.cut_off)).collect();
@@ -246,7 +246,7 @@ async fn a_message_ends_the_interrupted_turn_and_keeps_its_results() {
         })
         .collect();
     assert_eq!(texts.split_at(ended.len()).0, ended, "{texts:?}");
-    assert_eq!(world.agent().resume(in_session(&session)).await.stopped, EndReason::Failed);
+    assert_eq!(world.agent().resume(in_session(&session)).await.end_reason, EndReason::Failed);
 }
 
 #[tokio::test]

@@ -157,12 +157,12 @@ async fn a_wait_ends_with_the_turn_and_at_its_cancellation() {
     waiting.on("reliability.retried", move |_| cancel.cancel()).unwrap();
     let began = Instant::now();
     let outcome = waiting.await;
-    assert_eq!((outcome.stopped, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
+    assert_eq!((outcome.end_reason, began.elapsed()), (EndReason::Cancelled, Duration::ZERO));
 
     let model = Refusing::with([limited()]);
     let agent = model.agent().turn_timeout(Duration::from_secs(5)).build().unwrap();
     let (outcome, _) = run(&agent).await;
-    assert_eq!((outcome.stopped, began.elapsed().as_secs()), (EndReason::Timeout, 5));
+    assert_eq!((outcome.end_reason, began.elapsed().as_secs()), (EndReason::Timeout, 5));
     assert_eq!(model.requests(), 1);
 }
 
@@ -240,7 +240,7 @@ async fn an_empty_answer_is_requested_again_and_is_an_error_at_last() {
 
         let model = toolcrib_testing::model().always(empty);
         let (outcome, _) = run(&agent(&model).build().unwrap()).await;
-        assert_eq!((outcome.stopped, outcome.answer.as_deref()), (EndReason::Failed, None));
+        assert_eq!((outcome.end_reason, outcome.answer.as_deref()), (EndReason::Failed, None));
         assert_eq!(class(&outcome), Some(ModelErrorClass::EmptyAnswer));
         assert_eq!(model.requests().len(), 3);
         // Nothing of it is in the history.

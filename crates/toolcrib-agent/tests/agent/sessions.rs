@@ -129,7 +129,7 @@ async fn a_hundred_turns_are_one_history() {
     let session = session(&store).await;
     for turn in 0..100 {
         let outcome = agent.run(turn.to_string(), in_session(&session)).await;
-        assert_eq!(outcome.stopped, EndReason::Answered);
+        assert_eq!(outcome.end_reason, EndReason::Answered);
         assert_eq!(outcome.messages.len(), 2 * (turn + 1));
     }
     let stored = stored(&store, &session);
@@ -302,7 +302,7 @@ async fn on_a_full_disk(at: fn(&SessionRecord) -> bool) -> (RunError, usize, usi
     let agent = agent(&model).tool(effect).build().unwrap();
     let session = Session::create(Full::at(at), new()).await.unwrap();
     let outcome = agent.run("Go", in_session(&session)).await;
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     (outcome.error.unwrap(), effects.load(Ordering::SeqCst), model.requests().len())
 }
 
@@ -439,7 +439,7 @@ async fn secrets_are_not_recorded() {
     let store = SqliteStore::in_memory().unwrap();
     let session = session(&store).await;
     let outcome = agent.run("Use hunter2hunter2, please", in_session(&session)).await;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     let recorded = format!("{:?}", stored(&store, &session));
     assert!(!recorded.contains("hunter2"), "{recorded}");
     assert!(recorded.contains("Use [redacted], please"), "{recorded}");

@@ -56,7 +56,7 @@ async fn an_answer_is_requested_again_until_it_is_valid() {
     let answer = agent().run_structured("which?", RunOptions::default(), &schema()).await;
     assert_eq!(answer.value, Some(json!({ "order": 1042 })));
     let outcome = answer.outcome;
-    assert_eq!(outcome.stopped, EndReason::Answered);
+    assert_eq!(outcome.end_reason, EndReason::Answered);
     // The first turn called a tool, two more corrected its answer.
     assert_eq!((outcome.tool_calls.len(), outcome.iterations), (1, 4));
     let said = users(&outcome.messages);

@@ -63,6 +63,6 @@ pub(crate) fn skills<const N: usize>(skills: [(&str, &[&str]); N]) -> Skills {
 pub(crate) fn assert_ended(seen: &EventRecorder, outcome: &RunOutcome) {
     seen.assert_complete();
     let end = seen.json_of("agent.turn_end").remove(0);
-    assert_eq!(end["stopped"], outcome.stopped.as_str());
+    assert_eq!(end["stopped"], outcome.end_reason.as_str());
     assert_eq!(end["iterations"], outcome.iterations);
 }

@@ -73,7 +73,7 @@ async fn transactions(iterations: usize, together: usize) -> usize {
     let session = Session::create(writes.clone(), new()).await.unwrap();
     let options = RunOptions::default().session(&session).usage_store(usage.clone());
     let outcome = agent.build().unwrap().run("Go", options).await;
-    assert_eq!(outcome.stopped, EndReason::Answered, "{:?}", outcome.error);
+    assert_eq!(outcome.end_reason, EndReason::Answered, "{:?}", outcome.error);
     assert_eq!(outcome.tool_calls.len(), iterations * together);
     let counted = store.usage_since(0).unwrap();
     let of = |is: fn(&UsageSource) -> bool| {

@@ -94,7 +94,7 @@ async fn a_middleware_may_end_the_run_in_place_of_the_model() {
         run.on("*", log.listener()).unwrap();
         let outcome = in_time(run).await;
         assert_ended(&log, &outcome);
-        assert_eq!((outcome.stopped, outcome.iterations), (stopped, 2));
+        assert_eq!((outcome.end_reason, outcome.iterations), (stopped, 2));
         assert_eq!(model.requests().len(), 2);
         // Its last text is the answer.
         assert_eq!(outcome.answer.as_deref(), (!nacks).then_some("One moment."));
@@ -112,7 +112,7 @@ async fn a_middleware_that_fails_fails_the_run_and_is_named() {
     let model = model().always(says("Hello."));
     let agent = agent(&model).engine(|engine| engine.middleware(fails)).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "middleware_failed");
     assert_eq!(error.component.as_deref(), Some("middleware `after`"));
@@ -139,7 +139,7 @@ async fn the_end_of_a_turn_stands_behind_its_wrap_up() {
         .engine(|engine| engine.middleware(notes))
         .build()
         .unwrap();
-    assert_eq!(agent.run("Go", RunOptions::default()).await.stopped, EndReason::MaxIterations);
+    assert_eq!(agent.run("Go", RunOptions::default()).await.end_reason, EndReason::MaxIterations);
     let seen = seen.lock().unwrap();
     assert_eq!(*seen, [("model", 0), ("iteration", 1), ("model", 0), ("turn", 1)]);
 }

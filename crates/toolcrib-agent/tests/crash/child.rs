@@ -133,7 +133,7 @@ async fn work(orders: &Orders) -> Result<bool, String> {
         Some(TurnState::Running) => agent.resume(options).await,
         Some(TurnState::Ended { .. }) => return Ok(true),
     };
-    match outcome.stopped {
+    match outcome.end_reason {
         EndReason::Answered => Ok(true),
         EndReason::AwaitingApproval => Ok(false),
         _ => Err(format!("{:?}", outcome.error)),

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolcrib_core::{__internal::CompiledSchema, ToolError};
 
-use super::{Query, QueryRequest};
+use super::kind::{Query, QueryRequest};
 
 /// Deserializes the arguments of a query into a type that denies unknown fields.
 ///

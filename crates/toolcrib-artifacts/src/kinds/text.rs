@@ -4,7 +4,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::ToolError;
 
-use super::{ArtifactKind, Query, QueryRequest, arguments};
+use super::{
+    arguments,
+    kind::{ArtifactKind, Query, QueryRequest},
+};
 use crate::{
     page::{Answer, Page, show},
     search::{LONGEST_PATTERN, Pattern, Search},

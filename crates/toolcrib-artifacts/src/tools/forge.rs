@@ -11,7 +11,10 @@ use toolcrib_core::{
 
 use super::{builder, cursor_property, find, first_page, output};
 use crate::{
-    kinds::{ArtifactKind, Query, Text},
+    kinds::{
+        Text,
+        kind::{ArtifactKind, Query},
+    },
     turn::TurnArtifacts,
 };
 

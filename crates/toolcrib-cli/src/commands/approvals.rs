@@ -1,18 +1,16 @@
 //! `toolcrib approvals`, `approve` and `deny`: decides on calls that wait.
 
-use toolcrib_approvals::{ApprovalError, Approvals, GrantScope, Review};
-use toolcrib_core::{ApprovalGrant, ApprovalStoreError, CancellationToken};
+use toolcrib_approvals::{ApprovalError, Approvals, GrantScope};
+use toolcrib_core::{ApprovalStoreError, CancellationToken};
 use toolcrib_project::Project;
 
-use super::{
-    Problem, blocking,
-    consent::{ask, can_ask},
-    sessions::{inspected, on_store},
-};
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, GlobalArgs},
     exit::{self, Exit},
+    host::stored::{existing, inspected, listed, on_approvals},
     output,
+    problem::Problem,
+    project::consent::{ask, can_ask},
 };
 
 pub(super) async fn approvals(
@@ -116,35 +114,13 @@ pub(super) async fn deny(
     Ok(exit::FINE)
 }
 
-/// The calls that wait, or all of the last 30 days, and the grants.
-pub(super) async fn listed(
-    project: &Project,
-    all: bool,
-) -> Result<(Vec<Review>, Vec<ApprovalGrant>), Problem> {
-    let Some(approvals) = existing(project).await? else { return Ok((Vec::new(), Vec::new())) };
-    on_approvals(move || Ok((approvals.list(all)?, approvals.grants()?))).await
-}
-
 fn tell_limits(global: &GlobalArgs, project: &Project) {
     if !global.quiet {
         output::advisory(project.approvals().advisory());
     }
 }
 
-/// The approvals, unless none are stored.
-pub(super) async fn existing(project: &Project) -> Result<Option<Approvals>, Problem> {
-    let approvals = project.approvals().clone();
-    on_store(move || approvals.open_existing()).await
-}
-
 async fn required(project: &Project, id: &str) -> Result<Approvals, Problem> {
     let unknown = || ApprovalError::Store(ApprovalStoreError::Unknown { id: id.into() });
     Ok(existing(project).await?.ok_or_else(unknown)?)
-}
-
-/// Runs a function on approvals, off the async workers.
-pub(super) async fn on_approvals<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApprovalError> + Send + 'static,
-) -> Result<T, Problem> {
-    Ok(blocking(work).await??)
 }

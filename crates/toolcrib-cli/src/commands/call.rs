@@ -18,18 +18,23 @@ use toolcrib_core::{
 use toolcrib_engine::Engine;
 use toolcrib_project::Project;
 
-use super::{
-    ChosenModel, Problem, Purpose, approver,
-    call_arguments::{self, RawArguments},
-    default_answers::DefaultAnswers,
-    engine,
-    explain::withheld_name,
-    fresh, load, project_flags, questions, turn_options, whom_flags, with_project,
-};
 use crate::{
     args::{CallArgs, GlobalArgs, OfflineArgs, Situation},
     exit::{self, Exit},
+    host::{
+        approver,
+        call_arguments::{self, RawArguments},
+        default_answers::DefaultAnswers,
+        fresh,
+        iteration::withheld_name,
+        questions,
+    },
     output::{self, CallJson, shell_word},
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, load, with_project},
+        turn::{engine, project_flags, turn_options, whom_flags},
+    },
 };
 
 pub(super) async fn call(

@@ -18,14 +18,19 @@ use self::{
     editor::{Editor, Line},
     slash::SlashCommand,
 };
-use super::{
-    ChosenModel, Problem, Purpose, approvals, approver, attachments, conversation::Conversation,
-    explain, fresh, menu, questions, run, skills, usage, with_project,
-};
 use crate::{
     args::{ChatArgs, GlobalArgs},
     exit::{self, Exit},
+    host::{
+        agent, approver, attachments, budget, conversation::Conversation, fresh, iteration,
+        questions, stored,
+    },
     output::{self, ChatStart, Narrator},
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, with_project},
+        turn::skills,
+    },
     signals::TurnGuard,
 };
 
@@ -45,8 +50,8 @@ pub(super) async fn chat(
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
     fresh::judge(global, args.fresh, &model, &token, async |project| {
-        let agent = run::agent(project, &args.situation, false).await?;
-        menu::turn_of(project, agent.engine(), &args.situation, token.clone()).map(drop)
+        let agent = agent::agent(project, &args.situation, false).await?;
+        iteration::turn_of(project, agent.engine(), &args.situation, token.clone()).map(drop)
     })
     .await?;
     with_project(global, Purpose::Run(args.fresh), model, &token, async |project| {
@@ -136,7 +141,7 @@ impl<'a> Chat<'a> {
                 if self.cancellation.is_cancelled() {
                     return Err(problem);
                 }
-                problem.report(super::Form::Text);
+                problem.report(crate::problem::Form::Text);
             }
         }
         if let Some(session) = self.conversation.session()
@@ -150,7 +155,7 @@ impl<'a> Chat<'a> {
 
     async fn tell_start(&self, iteration: &Iteration) {
         let conversation = &self.conversation;
-        let own = run::own_model(self.project, &conversation.situation);
+        let own = agent::own_model(self.project, &conversation.situation);
         let session = match conversation.session() {
             Some(session) => session.info().await.ok(),
             None => None,
@@ -182,7 +187,7 @@ impl<'a> Chat<'a> {
         let outcome = run.await?;
         self.usage += outcome.usage;
         self.turns += 1;
-        match outcome.stopped {
+        match outcome.end_reason {
             EndReason::Cancelled => output::chat_note("cancelled; the chat goes on"),
             EndReason::AwaitingApproval => {
                 output::chat_note(
@@ -193,7 +198,7 @@ impl<'a> Chat<'a> {
         }
         drop(narrator);
         if !self.global.quiet {
-            let tools = run::remote_tools(self.project, &self.conversation.situation).await;
+            let tools = agent::remote_tools(self.project, &self.conversation.situation).await;
             output::turn_summary(&outcome, self.project, &tools);
         }
         Ok(())
@@ -209,8 +214,8 @@ impl<'a> Chat<'a> {
             }
             SlashCommand::Why(tool) => {
                 let iteration = self.look(token).await?;
-                let why = explain::why(&iteration, tool);
-                output::why(&why.ok_or_else(|| explain::unknown(&iteration, tool))?);
+                let why = iteration::why(&iteration, tool);
+                output::why(&why.ok_or_else(|| iteration::unknown(&iteration, tool))?);
             }
             SlashCommand::Skills => {
                 let known = self.project.skills().iter().map(|skill| &*skill.id);
@@ -252,13 +257,13 @@ impl<'a> Chat<'a> {
                 }
             }
             SlashCommand::Approvals => {
-                let (reviews, grants) = approvals::listed(self.project, false).await?;
+                let (reviews, grants) = stored::listed(self.project, false).await?;
                 output::approvals(&reviews, &grants, self.global.quiet);
             }
             SlashCommand::Usage => {
                 output::chat_usage(self.turns, &self.usage);
                 let owner = self.conversation.situation.whom.owner();
-                output::budget(&usage::budget(self.project, &owner).await?);
+                output::budget(&budget::budget(self.project, &owner).await?);
             }
             SlashCommand::Help => output::chat_help(slash::HELP),
             SlashCommand::Invalid(problem) => return Err(Problem::usage(problem)),
@@ -271,7 +276,7 @@ impl<'a> Chat<'a> {
     async fn look(&self, cancellation: CancellationToken) -> Result<Iteration, Problem> {
         let engine = self.conversation.agent().engine();
         let mut turn =
-            menu::turn_of(self.project, engine, &self.conversation.situation, cancellation)?;
+            iteration::turn_of(self.project, engine, &self.conversation.situation, cancellation)?;
         Ok(turn.iteration().await?)
     }
 }

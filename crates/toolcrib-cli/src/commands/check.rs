@@ -2,11 +2,16 @@
 
 use toolcrib_core::{CancellationToken, Menu};
 
-use super::{ChosenModel, Problem, Purpose, engine, lint::of_skills, load};
+use super::lint::of_skills;
 use crate::{
     args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
     output,
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, load},
+        turn::engine,
+    },
 };
 
 pub(super) async fn check(

@@ -19,17 +19,17 @@ use toolcrib_engine::Redactor;
 use toolcrib_mcp::server::{Http, Stdio, Transport, expand};
 
 use self::era::{Check, ERAS, EraError, JudgedEra};
-use super::{
-    Problem,
-    install::here,
-    lint::linter,
-    mcp::unless_cancelled,
-    server_words::{self, Target},
-};
+use super::lint::linter;
 use crate::{
     args::{CheckServerArgs, GlobalArgs},
     exit::{self, Exit},
+    host::{
+        server_words::{self, Target},
+        servers::unless_cancelled,
+    },
     output::{self, CheckedSuite, ServerFinding, ServerReport},
+    problem::Problem,
+    project::load::here,
 };
 
 pub(super) async fn check_server(

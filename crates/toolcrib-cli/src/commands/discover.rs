@@ -5,12 +5,13 @@ use std::path::Path;
 use toolcrib_core::CancellationToken;
 use toolcrib_mcp::server::{FileServer, ServerTarget, read_servers};
 
-use super::{Problem, blocking, install::here};
 use crate::{
     args::GlobalArgs,
     clients::{Client, Scope, read},
     exit::{self, Exit},
     output::{self, ConfiguredFile, ConfiguredServer, DiscoverJson},
+    problem::Problem,
+    project::load::{blocking, here},
 };
 
 pub(super) async fn discover(

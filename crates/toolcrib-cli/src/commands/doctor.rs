@@ -5,11 +5,13 @@ use std::sync::Arc;
 use toolcrib_capabilities::process::{SandboxTier, process_limit, self_test};
 use toolcrib_core::CancellationToken;
 
-use super::{ChosenModel, Problem, Purpose, load, mcp::unless_cancelled};
 use crate::{
     args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
+    host::servers::unless_cancelled,
     output::{self, Checkup, DoctorJson},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, load},
 };
 
 /// The tests block, for some milliseconds each, and do not depend on a project.

@@ -6,11 +6,11 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::Problem;
 use crate::{
     args::{Cli, GlobalArgs},
     exit::{self, Exit},
     output,
+    problem::Problem,
 };
 
 pub(super) fn completions(global: &GlobalArgs, shell: Shell) -> Result<Exit, Problem> {

@@ -4,15 +4,12 @@ use toolcrib_core::CancellationToken;
 use toolcrib_engine::{FOUND_PER_NEED, Iteration};
 use toolcrib_search::Index;
 
-use super::{
-    Problem,
-    explain::{unknown, why},
-    menu::with_iteration,
-};
 use crate::{
     args::{FindArgs, GlobalArgs},
     exit::{self, Exit},
+    host::iteration::{unknown, why, with_iteration},
     output::{self, ExpectedTool, FindJson, FoundTool},
+    problem::Problem,
 };
 
 pub(super) async fn find(

@@ -5,11 +5,12 @@ use toolcrib_capabilities::http::{HttpClient, HttpRequest, Url};
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{InitError, InitReport, TrustStore};
 
-use super::{Problem, trust::review};
+use super::trust::review;
 use crate::{
     args::{GlobalArgs, InitArgs, InitKind},
     exit::{self, Exit},
     output,
+    problem::Problem,
 };
 
 pub(super) async fn init(

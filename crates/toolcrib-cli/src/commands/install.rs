@@ -8,9 +8,6 @@ use std::{
 use toolcrib_core::{CancellationToken, Digest};
 use toolcrib_mcp::ServerName;
 
-use super::{
-    ChosenModel, Problem, Purpose, blocking, consent, personality, project_folder, with_project,
-};
 use crate::{
     args::{GlobalArgs, InstallArgs, OfflineArgs},
     clients::{
@@ -19,6 +16,12 @@ use crate::{
     },
     exit::{self, Exit},
     output::{self, InstallJson},
+    problem::Problem,
+    project::{
+        consent,
+        load::{ChosenModel, Purpose, blocking, here, project_folder, with_project},
+        turn::personality,
+    },
 };
 
 pub(super) async fn install(
@@ -355,11 +358,6 @@ fn resolved(file: &Path, here: &Path, args: &InstallArgs) -> Result<PathBuf, Pro
     } else {
         Err(Problem::usage("the change was not made"))
     }
-}
-
-pub(super) fn here() -> Result<PathBuf, Problem> {
-    env::current_dir()
-        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))
 }
 
 fn utf8(path: &Path) -> Result<String, Problem> {

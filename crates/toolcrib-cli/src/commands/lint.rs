@@ -13,14 +13,16 @@ use toolcrib_engine::{Engine, Redactor, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule, parse};
 use toolcrib_project::Project;
 
-use super::{
-    ChosenModel, Problem, Purpose, call_arguments::read_text, catalog::known_tools, project_flags,
-    whom_flags, with_project,
-};
 use crate::{
     args::{GlobalArgs, LintArgs},
     exit::{self, Exit},
+    host::{call_arguments::read_text, catalog::known_tools},
     output,
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, with_project},
+        turn::{project_flags, whom_flags},
+    },
 };
 
 pub(super) async fn lint(
@@ -72,7 +74,7 @@ pub(super) fn linter(max_tokens: Option<usize>, allow: &[String]) -> Result<Lint
 }
 
 /// Reads a catalog from a file or from standard input.
-async fn read(
+pub(crate) async fn read(
     global: &GlobalArgs,
     file: &Path,
     cancellation: &CancellationToken,

@@ -3,19 +3,19 @@
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_mcp::{__internal::AssetKind, McpClient};
-use toolcrib_project::{DeclaredHub, LockError, LockEvent, PinChange, Project};
+use toolcrib_project::{DeclaredHub, LockError, PinChange, Project};
 
-use super::{
-    ChosenModel, Problem, Purpose,
-    consent::{ask, can_ask},
-    engine,
-    mcp::unless_cancelled,
-    project_flags, with_project,
-};
 use crate::{
     args::{AcceptArgs, GlobalArgs, LockCommand, LockScope},
     exit::{self, Exit},
+    host::servers::unless_cancelled,
     output::{self, LockJson},
+    problem::Problem,
+    project::{
+        consent::{ask, can_ask},
+        load::{ChosenModel, Purpose, with_project},
+        turn::{engine, project_flags},
+    },
 };
 
 pub(super) async fn lock(
@@ -137,18 +137,6 @@ async fn list_server(client: &McpClient) -> Result<(), String> {
         client.assets(AssetKind::Prompts).await.map_err(|error| error.message)?;
     }
     Ok(())
-}
-
-/// Prints news about pinned definitions, for commands that run calls. With `flags` another command finds
-/// the project.
-pub(super) fn tell(project: &Project, flags: String) {
-    project.lock().on_event(move |event| match event {
-        LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
-        LockEvent::Changed(place) => output::pin_changed(place, &flags),
-        LockEvent::New(place) => output::pin_new(place, &flags),
-        LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
-        _ => {}
-    });
 }
 
 impl From<LockError> for Problem {

@@ -7,24 +7,22 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use futures_util::future::join_all;
-use toolcrib_core::{CancellationToken, Identity};
-use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_mcp::McpClient;
-use toolcrib_project::{McpServer, Project};
+use toolcrib_core::CancellationToken;
 
-use super::{
-    ChosenModel, Problem, Purpose, call, catalog::identity, editor::refuse_json, mcp_entry,
-    with_project,
-};
+use super::{call, editor::refuse_json, mcp_entry};
 use crate::{
     args::{CallArgs, GlobalArgs, IdentityArgs, McpCommand, OfflineArgs},
     exit::{self, Exit},
-    output::{self, QueriedServer, ServerJson, ServerOffer, ServersJson},
+    host::{
+        catalog::identity,
+        servers::{anonymous, ask, ask_all, find, unless_cancelled},
+    },
+    output::{self, ServerJson, ServersJson},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, with_project},
 };
 
 pub(super) async fn mcp(
@@ -174,77 +172,4 @@ async fn call_tool(
         Ok(CallArgs { tool, ..args })
     })
     .await
-}
-
-pub(super) fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> {
-    let servers = project.mcp_servers();
-    servers.iter().find(|server| server.name().as_str() == name).ok_or_else(|| {
-        let names = servers.iter().map(|server| server.name().as_str());
-        Problem::unknown("MCP server", name, names)
-    })
-}
-
-/// The identity for servers if none is named.
-fn anonymous() -> Identity {
-    Identity::conversation("servers")
-}
-
-/// Queries all servers concurrently, each in the session of this identity.
-pub(super) async fn ask_all<'a>(
-    project: &'a Project,
-    identity: &Identity,
-) -> Vec<QueriedServer<'a>> {
-    join_all(project.mcp_servers().iter().map(|server| ask(project, server, identity))).await
-}
-
-async fn ask<'a>(
-    project: &Project,
-    server: &'a McpServer,
-    identity: &Identity,
-) -> QueriedServer<'a> {
-    let begun = Instant::now();
-    let client = server.client().map(|client| client.on_behalf_of(identity));
-    let listed = match &client {
-        Ok(client) => offer(project, client, identity).await,
-        Err(reason) => Err((*reason).to_owned()),
-    };
-    let took = begun.elapsed();
-    let unmatched = client.as_ref().map(McpClient::unmatched_patterns).unwrap_or_default();
-    let status = client.ok().map(|client| client.status());
-    QueriedServer { server, status, listed, unmatched, took }
-}
-
-/// Only an engine checks whether a schema can be enforced; the client does not.
-async fn offer(
-    project: &Project,
-    client: &McpClient,
-    identity: &Identity,
-) -> Result<ServerOffer, String> {
-    // The client reports the best error for a missing list; it is not queried twice.
-    client.catalog().await.map_err(|error| error.to_string())?;
-    let engine =
-        Engine::builder().redactor(project.redactor()).provider(Arc::new(client.clone())).build();
-    let mut options = TurnOptions::default();
-    options.tenant.clone_from(&identity.tenant);
-    options.principal.clone_from(&identity.principal);
-    let mut turn = engine
-        .map_err(|error| error.to_string())?
-        .turn(options)
-        .map_err(|error| error.to_string())?;
-    let iteration = turn.iteration().await.map_err(|error| error.to_string())?;
-    Ok(ServerOffer {
-        offered: iteration.menu().tools().to_vec(),
-        withheld: iteration.withheld().tools().collect(),
-    })
-}
-
-pub(super) async fn unless_cancelled<T>(
-    work: impl Future<Output = T>,
-    cancellation: &CancellationToken,
-) -> Result<T, Problem> {
-    tokio::select! {
-        biased;
-        () = cancellation.cancelled() => Err(Problem::cancelled()),
-        done = work => Ok(done),
-    }
 }

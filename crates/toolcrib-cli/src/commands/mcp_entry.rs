@@ -10,18 +10,17 @@ use toolcrib_mcp::{
 };
 use toolcrib_project::PROJECT_FILE;
 
-use super::{
-    ChosenModel, Problem, Purpose,
-    mcp::find,
-    project_folder,
-    server_words::{self, Target},
-    with_project,
-};
 use crate::{
     args::{GlobalArgs, McpAddArgs, OfflineArgs},
     clients::{CurrentFile, EditError, Format, put, read, with_entry, without_entry},
     exit::{self, Exit},
+    host::{
+        server_words::{self, Target},
+        servers::find,
+    },
     output,
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, project_folder, with_project},
 };
 
 /// The table of servers.

@@ -12,19 +12,22 @@ use toolcrib_core::{CancellationToken, EventKind, Message, Model, StoredSession}
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
 
-pub(crate) use self::compare::{Difference, DifferentCall};
 use self::sides::{RecordedModel, RecordedTools, SharedTools};
-use super::{
-    ChosenModel, Problem, Purpose,
-    models::first_configured,
-    sessions::inspected,
-    trace::{StoredTrace, find},
-    turn_options, usage, with_project,
-};
 use crate::{
     args::{FreshArgs, GlobalArgs, IdentityArgs, ReplayArgs, Situation},
     exit::{self, Exit},
+    host::{
+        budget,
+        candidate::first_configured,
+        stored::inspected,
+        stored_trace::{StoredTrace, find},
+    },
     output::{self, ReplayJson},
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, with_project},
+        turn::turn_options,
+    },
     trace::Trace,
 };
 
@@ -94,7 +97,7 @@ async fn repeat(
     options.history = history(session, trace.turn);
     options.tool_choices = compare::tool_choices(trace);
     if !sides.model {
-        options.usage_store = usage::store_without_session(project).await?;
+        options.usage_store = budget::store_without_session(project).await?;
     }
     let run = agent.run(Arc::clone(&trace.message), options);
     let menus = Arc::new(Mutex::new(Vec::new()));

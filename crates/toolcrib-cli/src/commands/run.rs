@@ -8,28 +8,29 @@ use std::{
 };
 
 use rustix::io::ioctl_fionread;
-use toolcrib_agent::{Agent, AnswerSchema, EndReason, RunOptions};
-use toolcrib_core::{CancellationToken, Model, Tool};
-use toolcrib_engine::DEFAULT_PERSONALITY;
-use toolcrib_mcp::ServerState;
+use toolcrib_agent::{AnswerSchema, EndReason, RunOptions};
+use toolcrib_core::CancellationToken;
 use toolcrib_project::Project;
 
-use super::{
-    ChosenModel, Problem, Purpose, approver,
-    attachments::{self, STDIN},
-    call_arguments::{read_stdin, read_text},
-    catalog::identity,
-    export_spans, fresh, json_lines, menu,
-    models::{first_configured, of_server},
-    project_flags, questions,
-    recording::Recording,
-    run_session::ChosenSession,
-    turn_options, usage, with_project_told,
-};
 use crate::{
-    args::{GlobalArgs, ResumeArgs, RunArgs, Situation},
+    args::{GlobalArgs, ResumeArgs, RunArgs},
     exit::Exit,
+    host::{
+        agent::{agent, own_model, remote_tools},
+        approver,
+        attachments::{self, STDIN},
+        budget,
+        call_arguments::{read_stdin, read_text},
+        fresh, iteration, json_lines, questions,
+        recording::Recording,
+        run_session::ChosenSession,
+    },
     output::{self, Narrator, RunJson},
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, with_project_told},
+        turn::{export_spans, project_flags, turn_options},
+    },
 };
 
 pub(super) async fn run(
@@ -125,7 +126,7 @@ async fn judge(
     cancellation: CancellationToken,
 ) -> Result<(), Problem> {
     let agent = agent(project, &args.situation, false).await?;
-    menu::turn_of(project, agent.engine(), &args.situation, cancellation)?;
+    iteration::turn_of(project, agent.engine(), &args.situation, cancellation)?;
     if let Some(path) = &args.events {
         json_lines::check_events(path, project)?;
     }
@@ -166,7 +167,7 @@ async fn follow(
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     let usage_store = match &chosen {
         Some(chosen) => Some(chosen.usage_store()),
-        None => usage::store_without_session(project).await?,
+        None => budget::store_without_session(project).await?,
     };
     let session = match chosen {
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
@@ -214,7 +215,7 @@ async fn follow(
     }
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
-    let waiting = match (&session_id, outcome.stopped) {
+    let waiting = match (&session_id, outcome.end_reason) {
         (Some(session), EndReason::AwaitingApproval) => approver::waiting(project, session).await?,
         _ => Vec::new(),
     };
@@ -224,7 +225,7 @@ async fn follow(
     } else {
         match &value {
             Some(value) => output::json(value),
-            None if outcome.stopped == EndReason::AwaitingApproval => {}
+            None if outcome.end_reason == EndReason::AwaitingApproval => {}
             None => output::answer(&outcome, narrator.as_deref()),
         }
         if tells {
@@ -257,49 +258,4 @@ async fn schema(
     let text = read_text(shown.to_string(), cancellation, || File::open(file)).await?;
     let schema = serde_json::from_str(&text).map_err(|error| invalid(&error))?;
     AnswerSchema::new(schema).map(Some).map_err(|error| invalid(&error))
-}
-
-/// The tools of the connected MCP servers.
-pub(super) async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
-    let mut tools = Vec::new();
-    let identity = identity(&situation.whom);
-    for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
-        let client = client.on_behalf_of(&identity);
-        // A stopped server is not started again for a summary.
-        if client.status().state == ServerState::Ready {
-            tools.extend(client.tools().await.unwrap_or_default());
-        }
-    }
-    tools
-}
-
-/// The own model of the current personality, if any.
-pub(super) fn own_model<'a>(
-    project: &'a Project,
-    situation: &Situation,
-) -> Option<&'a Arc<dyn Model>> {
-    project.personality_model(situation.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY))
-}
-
-/// The project's agent; if no model is named, on the first configured one.
-pub(super) async fn agent(
-    project: &Project,
-    situation: &Situation,
-    tells: bool,
-) -> Result<Agent, Problem> {
-    let mut builder = project.agent_builder();
-    if let Some(own) = own_model(project, situation) {
-        if project.model().is_none() {
-            builder = builder.shared_model(Arc::clone(own));
-        }
-    } else if let Some(served) = of_server(project).await? {
-        builder = builder.shared_model(project.prices().of(served.model));
-    } else if project.model().is_none() {
-        let first = first_configured(project).await?;
-        if tells {
-            output::chosen_model(first.model.name(), &first.origin);
-        }
-        builder = builder.shared_model(project.prices().of(first.model));
-    }
-    builder.build().map_err(|error| Problem::usage(error.to_string()))
 }

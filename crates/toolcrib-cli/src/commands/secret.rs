@@ -8,11 +8,12 @@ use toolcrib_core::CancellationToken;
 use toolcrib_engine::Redactor;
 use toolcrib_project::{Vault, VaultError};
 
-use super::{Problem, call_arguments::read_stdin};
 use crate::{
     args::{GlobalArgs, SecretCommand},
     exit::{self, Exit},
+    host::call_arguments::read_stdin,
     output,
+    problem::Problem,
 };
 
 pub(super) async fn secret(

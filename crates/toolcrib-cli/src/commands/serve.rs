@@ -17,15 +17,20 @@ use toolcrib_gateway::{
 use toolcrib_project::Project;
 
 use self::reload::Reload;
-use super::{
-    ChosenModel, Problem, Purpose, approver, engine, export_spans, json_lines,
-    json_lines::AuditLog, mcp::ask_all, personality, project_flags, skills, whom_flags,
-    with_project,
-};
 use crate::{
     args::{FreshArgs, GlobalArgs, HttpAddress, ServeArgs, claims},
     exit::{self, Exit},
+    host::{
+        approver,
+        json_lines::{self, AuditLog},
+        servers::ask_all,
+    },
     output::{self, QueriedServer},
+    problem::Problem,
+    project::{
+        load::{ChosenModel, Purpose, with_project},
+        turn::{engine, export_spans, personality, project_flags, skills, whom_flags},
+    },
 };
 
 pub(super) async fn serve(

@@ -1,27 +1,16 @@
 //! `toolcrib sessions`, `show` and `export`: the stored runs of a project.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
-
-use toolcrib_core::{
-    CancellationToken, Identity, KvError, SessionInfo, SessionOwner, SessionStore as _,
-    SessionStoreError, StoredSession,
-};
+use toolcrib_core::{CancellationToken, KvError, SessionOwner, SessionStore as _};
 use toolcrib_gateway::CallerRestrictions;
 use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
-    args::{
-        ExportArgs, ExportFormat, GlobalArgs, IdentityArgs, ListArgs, OfflineArgs, SessionsCommand,
-        ShowArgs,
-    },
+    args::{ExportArgs, ExportFormat, GlobalArgs, ListArgs, SessionsCommand, ShowArgs},
     exit::{self, Exit},
+    host::stored::{delete, inspected, on_store, read, write_new},
     output::{self, SessionsJson},
+    problem::Problem,
+    project::load::blocking,
 };
 
 pub(super) async fn sessions(
@@ -127,80 +116,4 @@ pub(super) async fn export(
         }
     }
     Ok(exit::FINE)
-}
-
-/// Creates a file that only its owner can read. An existing file is never replaced.
-pub(super) fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let about = |error: io::Error| {
-        let problem = match error.kind() {
-            io::ErrorKind::AlreadyExists => "already exists; name a new file".to_owned(),
-            _ => format!("cannot be written: {error}"),
-        };
-        io::Error::other(format!("{} {problem}", path.display()))
-    };
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(about)?;
-    file.write_all(text.as_bytes()).map_err(about)
-}
-
-/// The project, without starting any part of it.
-pub(super) async fn inspected(
-    global: &GlobalArgs,
-    cancellation: &CancellationToken,
-) -> Result<Project, Problem> {
-    let purpose = Purpose::Look(OfflineArgs { offline: true });
-    load(global, purpose, ChosenModel::default(), cancellation).await
-}
-
-/// Reads a session, by its id or name.
-pub(super) async fn read(
-    project: &Project,
-    whom: &IdentityArgs,
-    session: String,
-) -> Result<StoredSession, Problem> {
-    let (sessions, owner) = (project.sessions().clone(), whom.owner());
-    let read = on_store(move || {
-        let store = sessions.open_existing()?.ok_or_else(|| unknown(&session))?;
-        let id = store.find(&owner, &session)?.id;
-        store.read(&owner, &id)
-    });
-    read.await
-}
-
-/// Deletes a session and its artifacts.
-pub(super) async fn delete(
-    project: &Project,
-    whom: &IdentityArgs,
-    session: String,
-) -> Result<SessionInfo, Problem> {
-    let (sessions, owner) = (project.sessions().clone(), whom.owner());
-    let artifacts = project.artifacts().cloned();
-    let deleted = on_store(move || {
-        let store = sessions.open_existing()?.ok_or_else(|| unknown(&session))?;
-        let info = store.find(&owner, &session)?;
-        store.remove(&owner, &info.id)?;
-        if let Some(artifacts) = artifacts {
-            let SessionOwner { tenant, principal } = owner;
-            let conversation = info.conversation().clone();
-            let forgotten = artifacts.forget(&Identity { tenant, principal, conversation });
-            forgotten.map_err(|error| SessionStoreError::Io {
-                store: format!("the artifacts of `{session}`"),
-                doing: "removed",
-                source: error.into(),
-            })?;
-        }
-        Ok(info)
-    });
-    deleted.await
-}
-
-pub(super) fn unknown(session: &str) -> SessionStoreError {
-    SessionStoreError::Unknown { session: session.into() }
-}
-
-/// Runs a function on the store, off the async workers.
-pub(super) async fn on_store<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, SessionStoreError> + Send + 'static,
-) -> Result<T, Problem> {
-    Ok(blocking(work).await??)
 }

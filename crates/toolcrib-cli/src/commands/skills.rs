@@ -3,11 +3,12 @@
 use serde_json::json;
 use toolcrib_core::CancellationToken;
 
-use super::{ChosenModel, Problem, Purpose, blocking, load};
 use crate::{
     args::{GlobalArgs, OfflineArgs, SkillsCommand},
     exit::{self, Exit},
     output::{self, SkillsJson},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, blocking, load},
 };
 
 pub(super) async fn skills(

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use toolcrib_core::CancellationToken;
 
-use super::{ChosenModel, Problem, Purpose, catalog::known_tools, with_project};
 use crate::{
     args::{GlobalArgs, ToolsArgs},
     exit::{self, Exit},
+    host::catalog::known_tools,
     output::{self, KnownSource},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, with_project},
 };
 
 pub(super) async fn tools(

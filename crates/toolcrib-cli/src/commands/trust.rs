@@ -6,18 +6,18 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{
     Consent, LoadError, LoadOptions, PROJECT_FILE, Project, Review, TrustError, TrustState,
     TrustStore, Verdict, find,
 };
 
-use super::{Problem, blocking};
 use crate::{
     args::{GlobalArgs, TrustArgs},
     exit::{self, Exit},
     output::{self, TrustJson, shell_word},
+    problem::Problem,
+    project::load::blocking,
 };
 
 pub(super) async fn trust(
@@ -58,7 +58,7 @@ pub(super) async fn trust(
     blocking(work).await?
 }
 
-fn here() -> Result<PathBuf, Problem> {
+pub(crate) fn here() -> Result<PathBuf, Problem> {
     let here = std::env::current_dir()
         .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
     find(&here).map_err(|error| Problem::usage(format!("{error}; name one: `toolcrib trust DIR`")))

@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use toolcrib_core::{
-    CancellationToken, SessionOwner, SessionStore as _, SessionStoreError, StoredUsage,
-    UsageSource, UsageStore, is_session_id,
+    CancellationToken, SessionOwner, SessionStore as _, StoredUsage, UsageSource, UsageStore,
+    is_session_id,
 };
-use toolcrib_project::Project;
 
-use super::{
-    Problem,
-    sessions::{inspected, on_store},
-};
 use crate::{
     args::{Day, GlobalArgs, UsageArgs, UsageGrouping},
     exit::{self, Exit},
-    output::{self, BudgetLine, UsageJson, UsageLine},
+    host::{
+        budget::budget,
+        stored::{inspected, on_store},
+    },
+    output::{self, UsageJson, UsageLine},
+    problem::Problem,
 };
 
 pub(super) async fn usage(
@@ -100,46 +100,4 @@ fn name(one: &StoredUsage, by: UsageGrouping) -> String {
             UsageSource::Model(name) | UsageSource::Tool(name) => name.to_string(),
         },
     }
-}
-
-/// The use of the project's budgets today; none without a budget. Creates no store.
-pub(super) async fn budget(
-    project: &Project,
-    owner: &SessionOwner,
-) -> Result<Vec<BudgetLine>, Problem> {
-    let budget = project.budget().clone();
-    if budget.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (sessions, owner) = (project.sessions().clone(), owner.clone());
-    on_store(move || {
-        let store = sessions.open_existing()?;
-        let spent = |owner: Option<&SessionOwner>| match &store {
-            Some(store) => store.spent_today(owner),
-            None => Ok(toolcrib_core::BudgetUse::default()),
-        };
-        let of_owner = owner.principal.as_deref().unwrap_or("runs without a principal");
-        let all = [
-            ("all principals".to_owned(), &budget.day, None),
-            (of_owner.to_owned(), &budget.principal, Some(&owner)),
-        ];
-        let limited = all.into_iter().filter(|(_, allowance, _)| !allowance.is_empty());
-        limited
-            .map(|(whose, allowance, owner)| Ok(BudgetLine::new(whose, allowance, &spent(owner)?)))
-            .collect::<Result<Vec<_>, SessionStoreError>>()
-    })
-    .await
-}
-
-/// The store that counts the usage of a run without a session. None without a budget: then such a
-/// run leaves nothing.
-pub(super) async fn store_without_session(
-    project: &Project,
-) -> Result<Option<Arc<dyn UsageStore>>, Problem> {
-    if project.budget().is_empty() {
-        return Ok(None);
-    }
-    let sessions = project.sessions().clone();
-    let store = on_store(move || sessions.open()).await?;
-    Ok(Some(Arc::new(store)))
 }

@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 
 use super::{
-    note,
+    print::note,
     retries::retry_wait,
     text::{WARN, arguments, count, one_line, safe},
 };

@@ -14,7 +14,7 @@ use toolcrib_core::{
 use toolcrib_project::Project;
 
 use super::{
-    note, say,
+    print::{note, say},
     terminal::{Stream, verbatim},
     text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, one_line, safe, shell_word},
 };

@@ -3,7 +3,7 @@
 use toolcrib_core::{SessionInfo, Usage};
 
 use super::{
-    note,
+    print::note,
     text::{DIM, GOOD, STRONG, count, safe},
     trace::spent,
 };

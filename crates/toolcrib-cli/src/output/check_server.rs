@@ -4,7 +4,7 @@ use serde::Serialize;
 use toolcrib_lint::{Finding, Severity};
 
 use super::{
-    say,
+    print::say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe},
 };
 

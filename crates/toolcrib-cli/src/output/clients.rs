@@ -7,7 +7,8 @@ use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::{
-    json as print_json, note, say,
+    json as print_json,
+    print::{note, say},
     text::{BAD, DIM, GOOD, STRONG, WARN, safe, shown},
 };
 use crate::clients::{Client, Scope, masked};

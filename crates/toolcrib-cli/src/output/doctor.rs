@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolcrib_capabilities::process::{Attempt, SandboxTier, SelfTest};
 
 use super::{
-    say,
+    print::say,
     text::{BAD, DIM, GOOD, STRONG, safe},
 };
 

@@ -2,7 +2,10 @@
 
 use toolcrib_engine::{Cause, Explanation};
 
-use super::{DIM, GOOD, STRONG, WARN, safe, say};
+use super::{
+    print::say,
+    text::{DIM, GOOD, STRONG, WARN, safe},
+};
 
 /// One tool: its decisions in order, and the smallest change that would reverse the outcome.
 pub(crate) fn why(why: &Explanation) {

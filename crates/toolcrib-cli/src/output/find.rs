@@ -4,7 +4,11 @@ use serde::{Serialize, Serializer};
 use toolcrib_core::Tool;
 use toolcrib_engine::{Explanation, FOUND_PER_NEED};
 
-use super::{DIM, GOOD, STRONG, WARN, count, explain, one_line, safe, say};
+use super::{
+    count, explain,
+    print::say,
+    text::{DIM, GOOD, STRONG, WARN, one_line, safe},
+};
 
 /// The result of a search.
 #[derive(Serialize)]

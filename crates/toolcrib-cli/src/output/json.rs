@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::approvals::approval_json;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolcrib_agent::{EndReason, MenuSummary, ResultChars, RunError, RunOutcome};
@@ -13,6 +12,8 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
+
+use super::approvals::approval_json;
 
 /// A run, including one that never began.
 #[derive(Serialize)]
@@ -47,7 +48,7 @@ impl<'a> RunJson<'a> {
         Self {
             answer: outcome.answer.as_deref(),
             value: None,
-            stopped: outcome.stopped,
+            stopped: outcome.end_reason,
             error: outcome.error.as_ref(),
             errors: Vec::new(),
             turn_id: Some(&outcome.turn_id),
@@ -323,7 +324,7 @@ pub(crate) fn checked(project: &Project) -> Value {
             "name": server.name().as_str(),
             "origin": server.origin(),
             "plugin": server.plugin(),
-            "target": super::target(project, server),
+            "target": super::text::target(project, server),
             "trusted": server.is_trusted(),
             "on_failure": server.on_failure(),
         })

@@ -3,7 +3,8 @@
 use toolcrib_lint::{Finding, ParsedCatalog, Report, Severity, ToolSize};
 
 use super::{
-    KnownSource, note, say,
+    KnownSource,
+    print::{note, say},
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe},
 };
 
@@ -91,5 +92,5 @@ fn one(finding: &Finding) {
 
 /// A name on its own line, shortened if it is far too long.
 fn shortened(name: &str) -> String {
-    super::one_line(name, 100)
+    super::text::one_line(name, 100)
 }

@@ -9,7 +9,7 @@ use toolcrib_core::PinKind;
 use toolcrib_project::{PinChange, PinName};
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe},
 };
 

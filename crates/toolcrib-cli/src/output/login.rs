@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolcrib_mcp::oauth::Login;
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{DIM, GOOD, STRONG, WARN, safe},
 };
 

@@ -10,7 +10,7 @@ use toolcrib_mcp::{ServerStatus, UnmatchedPattern};
 use toolcrib_project::{Diagnostic, McpServer, Project};
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, safe},
 };
 

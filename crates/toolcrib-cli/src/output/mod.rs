@@ -16,8 +16,9 @@ mod login;
 mod mcp;
 mod models;
 mod narrator;
+mod print;
 mod questions;
-mod replay;
+pub(crate) mod replay;
 mod retries;
 mod serve;
 mod sessions;
@@ -31,6 +32,7 @@ mod trace;
 mod trace_page;
 mod trust;
 mod usage;
+mod warnings;
 
 use std::path::{Path, PathBuf};
 
@@ -38,9 +40,8 @@ use serde::Serialize;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{Menu, ToolName, ToolResult, WithheldTool};
 use toolcrib_engine::{Iteration, OnFailure};
-use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
+use toolcrib_project::Project;
 
-use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
     acp::{message_update, permission, servers_ignored, stored_updates, tool_kind, update},
     approvals::{
@@ -68,6 +69,7 @@ pub(crate) use self::{
     },
     models::{ListedModel, ModelState, chosen_model, models, models_json},
     narrator::Narrator,
+    print::note,
     questions::{asked_text, form_asked, question_note, url_asked},
     replay::{ReplayJson, replayed},
     serve::{
@@ -81,7 +83,7 @@ pub(crate) use self::{
     skills::{
         SkillsJson, installed as skill_installed, installed_json, reload_failed, removed, skills,
     },
-    streams::{lost, raw, settle},
+    streams::{complain, lost, raw, settle},
     summary::{plan, recorded, summary, turn_summary},
     terminal::pause,
     text::{safe_json, shell_word},
@@ -90,19 +92,12 @@ pub(crate) use self::{
     trace_page::trace_page,
     trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
     usage::{BudgetLine, UsageJson, UsageLine, budget, usage},
+    warnings::{diagnostics, warnings},
 };
-
-/// Prints to standard output.
-macro_rules! say {
-    ($($arg:tt)*) => { $crate::output::streams::say(format_args!($($arg)*)) };
-}
-use say;
-
-/// Prints to standard error.
-macro_rules! note {
-    ($($arg:tt)*) => { $crate::output::streams::note(format_args!($($arg)*)) };
-}
-pub(crate) use note;
+use self::{
+    print::say,
+    text::{DIM, GOOD, STRONG, WARN, arguments, count, duration, of_plugin, safe, shown, target},
+};
 
 /// The names of the vault's secrets, one per line.
 pub(crate) fn secrets(names: &[String], is_quiet: bool) {
@@ -132,11 +127,6 @@ pub(crate) fn misread(text: &str) {
     note!("{}", text.trim_end());
 }
 
-/// Prints an error.
-pub(crate) fn complain(message: &str) {
-    note!("{BAD}error{BAD:#}: {}", safe(message));
-}
-
 /// Prints that a collector of traces cannot be reached or refuses them.
 #[cfg(feature = "otlp")]
 pub(crate) fn not_exported(error: &dyn std::fmt::Display) {
@@ -145,40 +135,6 @@ pub(crate) fn not_exported(error: &dyn std::fmt::Display) {
          `OTEL_EXPORTER_OTLP_ENDPOINT`",
         safe(&error.to_string())
     );
-}
-
-/// Prints errors of project files, each with its position.
-pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {
-    for diagnostic in diagnostics {
-        one_diagnostic(diagnostic);
-    }
-    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
-    note!("{}", count(errors, "error"));
-}
-
-/// Prints warnings: all, or only their number, so that commands on the same project do not repeat
-/// them.
-pub(crate) fn warnings(diagnostics: &Diagnostics, all: bool) {
-    let number = diagnostics.warnings().count();
-    if all {
-        diagnostics.warnings().for_each(one_diagnostic);
-    } else if number > 0 {
-        let number = text::count(number, "warning");
-        note!("{WARN}{number}{WARN:#} about the project's files; add -v to see all");
-    }
-}
-
-fn one_diagnostic(diagnostic: &Diagnostic) {
-    let Diagnostic { file, line, column, message, .. } = diagnostic;
-    let (style, word) = match diagnostic.severity {
-        Severity::Error => (BAD, "error"),
-        Severity::Warning => (WARN, "warning"),
-    };
-    let file = safe(file);
-    note!("{STRONG}{file}:{line}:{column}{STRONG:#}: {style}{word}{style:#}: {}", safe(message));
-    if let Some(help) = &diagnostic.help {
-        note!("  {GOOD}help{GOOD:#}: {}", safe(help));
-    }
 }
 
 /// The answer of a run, unless a narrator has shown it, or why there is none.
@@ -191,7 +147,7 @@ pub(crate) fn answer(outcome: &RunOutcome, narrator: Option<&Narrator>) {
     if let Some(error) = &outcome.error {
         complain(&error.message);
     } else if outcome.answer.is_none() {
-        complain(outcome.stopped.as_str());
+        complain(outcome.end_reason.as_str());
     }
 }
 
@@ -359,17 +315,6 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
         Some(model) => say!("  model {}", safe(model.name())),
         None => say!("  no model is named; `run` uses the first configured one"),
     }
-}
-
-/// The plugin that declares something, if it is not the project itself.
-fn of_plugin(plugin: Option<&str>) -> String {
-    plugin.map(|plugin| format!(" (plugin `{plugin}`)")).unwrap_or_default()
-}
-
-/// The program or address of a server, without secrets; `None` without a client.
-fn target(project: &Project, server: &McpServer) -> Option<String> {
-    let status = server.client().ok()?.status();
-    Some(project.redactor().text(&status.target).into_owned())
 }
 
 /// A new project.

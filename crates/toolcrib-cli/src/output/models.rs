@@ -7,7 +7,7 @@ use toolcrib_core::{Model as _, ModelError};
 use toolcrib_models::VendorModel;
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{BAD, DIM, GOOD, STRONG, count, safe},
 };
 

@@ -9,13 +9,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     Audience, ErrorCode, Event, EventKind, StopReason, ToolName, WithheldBy, WithheldTool,
 };
 
 use super::{
-    note,
+    print::note,
     retries::retry_wait,
     terminal::{Call, LiveText, Spinner, Stream, fitted, is_live},
     text::{

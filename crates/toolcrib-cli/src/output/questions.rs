@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    note,
+    print::note,
     text::{DIM, STRONG, WARN, one_line, safe},
 };
 

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::{
-    say,
+    print::say,
     text::{BAD, DIM, GOOD, STRONG, count, one_line, safe},
 };
-use crate::commands::{Difference, DifferentCall};
 
 /// The length limit of each side of a difference, in characters.
 const SIDE: usize = 600;
@@ -49,4 +48,26 @@ pub(crate) fn replayed(replayed: &ReplayJson<'_>) {
     say!("{BAD}first difference{BAD:#}{place}: {part}");
     say!("  {DIM}expected{DIM:#}  {}", one_line(expected, SIDE));
     say!("  {DIM}actual{DIM:#}    {}", one_line(actual, SIDE));
+}
+
+/// The first difference.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Difference {
+    /// The iteration, from 1; `None` for the end of the run.
+    pub(crate) iteration: Option<u32>,
+    /// The call's tool and id, if it is one of a call.
+    pub(crate) call: Option<DifferentCall>,
+    /// The part that differs: `menu`, `calls`, `arguments`, `outcome`, `result`, `end`, `answer`.
+    pub(crate) part: &'static str,
+    pub(crate) expected: String,
+    pub(crate) actual: String,
+}
+
+/// The call of a difference.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct DifferentCall {
+    pub(crate) tool: String,
+    pub(crate) call_id: String,
+    /// Its number within the iteration, from 1.
+    pub(crate) number: usize,
 }

@@ -10,7 +10,7 @@ use toolcrib_project::Project;
 
 use super::{
     mcp::{QueriedServer, deviation, slips},
-    note,
+    print::note,
     terminal::verbatim,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };

@@ -14,7 +14,7 @@ use toolcrib_core::{
 use toolcrib_gateway::CallerRestrictions;
 
 use super::{
-    note, say,
+    print::{note, say},
     terminal::Stream,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe, safe_json, shown},
     trace::written,

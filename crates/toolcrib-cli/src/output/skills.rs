@@ -9,8 +9,8 @@ use toolcrib_engine::{OnSkip, Skill};
 use toolcrib_project::{InstalledSkill, Project};
 
 use super::{
-    note, of_plugin, say,
-    text::{DIM, GOOD, STRONG, WARN, count, one_line, safe, shown},
+    print::{note, say},
+    text::{DIM, GOOD, STRONG, WARN, count, of_plugin, one_line, safe, shown},
 };
 
 /// The length limit of a description on a line, in characters.
@@ -141,7 +141,7 @@ pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
     for (path, bytes) in &skill.files {
         say!("  {} {DIM}{}{DIM:#}", safe(path), count(*bytes, "byte"));
     }
-    super::warnings(&skill.warnings, true);
+    super::warnings::warnings(&skill.warnings, true);
     note!("{DIM}a model that activates it follows its instructions: read it first{DIM:#}");
 }
 

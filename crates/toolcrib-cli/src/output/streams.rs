@@ -8,9 +8,9 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    complain,
+    print,
     terminal::{self, Stream},
-    text::safe,
+    text::{BAD, safe},
 };
 use crate::exit::{self, Exit};
 
@@ -63,4 +63,9 @@ pub(crate) fn settle(exit: Exit) -> Exit {
         complain(&format!("{} could not be written: {error}", safe(place)));
     }
     if lost.is_empty() || exit != exit::FINE { exit } else { exit::FAILED }
+}
+
+/// Prints an error.
+pub(crate) fn complain(message: &str) {
+    print::note!("{BAD}error{BAD:#}: {}", safe(message));
 }

@@ -7,7 +7,7 @@ use toolcrib_core::{ErrorCode, Tool, ToolResult};
 use toolcrib_project::Project;
 
 use super::{
-    note,
+    print::note,
     text::{DIM, WARN, arguments, count, duration, grouped, safe, shown},
     trace::{cached, money},
 };

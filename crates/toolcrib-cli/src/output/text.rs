@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 pub(super) use toolcrib_core::__internal::counted as count;
 use toolcrib_core::__internal::{is_hidden, marked};
+use toolcrib_project::{McpServer, Project};
 
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -154,6 +155,17 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
 /// A call's arguments on one line.
 pub(super) fn arguments(args: &Value) -> String {
     one_line(&args.to_string(), 120)
+}
+
+/// The plugin that declares something, if it is not the project itself.
+pub(crate) fn of_plugin(plugin: Option<&str>) -> String {
+    plugin.map(|plugin| format!(" (plugin `{plugin}`)")).unwrap_or_default()
+}
+
+/// The program or address of a server, without secrets; `None` without a client.
+pub(crate) fn target(project: &Project, server: &McpServer) -> Option<String> {
+    let status = server.client().ok()?.status();
+    Some(project.redactor().text(&status.target).into_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use toolcrib_lint::SourceFacts;
 use toolcrib_project::Project;
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{DIM, GOOD, STRONG, WARN, count, one_line, safe},
 };
 use crate::schema_types::SchemaTypes;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use toolcrib_core::{Arguments, StoredRun, Usage};
 
 use super::{
-    say,
+    print::say,
     sessions::{end_of_list, ended, time, without_fence},
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
 };

@@ -7,7 +7,8 @@ use serde_json::json;
 use toolcrib_project::{Power, TrustRecord};
 
 use super::{
-    json as print_json, note, say,
+    json as print_json,
+    print::{note, say},
     text::{DIM, GOOD, WARN, safe, shown},
 };
 

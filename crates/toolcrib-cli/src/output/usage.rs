@@ -5,7 +5,7 @@ use toolcrib_agent::Allowance;
 use toolcrib_core::{BudgetUse, Usage, UsageEntry, UsageSource};
 
 use super::{
-    note, say,
+    print::{note, say},
     text::{DIM, GOOD, STRONG, WARN, count, grouped, safe},
     trace::{money, spent},
 };

@@ -69,6 +69,10 @@ struct Builder<'a> {
     results: HashMap<&'a str, (&'a Arc<str>, bool)>,
     made: HashMap<&'a str, &'a StoredCall>,
     iterations: Vec<TracedIteration>,
+    /// The index of each iteration, by its number.
+    places: HashMap<Option<u32>, usize>,
+    /// The iteration of each call, and its index there, by its id.
+    calls: HashMap<Box<str>, (usize, usize)>,
     notes: Vec<Note>,
     ended: Option<Note>,
     /// The tools of each menu, by fingerprint, and its withheld ones.
@@ -94,6 +98,8 @@ impl<'a> Builder<'a> {
             results,
             made: calls.map(|call| (&*call.call_id, call)).collect(),
             iterations: Vec::new(),
+            places: HashMap::new(),
+            calls: HashMap::new(),
             notes: Vec::new(),
             ended: None,
             menus: HashMap::new(),
@@ -103,22 +109,27 @@ impl<'a> Builder<'a> {
     /// The place of an event; `None` before the first iteration. A request outside of iterations is
     /// the wrap-up.
     fn place(&mut self, event: &TracedEvent) -> Option<&mut TracedIteration> {
+        let at = self.place_at(event)?;
+        self.iterations.get_mut(at)
+    }
+
+    fn place_at(&mut self, event: &TracedEvent) -> Option<usize> {
         let number = event.iteration;
         let is_request = &*event.name == "model.start";
         if number.is_none() && !is_request {
-            return self.iterations.last_mut().filter(|last| last.number.is_none());
+            let last = self.iterations.len().checked_sub(1)?;
+            return self.iterations.get(last)?.number.is_none().then_some(last);
         }
-        // Most events belong to the last iteration.
-        let known = self.iterations.iter().rposition(|iteration| iteration.number == number);
-        let at = known.unwrap_or(self.iterations.len());
-        if known.is_none() {
+        let next = self.iterations.len();
+        let at = *self.places.entry(number).or_insert(next);
+        if at == next {
             self.iterations.push(TracedIteration {
                 number,
                 at_ms: event.at_ms,
                 ..TracedIteration::default()
             });
         }
-        self.iterations.get_mut(at)
+        Some(at)
     }
 
     fn event(&mut self, event: TracedEvent) {
@@ -214,14 +225,17 @@ impl<'a> Builder<'a> {
             policy: Vec::new(),
             notes: Vec::new(),
         };
-        if let Some(place) = self.place(event) {
+        if let Some(at) = self.place_at(event)
+            && let Some(place) = self.iterations.get_mut(at)
+        {
+            self.calls.insert(id.into(), (at, place.calls.len()));
             place.calls.push(call);
         }
     }
 
     fn call(&mut self, id: &str) -> Option<&mut TracedCall> {
-        let calls = self.iterations.iter_mut().rev().flat_map(|iteration| &mut iteration.calls);
-        calls.into_iter().find(|call| *call.call_id == *id)
+        let (iteration, index) = *self.calls.get(id)?;
+        self.iterations.get_mut(iteration)?.calls.get_mut(index)
     }
 
     fn note(&mut self, event: TracedEvent, in_call: bool) {

@@ -145,7 +145,7 @@ async fn a_failure_within_an_answer_leaves_what_was_said_before() {
                 let replies = vec![stream(vendor, &frames), breaking];
                 let (_server, agent) = over(vendor, replies).await;
                 let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
-                assert_eq!(ran.outcome.stopped, EndReason::Failed, "{vendor} at {place}");
+                assert_eq!(ran.outcome.end_reason, EndReason::Failed, "{vendor} at {place}");
                 // The question, the calls, their results.
                 assert_eq!(ran.outcome.messages.len(), 4, "{vendor} at {place}");
                 ran.check(&[]);
@@ -177,7 +177,7 @@ async fn a_cancellation_within_the_arguments_of_a_call_ends_the_request_and_keep
         cancellation.cancel();
         let outcome = in_time(running).await.unwrap();
         in_time(server.wait_until_left(1)).await;
-        assert_eq!(outcome.stopped, EndReason::Cancelled, "{vendor}");
+        assert_eq!(outcome.end_reason, EndReason::Cancelled, "{vendor}");
         assert_eq!(outcome.messages.len(), 4, "{vendor}");
         assert_replayable(&outcome.messages);
         targets.accept(&outcome.messages).await;
@@ -201,7 +201,7 @@ async fn a_stalled_answer_fails_the_run_and_a_stalled_run_ends_in_time() {
             let agent = agent(model.build().unwrap()).build().unwrap();
             let options = RunOptions::default().turn_timeout(allowed);
             let ran = run(&agent, "Where is it?", options, None).await;
-            assert_eq!(ran.outcome.stopped, stopped, "{vendor}");
+            assert_eq!(ran.outcome.end_reason, stopped, "{vendor}");
             in_time(server.wait_until_left(1)).await;
             ran.check(&[]);
             targets.accept(&ran.outcome.messages).await;
@@ -236,7 +236,7 @@ async fn a_wrap_up_that_calls_or_fails_leaves_no_call_without_a_result() {
             let replies = rounds.clone().chain([end]).collect();
             let (server, agent) = over(vendor, replies).await;
             let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
-            assert_eq!(ran.outcome.stopped, stopped, "{vendor}: {:?}", ran.outcome.error);
+            assert_eq!(ran.outcome.end_reason, stopped, "{vendor}: {:?}", ran.outcome.error);
             assert_eq!(server.recorder().len(), 4, "{vendor}");
             ran.check(&[]);
             targets.accept(&ran.outcome.messages).await;
@@ -253,7 +253,7 @@ async fn a_model_that_ignores_what_it_must_call_leaves_nothing() {
             let (_server, agent) = over(vendor, vec![reply]).await;
             let options = RunOptions::default().tool_choices([choice]);
             let ran = run(&agent, "Where is it?", options, None).await;
-            assert_eq!(ran.outcome.stopped, EndReason::Failed, "{vendor}");
+            assert_eq!(ran.outcome.end_reason, EndReason::Failed, "{vendor}");
             assert_eq!(ran.outcome.messages.len(), 1, "{vendor}");
             ran.check(&[]);
             targets.accept(&ran.outcome.messages).await;
@@ -276,7 +276,12 @@ async fn many_calls_and_long_words_of_one_answer_go_back() {
         let end = stream(vendor, &wire::frames(vendor, &Said::text(&["Done."])));
         let (_server, agent) = over(vendor, vec![stream(vendor, &frames), end]).await;
         let ran = run(&agent, "Where is it?", RunOptions::default(), None).await;
-        assert_eq!(ran.outcome.stopped, EndReason::Answered, "{vendor}: {:?}", ran.outcome.error);
+        assert_eq!(
+            ran.outcome.end_reason,
+            EndReason::Answered,
+            "{vendor}: {:?}",
+            ran.outcome.error
+        );
         assert_eq!(ran.outcome.tool_calls.len(), 101, "{vendor}");
         ran.check(&[]);
         targets.accept(&ran.outcome.messages).await;

@@ -1,7 +1,7 @@
 //! Displays of events, each for one audience.
 
 use super::{Event, EventKind, Events, Subscription};
-use crate::context::Audience;
+use crate::tool::context::Audience;
 
 /// A display of events for one audience: a terminal, a chat channel, a dashboard, a client of a gateway.
 /// [`Events::channel`] connects it.

@@ -1,3 +1,5 @@
+#[cfg(feature = "tracing")]
+use std::sync::Weak;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -6,15 +8,11 @@ use std::{
     },
 };
 
-#[cfg(feature = "tracing")]
-use std::sync::Weak;
-
 use parking_lot::{Mutex, MutexGuard};
-
 use tokio::sync::broadcast;
 
 use super::{Event, EventKind};
-use crate::{panic_text::panic_text, suggest::did_you_mean};
+use crate::{internal::panic_text::panic_text, text::suggest::did_you_mean};
 
 /// Events queued for a slow stream reader before the oldest are dropped.
 const STREAM_CAPACITY: usize = 1024;

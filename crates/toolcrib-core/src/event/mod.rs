@@ -20,20 +20,23 @@ pub use self::{
     recorder::{TurnEvents, millis, now_ms},
 };
 use crate::{
-    capabilities::is_false,
-    context::{Audience, ProgressCount},
-    digest::Digest,
-    identity::Identity,
-    image::ImageNotice,
-    listing_info::CacheStatus,
-    message::Usage,
-    model::{ModelErrorClass, StopReason, ToolChoice},
-    name::{SkillId, ToolName},
-    output::ErrorCode,
+    PolicyStage,
+    json::digest::Digest,
+    messages::message::Usage,
+    models::model::{ModelErrorClass, StopReason, ToolChoice},
+    names::{
+        identity::Identity,
+        name::{SkillId, ToolName},
+    },
     policy::Effect,
-    provider::DiscoveryErrorClass,
+    provider::{DiscoveryErrorClass, listing_info::CacheStatus, withheld_tool::WithheldTool},
     reliability::Stage,
-    withheld_tool::WithheldTool,
+    tool::{capabilities::is_false, output::ErrorCode},
+};
+pub use crate::{
+    messages::ImageNotice,
+    middleware::Journal,
+    tool::{Audience, ProgressCount},
 };
 
 /// One event. Serializes to one flat JSON object with `type`, the fields here and the payload's.
@@ -751,17 +754,6 @@ fn is_first(attempt: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// The facts known of a call when the policy is evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PolicyStage {
-    /// Tool and situation only; the arguments are not known yet.
-    Name,
-    /// Also the arguments, which are valid.
-    Arguments,
 }
 
 /// A stage of the pipe that changed the text of a result.

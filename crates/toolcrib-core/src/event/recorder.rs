@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Event, EventKind, Events};
-use crate::identity::Identity;
+use crate::names::identity::Identity;
 
 /// Numbers one run's events and delivers them to the engine's listeners and the run's own.
 ///

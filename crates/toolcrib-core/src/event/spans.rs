@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tracing::{Span, field::Empty, info_span};
 
 use super::{Event, EventKind, Events, Subscription};
-use crate::{lru_cache::LruCache, message::Usage};
+use crate::{internal::lru_cache::LruCache, messages::message::Usage};
 
 /// Turns with open spans. Beyond it the spans of the least recently used turn are closed: a turn whose
 /// future was dropped has no last event.

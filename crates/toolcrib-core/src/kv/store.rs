@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{SessionOwner, SessionStoreError};
+use crate::{names::owner::SessionOwner, store_error::SessionStoreError};
 
 /// The calls that share keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

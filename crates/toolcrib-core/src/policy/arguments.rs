@@ -11,7 +11,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 
 use super::Effect;
-use crate::panic_text::panic_text;
+use crate::internal::panic_text::panic_text;
 
 /// Maximum length of a pattern of [`ArgumentMatch::matches`], in bytes.
 pub(crate) const MAX_PATTERN: usize = 1_000;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Fact, Policy, PolicyFacts};
 use crate::{
-    catalog::Reason, context_list::ListContext, definition::ToolDefinition, name::SkillId,
-    provider::GateDecision, tool::Tool,
+    names::name::SkillId,
+    provider::{GateDecision, catalog::Reason, context_list::ListContext},
+    tool::{Tool, definition::ToolDefinition},
 };
 
 /// A policy that cannot be a gate, because a rule needs a fact that providers do not receive.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Effect, Policy, PolicyDefault, Rule, RuleConditions};
-use crate::{definition::ToolDefinition, name::SkillId};
+use crate::{names::name::SkillId, tool::definition::ToolDefinition};
 
 /// The facts that a policy is evaluated with.
 pub trait PolicyFacts {

@@ -1,22 +1,29 @@
 //! Policy as data: one ordered list of rules, first match wins.
 
+pub(crate) mod approval;
 mod arguments;
 mod gate;
-mod glob;
 mod judge;
 mod roles;
 mod rule;
+mod stage;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
+    approval::{
+        Approval, ApprovalGrant, ApprovalRequest, ApprovalState, ApprovalStore, ApprovalStoreError,
+        Approver, ArgumentPart, NotStorableError, ParkedCall, SecretReference, Settlement,
+        StoredApproval, StoredArguments, call_approver,
+    },
     arguments::{ArgumentMatch, InvalidArgumentMatchError},
     gate::NotAGateError,
-    glob::Glob,
     judge::{BoundPolicy, PolicyFacts, RuleMatch},
     roles::{InvalidClaimError, RoleHolders, Roles},
     rule::{AnnotationMatch, Effect, Fact, IterationRange, Rule, RuleConditions, ToolMatch},
+    stage::PolicyStage,
 };
+pub use crate::tool::{Clarification, ClarificationOutcome, glob::Glob, pending_call::PendingCall};
 
 /// Declarative rules to hide tools and to deny, ask about or halt at calls. Evaluated twice: when
 /// the menu is composed, before any arguments are known, and again when a call is made.

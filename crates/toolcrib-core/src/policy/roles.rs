@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::identity::Identity;
+use crate::names::identity::Identity;
 
 /// The holders of each role. A turn's roles are resolved once, when it begins.
 #[derive(Debug, Clone, Default)]

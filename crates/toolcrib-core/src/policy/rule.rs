@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{ArgumentMatch, Glob};
-use crate::{definition::ToolDefinition, name::SkillId};
+use crate::{names::name::SkillId, tool::definition::ToolDefinition};
 
 /// The effect of a matching rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

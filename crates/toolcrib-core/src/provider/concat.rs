@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{Listing, ToolProvider};
-use crate::{
+use super::{
+    Listing, ToolProvider,
     catalog::{CatalogBuilder, LastCatalog},
     context_list::ListContext,
 };

@@ -3,8 +3,10 @@ use std::{fmt, sync::Arc};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{DiscoveryError, IntoCatalog, Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext, identity::Identity, name::SkillId};
+use super::{
+    DiscoveryError, IntoCatalog, Listing, ToolProvider, catalog::Catalog, context_list::ListContext,
+};
+use crate::names::{identity::Identity, name::SkillId};
 
 /// A remote catalog of tools: a registry, a marketplace, a policy service.
 ///

@@ -1,7 +1,7 @@
 use std::{error::Error, sync::Arc};
 
-use super::{DiscoveryError, Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
+use super::{DiscoveryError, Listing, ToolProvider, catalog::Catalog, context_list::ListContext};
+use crate::tool::Tool;
 
 /// Return types of a listing function: a [`Catalog`], a `Vec` or an array of tools, or a
 /// `Result` of one.

@@ -8,14 +8,13 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
-use crate::{
+use super::{
+    DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider,
     catalog::{Catalog, CatalogBuilder, Reason, WithheldByProvider},
     context_list::ListContext,
     listing_info::ListingInfo,
-    panic_text::panic_text,
-    tool::Tool,
 };
+use crate::{internal::panic_text::panic_text, tool::Tool};
 
 /// A gate's decision on one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,7 +197,15 @@ impl<'a> Filtered<'a> {
         this
     }
 
+    #[inline]
     fn decided(&mut self, at: usize, tool: &Tool, decision: GateDecision) {
+        // Mostly a gate withholds nothing.
+        if !matches!((&decision, self.before), (GateDecision::Offer, None | Some([]))) {
+            self.decided_anew(at, tool, decision);
+        }
+    }
+
+    fn decided_anew(&mut self, at: usize, tool: &Tool, decision: GateDecision) {
         if let Some(before) = self.before {
             let known = before.split_first().filter(|(known, _)| known.tool.same(tool));
             match (&decision, known) {

@@ -24,11 +24,14 @@ macro_rules! forward {
 }
 
 mod cached;
+pub(crate) mod catalog;
 mod concat;
+pub(crate) mod context_list;
 mod discovery;
 mod error;
 mod from_fn;
 mod gated;
+pub(crate) mod listing_info;
 mod of_plugin;
 mod per_identity;
 mod prefixed;
@@ -37,6 +40,7 @@ mod rewritten;
 mod skill_scoped;
 mod static_tools;
 mod with_timeout;
+pub(crate) mod withheld_tool;
 
 use std::{fmt, sync::Arc};
 
@@ -46,11 +50,14 @@ pub use self::{
     cached::{
         CacheOptions, Cached, KeyField, ListingKey, ListingStore, StoredListing, Ttl, cached,
     },
+    catalog::{Catalog, Reason, WithheldByProvider},
     concat::{concat, list_in_order},
+    context_list::ListContext,
     discovery::{CatalogRequest, Discovery, ToolHub, discovery, discovery_fn},
     error::{DiscoveryError, DiscoveryErrorClass},
     from_fn::{IntoCatalog, from_async_fn, from_fn},
     gated::{GateDecision, IntoGateDecision, gated_tools},
+    listing_info::{CacheStatus, ListingInfo},
     of_plugin::of_plugin,
     per_identity::{IdentityScope, PerIdentity, per_identity},
     prefixed::prefixed,
@@ -58,8 +65,10 @@ pub use self::{
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
     with_timeout::with_timeout,
+    withheld_tool::{WithheldBy, WithheldTool},
 };
-use crate::{catalog::Catalog, context_list::ListContext, policy::Glob};
+use crate::policy::Glob;
+pub use crate::tool::MissingReason;
 
 /// Lists the tools that the model may see in an iteration.
 ///

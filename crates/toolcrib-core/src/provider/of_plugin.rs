@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
-use super::{Listing, ToolProvider, rewritten::ToolMap};
-use crate::context_list::ListContext;
+use super::{Listing, ToolProvider, context_list::ListContext, rewritten::ToolMap};
 
 /// Marks a provider's tools with a plugin's id. Engines wrap the providers that a plugin registers.
 /// Immediate listings stay immediate, asynchronous ones stay asynchronous.

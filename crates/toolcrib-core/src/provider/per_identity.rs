@@ -9,8 +9,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{DiscoveryError, Listing, ToolProvider};
-use crate::{context_list::ListContext, identity::Identity, lru_cache::LruCache};
+use super::{DiscoveryError, Listing, ToolProvider, context_list::ListContext};
+use crate::{internal::lru_cache::LruCache, names::identity::Identity};
 
 /// The key of [`per_identity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

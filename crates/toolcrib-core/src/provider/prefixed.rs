@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
-use super::{Listing, ToolProvider, rewritten::ToolMap};
+use super::{Listing, ToolProvider, context_list::ListContext, rewritten::ToolMap};
 use crate::{
-    context_list::ListContext,
-    name::{InvalidToolNameError, ToolName},
+    names::name::{InvalidToolNameError, ToolName},
     tool::Tool,
 };
 

@@ -7,18 +7,19 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use serde_json::Value;
 
-use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider, rewritten::RewriteCache};
-use crate::{
+use super::{
+    DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider,
     catalog::{Catalog, LastCatalog, Reason},
     context_list::ListContext,
-    definition::InvalidToolError,
     listing_info::ListingInfo,
-    name::ToolName,
-    panic_text::panic_text,
-    tool::Tool,
+    rewritten::RewriteCache,
+};
+use crate::{
+    internal::panic_text::panic_text,
+    names::name::ToolName,
+    tool::{Tool, definition::InvalidToolError},
 };
 
 /// The decision of [`prepared`] on one tool.

@@ -2,10 +2,8 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
-use crate::{
-    catalog::{Catalog, LastCatalog},
-    tool::{Tool, WeakTool},
-};
+use super::catalog::{Catalog, LastCatalog};
+use crate::tool::{Tool, WeakTool};
 
 /// Derived tools, keyed by the address of the original: listing a tool again yields the same
 /// derived tool, regardless of listings in between, so that an unchanged listing keeps its

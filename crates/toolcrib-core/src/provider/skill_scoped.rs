@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
-use super::{Listing, ToolProvider};
-use crate::{
+use super::{
+    Listing, ToolProvider,
     catalog::{Catalog, Reason},
     context_list::ListContext,
-    name::{BlankSkillIdError, SkillId},
+};
+use crate::{
+    names::name::{BlankSkillIdError, SkillId},
     tool::Tool,
 };
 

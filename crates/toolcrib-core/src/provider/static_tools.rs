@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use super::{Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext, listing_info::ListingInfo, tool::Tool};
+use super::{
+    Listing, ToolProvider, catalog::Catalog, context_list::ListContext, listing_info::ListingInfo,
+};
+use crate::tool::Tool;
 
 struct StaticTools(Catalog);
 

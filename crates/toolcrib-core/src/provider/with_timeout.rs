@@ -2,8 +2,9 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 
-use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
-use crate::context_list::ListContext;
+use super::{
+    DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider, context_list::ListContext,
+};
 
 /// Limits the time of an asynchronous listing. On timeout the listing fails with the class
 /// `timeout`, and the inner future is dropped.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{ToolRegistry, slots::Slot};
-use crate::name::ToolName;
+use crate::names::name::ToolName;
 
 /// The differences between two registries. Names are in the order of their registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Merging of registries.
 
 use super::{AlreadyRegisteredError, ToolRegistry, slots::Slot};
-use crate::definition::OnCollision;
+use crate::tool::definition::OnCollision;
 
 impl ToolRegistry {
     /// [`merge_with`](Self::merge_with) [`OnCollision::Fail`].

@@ -10,14 +10,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub use self::diff::RegistryDiff;
 use self::slots::{Slot, Slots};
+pub use crate::tool::OnCollision;
 use crate::{
-    catalog::Catalog,
-    context_list::ListContext,
-    definition::Lifetime,
-    name::ToolName,
-    provider::{Listing, ToolProvider},
-    signals::{AckSubscription, TurnSignals},
-    tool::Tool,
+    names::name::ToolName,
+    provider::{Listing, ToolProvider, catalog::Catalog, context_list::ListContext},
+    tool::{Tool, definition::Lifetime},
+    turn::signals::{AckSubscription, TurnSignals},
 };
 
 /// A mutable, insertion-ordered set of tools with unique names.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use indexmap::IndexMap;
 
-use crate::{name::ToolName, tool::Tool};
+use crate::{names::name::ToolName, tool::Tool};
 
 /// With more edits than these the base is copied once.
 const MOST_EDITS: usize = 64;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::chance::random_share;
+use crate::internal::chance::random_share;
 
 /// An exponential backoff: a wait that doubles with each failure in a row, up to a cap.
 #[derive(Debug, Clone, Copy)]

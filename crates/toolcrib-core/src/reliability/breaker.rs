@@ -3,11 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use tokio::time::Instant;
 
 use crate::{
-    model::{ModelError, ModelErrorClass},
+    models::model::{ModelError, ModelErrorClass},
     provider::{DiscoveryError, DiscoveryErrorClass},
 };
 

@@ -20,10 +20,10 @@ pub use self::{
     when::{FailureConditions, IntoCondition, InvalidStatusRangeError, StatusRange},
 };
 use crate::{
-    model::{ModelError, ModelErrorClass, ModelRequest, ModelResponse},
-    output::ErrorCode,
+    models::model::{ModelError, ModelErrorClass, ModelRequest, ModelResponse},
     provider::{DiscoveryErrorClass, ToolProvider},
-    suggest::did_you_mean,
+    text::suggest::did_you_mean,
+    tool::output::ErrorCode,
 };
 
 /// The stage of an iteration in which a failure occurred.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{CheckError, ReliabilityState, Stage};
-use crate::{panic_text::panic_text, policy::Glob};
+use crate::{internal::panic_text::panic_text, policy::Glob};
 
 /// A condition on a failure. Unset fields match everything; all set fields must match, and of a
 /// list at least one item.

@@ -11,7 +11,7 @@ use super::{
     references::Target,
     steps::size,
 };
-use crate::shortened::shortened;
+use crate::text::shortened::shortened;
 
 pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Node, Arc<str>> {
     let mut node = Node::default();

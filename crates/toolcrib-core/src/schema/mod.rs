@@ -23,7 +23,7 @@ pub use self::{
     accepts::{AcceptedTypes, JsonType, ValueStep},
     foreign::leave_foreign_patterns,
 };
-use crate::depth::{DEEPEST_JSON, nests_too_deep};
+use crate::json::depth::{DEEPEST_JSON, nests_too_deep};
 
 /// Keywords that can keep a valid schema from being compiled: with a pattern that no engine reads, or
 /// a reference without a target or to the outside.

@@ -7,7 +7,7 @@ use jsonschema::{
 use serde_json::Value;
 
 use super::accepts::JsonType;
-use crate::shortened::{beginning, shortened};
+use crate::text::shortened::{beginning, shortened};
 
 /// Maximum number of listed problems, and of names in one of them; further ones are counted.
 const MOST_PROBLEMS: usize = 10;

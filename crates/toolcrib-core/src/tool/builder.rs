@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 
 use super::{
     Tool, ToolBody,
-    function::{BlockingHandler, Handler},
-    with_check,
-};
-use crate::{
     availability::{Availability, IntoAvailability},
     capabilities::Capabilities,
     context::ToolContext,
@@ -18,11 +14,12 @@ use crate::{
         Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ProgramDigest,
         ResourceKey, ToolDefinition, ToolSettings,
     },
-    depth::dismantle,
-    digest::Digest,
+    function::{BlockingHandler, Handler},
     output::IntoToolOutput,
     text_origin::TextOrigin,
+    with_check,
 };
+use crate::json::{depth::dismantle, digest::Digest};
 
 /// Builds a [`Tool`]. Ends with [`handler`](Self::handler), [`blocking`](Self::blocking) or
 /// [`body`](Self::body).

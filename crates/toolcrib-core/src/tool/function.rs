@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ToolBody;
-use crate::{
+use super::{
+    ToolBody,
     context::ToolContext,
     output::{IntoToolOutput, ToolError, ToolOutput},
 };

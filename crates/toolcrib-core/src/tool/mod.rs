@@ -1,7 +1,25 @@
 //! A tool: a definition and a body, immutable and shared.
 
+pub(crate) mod agent_task;
+pub(crate) mod attachment;
+pub(crate) mod availability;
 mod builder;
+pub(crate) mod capabilities;
+pub(crate) mod clarification;
+pub(crate) mod client_port;
+pub(crate) mod context;
+pub(crate) mod definition;
+pub(crate) mod extract;
+pub(crate) mod file_reads;
 mod function;
+pub(crate) mod glob;
+pub(crate) mod kv;
+pub(crate) mod missing_reason;
+pub(crate) mod network_rules;
+pub(crate) mod output;
+pub(crate) mod pending_call;
+pub(crate) mod result;
+pub(crate) mod text_origin;
 
 use std::{
     fmt,
@@ -13,17 +31,42 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-pub use self::builder::ToolBuilder;
-use self::function::Handler;
-use crate::{
-    availability::{Availability, IntoAvailability},
-    context::ToolContext,
-    definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
+pub use self::{
+    agent_task::{AgentTask, Delegate, DelegateHandle},
+    attachment::{Attachment, AttachmentError, Attachments},
+    availability::IntoAvailability,
+    builder::ToolBuilder,
+    capabilities::{Capabilities, CapabilityGranter},
+    clarification::{Clarification, ClarificationOutcome, Clarifier},
+    client_port::{ClientAbilities, ClientHandle, ClientPort, ClientRefusal},
+    context::{
+        Audience, Progress, ProgressCount, ProgressSink, RunningWork, ToolContext, ToolContextParts,
+    },
+    definition::{
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,
+    },
+    extract::{Args, Json, State},
+    file_reads::{FileRead, FileReads},
+    glob::Glob,
+    kv::Kv,
     missing_reason::MissingReason,
-    name::SkillId,
-    output::{ErrorCode, ToolError, ToolOutput},
-    secrets::Redact,
+    network_rules::NetworkRules,
+    output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput, err, ok},
+    result::{CallPlan, ToolResult},
+    text_origin::TextOrigin,
 };
+use self::{
+    availability::Availability,
+    definition::{UNDECLARED_ORIGIN, origin_of_plugin},
+    function::Handler,
+};
+pub use crate::{
+    json::digest::{Digest, DigestHasher, InvalidDigestError, args_digest},
+    kv::{KvError, KvScope},
+    messages::{Arguments, BlockFields, ContentBlock, ImageInfo, InvalidImageError, ToolCall},
+    names::{InvalidToolNameError, MAX_TOOL_NAME, MemoryScope, ToolName, TurnInfo},
+};
+use crate::{names::name::SkillId, secrets::secret::Redact};
 
 /// The body of a tool.
 ///

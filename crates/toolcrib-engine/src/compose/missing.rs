@@ -6,9 +6,10 @@ use toolcrib_core::{Annotations, Glob, MissingReason, Reason, Tool, WithheldByPr
 
 use super::{
     explain,
+    request_tools::JudgedOnly,
     withheld::{HiddenTool, Withheld},
 };
-use crate::{pipe::JudgedOnly, sources::Notice};
+use crate::provider::Notice;
 
 /// A missing tool that its caller may know: nothing but the reason withholds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ mod explain;
 mod fact;
 mod gates;
 mod missing;
+pub(crate) mod request_tools;
 mod why;
 mod withheld;
 
@@ -21,7 +22,6 @@ use toolcrib_core::{
     Reason, RuleMatch, SkillId, Tool, ToolName, WithheldByProvider,
 };
 
-use self::withheld::HiddenTool;
 pub(crate) use self::{composition_cache::CompositionCache, gates::Gates};
 pub use self::{
     fact::FactChange,
@@ -29,14 +29,14 @@ pub use self::{
     why::{Cause, CauseStage, Explanation, SmallestChange},
     withheld::Withheld,
 };
+use self::{request_tools::RequestTools, withheld::HiddenTool};
 use crate::{
     deferral::{Deferral, Reveal, call_tool, search_tools},
     personality::{Personalities, Personality},
-    pipe::RequestTools,
-    policy::{Facts, RuleFacts},
-    redactor::Redactor,
+    policy::judge::{Facts, RuleFacts},
+    provider::Notice,
+    secrets::Redactor,
     skills::{Skills, StepPosition},
-    sources::Notice,
     validators::Validators,
 };
 

@@ -13,7 +13,7 @@ use super::{
     fact::FactChange,
     withheld::{HiddenTool, Withheld},
 };
-use crate::policy::Facts;
+use crate::policy::judge::Facts;
 
 /// Why a known tool is offered or withheld.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,6 +8,7 @@ mod search_tools;
 
 use std::sync::Arc;
 
+pub use toolcrib_core::{CALL_TOOL, SEARCH_TOOLS};
 use toolcrib_core::{Glob, Tool, ToolBuilder, ToolMatch};
 use toolcrib_search::{Encoded, Encoder};
 
@@ -18,7 +19,6 @@ pub(crate) use self::{
 };
 pub use self::{revealed::RevealedTools, search_tools::FOUND_PER_NEED};
 use crate::json::closed;
-pub use toolcrib_core::{CALL_TOOL, SEARCH_TOOLS};
 
 /// Which permitted tools are deferred: see [`EngineBuilder::defer`](crate::EngineBuilder::defer).
 ///

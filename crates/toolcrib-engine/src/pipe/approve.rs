@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     json::text_bytes,
-    questions::{Question, QuestionContext},
+    policy::questions::{Question, QuestionContext},
 };
 
 pub(super) async fn approve(

@@ -4,7 +4,6 @@
 use std::{any::Any, borrow::Cow, sync::Arc, time::Duration};
 
 use tokio::{task::JoinError, time::sleep};
-
 use toolcrib_core::{
     __internal::panic_text, ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactPolicy, ArtifactPort,
     ArtifactStoreError, ContentBlock, EventKind, StoredResult, Tool, ToolOutput,

@@ -15,11 +15,10 @@ use toolcrib_core::{
 
 use super::{arguments::InvalidArguments, call_counter::CallCounter, sizes::Sizes};
 use crate::{
-    child::ChildAgents,
     compose::{Situation, Withheld},
-    halt::HaltSignal,
     parts::EngineParts,
-    questions::Questions,
+    personality::child::ChildAgents,
+    policy::{halt::HaltSignal, questions::Questions},
     reliability::ReliabilityContext,
 };
 
@@ -40,7 +39,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) began: OnceLock<Instant>,
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a HaltSignal,
-    pub(crate) made: &'a CallCounter,
+    pub(crate) call_counter: &'a CallCounter,
     /// The client that remote servers may ask.
     pub(crate) client: Option<&'a Arc<dyn ClientPort>>,
     pub(crate) questions: Option<&'a Questions>,

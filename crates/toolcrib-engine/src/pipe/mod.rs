@@ -21,6 +21,8 @@ mod available;
 mod budget;
 mod call;
 mod call_counter;
+pub(crate) mod called_name;
+pub(crate) mod clarify;
 mod client;
 mod conversation;
 mod convert;
@@ -43,6 +45,7 @@ mod resolve;
 mod run;
 mod sanitize;
 mod secret_arguments;
+pub(crate) mod secrets;
 mod sizes;
 mod stored_parts;
 mod structured;
@@ -65,23 +68,23 @@ use toolcrib_core::{
     ToolResult, args_digest,
 };
 
+pub use self::structured::is_data_note;
 pub(crate) use self::{
     call::Batch,
     call_counter::CallCounter,
     client::{ClientWait, RuledClient},
+    conversation::read_call,
 };
 use self::{
     call::{Call, Failure, OversizedResult, RawResult, ResultState},
+    clarify::CallClarifier,
     indirect::RedirectedCall,
+    secrets::DeclaredSecrets,
     sizes::Sizes,
 };
-pub use self::{client::JudgedOnly, structured::is_data_note};
-pub(crate) use self::{client::RequestTools, conversation::read_call};
 use crate::{
-    child::{CallDelegate, ParentTurn},
-    clarify::CallClarifier,
     deferral::{SEARCH_TOOLS, Search},
-    secrets::DeclaredSecrets,
+    personality::child::{CallDelegate, ParentTurn},
 };
 
 /// The result of a call in an answer that reached the output limit, for the model.

@@ -9,7 +9,7 @@ use super::{
     call::{Batch, Call, Failure},
     indirect, record, validate,
 };
-use crate::halt::HaltedByRule;
+use crate::policy::halt::HaltedByRule;
 
 /// The whole list's decision on an offered call.
 pub(super) enum PolicyDecision<'a> {

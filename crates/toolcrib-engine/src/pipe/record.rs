@@ -122,7 +122,7 @@ pub(super) async fn end(
     result.duration = call.began.elapsed();
     intent::after(batch, tool, &call, result.code, Some(&result)).await;
     let (produced_bytes, stages) = call.sizes.take();
-    batch.made.note(call.args_digest);
+    batch.call_counter.note(call.args_digest);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {
         call_id: Arc::clone(&result.call_id),
         tool: Arc::clone(&result.name),

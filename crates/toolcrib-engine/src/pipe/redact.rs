@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     json::{map_texts, text_bytes},
-    redactor::{Redactor, without},
+    secrets::{Redactor, without},
     validators::off::is_large_text,
 };
 

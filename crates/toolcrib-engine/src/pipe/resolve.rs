@@ -5,9 +5,9 @@ use toolcrib_core::{__internal::shortened, ErrorCode, Lifetime, Tool};
 
 use super::{
     call::{Batch, Call, Failure},
+    called_name::near_names,
     record,
 };
-use crate::called_name::near_names;
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
     let is_over = |tool: &Tool| batch.is_acked && tool.ephemeral() == Some(Lifetime::Iteration);

@@ -4,7 +4,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{
     __internal::BreakerChange, Breaker, BreakerConfig, BreakerOpenError, BreakerState, Permit,
     Stage, Tool, ToolProvider,

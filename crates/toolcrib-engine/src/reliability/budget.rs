@@ -1,7 +1,6 @@
 //! A limit on retries, so that they cannot multiply an outage.
 
 use parking_lot::{Mutex, MutexGuard};
-
 use tokio::time::Instant;
 
 /// The maximum number of retries of an engine, per stage and over all its turns: the number of

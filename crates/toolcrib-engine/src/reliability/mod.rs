@@ -11,7 +11,6 @@ mod failure;
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{
     __internal::{BreakerChange, may_have},
     BreakerConfig, CancellationToken, EventKind, Fallback, ReliabilityAction, ReliabilityRule,
@@ -26,7 +25,7 @@ pub use self::{
     failure::{FailedAttempt, Health},
 };
 use self::{breakers::Breakers, budget::Bucket, default::default_rule};
-use crate::redactor::Redactor;
+use crate::secrets::Redactor;
 
 /// The rules of an engine, and the state that all its turns share.
 pub(crate) struct Reliability {

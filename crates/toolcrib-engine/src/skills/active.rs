@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-
 use toolcrib_core::{
     ActivatedBy, DeactivatedBy, EventKind, SkillId, ToolContext, ToolName, ToolResult,
 };

@@ -24,11 +24,9 @@ use std::{
 
 use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 
-use crate::personality::Personality;
-
 pub(crate) use self::{
     active::{ActiveSkills, Request, Snapshot, StepPosition},
-    source::{SkillOrigin, SkillSources},
+    source::SkillOrigin,
     steps::Steps,
     tools::{SkillsProvider, read_skill_as_judged, requested},
 };
@@ -36,9 +34,10 @@ pub use self::{
     files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},
     mode::ToolsMode,
     source::{LoadedSkills, SkillSource},
-    steps::{CurrentSkillStep, OnSkip, SkillStep},
-    tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS, SKIP_STEP},
+    steps::{CurrentSkillStep, OnSkip, SKIP_STEP, SkillStep},
+    tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS},
 };
+use crate::personality::Personality;
 
 /// A skill.
 #[derive(Debug, Clone)]
@@ -273,8 +272,8 @@ pub enum InvalidSkillError {
 /// A skill whose id is taken by an earlier one.
 #[derive(Debug)]
 pub(crate) struct DuplicateSkill {
-    first: Arc<Skill>,
-    later: Arc<Skill>,
+    pub(crate) first: Arc<Skill>,
+    pub(crate) later: Arc<Skill>,
 }
 
 impl fmt::Display for DuplicateSkill {

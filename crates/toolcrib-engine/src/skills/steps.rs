@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use toolcrib_core::{SkillId, Tool, ToolName, WithheldByProvider};
 
-use super::{SKIP_STEP, Skill, Skills, StepPosition};
+use super::{Skill, Skills, StepPosition};
 
 /// One step of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,3 +192,6 @@ pub struct CurrentSkillStep {
     /// The step itself.
     pub step: SkillStep,
 }
+
+/// The name of the tool that requests skipping a step.
+pub const SKIP_STEP: &str = "skip_step";

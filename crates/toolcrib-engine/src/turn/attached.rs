@@ -8,7 +8,7 @@ use toolcrib_core::{
 };
 
 use super::Turn;
-use crate::redactor::Redactor;
+use crate::secrets::Redactor;
 
 /// The tool in fences and artifacts.
 const TOOL: &str = "attachment";

@@ -10,7 +10,7 @@ use toolcrib_core::{
 };
 
 use super::Iteration;
-use crate::questions::{NotAnsweredError, Question};
+use crate::policy::questions::{NotAnsweredError, Question};
 
 /// An [`Executor`](super::Executor)'s access to an iteration: the [`Iteration`] itself, the turn's
 /// registry, and the signals that end the turn.
@@ -85,7 +85,7 @@ impl IterationContext {
     /// How often an identical call was made in this turn: the number of calls with that
     /// [content id](toolcrib_core::args_digest) that have a result, with any outcome.
     pub fn call_count(&self, call: Digest) -> usize {
-        self.0.turn().made.count_of(call)
+        self.0.turn().call_counter.count_of(call)
     }
 
     /// Runs a handler when the turn is acked; see [`TurnSignals::on_ack`].

@@ -81,7 +81,7 @@ impl Turn {
             }
             let number = self.begin_iteration();
             self.state.events.emit(Some(number), || EventKind::IterationStart);
-            let calls_before = self.state.made.count();
+            let calls_before = self.state.call_counter.count();
             let mut passage = Passage::of(&ITERATION);
             let mut end = match passage.before(&self.state, number).await {
                 Err(error) => Some(TurnEnd::Failed(error.into())),
@@ -97,7 +97,7 @@ impl Turn {
             if !self.is_nacked() {
                 self.expire();
             }
-            let tool_calls = self.state.made.count() - calls_before;
+            let tool_calls = self.state.call_counter.count() - calls_before;
             self.state.events.emit(Some(number), || EventKind::IterationEnd { tool_calls });
             if let Some(end) = end {
                 return end;

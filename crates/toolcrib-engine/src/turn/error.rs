@@ -9,7 +9,8 @@ use toolcrib_core::{
 
 use super::MiddlewareError;
 use crate::{
-    halt::HaltedByRule, personality::Personality, reliability::RetryExhausted, skills::Skills,
+    personality::Personality, policy::halt::HaltedByRule, reliability::RetryExhausted,
+    skills::Skills,
 };
 
 /// Why a turn cannot begin, has no further iteration, or ended early.

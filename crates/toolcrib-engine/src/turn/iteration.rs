@@ -12,13 +12,11 @@ use toolcrib_core::{
 use super::state::TurnState;
 use crate::{
     compose::{Composition, Explanation, Situation, Withheld, compose},
-    halt::HaltedByRule,
-    parts::EngineParts,
+    parts::{EngineParts, sessions::is_listed_of},
     pipe::{Batch, RuledClient},
-    questions::QuestionContext,
-    sessions::is_listed_of,
+    policy::{halt::HaltedByRule, questions::QuestionContext},
+    provider::Notice,
     skills::StepPosition,
-    sources::Notice,
 };
 
 /// One iteration of a turn: the offered tools, and calls of these tools only.
@@ -329,7 +327,7 @@ impl Iteration {
             began: OnceLock::new(),
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
-            made: &self.turn.made,
+            call_counter: &self.turn.call_counter,
             client: self.turn.client.as_ref(),
             questions: self.turn.questions.as_ref(),
             idempotency_scope: &self.turn.idempotency_scope,

@@ -19,7 +19,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, ClientHandle, ClientPort, DiscoveryErrorClass,
     EventKind, Identity, Lifetime, ListContext, SkillId, Tool, ToolCall, ToolProvider,
@@ -42,20 +41,27 @@ pub use self::{
     options::TurnOptions,
 };
 use crate::{
-    child::ParentTurn,
     compose::{Composition, Situation, compose},
     deferral::{CALL_TOOL, SEARCH_TOOLS},
-    discover::{DiscoveredTools, DiscoveryFailure, Needs, Pending, ask},
-    halt::{HaltSignal, HaltedByRule},
-    parts::EngineParts,
-    person::Person,
+    parts::{
+        EngineParts,
+        sessions::{TurnSession, is_listed_of},
+    },
     personality::Personality,
     pipe::CallCounter,
-    redactor::Redactor,
+    policy::{halt::HaltSignal, person::Person},
+    provider::{
+        Notice, Source,
+        discover::{DiscoveredTools, DiscoveryFailure, Needs, Pending, ask},
+    },
     reliability::ReliabilityContext,
-    sessions::{TurnSession, is_listed_of},
+    secrets::Redactor,
     skills::{ActiveSkills, Snapshot},
-    sources::{Notice, Source},
+};
+pub use crate::{
+    personality::{ChildAgents, ParentTurn},
+    pipe::called_name::offered_name,
+    policy::HaltedByRule,
 };
 
 /// One turn of a conversation: the state that iterations share. Dropping it ends its running work
@@ -185,7 +191,7 @@ impl Turn {
             attachments: options.attachments.into(),
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
-            made: CallCounter::default(),
+            call_counter: CallCounter::default(),
             revealed: Mutex::new(RevealedMenu::new(options.revealed)),
             tainted: options.tainted.into(),
             reveal: options.reveal.unwrap_or(engine.visibility.deferral.how()),

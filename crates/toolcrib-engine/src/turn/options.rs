@@ -7,10 +7,9 @@ use toolcrib_core::{
 };
 
 use crate::{
-    child::{ChildAgents, ParentTurn},
     deferral::{Reveal, RevealedTools},
-    halt::HaltedByRule,
-    questions::Questions,
+    personality::child::{ChildAgents, ParentTurn},
+    policy::{halt::HaltedByRule, questions::Questions},
 };
 
 /// How a turn begins. Every field is optional.

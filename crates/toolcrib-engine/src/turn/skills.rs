@@ -8,11 +8,11 @@ use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidToolError, SkillId, Tool,
 use super::{Turn, TurnError, admission::may_activate, state::TurnState};
 use crate::{
     parts::EngineParts,
+    provider::Source,
     skills::{
         ActiveSkills, CurrentSkillStep, Request, Skill, Skills, SkillsProvider, Snapshot,
         read_skill_as_judged, requested,
     },
-    sources::Source,
 };
 
 /// The skill tools of a turn, and the skills that they name.

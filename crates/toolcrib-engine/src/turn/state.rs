@@ -8,7 +8,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-
 use toolcrib_core::{
     __internal::millis, Approver, Attachments, CancellationToken, ClientHandle, ClientPort, Digest,
     EventKind, Identity, Journal, Menu, ToolRegistry, ToolResult, TurnEvents, TurnInfo,
@@ -16,14 +15,12 @@ use toolcrib_core::{
 };
 
 use crate::{
-    child::ChildAgents,
     compose::{Composition, Situation},
     deferral::{Reveal, RevealedTools},
-    halt::HaltSignal,
     parts::EngineParts,
-    personality::Personality,
+    personality::{Personality, child::ChildAgents},
     pipe::{CallCounter, ClientWait, RuledClient},
-    questions::Questions,
+    policy::{halt::HaltSignal, questions::Questions},
     reliability::ReliabilityContext,
     skills::{ActiveSkills, Snapshot},
 };
@@ -44,7 +41,7 @@ pub(super) struct TurnState {
     pub(super) registry: OnceLock<Arc<ToolRegistry>>,
     /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
-    pub(super) made: CallCounter,
+    pub(super) call_counter: CallCounter,
     /// The deferred tools that searches have found, and the last menu with them.
     pub(super) revealed: Mutex<RevealedMenu>,
     /// How the model calls them.

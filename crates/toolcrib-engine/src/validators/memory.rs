@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use parking_lot::RwLock;
-
 use toolcrib_core::Digest;
 
 /// Maximum number of remembered schemas, and the maximum sum of their weights; compiled schemas of

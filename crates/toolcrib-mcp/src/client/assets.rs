@@ -3,16 +3,13 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use rmcp::model::ServerCapabilities;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
-use toolcrib_core::{
-    __internal::{Flight, time_left},
-    CancellationToken, PinKind, PinnedDefinition, ToolError,
-};
+use toolcrib_core::{__internal::Flight, CancellationToken, PinKind, PinnedDefinition, ToolError};
 
 use super::{
     McpClient,
+    asset_lists::{AssetRequest, CachedList, Items},
     call::{failure, not_available},
     live::LiveConnection,
     pages::{ends_at, remove_known},
@@ -21,145 +18,15 @@ use super::{
     state::State,
     supervisor::Supervisor,
 };
-use crate::connection::{RequestError, ServerNotice};
+use crate::{
+    __internal::AssetKind,
+    connection::types::{RequestError, ServerNotice},
+};
 
 /// The limits of a list, as for tools.
 const MOST_PAGES: usize = 1_000;
 const MOST_ITEMS: usize = 10_000;
 const MOST_CHARS: usize = 16 * 1024 * 1024;
-
-/// A list of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AssetKind {
-    /// Its prompts.
-    Prompts,
-    /// Its resources.
-    Resources,
-    /// Its templates of resources.
-    Templates,
-}
-
-impl AssetKind {
-    const ALL: [Self; 3] = [Self::Prompts, Self::Resources, Self::Templates];
-
-    fn method(self) -> &'static str {
-        match self {
-            Self::Prompts => "prompts/list",
-            Self::Resources => "resources/list",
-            Self::Templates => "resources/templates/list",
-        }
-    }
-
-    /// Whether a server with these capabilities offers such a list.
-    fn is_offered(self, capabilities: &ServerCapabilities) -> bool {
-        match self {
-            Self::Prompts => capabilities.prompts.is_some(),
-            Self::Resources | Self::Templates => capabilities.resources.is_some(),
-        }
-    }
-
-    /// The announcement that such a list has changed.
-    fn changed(self) -> ServerNotice {
-        match self {
-            Self::Prompts => ServerNotice::PromptsChanged,
-            Self::Resources | Self::Templates => ServerNotice::ResourcesChanged,
-        }
-    }
-
-    /// The field of the result with the items.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::Prompts => "prompts",
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-        }
-    }
-}
-
-/// The items of a list, as the server describes them.
-pub(super) type Items = Arc<[Map<String, Value>]>;
-
-/// The last lists of a session.
-#[derive(Default)]
-pub(super) struct Assets([Slot; 3]);
-
-#[derive(Default)]
-struct Slot {
-    last: Option<CachedList>,
-    /// The number of announced changes.
-    announced: u64,
-    under_way: Option<AssetRequest>,
-    /// Whether it was not awaited to the end the last time. It is not awaited again until it is quick.
-    is_slow: bool,
-    /// Whether a client received an answer without the list, or an older one.
-    is_missed: bool,
-}
-
-/// A list being requested.
-struct AssetRequest {
-    /// The number of changes that were announced before.
-    announced: u64,
-    began: Instant,
-    flight: Flight<Option<Option<Items>>>,
-}
-
-#[derive(Clone)]
-struct CachedList {
-    items: Items,
-    epoch: u64,
-    announced: u64,
-    expires: Option<Instant>,
-    /// When it arrived, and for how long it is valid by the server's word.
-    stated: Option<(Instant, Duration)>,
-}
-
-impl Assets {
-    fn slot(&mut self, kind: AssetKind) -> &mut Slot {
-        let [prompts, resources, templates] = &mut self.0;
-        match kind {
-            AssetKind::Prompts => prompts,
-            AssetKind::Resources => resources,
-            AssetKind::Templates => templates,
-        }
-    }
-
-    fn fresh(&mut self, kind: AssetKind, epoch: u64) -> Option<Items> {
-        let slot = self.slot(kind);
-        let last = slot.last.as_ref()?;
-        let is_fresh = last.epoch == epoch
-            && last.announced == slot.announced
-            && last.expires.is_none_or(|expires| expires > Instant::now());
-        is_fresh.then(|| Arc::clone(&last.items))
-    }
-
-    /// How long the last list stays valid by the server's word: zero without its word, if it has
-    /// announced a change, and if a request is waiting for a newer list.
-    fn fresh_for(&mut self, kind: AssetKind) -> Duration {
-        let slot = self.slot(kind);
-        let under_way = slot.under_way.as_ref();
-        let is_newest = !slot.is_missed
-            && under_way.is_none_or(|request| request.flight.clone().now_or_never().is_some());
-        let last = slot.last.as_ref().filter(|last| is_newest && last.announced == slot.announced);
-        match last.and_then(|last| last.stated) {
-            Some((since, ttl)) => time_left(ttl, since.elapsed()),
-            None => Duration::ZERO,
-        }
-    }
-
-    fn last(&mut self, kind: AssetKind) -> Option<Items> {
-        self.slot(kind).last.as_ref().map(|last| Arc::clone(&last.items))
-    }
-
-    /// Whether a list is being requested.
-    pub(super) fn is_under_way(&self) -> bool {
-        let mut requests = self.0.iter().filter_map(|slot| slot.under_way.as_ref());
-        requests.any(|request| request.flight.clone().now_or_never().is_none())
-    }
-
-    fn announce(&mut self, kind: AssetKind) {
-        self.slot(kind).announced += 1;
-    }
-}
 
 impl McpClient {
     /// A list of the server, from memory while it is valid, or while the server does not answer; empty

@@ -10,7 +10,10 @@ use toolcrib_core::{
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
 use crate::{
-    connection::{CallAnswer, CallRequest, Caller, MarkedArguments, RequestError},
+    connection::{
+        Caller, MarkedArguments,
+        types::{CallAnswer, CallRequest, RequestError},
+    },
     wire::PROTOCOL_ERROR,
 };
 

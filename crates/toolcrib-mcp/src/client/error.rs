@@ -1,7 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use super::name::InvalidServerNameError;
-use crate::server::InvalidServerError;
+use crate::server::{InvalidServerError, name::InvalidServerNameError};
 
 /// Why a server cannot be used. The texts are for the operator: they may quote the server. They
 /// stay equal until another error occurs, so that they can be compared; the number of failures and

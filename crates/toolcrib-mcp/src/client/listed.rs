@@ -9,9 +9,10 @@ use toolcrib_core::{
     ToolBuilder,
 };
 
-use super::{builder::Settings, name::ServerName, skills::SkillList};
+use super::{settings::Settings, skills::SkillList};
 use crate::{
-    connection::{Hints, RemoteTool},
+    connection::types::{Hints, RemoteTool},
+    server::name::ServerName,
     wire::{FIELDS, OWN_NAME, STAND_IN, harmless_json},
 };
 

@@ -25,7 +25,10 @@ use super::{
     state::{ListResult, Phase, State},
     supervisor::Supervisor,
 };
-use crate::connection::{RemoteTool, RequestError, bounded};
+use crate::connection::{
+    bounded,
+    types::{RemoteTool, RequestError},
+};
 
 /// How long an iteration waits for a list that replaces an existing one.
 const RENEWED_WITHIN: Duration = Duration::from_secs(1);

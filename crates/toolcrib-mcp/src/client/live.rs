@@ -9,7 +9,10 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{CallAnswer, CallRequest, Connection, RequestError};
+use crate::connection::{
+    Connection,
+    types::{CallAnswer, CallRequest, RequestError},
+};
 
 /// How long a request that was not sent waits for the end of its connection to be noticed.
 const SETTLE: Duration = Duration::from_millis(100);

@@ -1,5 +1,6 @@
 //! One server as a tool provider.
 
+mod asset_lists;
 mod assets;
 mod builder;
 mod call;
@@ -9,10 +10,11 @@ mod flight;
 mod listed;
 mod listing;
 mod live;
-mod name;
 mod pages;
 mod request;
+mod scope;
 mod sessions;
+mod settings;
 mod shared;
 mod skills;
 mod state;
@@ -26,27 +28,30 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use toolcrib_core::{
-    Catalog, ClientAbilities, DiscoveryError, DiscoveryErrorClass, Identity, ListContext, Listing,
-    ListingInfo, Tool, ToolProvider,
+    BoxFuture, Catalog, ClientAbilities, DiscoveryError, DiscoveryErrorClass, Identity,
+    ListContext, Listing, ListingInfo, Tool, ToolProvider,
 };
 
 #[cfg(feature = "mock")]
 pub use self::builder::pipe_mcp_client;
 pub use self::{
-    assets::AssetKind,
-    builder::{Handshake, McpClientBuilder, SessionScope, mcp_client},
+    asset_lists::AssetKind,
+    builder::{McpClientBuilder, mcp_client},
     error::McpError,
-    name::{InvalidServerNameError, ServerName},
-    request::{McpRequest, Notices, ServerOffers, Subscribed},
+    request::{McpRequest, Notices, ServerOffers},
+    settings::{Handshake, SessionScope},
     skills::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name},
+    state::Subscribed,
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
     listed::ServerListing,
     listing::ListState,
-    sessions::{IdentityScope, SessionLease, Sessions},
+    scope::IdentityScope,
+    sessions::{SessionLease, Sessions},
 };
 use crate::oauth::Authorization;
+pub use crate::server::name::{InvalidServerNameError, ServerName};
 
 /// The client of one MCP server: a provider of its tools that also calls them.
 ///
@@ -109,7 +114,14 @@ impl McpClient {
     /// The login of its identity, if it may use OAuth.
     pub fn authorization(&self) -> Option<Authorization> {
         let authority = self.sessions().shared().authority.clone()?;
-        Some(Authorization::new(authority, self.whose.owner(), self.clone()))
+        let client = self.clone();
+        let list_tools = Box::new(move || -> BoxFuture<'static, Result<(), String>> {
+            let client = client.clone();
+            Box::pin(
+                async move { client.catalog().await.map(drop).map_err(|error| error.to_string()) },
+            )
+        });
+        Some(Authorization::new(authority, self.whose.owner(), list_tools))
     }
 
     /// The name that clients and models use for a tool or prompt of the server.

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use crate::connection::{Connection, RemoteTool, RequestError};
+use crate::connection::{
+    Connection,
+    types::{RemoteTool, RequestError},
+};
 
 /// The limit of pages.
 const MOST_PAGES: usize = 1_000;

@@ -26,11 +26,17 @@ use super::{
     McpClient, McpClientBuilder, McpError,
     call::{failure, never_sent, not_available},
     live::LiveConnection,
-    sessions::IdentityScope,
+    scope::IdentityScope,
     state::ConnectResult,
     supervisor::Supervisor,
 };
-use crate::connection::{Caller, PlainRequest, RequestError, ServerNotice};
+use crate::{
+    __internal::Subscribed,
+    connection::{
+        Caller,
+        types::{PlainRequest, RequestError, ServerNotice},
+    },
+};
 
 /// The levels of log messages, the one with the most messages first.
 const LEVELS: [&str; 8] =
@@ -79,11 +85,6 @@ impl Notices {
             }
         }
     }
-}
-
-/// A subscription to the changes of a resource, until it is dropped.
-pub struct Subscribed {
-    _task: AbortOnDropHandle<()>,
 }
 
 impl McpClient {

@@ -7,29 +7,17 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Catalog, ClientAbilities, Identity};
 
 use super::{
-    McpError, builder::SessionScope, listed::ServerListing, shared::Shared, state::Phase,
-    supervisor::Supervisor,
+    McpError, listed::ServerListing, scope::IdentityScope, settings::SessionScope, shared::Shared,
+    state::Phase, supervisor::Supervisor,
 };
-use crate::{oauth::Owner, server::CallerAccess};
+use crate::server::CallerAccess;
 
 /// Sessions that are not needed any more are looked for after so many uses.
 const CHECKED_AFTER: u64 = 64;
-
-/// The identity of a session. All fields are empty for a shared session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct IdentityScope {
-    tenant: Option<Arc<str>>,
-    principal: Option<Arc<str>>,
-    /// For [`SessionScope::Client`].
-    conversation: Option<Arc<str>>,
-    /// The abilities of the session's clients: the server learns it when the session begins.
-    pub(super) abilities: ClientAbilities,
-}
 
 /// The sessions of a server, each with a separate connection.
 pub(super) struct Sessions {
@@ -260,21 +248,6 @@ impl SessionMap {
                 && !slot.supervisor.had_call.load(Ordering::Acquire)
         };
         self.by_whose.extract_if(is_unneeded).map(|(_, slot)| slot).collect()
-    }
-}
-
-impl IdentityScope {
-    /// Whose login its connection uses.
-    pub(super) fn owner(&self) -> Owner {
-        Owner { tenant: self.tenant.clone(), principal: self.principal.clone() }
-    }
-
-    pub(super) fn can_something(&self) -> bool {
-        self.abilities.can_something()
-    }
-
-    fn without_abilities(&self) -> Self {
-        Self { abilities: ClientAbilities::default(), ..self.clone() }
     }
 }
 

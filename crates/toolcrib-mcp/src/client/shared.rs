@@ -10,11 +10,11 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 use toolcrib_core::{__internal::LruCache, ClientPort};
 
-use super::{builder::Settings, name::ServerName, sessions::IdentityScope, status::StateChange};
+use super::{scope::IdentityScope, settings::Settings, status::StateChange};
 use crate::{
-    connection::{Connector, ServerNotice},
+    connection::{Connector, types::ServerNotice},
     oauth::Authority,
-    server::CallerAccess,
+    server::{CallerAccess, name::ServerName},
 };
 
 /// The limit of sessions of one server that connect at the same time: each may start a program.

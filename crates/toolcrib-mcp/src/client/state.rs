@@ -8,19 +8,18 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use toolcrib_core::__internal::{Backoff, Flight, SingleFlight, time_left};
 
 use super::{
     McpError,
-    assets::Assets,
+    asset_lists::Assets,
     failures::Failures,
     listed::ServerListing,
     live::LiveConnection,
-    request::Subscribed,
     status::{ServerState, StateChange},
 };
-use crate::connection::ServerInfo;
+use crate::connection::types::ServerInfo;
 
 /// The gap between two listings after the server said "changed" and nothing had.
 const GAP: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(30) };
@@ -213,4 +212,9 @@ impl State {
             && self.list.failures.trouble().is_none()
             && self.list.under_way().is_some()
     }
+}
+
+/// A subscription to the changes of a resource, until it is dropped.
+pub struct Subscribed {
+    pub(super) _task: AbortOnDropHandle<()>,
 }

@@ -9,9 +9,8 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
-
 use futures_util::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
@@ -21,20 +20,21 @@ use toolcrib_core::{
 
 use super::{
     McpError,
-    builder::Settings,
     flight::{Landing, Outcome, flight},
     live::LiveConnection,
-    name::ServerName,
-    sessions::{IdentityScope, Sessions},
+    scope::IdentityScope,
+    sessions::Sessions,
+    settings::Settings,
     shared::Shared,
     state::{ConnectResult, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::{
     connection::{
-        Caller, CallerContext, Connection, Opening, Redaction, ServerNotice, Signals, WireObserver,
+        Caller, CallerContext, Connection, Opening, Redaction, WireObserver,
+        types::{ServerNotice, Signals},
     },
-    server::CallerAccess,
+    server::{CallerAccess, name::ServerName},
 };
 
 /// A connection that lasts this long counts as stable.

@@ -10,13 +10,13 @@ use tokio_util::task::AbortOnDropHandle;
 use toolcrib_core::ClientAbilities;
 
 use super::{
-    ConnectError, Signals,
     ending::Ending,
     handshake::{Greeting, HandshakeError, shake_hands},
     intake::Intake,
     open::Connection,
     peer::Peer,
     transport::{CallerContext, Dial, Wiring},
+    types::{ConnectError, Signals},
 };
 
 /// Opens connections to one server. Each is independent of earlier ones.

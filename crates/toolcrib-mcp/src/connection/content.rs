@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 use toolcrib_core::ContentBlock;
 
-use super::{RequestError, result::malformed};
+use super::{result::malformed, types::RequestError};
 
 /// The field under which the fields of an embedded resource are kept.
 pub(crate) const RESOURCE: &str = "resource";

@@ -8,8 +8,8 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use super::{
-    RequestError,
     message::{Introduction, Request},
+    types::RequestError,
 };
 
 /// Writing has not begun.

@@ -9,10 +9,10 @@ use rmcp::model::{
 use tokio::time::timeout;
 
 use super::{
-    ConnectError, RequestError, ServerInfo,
     message::{self, Request},
     peer::Peer,
     result,
+    types::{ConnectError, RequestError, ServerInfo},
 };
 
 /// How long a server may take to answer `server/discover`. Some older ones never answer a request

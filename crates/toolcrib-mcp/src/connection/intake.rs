@@ -9,7 +9,6 @@ use std::{collections::HashMap, future::ready, sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::SubscriptionFilter;
-
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
@@ -19,13 +18,14 @@ use toolcrib_core::{
 };
 
 use super::{
-    Caller, RequestError, ServerNotice, Signals, WireEvent, WireObserver,
+    Caller, WireEvent, WireObserver,
     exchange::Exchange,
     logs::{self, Logs},
     message::{self, Request},
     pace::Pace,
     text::{Redaction, bounded, preview, tail},
     transport::Transport,
+    types::{RequestError, ServerNotice, Signals},
 };
 use crate::{
     envelope::{Envelope, id},

@@ -12,13 +12,14 @@ use tokio_util::{sync::DropGuard, task::AbortOnDropHandle};
 use toolcrib_core::CancellationToken;
 
 use super::{
-    CallAnswer, CallRequest, Caller, Page, PlainRequest, RequestError, ServerInfo,
+    Caller,
     ending::{CLOSED_HERE, EndOnDrop},
     handshake::HandshakeResult,
     message::{self, Request, Round},
     peer::{ParseFn, Peer},
     result::{self, Answer},
     subscription::{self, LISTEN_FIRST, Subscription},
+    types::{CallAnswer, CallRequest, Page, PlainRequest, RequestError, ServerInfo},
 };
 
 /// The limit of rounds in which a response requests another call; as in the protocol's SDKs.

@@ -15,12 +15,13 @@ use tokio::{runtime::Handle, sync::oneshot, time::timeout};
 use toolcrib_core::{CancellationToken, ClientAbilities};
 
 use super::{
-    RequestError, WireEvent,
+    WireEvent,
     ending::Ending,
     exchange::Exchange,
     intake::Intake,
     message::{self, Introduction, Request},
     transport::{SendError, SendErrorKind, Transport, Wiring},
+    types::RequestError,
 };
 
 /// How long the rest after a response is still read, so that its connection can be reused.

@@ -6,9 +6,10 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, split};
 
 use super::{
-    ConnectError, Connector,
+    Connector,
     lines::dialed,
     transport::{CallerContext, Dial, RawConnection, Wiring},
+    types::ConnectError,
 };
 
 /// Connections to a server in this process: each is a result of `open`.

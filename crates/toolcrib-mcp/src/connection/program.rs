@@ -8,9 +8,10 @@ use toolcrib_capabilities::process::{
 };
 
 use super::{
-    ConnectError, Connector,
+    Connector,
     lines::dialed,
     transport::{CallerContext, Dial, RawConnection, Wiring},
+    types::ConnectError,
 };
 use crate::server::{InvalidServerError, StderrLog, Stdio, shown_command};
 

@@ -16,8 +16,9 @@ use toolcrib_core::{
 };
 
 use super::{
-    CallAnswer, Hints, MarkedArguments, Page, RemoteTool, RequestError,
+    MarkedArguments,
     content::{content, text},
+    types::{CallAnswer, Hints, Page, RemoteTool, RequestError},
 };
 use crate::reserved::is_expanded;
 

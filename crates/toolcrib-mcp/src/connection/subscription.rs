@@ -10,7 +10,7 @@ use rmcp::model::{ErrorCode, ServerCapabilities, SubscriptionFilter};
 use tokio::time::{Instant, sleep};
 use toolcrib_core::{__internal::Backoff, CancellationToken};
 
-use super::{RequestError, message::Request, peer::Peer, result};
+use super::{message::Request, peer::Peer, result, types::RequestError};
 
 /// How long a new connection waits for its subscription. After it, every change is noticed; a late
 /// subscription counts as a change.

@@ -5,7 +5,12 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
-use super::{ConnectError, RemoteTool, ending::Ending, exchange::Exchange, intake::Intake};
+use super::{
+    ending::Ending,
+    exchange::Exchange,
+    intake::Intake,
+    types::{ConnectError, RemoteTool},
+};
 use crate::{oauth::Owner, server::CallerAccess};
 
 /// State shared by the parts of one connection.

@@ -3,7 +3,6 @@
 use std::{collections::VecDeque, mem, sync::atomic::AtomicU64, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-
 use rmcp::{Peer, RoleServer, model::ErrorCode, service::SubscriptionSink};
 use toolcrib_core::{CancellationToken, Tool};
 

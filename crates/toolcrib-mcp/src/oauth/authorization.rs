@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::sleep;
 use toolcrib_capabilities::http::{HttpClient, Url};
-use toolcrib_core::{CancellationToken, Digest};
+use toolcrib_core::{BoxFuture, CancellationToken, Digest};
 
 use super::{
     access::{Access, Owner},
@@ -19,7 +19,9 @@ use super::{
     settings::OAuth,
     store::TokenLock,
 };
-use crate::McpClient;
+
+/// Lists the server's tools, so that it states which scopes it demands.
+pub(crate) type ListTools = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// How long another process may have a record, and how often it is tried: longer than its requests
 /// take.
@@ -155,7 +157,7 @@ impl Authority {
 pub struct Authorization {
     authority: Arc<Authority>,
     owner: Owner,
-    client: McpClient,
+    list_tools: ListTools,
 }
 
 /// A login.
@@ -176,8 +178,8 @@ pub struct Login {
 }
 
 impl Authorization {
-    pub(crate) fn new(authority: Arc<Authority>, owner: Owner, client: McpClient) -> Self {
-        Self { authority, owner, client }
+    pub(crate) fn new(authority: Arc<Authority>, owner: Owner, list_tools: ListTools) -> Self {
+        Self { authority, owner, list_tools }
     }
 
     /// Logs in: calls `show` with the address that a person opens in a browser on this machine, and
@@ -202,12 +204,12 @@ impl Authorization {
         let mut record = self.authority.read(&self.owner)?;
         if known(&record).is_none() {
             let had_tokens = record.as_ref().is_some_and(|record| record.tokens.is_some());
-            let listed = self.client.catalog().await;
+            let listed = (self.list_tools)().await;
             record = self.authority.read(&self.owner)?;
             match listed {
                 _ if known(&record).is_some() || had_tokens => {}
-                Ok(_) => return Err(OAuthError::NotRequired),
-                Err(error) => return Err(OAuthError::Unreachable(error.to_string())),
+                Ok(()) => return Err(OAuthError::NotRequired),
+                Err(error) => return Err(OAuthError::Unreachable(error)),
             }
         }
         let challenge = known(&record).unwrap_or_default();

@@ -1,7 +1,10 @@
 //! Requests to authorization servers, through the guarded HTTP client: bounded, and not to private
 //! addresses unless the MCP server may be there.
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use serde::de::DeserializeOwned;
 use toolcrib_capabilities::http::{
@@ -9,9 +12,9 @@ use toolcrib_capabilities::http::{
     parse_url,
 };
 use toolcrib_core::CancellationToken;
+use url::Host;
 
 use super::error::{OAuthError, plain};
-use crate::server::local_addresses;
 
 const MAX_BYTES: usize = 256 * 1024;
 const WITHIN: Duration = Duration::from_secs(15);
@@ -124,4 +127,17 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, O
 /// An address without its query.
 pub(super) fn shown(url: &Url) -> String {
     plain(&format!("{}{}", url.origin().ascii_serialization(), url.path()))
+}
+
+/// The loopback addresses that a URL names, literally or as `localhost`.
+pub(crate) fn local_addresses(url: &Url) -> Vec<SocketAddr> {
+    let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+    let ips: Vec<IpAddr> = match url.host() {
+        Some(Host::Domain("localhost")) => vec![v4, v6],
+        Some(Host::Ipv4(address)) if address.is_loopback() => vec![address.into()],
+        Some(Host::Ipv6(address)) if address.is_loopback() => vec![address.into()],
+        _ => Vec::new(),
+    };
+    let port = url.port_or_known_default().unwrap_or_default();
+    ips.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
 }

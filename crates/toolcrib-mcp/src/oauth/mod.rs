@@ -21,7 +21,7 @@ mod challenge;
 mod client;
 mod discovery;
 mod error;
-mod fetch;
+pub(crate) mod fetch;
 mod grant;
 mod login;
 mod loopback;

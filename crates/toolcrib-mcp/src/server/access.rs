@@ -1,7 +1,6 @@
 use std::fmt;
 
-use super::{Http, InvalidServerError, Stdio, Transport};
-use crate::connection;
+use super::{Http, InvalidServerError, Stdio, Transport, http::checked};
 
 /// The additions to a [`Transport`] for one caller: their credentials, and their path. They replace
 /// declarations with the same names.
@@ -60,7 +59,7 @@ impl Transport {
                 Err(InvalidServerError::Command { server: server.to_owned() })
             }
             Self::Stdio(_) => Ok(()),
-            Self::Http(http) => connection::check_http(server, http),
+            Self::Http(http) => checked(server, http).map(drop),
         }
     }
 }

@@ -1,13 +1,10 @@
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
-};
+use std::{fmt, net::SocketAddr, sync::Arc};
 
-use toolcrib_capabilities::http::{HttpClientBuilder, Url, parse_url};
-use url::Host;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use toolcrib_capabilities::http::{HttpClientBuilder, Url, is_set_by_client, parse_url};
 
-use crate::oauth::OAuth;
+use super::InvalidServerError;
+use crate::oauth::{OAuth, fetch::local_addresses};
 
 /// A server over Streamable HTTP.
 ///
@@ -60,19 +57,6 @@ impl Http {
     }
 }
 
-/// The loopback addresses that a URL names, literally or as `localhost`.
-pub(crate) fn local_addresses(url: &Url) -> Vec<SocketAddr> {
-    let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
-    let ips: Vec<IpAddr> = match url.host() {
-        Some(Host::Domain("localhost")) => vec![v4, v6],
-        Some(Host::Ipv4(address)) if address.is_loopback() => vec![address.into()],
-        Some(Host::Ipv6(address)) if address.is_loopback() => vec![address.into()],
-        _ => Vec::new(),
-    };
-    let port = url.port_or_known_default().unwrap_or_default();
-    ips.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
-}
-
 /// Without the values of its headers, which may be secrets.
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,4 +66,52 @@ impl fmt::Debug for Http {
             .field("headers", &names)
             .finish_non_exhaustive()
     }
+}
+
+/// Headers of the protocol; another value of one would be ambiguous.
+const OF_THE_PROTOCOL: [&str; 7] = [
+    "accept",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// The URL and the headers of a declaration.
+pub(crate) fn checked(server: &str, http: &Http) -> Result<(Url, HeaderMap), InvalidServerError> {
+    let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
+    let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
+    let is_local = !local_addresses(&url).is_empty();
+    if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        return Err(InvalidServerError::HeadersInTheClear { server: server.to_owned(), host });
+    }
+    let headers = headers(server, &http.headers)?;
+    Ok((url, headers))
+}
+
+fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, InvalidServerError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in declared {
+        let invalid = |problem| InvalidServerError::Header {
+            server: server.to_owned(),
+            header: name.escape_debug().collect(),
+            problem,
+        };
+        let parsed: HeaderName =
+            name.parse().map_err(|_| invalid("has a name that cannot be sent"))?;
+        if is_set_by_client(&parsed)
+            || OF_THE_PROTOCOL.contains(&parsed.as_str())
+            || parsed.as_str().starts_with("mcp-param-")
+        {
+            return Err(invalid("is set by the client; remove it"));
+        }
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| invalid("has a value that cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.append(parsed, value);
+    }
+    Ok(headers)
 }

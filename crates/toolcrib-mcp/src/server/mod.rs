@@ -6,9 +6,10 @@ mod denied;
 mod entry;
 mod env_file;
 pub(crate) mod file;
-mod http;
+pub(crate) mod http;
 mod invalid;
 mod json;
+pub(crate) mod name;
 mod narrow;
 mod program;
 mod registry;
@@ -17,6 +18,8 @@ mod toml_file;
 mod variables;
 
 use std::path::Path;
+
+pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
 
 pub use self::{
     access::CallerAccess,
@@ -30,9 +33,7 @@ pub use self::{
         is_secret_variable, secrets_in,
     },
 };
-pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
-
-pub(crate) use self::{arguments::shown_command, http::local_addresses, stdio::StderrLog};
+pub(crate) use self::{arguments::shown_command, stdio::StderrLog};
 
 /// The transport of a server.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use super::{
     servers::{ImportedServers, imported},
     write_all,
 };
-use crate::{PROJECT_FILE, resolve::private_addresses, text_file::read_text};
+use crate::{build::private_addresses, file::PROJECT_FILE, read::text_file::read_text};
 
 /// The first bytes of every SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";

@@ -1,6 +1,7 @@
 //! A loaded project: everything in it was validated once.
 
 mod load;
+pub(crate) mod plugin;
 
 use std::{
     path::{Path, PathBuf},
@@ -21,24 +22,23 @@ use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Reda
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
 
-pub use self::load::{LoadOptions, Mode};
+use self::plugin::FolderPlugin;
 use crate::{
-    approvals::ProjectApprovals,
-    hook::Hook,
-    lock::Lock,
-    mcp::McpServer,
-    own_store::OwnStore,
-    plugin::FolderPlugin,
-    resolve::{
-        DeclaredHub, DeclaredModel, DeclaredPersonality, EngineSource, Prices, Reliability, sources,
+    bind::alternatives::{EngineSource, sources},
+    build::{
+        DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability,
+        hook::Hook,
+        mcp_server::McpServer,
+        serving::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
     },
-    secrets::ProjectSecrets,
-    serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
-    server_log::path_of,
-    sessions::Sessions,
-    skills::{InstallError, InstalledSkill, WatchedSkills},
-    state::StateFolder,
-    trust::TrustDecision,
+    skills::{
+        install::{InstallError, InstalledSkill},
+        watched::WatchedSkills,
+    },
+    user::{
+        approvals::ProjectApprovals, consent::TrustDecision, lock::Lock, own_store::OwnStore,
+        secrets::ProjectSecrets, server_log::path_of, sessions::Sessions, state::StateFolder,
+    },
 };
 
 /// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
@@ -358,7 +358,7 @@ impl Project {
     /// version, and files outside the project that another user may write. Each has its position.
     /// They are separate from [`warnings`](Self::warnings), because they matter for the decision to
     /// trust the project, not for each call. None if the load had no
-    /// [consent](crate::LoadOptions::consent) to query.
+    /// [consent](crate::user::options::LoadOptions::consent) to query.
     pub fn program_warnings(&self) -> &Diagnostics {
         &self.held.warnings
     }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
 
-use super::{FolderContent, SkillFolders, SkillStamp, Stamps, read, skill_file};
 use crate::{
-    PROJECT_FILE,
-    resolve::{Names, Part, SkillPlace, build_skill},
-    root::Root,
+    bind::{names::Names, part::Part},
+    build::{SkillPlace, build_skill},
+    file::PROJECT_FILE,
+    read::{
+        root::Root,
+        skills::{FolderContent, SkillFolders, SkillStamp, Stamps, read, skill_file},
+    },
 };
 
 /// Checks the skills folder at the start of each turn, and reads changed skills.

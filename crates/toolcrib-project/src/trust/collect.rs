@@ -8,19 +8,16 @@ use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
 use toolcrib_tools::{self as tools, DeclaredKind};
 
-use super::{
-    Action, ForeignFile, Power, ReadFiles, pin::unpinned, programs::note_programs, variables::shown,
-};
+use super::{pin::unpinned, programs::note_programs, variables::shown};
 use crate::{
-    config::{
+    bind::{mcp_files::McpFiles, part::Part},
+    build::{DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, references_in},
+    file::{
         HubSection, Kind, McpSection, McpSettings, ModelSection, OAuthSection, Pair, ProjectFile,
-        ServeSection, Text, ToolSection, TransportSection,
+        ServeSection, Text, ToolSection, TransportSection, secrets::SecretSource,
     },
-    resolve::{
-        DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, McpFiles, Part, references_in,
-    },
-    root::Root,
-    secrets::SecretSource,
+    read::{owner::ForeignFile, reads::ReadFiles, root::Root},
+    user::power::{Action, Power},
 };
 
 /// All actions that a project may perform with its user's authority. Records the programs of the

@@ -10,7 +10,10 @@ use std::{
 
 use toolcrib_capabilities::process::find_program;
 
-use super::{FileOwner, ForeignFile, ReadFiles};
+use crate::read::{
+    owner::{FileOwner, ForeignFile},
+    reads::ReadFiles,
+};
 
 /// Extensions of program files.
 const EXTENSIONS: [&str; 24] = [
@@ -86,7 +89,7 @@ fn foreign(path: &Path) -> Option<ForeignFile> {
 }
 
 /// A path without `.`, for comparison.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 

@@ -10,8 +10,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Digest;
 
-use super::{ForeignFile, Review, owner::with_folders};
-use crate::private;
+use crate::{
+    read::owner::{ForeignFile, with_folders},
+    user::{consent::Review, private},
+};
 
 /// A longer record is not valid.
 const MOST_BYTES: u64 = 64 * 1024;

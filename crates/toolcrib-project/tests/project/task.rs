@@ -153,7 +153,7 @@ usage = { input_tokens = 1000, output_tokens = 100 }
 fn a_child_has_less_than_its_parent_and_its_result_is_as_tainted_as_its_reading() {
     let (_folder, agent) = load("agents = ['reader']", READ);
     let ran = block_on(run(&agent, boss(), "Go"));
-    assert_eq!(ran.outcome.stopped, EndReason::Answered, "{:?}", ran.outcome.error);
+    assert_eq!(ran.outcome.end_reason, EndReason::Answered, "{:?}", ran.outcome.error);
     assert_eq!(ran.menu(0), ["page", "note", "other", "task"]);
     assert_eq!(ran.menu(1), ["page", "note"]);
     let none = "not_available";
@@ -258,7 +258,7 @@ fn an_approver_sees_the_calls_of_a_child_and_which_agent_asks() {
     let parks = call_approver(|_| async { Approval::Parked("it waits".into()) });
     let ran = block_on(run(&agent, boss().approver(Arc::new(parks)), "Go"));
     assert_eq!(ran.codes(1), [("note", "denied")]);
-    assert_eq!(ran.outcome.stopped, EndReason::Answered);
+    assert_eq!(ran.outcome.end_reason, EndReason::Answered);
 }
 
 const CALLS: &str = r#"
@@ -299,7 +299,7 @@ fn a_child_ends_at_its_own_limits_and_at_those_of_its_parent() {
     let (_folder, agent) = load("max_tokens = 700", CALLS);
     let ran = block_on(run(&agent, boss(), "Go"));
     assert!(text(&ran).contains("the limit of this run is reached: 700 tokens"), "{}", text(&ran));
-    assert_eq!(ran.outcome.stopped, EndReason::Answered);
+    assert_eq!(ran.outcome.end_reason, EndReason::Answered);
 
     // The parent's: the call that gave the task counts too, and then the parent may not call either.
     let limited =
@@ -307,12 +307,12 @@ fn a_child_ends_at_its_own_limits_and_at_those_of_its_parent() {
     let (_folder, agent) = load_text(&limited("max_calls = 3"), CALLS);
     let ran = block_on(run(&agent, boss(), "Go"));
     assert_eq!(ran.codes(1).iter().filter(|(_, code)| *code == "ok").count(), 2);
-    assert_eq!(ran.outcome.stopped, EndReason::LimitReached);
+    assert_eq!(ran.outcome.end_reason, EndReason::LimitReached);
     assert!(ran.codes(0).iter().all(|(tool, code)| *tool == "task" || *code != "ok"));
     // Tokens: the parent makes no further request.
     let (_folder, agent) = load_text(&limited("max_tokens = 3000"), CALLS);
     let ran = block_on(run(&agent, boss(), "Go"));
-    assert_eq!(ran.outcome.stopped, EndReason::LimitReached, "{:?}", ran.outcome.usage);
+    assert_eq!(ran.outcome.end_reason, EndReason::LimitReached, "{:?}", ran.outcome.usage);
     let of_parent = ran.of("model.end");
     let id = ran.turns()[0];
     assert_eq!(of_parent.iter().filter(|event| event["turn_id"] == id).count(), 1);
@@ -343,7 +343,7 @@ text = "Late."
     let limited = async { tokio::time::timeout(Duration::from_secs(300), running).await };
     let ran = block_on(limited).expect("it hangs");
     listening.unwrap().unsubscribe();
-    assert_eq!(ran.outcome.stopped, EndReason::Cancelled);
+    assert_eq!(ran.outcome.end_reason, EndReason::Cancelled);
     let ends = ran.of("agent.turn_end");
     assert_eq!(ends.len(), 2, "{ends:?}");
     assert_eq!(

@@ -33,7 +33,7 @@ use crate::random::Random;
 /// let refund = tool("refund");
 /// let agent = Agent::builder().model(hallucinating(7)).tool(refund.tool()).build()?;
 /// let outcome = paused(agent.run("Refund order 7.", RunOptions::default()));
-/// assert_eq!(outcome.stopped, EndReason::MaxIterations);
+/// assert_eq!(outcome.end_reason, EndReason::MaxIterations);
 /// assert_replayable(&outcome.messages);
 /// # Ok::<(), toolcrib_agent::AgentError>(())
 /// ```

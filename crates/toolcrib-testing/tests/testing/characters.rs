@@ -90,7 +90,7 @@ fn an_obedient_model_that_may_not_call_says_so() {
     let model = obedient();
     let agent = agent(&model).tool(tool("t").says("CALL t").tool()).max_iterations(3).build();
     let outcome = paused(agent.unwrap().run("CALL t", RunOptions::default()));
-    assert_eq!(outcome.stopped, EndReason::MaxIterations);
+    assert_eq!(outcome.end_reason, EndReason::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("I may not."));
     assert_eq!(outcome.tool_calls.len(), 3);
 }
@@ -172,7 +172,7 @@ fn what_a_model_makes_up_reaches_no_body_and_the_run_ends() {
         let model = hallucinating(seed);
         let agent = agent(&model).tool(orders.tool()).max_iterations(2).build().unwrap();
         let outcome = paused(agent.run("Go", RunOptions::default()));
-        assert_eq!(outcome.stopped, EndReason::MaxIterations);
+        assert_eq!(outcome.end_reason, EndReason::MaxIterations);
         assert_eq!(outcome.answer.as_deref(), Some("I am sure of it."));
         assert_replayable(&outcome.messages);
         orders.assert_never_called();
@@ -191,7 +191,7 @@ fn a_looping_model_calls_until_it_may_not() {
     let model = looping("t", json!({ "again": true }));
     let agent = agent(&model).tool(t.tool()).max_iterations(5).build().unwrap();
     let outcome = paused(agent.run("Go", RunOptions::default()));
-    assert_eq!(outcome.stopped, EndReason::MaxIterations);
+    assert_eq!(outcome.end_reason, EndReason::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("I give up."));
     assert_eq!(t.calls(), vec![json!({ "again": true }); 5]);
     assert_replayable(&outcome.messages);
@@ -210,7 +210,7 @@ fn a_slow_model_takes_its_time_and_a_stalled_one_for_ever() {
         let agent = agent(&model).turn_timeout(Duration::from_secs(100)).build().unwrap();
         let run = agent.run("Go", RunOptions::default());
         run.on("*", seen.listener()).unwrap();
-        assert_eq!(run.await.stopped, EndReason::Timeout);
+        assert_eq!(run.await.end_reason, EndReason::Timeout);
         assert_eq!(clock.elapsed().as_secs(), 112);
         seen.assert_order(["model.start", "model.text", "model.end"]);
     });

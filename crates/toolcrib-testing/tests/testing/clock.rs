@@ -36,7 +36,7 @@ fn the_deadlines_of_calls_turns_models_and_providers_are_on_the_paused_clock() {
     let waiting = agent(&model()).tool_provider(hub.provider()).turn_timeout(hour).build().unwrap();
     let silent = agent(&stalled()).turn_timeout(hour).build().unwrap();
     for agent in [waiting, silent] {
-        assert_eq!(paused(agent.run("Go", RunOptions::default())).stopped, EndReason::Timeout);
+        assert_eq!(paused(agent.run("Go", RunOptions::default())).end_reason, EndReason::Timeout);
     }
     assert_eq!(hub.pending(), 0);
     assert!(began.elapsed() < AT_ONCE);

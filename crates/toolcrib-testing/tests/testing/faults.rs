@@ -102,7 +102,7 @@ fn a_listing_that_never_ends_goes_with_the_run() {
         };
         tokio::join!(run.into_future(), waiting).0
     });
-    assert_eq!((outcome.stopped, hub.pending()), (EndReason::Cancelled, 0));
+    assert_eq!((outcome.end_reason, hub.pending()), (EndReason::Cancelled, 0));
     seen.assert_order(["tools.discovery_failed", "agent.turn_end"]);
     let outcome = paused(agent.run("Go", RunOptions::default()));
     assert_eq!(outcome.answer.as_deref(), Some("Hello."));

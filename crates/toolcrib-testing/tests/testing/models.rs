@@ -113,7 +113,7 @@ fn an_answer_ends_as_it_is_told_to() {
         let outcome = agent.run("Go", RunOptions::default()).await;
         (outcome, stalling.streaming())
     });
-    assert_eq!((outcome.0.stopped, outcome.1), (EndReason::Timeout, 0));
+    assert_eq!((outcome.0.end_reason, outcome.1), (EndReason::Timeout, 0));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_script_that_is_asked_too_often_says_so_to_the_run_and_to_the_test() {
     let model = model().then(call("t", json!({})));
     let agent = agent(&model).tool(tool("t").says("a\nresult").tool()).build().unwrap();
     let outcome = paused(agent.run("Go", RunOptions::default()));
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     assert_eq!(
         outcome.error.unwrap().message,
         "model `test:model`: the script has no step left of its 1; it was asked with 3 messages, \
@@ -174,7 +174,7 @@ fn a_panic_in_a_step_fails_the_run() {
         "never"
     });
     let outcome = paused(agent(&model).build().unwrap().run("Go", RunOptions::default()));
-    assert_eq!(outcome.stopped, EndReason::Failed);
+    assert_eq!(outcome.end_reason, EndReason::Failed);
     assert!(outcome.error.unwrap().message.contains("of seven messages"));
     assert_eq!((model.requests().len(), model.streaming()), (1, 0));
 }
@@ -198,7 +198,7 @@ fn slowness_is_the_models_unless_an_answer_has_its_own_and_cancellation_ends_it(
             cancel.cancel();
         })
         .unwrap();
-        assert_eq!(run.await.stopped, EndReason::Cancelled);
+        assert_eq!(run.await.end_reason, EndReason::Cancelled);
         assert_eq!((clock.elapsed().as_secs(), model.streaming()), (63, 0));
     });
 }

@@ -20,7 +20,7 @@ async fn a_run_began_with_a_skill_that_policy_denies_and_the_model_read_its_inst
         ["vault", "vaulx"].map(|id| agent.run("Go", TurnOptions::default().skill(skill_id(id))));
     for run in codes {
         let outcome = run.await;
-        assert_eq!(outcome.stopped, EndReason::Failed);
+        assert_eq!(outcome.end_reason, EndReason::Failed);
         assert_eq!(outcome.error.unwrap().code, "unknown_skill");
     }
     assert!(model.requests().is_empty(), "no model saw the instructions");

@@ -34,7 +34,7 @@ async fn an_answer_without_an_end_was_read_whole() {
     for streams in [true, false] {
         let agent = Agent::builder().model(Endless { pieces: 24, streams }).build().unwrap();
         let outcome = agent.run("Go", RunOptions::default()).await;
-        assert_eq!(outcome.stopped, EndReason::CutOff, "{streams}: {:?}", outcome.error);
+        assert_eq!(outcome.end_reason, EndReason::CutOff, "{streams}: {:?}", outcome.error);
         assert_eq!(outcome.stop, Some(StopReason::MaxTokens));
         let bytes = outcome.answer.unwrap().len();
         assert!((7 * 1024 * 1024..=8 * 1024 * 1024).contains(&bytes), "{streams}: {bytes}");

@@ -2,15 +2,16 @@
 
 mod table;
 
-use ::csv::{ByteRecord, ReaderBuilder, WriterBuilder};
+use csv::{ByteRecord, ReaderBuilder, WriterBuilder};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 use toolcrib_core::{CancellationToken, ToolError};
 
 use self::table::{LazyRows, Table, broken};
 use super::{
-    ArtifactKind, ContentHead, Index, Query, QueryRequest, arguments,
+    arguments,
     condition::{OPS, Op},
+    kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
     limit_properties,
 };
 use crate::{

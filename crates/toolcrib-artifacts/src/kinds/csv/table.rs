@@ -5,10 +5,10 @@ use std::{
     sync::OnceLock,
 };
 
-use ::csv::{ByteRecord, Reader, ReaderBuilder};
+use csv::{ByteRecord, Reader, ReaderBuilder};
 use toolcrib_core::ToolError;
 
-use crate::{content::ContentStream, kinds::QueryRequest};
+use crate::{content::ContentStream, kinds::kind::QueryRequest};
 
 /// The maximum length of a row, in bytes: an unclosed quote would make a row of the whole rest.
 const LONGEST_ROW: usize = 16 * 1024 * 1024;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ITEMS, items::EachItem};
 use crate::{
-    kinds::QueryRequest,
+    kinds::kind::QueryRequest,
     page::{Answer, Items, Page},
 };
 

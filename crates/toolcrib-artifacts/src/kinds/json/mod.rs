@@ -47,8 +47,9 @@ use self::{
     walk::{PathSeed, ShapeSink, Sink, ValueSink, place, steps},
 };
 use super::{
-    ArtifactKind, ContentHead, Query, QueryRequest, arguments,
+    arguments,
     condition::{OPS, Op, there},
+    kind::{ArtifactKind, ContentHead, Query, QueryRequest},
     limit_properties,
 };
 use crate::page::{Answer, Items};

@@ -6,7 +6,7 @@ use toolcrib_core::{ArtifactStoreError, ToolError};
 
 use crate::{
     content::{BYTE_ORDER_MARK, Content, ContentStream},
-    kinds::QueryRequest,
+    kinds::kind::QueryRequest,
     page::Answer,
 };
 

@@ -13,7 +13,10 @@ use self::{
     links::links,
     outline::{LINE, Outline},
 };
-use super::{ArtifactKind, ContentHead, Index, Query, QueryRequest, arguments};
+use super::{
+    arguments,
+    kind::{ArtifactKind, ContentHead, Index, Query, QueryRequest},
+};
 use crate::{
     content::Content,
     page::{Answer, Items, show},

@@ -23,10 +23,10 @@ use tokio::sync::mpsc;
 use toolcrib_core::CancellationToken;
 
 use self::sessions::Sessions;
-use super::Problem;
 use crate::{
     args::{AcpArgs, GlobalArgs},
     exit::{self, Exit},
+    problem::Problem,
 };
 
 /// The limit of requests that wait to be dispatched. An editor that sends more waits.

@@ -16,11 +16,10 @@ use super::{
 };
 use crate::{
     args::{FreshArgs, GlobalArgs, RunSession, Situation},
-    commands::{
-        ChosenModel, Form, Problem, Purpose, approver, conversation::Conversation, run,
-        sessions as stored_sessions, with_project_told,
-    },
+    host::{agent, approver, conversation::Conversation, stored},
     output,
+    problem::{Form, Problem},
+    project::load::{ChosenModel, Purpose, with_project_told},
 };
 
 /// A session that the editor begins or loads.
@@ -88,7 +87,7 @@ fn situation(sessions: &Sessions<'_>, session: Option<&SessionId>) -> Result<Sit
     if let Some(session) = session {
         // Only an id: a name that is not known would begin another session.
         if !is_session_id(&session.0) {
-            return Err(stored_sessions::unknown(&session.0).into());
+            return Err(stored::unknown(&session.0).into());
         }
         if sessions.is_open(session) {
             return Err(Problem::usage("this session is open already; close it first"));
@@ -116,7 +115,7 @@ impl Session<'_> {
     ) -> Result<(), Problem> {
         let whom = &self.sessions.args.situation.whom;
         if is_loaded {
-            let stored = stored_sessions::read(self.project, whom, self.id.0.to_string()).await?;
+            let stored = stored::read(self.project, whom, self.id.0.to_string()).await?;
             let editor = self.editor().await;
             let messages = stored.messages.iter().map(|stored| &stored.message);
             output::stored_updates(
@@ -140,13 +139,13 @@ impl Session<'_> {
         let is_stored = self.conversation.is_stored();
         self.conversation.close().await;
         if is_stored && !has_turns {
-            stored_sessions::delete(self.project, whom, self.id.0.to_string()).await?;
+            stored::delete(self.project, whom, self.id.0.to_string()).await?;
         }
         Ok(())
     }
 
     async fn editor(&self) -> Editor {
-        let remote = run::remote_tools(self.project, &self.conversation.situation).await;
+        let remote = agent::remote_tools(self.project, &self.conversation.situation).await;
         let tools = self.project.tools().iter().chain(&remote);
         Editor::new(self.sessions.editor.clone(), self.id.clone(), tools)
     }
@@ -172,7 +171,7 @@ impl Session<'_> {
 }
 
 fn stop_reason(outcome: RunOutcome) -> Result<StopReason, Error> {
-    Ok(match (outcome.stopped, outcome.error) {
+    Ok(match (outcome.end_reason, outcome.error) {
         (EndReason::Cancelled, _) => StopReason::Cancelled,
         (EndReason::MaxIterations, _) => StopReason::MaxTurnRequests,
         (EndReason::Failed | EndReason::Timeout, Some(error)) => {

@@ -22,7 +22,7 @@ use rustyline::{
 use tokio::sync::oneshot;
 
 use super::slash;
-use crate::commands::Problem;
+use crate::problem::Problem;
 
 /// The file of the history, in the state folder.
 pub(super) const HISTORY: &str = "chat_history";

@@ -4,12 +4,13 @@ use toolcrib_core::CancellationToken;
 use toolcrib_mcp::oauth::{Authorization, OAuthError};
 use toolcrib_project::{McpServer, Project};
 
-use super::find;
 use crate::{
     args::{GlobalArgs, IdentityArgs},
-    commands::{ChosenModel, Problem, Purpose, catalog, with_project},
     exit::{self, Exit},
+    host::{catalog, servers::find},
     output::{self, LoginJson, LoginsJson},
+    problem::Problem,
+    project::load::{ChosenModel, Purpose, with_project},
 };
 
 /// The arguments of a login.

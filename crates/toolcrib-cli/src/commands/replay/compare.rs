@@ -2,41 +2,21 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{Arguments, ToolChoice, ToolName, ToolResult, unfence};
 
 use super::sides::RecordedTools;
 use crate::{
-    output::written,
+    output::{
+        replay::{Difference, DifferentCall},
+        written,
+    },
     trace::{Trace, TracedCall, TracedIteration},
 };
 
 /// A menu of the replay: iteration, fingerprint, tools.
 pub(super) type ReplayedMenu = (Option<u32>, String, Vec<String>);
-
-/// The first difference.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Difference {
-    /// The iteration, from 1; `None` for the end of the run.
-    pub(crate) iteration: Option<u32>,
-    /// The call's tool and id, if it is one of a call.
-    pub(crate) call: Option<DifferentCall>,
-    /// The part that differs: `menu`, `calls`, `arguments`, `outcome`, `result`, `end`, `answer`.
-    pub(crate) part: &'static str,
-    pub(crate) expected: String,
-    pub(crate) actual: String,
-}
-
-/// The call of a difference.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct DifferentCall {
-    pub(crate) tool: String,
-    pub(crate) call_id: String,
-    /// Its number within the iteration, from 1.
-    pub(crate) number: usize,
-}
 
 /// The skills that the caller of the run had activated.
 pub(super) fn first_skills(trace: &Trace) -> Vec<String> {
@@ -111,7 +91,7 @@ pub(super) fn first_difference(
     if let Some(more) = actual.front() {
         return Some(whole("calls", "no further call", &made(more)));
     }
-    let stopped = outcome.stopped.as_str();
+    let stopped = outcome.end_reason.as_str();
     if stopped != trace.stopped() {
         let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         return Some(whole("end", trace.stopped(), &format!("{stopped}{error}")));
@@ -209,5 +189,5 @@ fn made(call: &ToolResult) -> String {
 
 fn no_call(outcome: &RunOutcome) -> String {
     let error = outcome.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    format!("no call; the replay ended as {}{error}", outcome.stopped)
+    format!("no call; the replay ended as {}{error}", outcome.end_reason)
 }

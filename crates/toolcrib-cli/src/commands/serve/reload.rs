@@ -15,8 +15,10 @@ use toolcrib_project::Project;
 use super::{Logs, ServedProject, accesses, configured, http, warmed};
 use crate::{
     args::{FreshArgs, GlobalArgs, ServeArgs},
-    commands::{ChosenModel, Form, Problem, Purpose, load, mcp::ask_all},
+    host::servers::ask_all,
     output,
+    problem::{Form, Problem},
+    project::load::{ChosenModel, Purpose, load},
 };
 
 /// The interval between two looks at the files.

@@ -55,7 +55,7 @@ impl Targets {
                 let sent = server.recorder().last().unwrap().json().unwrap();
                 let accepted = accepted::check(*vendor, model, &sent);
                 assert_eq!(
-                    (outcome.stopped, &accepted),
+                    (outcome.end_reason, &accepted),
                     (EndReason::Answered, &Ok(())),
                     "{vendor} {model} {tools}: {:?}\n{history:#?}\n{sent}",
                     outcome.error,

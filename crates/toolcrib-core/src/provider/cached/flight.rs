@@ -13,7 +13,10 @@ use super::{
     Cached, Outcome,
     options::ListingKey,
 };
-use crate::{catalog::Catalog, context_list::ListContext, panic_text::panic_text};
+use crate::{
+    internal::panic_text::panic_text,
+    provider::{catalog::Catalog, context_list::ListContext},
+};
 
 /// A request to the inner provider. It starts on the first poll. When it is dropped, its cancellation
 /// fires.

@@ -4,9 +4,8 @@ mod store;
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::Mutex;
-
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -14,13 +13,13 @@ pub use self::{
     options::{CacheOptions, KeyField, ListingKey, Ttl},
     store::{ListingStore, StoredListing},
 };
-use super::{DiscoveryError, Listing, ToolProvider};
-use crate::{
+use super::{
+    DiscoveryError, Listing, ToolProvider,
     catalog::Catalog,
     context_list::ListContext,
     listing_info::{CacheStatus, ListingInfo},
-    single_flight::{Flight, SingleFlight},
 };
+use crate::internal::single_flight::{Flight, SingleFlight};
 
 /// Caches a provider's listings for a TTL, under a key of declared fields of the context.
 ///

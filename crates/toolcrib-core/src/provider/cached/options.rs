@@ -5,8 +5,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    chance::random_share, context_list::ListContext, identity::Identity, listing_info::time_left,
-    name::SkillId,
+    internal::chance::random_share,
+    names::{identity::Identity, name::SkillId},
+    provider::{context_list::ListContext, listing_info::time_left},
 };
 
 /// A field of [`ListContext`] that is part of a cache key.

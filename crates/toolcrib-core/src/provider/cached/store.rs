@@ -6,7 +6,10 @@ use super::{
     super::DiscoveryError,
     options::{CacheOptions, ListingKey},
 };
-use crate::{catalog::Catalog, context_list::ListContext, lru_cache::LruCache};
+use crate::{
+    internal::lru_cache::LruCache,
+    provider::{catalog::Catalog, context_list::ListContext},
+};
 
 /// The last listings of a source, one per key, with the rules for their use: the one mechanism by
 /// which an older listing is served, in [`Cached`](super::Cached) and for a source that an engine

@@ -16,9 +16,8 @@ use toolcrib_core::{
 pub(crate) use self::read_skill::read_skill_as_judged;
 pub use self::{
     deactivate_skill::DEACTIVATE_SKILL, list_skills::LIST_SKILLS, read_skill::READ_SKILL,
-    skip_step::SKIP_STEP,
 };
-use super::{ActiveSkills, Request, Skill};
+use super::{ActiveSkills, Request, Skill, steps::SKIP_STEP};
 use crate::json::closed;
 
 /// The names of the skill tools. No tool of the baseline registry may have one of them while there

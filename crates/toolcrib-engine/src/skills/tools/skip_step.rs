@@ -5,10 +5,10 @@ use serde_json::json;
 use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{closed, framework_tool};
-use crate::skills::{ActiveSkills, OnSkip, active::Request};
-
-/// The name of the tool that requests skipping a step.
-pub const SKIP_STEP: &str = "skip_step";
+use crate::{
+    SKIP_STEP,
+    skills::{ActiveSkills, OnSkip, active::Request},
+};
 
 /// In characters. A reason is for people who read the record later.
 const MAX_REASON: usize = 500;

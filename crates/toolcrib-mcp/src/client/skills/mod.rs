@@ -30,7 +30,7 @@ use toolcrib_core::{
 use self::format::RemoteSkill;
 pub use self::format::{MOST_SKILL_BYTES, MOST_SKILL_DESCRIPTION, MOST_SKILL_FILES, is_skill_name};
 pub(super) use self::load::LoadSkill;
-use super::{builder::McpClientBuilder, listed::Definitions};
+use super::listed::Definitions;
 
 /// The limit of skills that a server's tool names, and of the characters of their descriptions: each
 /// model request contains them.
@@ -40,6 +40,9 @@ const MOST_NAMED_CHARS: usize = 16 * 1024;
 /// The limit of reported names in `allowed-tools` that are not tools of the server, and their length.
 const MOST_FOREIGN: usize = 20;
 const LONGEST_FOREIGN: usize = 64;
+
+/// The name of the tool that loads skills, on its server.
+pub(super) const LOAD_SKILL: &str = "load_skill";
 
 const SCHEME: &str = "skill:";
 
@@ -242,7 +245,7 @@ fn gates(
     tools: &Catalog,
 ) -> (BTreeMap<ToolName, Gate>, Vec<Arc<str>>) {
     let (mut gates, mut foreign) = (BTreeMap::<ToolName, Gate>::new(), Vec::<Arc<str>>::new());
-    let load = definitions.server.tool_name(McpClientBuilder::LOAD_SKILL);
+    let load = definitions.server.tool_name(LOAD_SKILL);
     for skill in skills {
         for listed in skill.allowed_tools() {
             let exposed = match listed.starts_with("mcp__") {
@@ -301,7 +304,7 @@ fn load_tool<B: ToolBody>(
         });
         properties.insert("path".to_owned(), path);
     }
-    let builder = Tool::builder(definitions.server.tool_name(McpClientBuilder::LOAD_SKILL))
+    let builder = Tool::builder(definitions.server.tool_name(LOAD_SKILL))
         .description(description)
         .input_schema(json!({
             "type": "object",

@@ -21,7 +21,6 @@ use toolcrib_core::Secret;
 
 use super::{
     super::{
-        RemoteTool,
         exchange::Exchange,
         intake::Carrier,
         message::Request,
@@ -32,7 +31,10 @@ use super::{
     names::{MarkedArguments, encoded},
     response::{ErrorResponse, Head, JSON, head, not_of_the_protocol, read},
 };
-use crate::oauth::{Access, Challenge};
+use crate::{
+    connection::types::RemoteTool,
+    oauth::{Access, Challenge},
+};
 
 /// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;

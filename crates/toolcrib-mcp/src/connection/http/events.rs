@@ -12,9 +12,10 @@ use toolcrib_capabilities::{
 use toolcrib_core::__internal::Backoff;
 
 use super::{
-    super::{RequestError, intake::Carrier, text::over_limit},
+    super::{intake::Carrier, text::over_limit},
     client::Client,
 };
+use crate::connection::types::RequestError;
 
 /// The size limit of an event: 16 MiB. It is kept in memory whole.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -124,7 +125,10 @@ mod tests {
 
     use super::*;
     use crate::connection::{
-        Caller, Redaction, ServerNotice, Signals, WireObserver, intake::Intake, transport::Wiring,
+        Caller, Redaction, WireObserver,
+        intake::Intake,
+        transport::Wiring,
+        types::{ServerNotice, Signals},
     };
 
     struct NoopSignals;

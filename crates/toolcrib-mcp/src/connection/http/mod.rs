@@ -11,31 +11,20 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolcrib_capabilities::http::{
-    AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
-    Url, header, is_set_by_client, parse_url,
+    AllowedAddress, HeaderMap, HostPattern, HttpClient, HttpClientBuilder, Url, header,
 };
 
 use self::client::Client;
 pub(crate) use self::names::MarkedArguments;
 use super::{
-    ConnectError, Connector,
+    Connector,
     transport::{CallerContext, Dial, RawConnection, Wiring},
+    types::ConnectError,
 };
 use crate::{
-    oauth::{Authority, OAuth},
-    server::{CallerAccess, Http, InvalidServerError, local_addresses},
+    oauth::{Authority, OAuth, fetch::local_addresses},
+    server::{CallerAccess, Http, InvalidServerError, http::checked},
 };
-
-/// Headers of the protocol; another value of one would be ambiguous.
-const OF_THE_PROTOCOL: [&str; 7] = [
-    "accept",
-    "content-type",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-];
 
 /// Connections to a server over Streamable HTTP. They share their HTTP connections.
 ///
@@ -78,24 +67,6 @@ pub(crate) fn http(
         authority: authority.clone(),
     };
     Ok((Connector::new(server), authority))
-}
-
-/// Checks a declaration, without a client for it.
-pub(crate) fn check_http(server: &str, http: &Http) -> Result<(), InvalidServerError> {
-    checked(server, http).map(drop)
-}
-
-/// The URL and the headers of a declaration.
-fn checked(server: &str, http: &Http) -> Result<(Url, HeaderMap), InvalidServerError> {
-    let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
-    let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
-    let is_local = !local_addresses(&url).is_empty();
-    if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        return Err(InvalidServerError::HeadersInTheClear { server: server.to_owned(), host });
-    }
-    let headers = headers(server, &http.headers)?;
-    Ok((url, headers))
 }
 
 struct Server {
@@ -156,30 +127,6 @@ impl Dial for Server {
             })
         })
     }
-}
-
-fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, InvalidServerError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in declared {
-        let invalid = |problem| InvalidServerError::Header {
-            server: server.to_owned(),
-            header: name.escape_debug().collect(),
-            problem,
-        };
-        let parsed: HeaderName =
-            name.parse().map_err(|_| invalid("has a name that cannot be sent"))?;
-        if is_set_by_client(&parsed)
-            || OF_THE_PROTOCOL.contains(&parsed.as_str())
-            || parsed.as_str().starts_with("mcp-param-")
-        {
-            return Err(invalid("is set by the client; remove it"));
-        }
-        let mut value =
-            HeaderValue::from_str(value).map_err(|_| invalid("has a value that cannot be sent"))?;
-        value.set_sensitive(true);
-        headers.append(parsed, value);
-    }
-    Ok(headers)
 }
 
 fn loopback() -> impl Iterator<Item = AllowedAddress> {

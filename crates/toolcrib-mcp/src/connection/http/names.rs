@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 use toolcrib_capabilities::http::{HeaderName, HeaderValue};
 
-use super::super::RemoteTool;
+use crate::connection::types::RemoteTool;
 
 /// The keyword by which a property of a schema names its header.
 const ANNOTATION: &str = "x-mcp-header";

@@ -8,14 +8,13 @@ use toolcrib_core::__internal::beginning;
 
 use super::{
     super::{
-        RequestError,
         intake::Intake,
         result::{self, Refusal},
         text::over_limit,
     },
     failure::HttpFailure,
 };
-use crate::envelope::Envelope;
+use crate::{connection::types::RequestError, envelope::Envelope};
 
 /// The size limit of the body of an error response: 64 KiB.
 pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;

@@ -22,11 +22,14 @@ use toolcrib_config::{Diagnostic, Diagnostics, Problems, Spot, suggest};
 
 use self::archive::Entry;
 pub use self::refused::RefusedArchiveError;
-use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills, folders_in, skill_file};
+use super::watched::WatchedSkills;
 use crate::{
-    PROJECT_FILE,
-    resolve::{SkillPlace, build_skill},
-    text_file::{FileError, MAX_TEXT},
+    build::{SkillPlace, build_skill},
+    file::PROJECT_FILE,
+    read::{
+        skills::{SKILL_FILE, SkillFile, SkillStamp, folders_in, skill_file},
+        text_file::{FileError, MAX_TEXT},
+    },
 };
 
 /// A skill that was installed.

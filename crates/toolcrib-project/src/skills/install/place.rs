@@ -10,7 +10,7 @@ use std::{
 use uuid::Uuid;
 
 use super::{InstallError, archive::Entry};
-use crate::skills::{REPLACED, folders_in};
+use crate::read::skills::{REPLACED, folders_in};
 
 /// The result of an installation.
 pub(super) struct PlaceResult {
@@ -119,7 +119,7 @@ impl Drop for ScratchFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skills::SKILL_FILE;
+    use crate::read::skills::SKILL_FILE;
 
     #[test]
     fn a_skill_that_cannot_be_put_back_is_kept_and_the_error_says_where() {

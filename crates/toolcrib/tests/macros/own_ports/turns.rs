@@ -148,7 +148,7 @@ async fn an_agent_runs_with_an_own_model_and_an_own_store_of_usage() {
     let used = sums.spent_today(None).unwrap();
     assert_eq!((used.tokens, used.unknown_costs), (24, 0));
     let outcome = agent.run("And now?", options()).await;
-    assert_eq!(outcome.stopped, EndReason::LimitReached);
+    assert_eq!(outcome.end_reason, EndReason::LimitReached);
 }
 
 #[test]

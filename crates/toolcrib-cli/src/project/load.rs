@@ -1,0 +1,226 @@
+//! Loads the project of a command, and shuts it down.
+
+use std::{env, path::PathBuf, sync::Arc};
+
+use toolcrib_core::CancellationToken;
+use toolcrib_project::{
+    LoadOptions, LockEvent, LockMode, McpServer, Mode, Project, TrustStore, find,
+};
+
+use super::{consent::UserConsent, slow_servers, turn::project_flags};
+use crate::{
+    args::{FreshArgs, GlobalArgs, ModelArgs, OfflineArgs},
+    output,
+    problem::Problem,
+};
+
+/// The model of the command line, which replaces the project's.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChosenModel {
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: Option<String>,
+}
+
+impl From<&ModelArgs> for ChosenModel {
+    fn from(args: &ModelArgs) -> Self {
+        Self { name: args.model.clone(), base_url: args.base_url.clone() }
+    }
+}
+
+/// Why a project is loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    /// To inspect it: parts without trust are left out.
+    Look(OfflineArgs),
+    /// The same, with all warnings.
+    Check(OfflineArgs),
+    /// To query its servers, without calls.
+    Ask,
+    /// The same, to show or accept changed definitions.
+    Review,
+    /// To evaluate a call or run, with databases as they would be created. Replaces nothing.
+    Judge,
+    /// To run calls.
+    Run(FreshArgs),
+}
+
+impl Purpose {
+    fn mode(self) -> Mode {
+        match self {
+            Self::Look(_) | Self::Check(_) | Self::Ask | Self::Review => Mode::Inspect,
+            Self::Judge => Mode::Preview,
+            Self::Run(FreshArgs { fresh, .. }) => Mode::Run { fresh },
+        }
+    }
+}
+
+/// Loads the project while signals are still handled.
+pub(crate) async fn load(
+    global: &GlobalArgs,
+    purpose: Purpose,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+) -> Result<Project, Problem> {
+    let dir = project_folder(global)?;
+    let consent = UserConsent {
+        store: TrustStore::of_user(),
+        found: dir.is_some() && global.project.is_none(),
+        import: global.imports.first().cloned(),
+        purpose,
+        quiet: global.quiet,
+    };
+    let options = LoadOptions {
+        state: absolute(global.state.as_ref())?,
+        mode: purpose.mode(),
+        consent: Some(Arc::new(consent)),
+        offline: match purpose {
+            Purpose::Judge => true,
+            Purpose::Look(look) | Purpose::Check(look) => look.offline,
+            Purpose::Ask | Purpose::Review | Purpose::Run(_) => false,
+        },
+        model: model.name,
+        base_url: model.base_url,
+        imports: global.imports.clone(),
+        allow_stray_children: global.allow_stray_children,
+        trusted: global.trusted.clone(),
+        lint_allow: global.lint_allow.clone(),
+        plugins: Vec::new(),
+        lock: match purpose {
+            Purpose::Review => LockMode::Review,
+            _ if global.locked => LockMode::Locked,
+            _ => LockMode::Pin,
+        },
+        flags: project_flags(global),
+        cancel: cancellation.clone(),
+    };
+    let loading = tokio::task::spawn_blocking(move || match dir {
+        Some(dir) => Project::load(&dir, &options),
+        None => Project::of_imports(&options),
+    });
+    let project = tokio::select! {
+        biased;
+        loaded = loading => loaded
+            .map_err(|error| Problem::failed("internal", error.to_string()))??,
+        () = cancellation.cancelled() => return Err(Problem::cancelled()),
+    };
+    if cancellation.is_cancelled() {
+        return Err(Problem::cancelled());
+    }
+    let is_server = |name: &str| {
+        let is_named = |server: &McpServer| server.name().as_str() == name;
+        project.mcp_servers().iter().any(|server| server.is_imported() && is_named(server))
+    };
+    let trusted = global.trusted.iter().map(|name| (name, format!("--trust {name}")));
+    let allowed = global.lint_allow.iter();
+    let allowed = allowed.map(|(name, rule)| (name, format!("--lint-allow {name}={rule}")));
+    if let Some((_, unknown)) = trusted.chain(allowed).find(|(name, _)| !is_server(name)) {
+        let message = format!("`{unknown}`: no file of `--import` declares this server");
+        return Err(Problem::usage(message));
+    }
+    // After an evaluation, the project is loaded once more.
+    if !global.quiet && !global.json && !matches!(purpose, Purpose::Judge) {
+        // `check` does not exist for imported files, and their warnings may be about lost servers.
+        let all =
+            global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
+        output::warnings(project.warnings(), all);
+    }
+    if !global.quiet && !matches!(purpose, Purpose::Judge) {
+        tell(&project, project_flags(global));
+    }
+    if !global.quiet {
+        for database in project.databases() {
+            if let Some(kept) = database.kept() {
+                output::kept(database.name(), kept);
+            }
+        }
+    }
+    Ok(project)
+}
+
+/// The project's folder; `None` for imported servers alone.
+pub(crate) fn project_folder(global: &GlobalArgs) -> Result<Option<PathBuf>, Problem> {
+    if let Some(dir) = &global.project {
+        return Ok(Some(dir.clone()));
+    }
+    if global.no_project {
+        return Ok(None);
+    }
+    let here = global.search_from.clone().map_or_else(std::env::current_dir, Ok);
+    let here = here
+        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
+    match find(&here) {
+        // The project's rules must not be ignored by accident.
+        Ok(dir) if !global.imports.is_empty() => Err(Problem::usage(format!(
+            "this is in the project {}, whose rules `--import` alone ignores; add `--project` \
+             with its folder to use them, or `--no-project`",
+            dir.display()
+        ))),
+        Ok(dir) => Ok(Some(dir)),
+        Err(_) if !global.imports.is_empty() => Ok(None),
+        Err(error) => Err(Problem::usage(format!("{error}; name a project with `--project DIR`"))),
+    }
+}
+
+/// Loads the project, runs a function on it, and shuts down its programs and connections in any
+/// case.
+pub(crate) async fn with_project<T>(
+    global: &GlobalArgs,
+    purpose: Purpose,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let tells = !global.quiet && !global.json;
+    with_project_told(global, tells, purpose, model, cancellation, work).await
+}
+
+/// The same, where `tells` says whether a person reads standard error.
+pub(crate) async fn with_project_told<T>(
+    global: &GlobalArgs,
+    tells: bool,
+    purpose: Purpose,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let project = load(global, purpose, model, cancellation).await?;
+    let outcome = tokio::select! {
+        biased;
+        outcome = work(&project) => outcome,
+        never = slow_servers::tell(&project, tells) => match never {},
+    };
+    project.close().await;
+    outcome
+}
+
+/// Runs a function that blocks, off the async workers.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::failed("internal", error.to_string()))
+}
+
+/// A relative state folder on the command line starts at the current folder, not at the project.
+fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
+    path.map(std::path::absolute)
+        .transpose()
+        .map_err(|error| Problem::usage(format!("`--state`: {error}")))
+}
+
+/// Prints news about pinned definitions, for commands that run calls. With `flags` another command finds
+/// the project.
+pub(crate) fn tell(project: &Project, flags: String) {
+    project.lock().on_event(move |event| match event {
+        LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
+        LockEvent::Changed(place) => output::pin_changed(place, &flags),
+        LockEvent::New(place) => output::pin_new(place, &flags),
+        LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
+        _ => {}
+    });
+}
+
+pub(crate) fn here() -> Result<PathBuf, Problem> {
+    env::current_dir()
+        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))
+}

@@ -1,0 +1,6 @@
+//! The project of a command: its loading, its engine and its turns.
+
+pub(crate) mod consent;
+pub(crate) mod load;
+pub(crate) mod slow_servers;
+pub(crate) mod turn;

@@ -1,0 +1,11 @@
+//! What several modules need and no reader of the API does.
+
+pub(crate) mod chance;
+pub(crate) mod counted;
+pub(crate) mod lanes;
+pub(crate) mod lru_cache;
+pub(crate) mod panic_text;
+pub(crate) mod progress_pace;
+pub(crate) mod single_flight;
+
+pub use self::lanes::Lanes;

@@ -1,0 +1,25 @@
+//! Sessions: conversations that outlive the process.
+
+mod record;
+mod store;
+pub(crate) mod usage;
+pub(crate) mod violations;
+
+pub use self::{
+    record::{
+        CallIntent, CallOutcome, FoundMessage, SessionHistory, SessionRecord, StoredCall,
+        StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState,
+    },
+    store::{
+        NewSession, SessionInfo, SessionLease, SessionRetention, SessionSearch, SessionStore,
+        StoreId, is_session_id, is_session_name,
+    },
+    usage::{BudgetUse, StoredUsage, UsageStore},
+    violations::StoreViolations,
+};
+pub use crate::{
+    kv::{KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
+    messages::{UsageEntry, UsageSource},
+    names::owner::SessionOwner,
+    store_error::{MAX_SESSION_NAME, SessionStoreError},
+};

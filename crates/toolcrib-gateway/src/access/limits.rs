@@ -1,0 +1,156 @@
+//! Limits of a token's calls: how many a minute, and how many at the same time.
+
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
+
+use http::StatusCode;
+use parking_lot::Mutex;
+use rmcp::{ErrorData, model::RequestId};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use crate::wire::reply::Refusal;
+
+/// The methods that count: those that reach a tool or a server.
+const CALLS: [&str; 7] = [
+    "tools/call",
+    "prompts/get",
+    "resources/read",
+    "resources/directory/read",
+    "skills/list",
+    "skills/get",
+    "completion/complete",
+];
+
+/// The limits of the calls of one token over HTTP. A call beyond them is refused with 429 and
+/// `Retry-After`, before anything of it runs. Default: no limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CallLimits {
+    /// The calls a minute. That many may come at once; later ones are permitted at this rate.
+    pub per_minute: Option<NonZeroU32>,
+    /// The calls at the same time.
+    pub concurrent: Option<NonZeroU32>,
+}
+
+impl CallLimits {
+    /// No limits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the limit of calls a minute.
+    #[must_use]
+    pub fn per_minute(mut self, calls: NonZeroU32) -> Self {
+        self.per_minute = Some(calls);
+        self
+    }
+
+    /// Sets the limit of calls at the same time.
+    #[must_use]
+    pub fn concurrent(mut self, calls: NonZeroU32) -> Self {
+        self.concurrent = Some(calls);
+        self
+    }
+}
+
+/// Counts the calls of one token.
+pub(crate) struct Limiter {
+    limits: CallLimits,
+    running: Option<Arc<Semaphore>>,
+    bucket: Mutex<Bucket>,
+}
+
+/// A token bucket (as in RFC 2697): it is full at first, and a call takes one.
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: CallLimits) -> Self {
+        let places = |most: NonZeroU32| usize::try_from(most.get()).unwrap_or(usize::MAX);
+        let places = limits.concurrent.map(places);
+        let running = places.map(|most| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))));
+        let left = limits.per_minute.map_or(0.0, |most| f64::from(most.get()));
+        Self { limits, running, bucket: Mutex::new(Bucket { left, at: Instant::now() }) }
+    }
+
+    /// Admits a request; a call at the limit is refused. The permit is needed until its end.
+    pub(crate) fn admit(
+        &self,
+        method: &str,
+        id: &RequestId,
+    ) -> Result<Option<OwnedSemaphorePermit>, Refusal> {
+        if !CALLS.contains(&method) {
+            return Ok(None);
+        }
+        let running = self.running.as_ref();
+        let permit = running.map(|running| Arc::clone(running).try_acquire_owned()).transpose();
+        let permit = permit.map_err(|_| {
+            let most = self.limits.concurrent.map_or(0, NonZeroU32::get);
+            let message = format!(
+                "this token has reached its limit of {most} calls at the same time; send the call \
+                 again when one has ended"
+            );
+            refusal(id, message, Duration::from_secs(1))
+        })?;
+        if let Some(most) = self.limits.per_minute
+            && let Err(wait) = self.bucket.lock().take(most, Instant::now())
+        {
+            let seconds = whole_seconds(wait);
+            let message = format!(
+                "this token has reached its limit of {most} calls a minute; send the call again in \
+                 {seconds} s"
+            );
+            return Err(refusal(id, message, wait));
+        }
+        Ok(permit)
+    }
+}
+
+impl Bucket {
+    /// Takes one call, or returns the time until the next one.
+    fn take(&mut self, per_minute: NonZeroU32, now: Instant) -> Result<(), Duration> {
+        let (most, a_second) = (f64::from(per_minute.get()), f64::from(per_minute.get()) / 60.0);
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.left = (self.left + passed * a_second).min(most);
+        self.at = now;
+        if self.left < 1.0 {
+            return Err(Duration::from_secs_f64((1.0 - self.left) / a_second));
+        }
+        self.left -= 1.0;
+        Ok(())
+    }
+}
+
+fn refusal(id: &RequestId, message: String, wait: Duration) -> Refusal {
+    let refusal = Refusal::of(Some(id.clone()), ErrorData::internal_error(message, None));
+    refusal.status_is(StatusCode::TOO_MANY_REQUESTS).retry_after(wait)
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_permits_its_size_at_once_and_then_its_rate() {
+        let (begin, six) = (Instant::now(), NonZeroU32::new(6).unwrap());
+        let mut bucket = Bucket { left: 6.0, at: begin };
+        for _ in 0..6 {
+            assert_eq!(bucket.take(six, begin), Ok(()));
+        }
+        let wait = bucket.take(six, begin).unwrap_err();
+        assert_eq!(whole_seconds(wait), 10);
+        assert!(bucket.take(six, begin + Duration::from_secs(9)).is_err());
+        assert_eq!(bucket.take(six, begin + Duration::from_millis(10_001)), Ok(()));
+        // However long it rests, it has no more than its size.
+        let later = begin + Duration::from_secs(3600);
+        assert_eq!((0..9).filter(|_| bucket.take(six, later).is_ok()).count(), 6);
+    }
+}

@@ -1,0 +1,259 @@
+//! `/metrics`: counts of requests and calls, in the text format of Prometheus. They are counted from
+//! the entries of the access log, so that both agree.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use toolcrib_mcp::McpClient;
+
+use super::{access_log::AccessEntry, log_health::LogHealth, readiness::state_of};
+
+/// The limit of sources of calls with separate series; further ones are counted as `other`.
+const MOST_SOURCES: usize = 200;
+
+/// The upper bounds of a call's duration, in milliseconds.
+const BOUNDS: [u64; 12] = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 120_000];
+
+/// The content type of the text format.
+pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+#[derive(Default)]
+pub(crate) struct Metrics {
+    counts: Mutex<Counts>,
+    reloads: [AtomicU64; 2],
+    /// By source, of the last listing.
+    withheld: Mutex<BTreeMap<Arc<str>, u64>>,
+}
+
+/// Nearly always a constant.
+type Outcome = Cow<'static, str>;
+
+#[derive(Default)]
+struct Counts {
+    /// By method and outcome.
+    requests: BTreeMap<(&'static str, Outcome), u64>,
+    /// By source and outcome.
+    calls: BTreeMap<(Arc<str>, Outcome), u64>,
+    durations: BTreeMap<Arc<str>, Histogram>,
+}
+
+#[derive(Default, Clone)]
+struct Histogram {
+    buckets: [u64; BOUNDS.len()],
+    count: u64,
+    sum_ms: u64,
+}
+
+impl Metrics {
+    /// Counts an entry of the access log.
+    pub(crate) fn count(&self, entry: &AccessEntry) {
+        let outcome = outcome(entry);
+        let mut counts = self.counts.lock();
+        *counts.requests.entry((entry.method, outcome.clone())).or_default() += 1;
+        if entry.method != "tools/call" {
+            return;
+        }
+        let source = entry.origin.clone().unwrap_or_else(|| "unknown".into());
+        let is_known = counts.durations.contains_key(&source);
+        let source = match is_known || counts.durations.len() < MOST_SOURCES {
+            true => source,
+            false => "other".into(),
+        };
+        *counts.calls.entry((Arc::clone(&source), outcome)).or_default() += 1;
+        counts.durations.entry(source).or_default().add(entry.duration_ms);
+    }
+
+    /// Counts a reload of the configuration.
+    pub(crate) fn reloaded(&self, succeeded: bool) {
+        let [failed, done] = &self.reloads;
+        if succeeded { done } else { failed }.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the tools of a listing that are withheld for their definition or state.
+    pub(crate) fn withheld(&self, origins: impl Iterator<Item = Arc<str>>) {
+        let mut counts = self.withheld.lock();
+        counts.values_mut().for_each(|count| *count = 0);
+        for origin in origins {
+            let is_known = counts.contains_key(&origin) || counts.len() < MOST_SOURCES;
+            *counts.entry(if is_known { origin } else { "other".into() }).or_default() += 1;
+        }
+    }
+
+    /// The number of them.
+    pub(crate) fn withheld_count(&self) -> u64 {
+        self.withheld.lock().values().sum()
+    }
+
+    /// All series as text.
+    pub(crate) fn text(&self, servers: &[McpClient], sessions: usize, running: usize) -> String {
+        let mut text = String::new();
+        let counts = self.counts.lock();
+        let requests = counts.requests.iter();
+        family(&mut text, "toolcrib_requests_total", "counter", "Requests by method and outcome.");
+        for ((method, outcome), n) in requests {
+            let labels = [("method", *method), ("outcome", &**outcome)];
+            sample(&mut text, "toolcrib_requests_total", &labels, n);
+        }
+        family(
+            &mut text,
+            "toolcrib_calls_total",
+            "counter",
+            "Calls of tools by source and outcome.",
+        );
+        for ((source, outcome), n) in &counts.calls {
+            let labels = [("source", &**source), ("outcome", &**outcome)];
+            sample(&mut text, "toolcrib_calls_total", &labels, n);
+        }
+        let name = "toolcrib_call_duration_seconds";
+        family(&mut text, name, "histogram", "The duration of calls of tools by source.");
+        for (source, histogram) in &counts.durations {
+            histogram.write(&mut text, name, source);
+        }
+        drop(counts);
+        family(&mut text, "toolcrib_calls_running", "gauge", "Requests in progress.");
+        sample(&mut text, "toolcrib_calls_running", &[], running);
+        family(&mut text, "toolcrib_sessions_open", "gauge", "Open sessions of clients.");
+        sample(&mut text, "toolcrib_sessions_open", &[], sessions);
+        let help = "Whether an MCP server is usable (1), or starting or failing (0).";
+        family(&mut text, "toolcrib_server_up", "gauge", help);
+        for server in servers {
+            let up = u8::from(state_of(server).is_usable());
+            sample(&mut text, "toolcrib_server_up", &[("server", server.name().as_str())], up);
+        }
+        let name = "toolcrib_tools_withheld";
+        let help = "Tools of the last listing that are withheld for their definition or state.";
+        family(&mut text, name, "gauge", help);
+        for (source, n) in self.withheld.lock().iter() {
+            sample(&mut text, name, &[("source", &**source)], n);
+        }
+        family(&mut text, "toolcrib_reloads_total", "counter", "Reloads of the configuration.");
+        for (outcome, n) in ["error", "ok"].iter().zip(&self.reloads) {
+            let n = n.load(Ordering::Relaxed);
+            sample(&mut text, "toolcrib_reloads_total", &[("outcome", outcome)], n);
+        }
+        family(&mut text, "toolcrib_build_info", "gauge", "The version of the gateway.");
+        let version = env!("CARGO_PKG_VERSION");
+        sample(&mut text, "toolcrib_build_info", &[("version", version)], 1);
+        text
+    }
+}
+
+/// The series of what could not be written.
+pub(crate) fn losses(text: &mut String, logs: &[LogHealth], unsaved: usize) {
+    let name = "toolcrib_lost_log_lines_total";
+    family(text, name, "counter", "Lines of logs that could not be written.");
+    for log in logs {
+        sample(text, name, &[("log", log.name())], log.lost_lines());
+    }
+    let name = "toolcrib_log_failing";
+    family(text, name, "gauge", "Whether the last line of a log could not be written (1).");
+    for log in logs {
+        sample(text, name, &[("log", log.name())], u8::from(log.is_failing()));
+    }
+    let name = "toolcrib_unsaved_restrictions_total";
+    family(text, name, "counter", "Restrictions of callers that only this process remembers.");
+    sample(text, name, &[], unsaved);
+}
+
+impl Histogram {
+    fn add(&mut self, ms: u64) {
+        for (bucket, bound) in self.buckets.iter_mut().zip(BOUNDS) {
+            *bucket += u64::from(ms <= bound);
+        }
+        self.count += 1;
+        self.sum_ms += ms;
+    }
+
+    fn write(&self, text: &mut String, name: &str, source: &str) {
+        let bucket = format!("{name}_bucket");
+        for (n, bound) in self.buckets.iter().zip(BOUNDS) {
+            let bound = seconds(bound);
+            sample(text, &bucket, &[("source", source), ("le", &bound)], n);
+        }
+        sample(text, &bucket, &[("source", source), ("le", "+Inf")], self.count);
+        sample(text, &format!("{name}_sum"), &[("source", source)], seconds(self.sum_ms));
+        sample(text, &format!("{name}_count"), &[("source", source)], self.count);
+    }
+}
+
+/// Milliseconds as a decimal number of seconds.
+fn seconds(ms: u64) -> String {
+    let text = format!("{}.{:03}", ms / 1_000, ms % 1_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `ok`, the code of a failed call, the status of a refusal, or `error`.
+fn outcome(entry: &AccessEntry) -> Outcome {
+    match (entry.code, entry.status, &entry.error) {
+        (Some(code), ..) => code.as_str().into(),
+        (None, Some(status), _) => status.to_string().into(),
+        (None, None, Some(_)) => "error".into(),
+        (None, None, None) => "ok".into(),
+    }
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn sample(text: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+    let escaped =
+        |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels: Vec<_> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let _ = match labels.is_empty() {
+        true => writeln!(text, "{name} {value}"),
+        false => writeln!(text, "{name}{{{}}} {value}", labels.join(",")),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_core::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn counts_have_bounded_series_and_cumulative_buckets() {
+        let metrics = Metrics::default();
+        for at in 0..u64::try_from(MOST_SOURCES).unwrap() + 5 {
+            let mut entry = AccessEntry::new("tools/call", None);
+            entry.origin = Some(format!("mcp:s{at}").into());
+            entry.duration_ms = at;
+            metrics.count(&entry);
+        }
+        let mut failed = AccessEntry::new("tools/call", None);
+        failed.origin = Some("mcp:s7".into());
+        failed.code = Some(ErrorCode::Denied);
+        metrics.count(&failed);
+        let mut refused = AccessEntry::new("http", None);
+        refused.status = Some(401);
+        metrics.count(&refused);
+        metrics.reloaded(true);
+        let text = metrics.text(&[], 2, 3);
+        assert_eq!(text.matches("toolcrib_call_duration_seconds_count").count(), MOST_SOURCES + 1);
+        for line in [
+            "toolcrib_calls_total{source=\"other\",outcome=\"ok\"} 5",
+            "toolcrib_calls_total{source=\"mcp:s7\",outcome=\"denied\"} 1",
+            "toolcrib_requests_total{method=\"http\",outcome=\"401\"} 1",
+            "toolcrib_call_duration_seconds_bucket{source=\"mcp:s7\",le=\"0.005\"} 1",
+            "toolcrib_call_duration_seconds_bucket{source=\"mcp:s7\",le=\"0.01\"} 2",
+            "toolcrib_call_duration_seconds_sum{source=\"mcp:s7\"} 0.007",
+            "toolcrib_reloads_total{outcome=\"ok\"} 1",
+            "toolcrib_sessions_open 2",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+        }
+        let mut label = String::new();
+        sample(&mut label, "x", &[("a", "q\"\\\n")], 1);
+        assert_eq!(label, "x{a=\"q\\\"\\\\\\n\"} 1\n");
+    }
+}

@@ -1,0 +1,54 @@
+//! Builds the parts of an engine from typed data. Resolves names: references between sections are
+//! checked.
+
+mod artifacts;
+mod databases;
+mod files;
+pub(crate) mod hook;
+mod hub;
+mod lint;
+mod mcp;
+pub(crate) mod mcp_server;
+mod model;
+mod models;
+mod own;
+mod personality;
+mod policy;
+mod prices;
+mod process_limit;
+mod reliability;
+mod script;
+mod secrets;
+mod serve;
+pub(crate) mod serving;
+mod skills;
+mod tools;
+
+pub(crate) use self::{
+    artifacts::build_artifacts,
+    databases::{DatabaseSpecs, Databases, Entry as DatabaseEntry},
+    files::{Entry as FolderEntry, FolderSpecs, keep_usable_tools},
+    hub::HubSources,
+    mcp::McpSources,
+    model::ModelSources,
+    models::build_models,
+    own::ProjectStorage,
+    personality::{
+        DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
+    },
+    policy::build_policy,
+    prices::refuse_unknown_costs,
+    reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
+    secrets::{build_secrets, offered_with_secrets, references_in},
+    serve::{build_serving, build_tokens},
+    skills::{SkillPlace, build_skill, build_skills, for_all_skills},
+    tools::{
+        ThirdParties, build_hooks, build_tools, private_addresses, read_documents, read_schemas,
+        report_duplicate_tools,
+    },
+};
+pub use self::{
+    hub::DeclaredHub,
+    models::{DeclaredModel, environment_model},
+    prices::Prices,
+};

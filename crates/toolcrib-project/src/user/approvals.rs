@@ -1,0 +1,151 @@
+//! Approval of calls in a project: the store, the key, and programs that could reach the key.
+
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
+
+use toolcrib_approvals::{ApprovalKeys, Approvals};
+use toolcrib_capabilities::process::SandboxTier;
+use toolcrib_config::{Diagnostic, Problems, Spot};
+use toolcrib_core::{Effect, SessionStoreError};
+use toolcrib_store::SqliteStore;
+
+use super::{private, sessions::Sessions};
+use crate::file::{ApprovalsSection, PolicySection};
+
+/// The folder of the key in the user's configuration of Toolcrib.
+const FOLDER: &str = "approvals";
+
+/// A program of a project whose sandbox does not hide the user's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WeakProgram {
+    pub(crate) at: Spot,
+    pub(crate) tier: SandboxTier,
+}
+
+/// The approvals of a project: calls wait in its store of sessions, and decisions are sealed with the
+/// user's key.
+#[derive(Debug, Clone)]
+pub struct ProjectApprovals {
+    sessions: Sessions,
+    keys: ApprovalKeys,
+    place: Arc<str>,
+    expire_after: Option<Duration>,
+    asks: bool,
+    advisory: Arc<[Arc<str>]>,
+}
+
+impl ProjectApprovals {
+    /// Records an error if the project is strict and a program could reach the key; and a warning
+    /// for each rule that asks where no decision is possible. `asks` says whether a call may be asked about.
+    pub(crate) fn new(
+        section: &ApprovalsSection,
+        rules: &PolicySection,
+        asks: bool,
+        sessions: &Sessions,
+        root: &Path,
+        reach: (&[WeakProgram], &[&Path]),
+        problems: &Problems,
+    ) -> Self {
+        let keys = ApprovalKeys::new(private::config_of_user().map(|all| all.join(FOLDER)));
+        let advisory = advisory(&keys, reach);
+        let this = Self {
+            sessions: sessions.clone(),
+            place: root.to_string_lossy().into(),
+            expire_after: section.expire_after,
+            asks,
+            keys,
+            advisory: advisory.into(),
+        };
+        if let Some(strict) = section.is_strict.as_ref().filter(|strict| strict.value) {
+            for reason in &*this.advisory {
+                let message = format!("approvals are advisory here: {reason}");
+                let help = "write sandbox = \"files\" or \"full\" for it, or mode = \"advisory\"";
+                problems.push(Diagnostic::error(&strict.at, message).help(help));
+            }
+        }
+        if let Some(reason) = this.unanswered() {
+            for rule in rules.rules.iter().filter(|rule| rule.effect == Some(Effect::Ask)) {
+                let message = format!("this rule asks, and without a terminal {reason}");
+                let help = "calls that match it are denied, except at a terminal";
+                problems.push(Diagnostic::warning(&rule.at, message).help(help));
+            }
+        }
+        this
+    }
+
+    /// Whether a rule of the project asks for approval, or a tool does while a conversation is tainted.
+    pub fn are_needed(&self) -> bool {
+        self.asks
+    }
+
+    /// Why approvals are advisory: programs and folders of the project through which a model could
+    /// reach the user's key, and approve its own calls. Empty if there is none.
+    pub fn advisory(&self) -> &[Arc<str>] {
+        &self.advisory
+    }
+
+    /// Why no decision is possible without a terminal; `None` if one is, or no rule asks.
+    pub fn unanswered(&self) -> Option<&'static str> {
+        if !self.asks {
+            None
+        } else if !self.sessions.are_stored() {
+            Some("a call cannot wait, because `[sessions]` has store = \"none\"")
+        } else if self.keys.folder().is_none() {
+            Some("no decision can be sealed, because neither XDG_CONFIG_HOME nor HOME is set")
+        } else {
+            None
+        }
+    }
+
+    /// The approvals in a store that is open already.
+    pub fn in_store(&self, store: SqliteStore) -> Approvals {
+        let approvals = Approvals::new(Arc::new(store), self.keys.clone(), Arc::clone(&self.place));
+        match self.expire_after {
+            Some(time) => approvals.expire_after(time),
+            None => approvals,
+        }
+    }
+
+    /// Opens the store for calls without a session. `None` if no rule asks, or the project stores
+    /// nothing. Blocking.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], with the file or folder.
+    pub fn open(&self) -> Result<Option<Approvals>, SessionStoreError> {
+        if !self.asks || !self.sessions.are_stored() {
+            return Ok(None);
+        }
+        Ok(Some(self.in_store(self.sessions.open()?)))
+    }
+
+    /// Opens the store to inspect or decide; `None` if there is none. Blocking.
+    ///
+    /// # Errors
+    /// [`SessionStoreError`], with the file.
+    pub fn open_existing(&self) -> Result<Option<Approvals>, SessionStoreError> {
+        Ok(self.sessions.open_existing()?.map(|store| self.in_store(store)))
+    }
+}
+
+fn advisory(keys: &ApprovalKeys, reach: (&[WeakProgram], &[&Path])) -> Vec<Arc<str>> {
+    let (programs, folders) = reach;
+    let (mut reasons, mut known) = (Vec::new(), HashSet::new());
+    let mut add = |reason: String| {
+        let reason: Arc<str> = reason.into();
+        if known.insert(Arc::clone(&reason)) {
+            reasons.push(reason);
+        }
+    };
+    for WeakProgram { at, tier } in programs {
+        add(format!(
+            "the program at {at} runs in the sandbox `{tier}`, which does not hide your key"
+        ));
+    }
+    // A folder that does not exist yet has existing ones above it.
+    let key = keys.folder().and_then(|key| key.ancestors().find_map(|one| one.canonicalize().ok()));
+    for folder in folders.iter().filter_map(|folder| folder.canonicalize().ok()) {
+        if key.as_ref().is_some_and(|key| key.starts_with(&folder)) {
+            add(format!("the folder {} contains your key", folder.display()));
+        }
+    }
+    reasons
+}

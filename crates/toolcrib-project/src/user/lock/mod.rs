@@ -1,0 +1,505 @@
+//! Pinned definitions: a remote source's tools, prompts and instructions are used as they were at
+//! their first use, until the user accepts a change.
+//!
+//! There are two places. The user's record, in the user's configuration folder, decides: a program
+//! of the project can neither write it nor remove it. `toolcrib.lock`, in the project, has only the
+//! digests; it is for other machines, and for CI.
+
+mod files;
+mod pin;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use toolcrib_core::{DefinitionPins, Digest, MissingReason, PinKind, PinRefusal, PinnedDefinition};
+use toolcrib_engine::Redactor;
+
+use self::{
+    files::{Files, SharedPins},
+    pin::{Pin, Pins, RenewedPin},
+};
+pub use self::{
+    files::{LOCK_FILE, LockError},
+    pin::PinName,
+};
+use super::options::{LoadOptions, Mode};
+use crate::LockMode;
+
+/// The limit of pinned definitions of one source: a source could list new names for ever.
+const MOST_PINS: usize = 10_000;
+
+/// A definition that is not pinned as it is listed now.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PinChange {
+    /// Its place.
+    pub place: PinName,
+    /// The pinned digest; `None` if it is not pinned.
+    pub pinned: Option<Digest>,
+    /// The pinned definition, if this user has seen it and it is not too large.
+    pub before: Option<Value>,
+    /// The present definition.
+    pub after: Value,
+}
+
+impl PinChange {
+    /// Whether it is pinned, with another digest.
+    pub fn is_changed(&self) -> bool {
+        self.pinned.is_some()
+    }
+}
+
+/// News about pinned definitions, for the user.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum LockEvent {
+    /// Definitions were pinned at their first use.
+    Pinned {
+        /// The source.
+        source: Arc<str>,
+        /// The kind.
+        kind: PinKind,
+        /// Their number.
+        count: usize,
+    },
+    /// A definition is withheld because it has changed. Reported once for each change.
+    Changed(PinName),
+    /// A definition of a pinned server is withheld because it is [new](Lock::ask_for_new). Reported
+    /// once.
+    New(PinName),
+    /// The pins apply to this process only, because a file cannot be written.
+    Unsaved(Arc<str>),
+}
+
+/// The pinned definitions of a project. Clones share them.
+#[derive(Clone)]
+pub struct Lock(Arc<Inner>);
+
+type Listener = Arc<dyn Fn(&LockEvent) + Send + Sync>;
+
+struct Inner {
+    files: Files,
+    mode: LockMode,
+    /// The options by which a command finds this project.
+    flags: String,
+    /// Whether pins are written.
+    writes: bool,
+    /// Whether new definitions of pinned servers are withheld.
+    asks: AtomicBool,
+    /// Pins contain secrets by reference only.
+    redactor: Redactor,
+    state: Mutex<State>,
+    listener: Mutex<Option<Listener>>,
+    /// The news before there was a listener.
+    unheard: Mutex<Vec<LockEvent>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The user's pins.
+    own: Pins,
+    /// The digests of the project's file.
+    shared: SharedPins,
+    /// The state of the files at the last read.
+    stamp: files::Stamp,
+    is_read: bool,
+    /// In a review, all definitions that are not pinned as listed.
+    changes: BTreeMap<PinName, PinChange>,
+    /// The kinds of definitions of each source that were listed, even if there were none.
+    listed: HashSet<(Arc<str>, PinKind)>,
+    /// The changes that were reported.
+    reported: HashSet<(PinName, Digest)>,
+    has_reported_unsaved: bool,
+    /// The version of the secrets that the pins do not contain.
+    redacted_at: u64,
+    /// The sources whose definitions were compared.
+    sources: BTreeSet<Arc<str>>,
+}
+
+/// The verdict on a definition.
+pub(crate) enum Verdict {
+    Same,
+    First,
+    Changed(Digest),
+}
+
+impl Lock {
+    /// The pins of a project. `shared` is the folder of its `toolcrib.lock`; `None` for imported
+    /// files alone. `subject` is the project's folder or the imported file. Reads nothing yet.
+    pub(crate) fn new(
+        subject: &Path,
+        shared: Option<PathBuf>,
+        config: Option<PathBuf>,
+        options: &LoadOptions,
+        redactor: &Redactor,
+    ) -> Self {
+        let (mode, runs) = (options.lock, matches!(options.mode, Mode::Run { .. }));
+        Self(Arc::new(Inner {
+            files: Files::new(subject, shared, config),
+            mode,
+            flags: options.flags.clone(),
+            writes: runs && mode == LockMode::Pin,
+            asks: AtomicBool::new(false),
+            redactor: redactor.clone(),
+            state: Mutex::default(),
+            listener: Mutex::default(),
+            unheard: Mutex::default(),
+        }))
+    }
+
+    /// From here on, a definition of an MCP server that is not in the record of pins is withheld until
+    /// the user accepts it, for a program that runs for long and lists again. A server without a record
+    /// is pinned by its first listing, as otherwise.
+    pub fn ask_for_new(&self) {
+        self.0.asks.store(true, Ordering::Release);
+    }
+
+    /// Receives news, in place of an earlier receiver. It must not list tools.
+    pub fn on_event(&self, listener: impl Fn(&LockEvent) + Send + Sync + 'static) {
+        let listener: Listener = Arc::new(listener);
+        *self.0.listener.lock() = Some(Arc::clone(&listener));
+        // Documents are read while the project is loaded.
+        let unheard = std::mem::take(&mut *self.0.unheard.lock());
+        unheard.iter().for_each(|event| listener(event));
+    }
+
+    /// Whether the pins apply as for CI.
+    pub fn is_locked(&self) -> bool {
+        self.0.mode == LockMode::Locked
+    }
+
+    /// The project's file, if it has one.
+    pub fn file(&self) -> Option<&Path> {
+        self.0.files.shared()
+    }
+
+    /// The folder with the user's records, which a model's tools must not be able to write to.
+    pub fn folder(&self) -> Option<&Path> {
+        self.0.files.folder()
+    }
+
+    /// Whether another process has changed the pins since they were read last, such as by
+    /// accepting a change: list the sources again then. Blocking.
+    pub fn has_changed(&self) -> bool {
+        let state = self.0.state.lock();
+        state.is_read && state.stamp != self.0.files.stamp()
+    }
+
+    /// In a [review](LockMode::Review), the definitions listed so far that are not pinned as they
+    /// are, by source, kind and name.
+    pub fn changes(&self) -> Vec<PinChange> {
+        self.0.state.lock().changes.values().cloned().collect()
+    }
+
+    /// The sources whose definitions have been compared so far, such as `openapi:shop.yaml`.
+    pub fn sources(&self) -> Vec<Arc<str>> {
+        self.0.state.lock().sources.iter().cloned().collect()
+    }
+
+    /// Pins these definitions as they were listed. Blocking.
+    ///
+    /// # Errors
+    /// [`LockError`]. If only `toolcrib.lock` cannot be written, the user's record has the pins.
+    pub fn accept(&self, changes: &[PinChange]) -> Result<(), LockError> {
+        let pins = changes.iter().map(|change| {
+            (change.place.clone(), Pin::of(&change.after, Digest::of_json(&change.after)))
+        });
+        let pins: Pins = pins.collect();
+        let saved = self.0.files.save(&pins, true)?;
+        let mut state = self.0.state.lock();
+        state.changes.retain(|place, _| !pins.contains_key(place));
+        state.take(saved);
+        Ok(())
+    }
+
+    /// The command that shows or accepts a definition.
+    fn command(&self, verb: &str, place: &PinName) -> String {
+        let source = place.source.split_once(':').map_or(&*place.source, |(_, name)| name);
+        let name = match place.kind {
+            PinKind::Instructions => String::new(),
+            _ => format!(" {}", place.name.escape_debug()),
+        };
+        format!("toolcrib lock {verb} {source}{name}{}", self.0.flags)
+    }
+
+    fn changed(&self, place: &PinName) -> Arc<str> {
+        let accept = self.command("accept", place);
+        match self.0.mode {
+            LockMode::Locked => format!(
+                "the {} differs from `{LOCK_FILE}`, and `--locked` permits no change; to accept \
+                 it: {accept}",
+                described(place)
+            ),
+            _ => format!(
+                "its definition has changed since it was pinned; to see the change: {}; to accept \
+                 it: {accept}",
+                self.command("diff", place)
+            ),
+        }
+        .into()
+    }
+
+    fn new_since(&self, place: &PinName) -> Arc<str> {
+        format!(
+            "it is new since its server was pinned; to see it: {}; to accept it: {}; to accept such \
+             tools unasked: `new_tools = \"accept\"` in `[serve]`",
+            self.command("diff", place),
+            self.command("accept", place)
+        )
+        .into()
+    }
+
+    fn unpinned(&self, place: &PinName) -> Arc<str> {
+        format!(
+            "the {} is not in `{LOCK_FILE}`, and `--locked` permits no new definition; to accept \
+             it: {}",
+            described(place),
+            self.command("accept", place)
+        )
+        .into()
+    }
+
+    /// A definition in the form that is pinned: with references in place of secrets, so that another
+    /// value of a secret changes no pin, and before any other cleaning.
+    fn pinnable(&self, definition: PinnedDefinition) -> PinnedDefinition {
+        let name = self.0.redactor.referenced(Value::from(&*definition.name));
+        PinnedDefinition {
+            name: name.as_str().unwrap_or_default().into(),
+            definition: self.0.redactor.referenced(definition.definition),
+            is_offered: definition.is_offered,
+        }
+    }
+
+    /// Puts references into pins that were written when a secret was not known yet.
+    fn renew(&self, state: &mut State) -> Result<(), LockError> {
+        let version = self.0.redactor.version();
+        if std::mem::replace(&mut state.redacted_at, version) == version {
+            return Ok(());
+        }
+        let mut renewed = Vec::new();
+        for (place, pin) in &state.own {
+            let name = Arc::clone(&place.name);
+            let definition = pin.value().unwrap_or_default();
+            let before = PinnedDefinition { name, definition, is_offered: true };
+            let after = self.pinnable(before.clone());
+            if after.name != before.name || after.definition != before.definition {
+                let pin = match &pin.definition {
+                    Some(_) => Pin::of(&after.definition, Digest::of_json(&after.definition)),
+                    None => pin.clone(),
+                };
+                let renamed = PinName { name: after.name, ..place.clone() };
+                renewed.push(RenewedPin { before: place.clone(), place: renamed, pin });
+            }
+        }
+        for RenewedPin { before, place, pin } in &renewed {
+            state.own.remove(before);
+            state.own.insert(place.clone(), pin.clone());
+        }
+        if self.0.writes && !renewed.is_empty() {
+            let saved = self.0.files.renew(&renewed)?;
+            state.take(saved);
+        }
+        Ok(())
+    }
+
+    fn report(&self, event: &LockEvent) {
+        let listener = self.0.listener.lock().clone();
+        match listener {
+            Some(listener) => listener(event),
+            None => {
+                let mut unheard = self.0.unheard.lock();
+                if unheard.len() < MOST_PINS {
+                    unheard.push(event.clone());
+                }
+            }
+        }
+    }
+
+    /// The files again, if they have changed.
+    fn read(&self, state: &mut State) -> Result<(), LockError> {
+        let stamp = self.0.files.stamp();
+        if !state.is_read || state.stamp != stamp {
+            let loaded = self.0.files.load()?;
+            // Pins that could not be written stay in memory.
+            let kept = std::mem::take(&mut state.own);
+            state.take(loaded);
+            state.redacted_at = 0;
+            if self.0.files.folder().is_none() || state.has_reported_unsaved {
+                for (place, pin) in kept {
+                    state.own.entry(place).or_insert(pin);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn take(&mut self, loaded: files::LoadedPins) {
+        let files::LoadedPins { own, shared, stamp } = loaded;
+        (self.own, self.shared, self.stamp, self.is_read) = (own, shared, stamp, true);
+    }
+
+    /// Whether a source was listed before: it is in the record of pins, or this process has seen a
+    /// list. Hubs list what a caller searches for, so they never are.
+    fn has_listed(&self, source: &Arc<str>, kind: PinKind) -> bool {
+        let is = |place: &PinName| place.source == *source && place.kind == kind;
+        source.starts_with("mcp:")
+            && (self.listed.contains(&(Arc::clone(source), kind))
+                || self.own.keys().any(is)
+                || self.shared.keys().any(is))
+    }
+
+    fn verdict(&self, mode: LockMode, place: &PinName, digest: Digest) -> Verdict {
+        let shared = self.shared.get(place).copied();
+        let own = self.own.get(place).map(|pin| pin.digest);
+        let pinned = if mode == LockMode::Locked { shared } else { own.or(shared) };
+        match pinned {
+            None => Verdict::First,
+            Some(pinned) if pinned != digest => Verdict::Changed(pinned),
+            // The project's digest is confirmed by the same definition; it becomes the user's.
+            Some(_) if mode == LockMode::Pin && own.is_none() => Verdict::First,
+            Some(_) => Verdict::Same,
+        }
+    }
+}
+
+impl DefinitionPins for Lock {
+    fn check(
+        &self,
+        source: &str,
+        kind: PinKind,
+        definitions: &mut dyn Iterator<Item = PinnedDefinition>,
+    ) -> Result<Vec<Option<PinRefusal>>, Arc<str>> {
+        let source: Arc<str> = source.into();
+        let mut events = Vec::new();
+        let mut state = self.0.state.lock();
+        state.sources.insert(Arc::clone(&source));
+        let read = self.read(&mut state).and_then(|()| self.renew(&mut state));
+        read.map_err(|error| {
+            format!("its definitions cannot be compared with the pinned ones: {error}")
+        })?;
+        let mode = self.0.mode;
+        let asks = mode == LockMode::Pin
+            && self.0.asks.load(Ordering::Acquire)
+            && state.has_listed(&source, kind);
+        let (mut names, mut reasons, mut fresh) = (Vec::new(), Vec::new(), Pins::new());
+        let mut pinned = state.own.keys().filter(|place| place.source == source).count();
+        for definition in definitions {
+            let PinnedDefinition { name, definition, is_offered } = self.pinnable(definition);
+            names.push(Arc::clone(&name));
+            let place = PinName { source: Arc::clone(&source), kind, name };
+            let digest = Digest::of_json(&definition);
+            let verdict = state.verdict(mode, &place, digest);
+            if !is_offered && matches!(verdict, Verdict::First) {
+                reasons.push(None);
+                continue;
+            }
+            if mode == LockMode::Review && !matches!(verdict, Verdict::Same) {
+                let own = state.own.get(&place);
+                let before = own.and_then(Pin::value);
+                let pinned = match verdict {
+                    Verdict::Changed(pinned) => Some(pinned),
+                    _ => None,
+                };
+                let change = PinChange { place: place.clone(), pinned, before, after: definition };
+                if state.changes.len() < MOST_PINS {
+                    state.changes.insert(place, change);
+                }
+                reasons.push(None);
+                continue;
+            }
+            reasons.push(match verdict {
+                Verdict::Same => None,
+                Verdict::Changed(_) => {
+                    let reason = self.changed(&place);
+                    if mode == LockMode::Locked {
+                        return Err(reason);
+                    }
+                    if state.reported.len() < MOST_PINS
+                        && state.reported.insert((place.clone(), digest))
+                    {
+                        events.push(LockEvent::Changed(place));
+                    }
+                    Some((MissingReason::Changed, reason))
+                }
+                Verdict::First if mode == LockMode::Locked => return Err(self.unpinned(&place)),
+                // The project's digest is part of the record too.
+                Verdict::First if asks && !state.shared.contains_key(&place) => {
+                    let reason = self.new_since(&place);
+                    if state.reported.len() < MOST_PINS
+                        && state.reported.insert((place.clone(), digest))
+                    {
+                        events.push(LockEvent::New(place));
+                    }
+                    Some((MissingReason::New, reason))
+                }
+                Verdict::First if pinned >= MOST_PINS => {
+                    let text = format!("its source has {MOST_PINS} pinned definitions already");
+                    Some((MissingReason::New, text.into()))
+                }
+                Verdict::First => {
+                    pinned += 1;
+                    fresh.insert(place, Pin::of(&definition, digest));
+                    None
+                }
+            });
+        }
+        if mode == LockMode::Pin {
+            state.listed.insert((Arc::clone(&source), kind));
+        }
+        if !fresh.is_empty() && mode == LockMode::Pin {
+            let count = fresh.len();
+            state.own.extend(fresh.clone());
+            if self.0.writes {
+                events.push(LockEvent::Pinned { source: Arc::clone(&source), kind, count });
+                match self.0.files.save(&fresh, false) {
+                    Ok(saved) => {
+                        // Another process may have pinned another definition first.
+                        let lost = |place: &PinName, pin: &Pin| {
+                            saved.own.get(place).is_some_and(|first| first.digest != pin.digest)
+                        };
+                        for (name, reason) in names.into_iter().zip(&mut reasons) {
+                            let source = Arc::clone(&source);
+                            let place = PinName { source, kind, name };
+                            if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
+                                *reason = Some((MissingReason::Changed, self.changed(&place)));
+                            }
+                        }
+                        state.take(saved);
+                    }
+                    Err(error) if !std::mem::replace(&mut state.has_reported_unsaved, true) => {
+                        events.push(LockEvent::Unsaved(error.to_string().into()));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        drop(state);
+        events.iter().for_each(|event| self.report(event));
+        Ok(reasons)
+    }
+}
+
+/// `tool \`read\``, `instructions`.
+fn described(place: &PinName) -> String {
+    match place.kind {
+        PinKind::Instructions => "text of its instructions".to_owned(),
+        kind => format!("{kind} `{}`", place.name.escape_debug()),
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("mode", &self.0.mode).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! What belongs to the user and not to the project: consent, lock, vault, state and tokens.
+
+pub(crate) mod approvals;
+pub(crate) mod consent;
+pub(crate) mod lock;
+pub(crate) mod options;
+pub(crate) mod own_store;
+pub(crate) mod power;
+pub(crate) mod private;
+pub(crate) mod secrets;
+pub(crate) mod server_log;
+pub(crate) mod sessions;
+pub(crate) mod state;
+pub(crate) mod tokens;
+pub(crate) mod vault;

@@ -1,0 +1,93 @@
+//! The user's tokens for MCP servers, in the user's configuration folder: one file for each server
+//! and identity.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::PathBuf,
+};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use toolcrib_mcp::oauth::{TokenLock, TokenStore};
+
+use super::private;
+
+/// A longer record is not valid.
+const MOST_BYTES: u64 = 256 * 1024;
+
+/// `toolcrib/tokens` in `$XDG_CONFIG_HOME` or `~/.config`.
+#[derive(Debug, Clone)]
+pub(crate) struct UserTokens {
+    /// `None` if the user has no configuration folder.
+    folder: Option<PathBuf>,
+}
+
+impl UserTokens {
+    pub(crate) fn of_user() -> Self {
+        Self { folder: private::config_of_user().map(|config| config.join("tokens")) }
+    }
+
+    fn path(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.folder.as_ref().ok_or_else(|| {
+            io::Error::other("neither XDG_CONFIG_HOME nor HOME is set to an absolute path")
+        })?;
+        Ok(folder.join(name))
+    }
+
+    /// The same, in a folder that exists.
+    fn made(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path(name)?;
+        match path.parent() {
+            Some(folder) => private::make(folder).map_err(about(folder.to_owned()))?,
+            None => return Err(io::Error::other("there is no folder for them")),
+        }
+        Ok(path)
+    }
+}
+
+impl TokenStore for UserTokens {
+    fn read(&self, key: &str) -> io::Result<Option<String>> {
+        let Ok(path) = self.path(&format!("{key}.json")) else { return Ok(None) };
+        let fail = about(path.clone());
+        let (file, found) = match private::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(&fail)?,
+        };
+        let is_secret = found.is_file() && private::is_mine(&found) && found.mode() & 0o077 == 0;
+        if !is_secret || !path.parent().is_some_and(private::is_safe) {
+            let open = "other users can read or change it; remove it, and log in again";
+            return Err(fail(io::Error::other(open)));
+        }
+        private::text(file, MOST_BYTES).map(Some).map_err(fail)
+    }
+
+    fn write(&self, key: &str, record: Option<&str>) -> io::Result<()> {
+        let path = self.made(&format!("{key}.json"))?;
+        let written = match record {
+            Some(record) => private::replace(&path, 0o600, record),
+            None => match fs::remove_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
+        };
+        written.map_err(about(path))
+    }
+
+    fn try_lock(&self, key: &str) -> io::Result<Option<TokenLock>> {
+        let path = self.made(&format!("{key}.lock"))?;
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags);
+        let file = options.open(&path).map_err(about(path.clone()))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(about(path)(error.into())),
+        }
+    }
+}
+
+fn about(path: PathBuf) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
