@@ -80,14 +80,14 @@ pub use tokio_util::sync::CancellationToken;
 #[doc(hidden)]
 pub mod __internal {
     #[cfg(feature = "tracing")]
-    pub use crate::event::RequestSpan;
+    pub use crate::event::spans::RequestSpan;
     #[cfg(feature = "schema")]
     pub use crate::schema::{
         AcceptedTypes, CompiledSchema, JsonType, ValueStep, check_schema, check_schema_work,
         check_uncompiled, leave_foreign_patterns, must_be_compiled,
     };
     pub use crate::{
-        event::{millis, now_ms},
+        event::recorder::{millis, now_ms},
         internal::{
             chance::random_share,
             counted::counted,
@@ -108,12 +108,16 @@ pub mod __internal {
         },
         messages::image::image_type,
         names::mcp_names::{MCP_OWN_NAME, is_mcp_name, is_mcp_toolset},
-        policy::BoundPolicy,
+        policy::judge::BoundPolicy,
         provider::{
-            ListingKey, ListingStore, StoredListing, catalog::CatalogBuilder, list_in_order,
-            listing_info::time_left, may_have, of_plugin,
+            cached::{ListingKey, ListingStore, StoredListing},
+            catalog::CatalogBuilder,
+            concat::list_in_order,
+            covers::may_have,
+            listing_info::time_left,
+            of_plugin::of_plugin,
         },
-        reliability::{Backoff, BreakerChange},
+        reliability::{backoff::Backoff, breaker::BreakerChange},
         secrets::credentials::may_contain_credential,
         text::{
             fence::fence_chars,

@@ -31,7 +31,7 @@ use crate::{
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
 /// protocol. Clones share it; it may serve any number of times.
 ///
-/// The engine decides what a client sees and may do, by its [`Access`]. A list waits for a source
+/// The engine decides what a client sees and may do, by its [`Access`](crate::Access). A list waits for a source
 /// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits
 /// only for sources that may have its tool.
 ///
@@ -158,7 +158,7 @@ impl GatewayBuilder {
         self.changes(client.changes())
     }
 
-    /// Does not fence the texts of a server, for clients that parse them; see [`Fence`]. They are
+    /// Does not fence the texts of a server, for clients that parse them; see [`Fence`](crate::Fence). They are
     /// still redacted and sanitized.
     pub fn without_fence(mut self, server: impl Into<Arc<str>>) -> Self {
         self.0.unfenced.insert(server.into());
@@ -246,7 +246,7 @@ impl GatewayBuilder {
     /// session has read untrusted content, that a rule halted it, and the number of its iterations. It
     /// is that of the tenant and the principal; callers without a principal share it. Taint and halts
     /// end 24 hours after the last of them, or when an operator
-    /// [lifts](CallerRestrictions::lift) them. If the store cannot be read, a request counts as
+    /// [lifts](crate::CallerRestrictions::lift) them. If the store cannot be read, a request counts as
     /// tainted. Default: they are kept in memory.
     pub fn remember_in(mut self, store: Arc<dyn KvStore>) -> Self {
         self.0.caller_store = Some(store);

@@ -21,7 +21,7 @@
 //! - `skills`: skills that may change while they are used, and their installation.
 //! - `trust`: what a project would do with its user's rights, and the record of consent.
 //! - `build`: databases, tools, policy, skills, models and MCP servers from typed data.
-//! - `bind`: the names of a project: who declares them, and what refers to them.
+//! - `bind`: the names of a project: their declarations, and what refers to them.
 //! - `user`: options and consent, the lock, the vault, the state folder.
 //! - `error`: why a project is not loaded.
 //! - `read`: the texts of a project, each read once, and never from outside of its folder.

@@ -29,7 +29,7 @@
 //!
 //! # Layers
 //!
-//! - `conformance`: tests a store against the contract of [`SessionStore`].
+//! - `conformance`: tests a store against the contract of `SessionStore`.
 //! - `sqlite`: a store in one SQLite file, or in memory.
 //! - `session`: the rules that all stores share.
 //! - `frozen`: the stored form of a message.

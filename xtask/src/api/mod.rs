@@ -154,12 +154,16 @@ impl<'a> Reader<'a> {
         let is_glob = field(used, "is_glob").and_then(JsonValue::get::<bool>) == Some(&true);
         let target = field(used, "id").and_then(|id| self.krate.item(id));
         let name = text(used, "name").unwrap_or_default();
+        let source = text(used, "source").unwrap_or_default();
         match target {
+            // The items of a public module are listed at its path.
+            Some(module) if is_glob && text(module, "visibility") == Some("public") => {
+                self.lines.insert(format!("{parent}::* = {source}"));
+            }
             Some(module) if is_glob => self.module(module, parent),
             Some(item) => self.shown(item, &format!("{parent}::{name}")),
             None => {
                 let name = if is_glob { "*" } else { name };
-                let source = text(used, "source").unwrap_or_default();
                 self.lines.insert(format!("{parent}::{name} = {source}"));
             }
         }

@@ -190,7 +190,7 @@ pub struct QueryRequest<'a> {
     /// The [`Query::name`].
     pub query: &'a str,
     /// The arguments: an object, or `null` for none. Validated by `artifact_query`, or by the
-    /// engine for a forged tool. See [`arguments`].
+    /// engine for a forged tool. See [`arguments`](crate::arguments).
     pub args: &'a Value,
     /// The content.
     pub content: &'a Content,

@@ -1,4 +1,4 @@
-//! What commands share: approver, questions, conversations, stored runs, lists of servers.
+//! The parts that commands share: approver, questions, conversations, stored runs, lists of servers.
 
 pub(crate) mod agent;
 pub(crate) mod approver;

@@ -3,9 +3,9 @@
 mod channel;
 mod hub;
 mod name;
-mod recorder;
+pub(crate) mod recorder;
 #[cfg(feature = "tracing")]
-mod spans;
+pub(crate) mod spans;
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 #[cfg(feature = "tracing")]
-pub use self::spans::{RequestSpan, SpanLink};
+pub use self::spans::SpanLink;
 pub use self::{
     channel::ChannelAdapter,
     hub::{EventStream, Events, Subscription, UnknownEventError},
-    recorder::{TurnEvents, millis, now_ms},
+    recorder::TurnEvents,
 };
 use crate::{
     PolicyStage,

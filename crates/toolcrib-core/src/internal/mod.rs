@@ -1,4 +1,4 @@
-//! What several modules need and no reader of the API does.
+//! Helpers that several modules need, and that no reader of the API does.
 
 pub(crate) mod chance;
 pub(crate) mod counted;

@@ -76,7 +76,7 @@ pub type HookResult = Result<(), Box<dyn Error + Send + Sync>>;
 ///
 /// Neighbors: a [`Policy`](crate::Policy) is data and decides on visibility too; to ask a person,
 /// use a [`Rule::ask`](crate::Rule::ask) in it and an [`Approver`](crate::Approver). A
-/// [`Reducer`](crate::Reducer) sees the output; a [`CapabilityGranter`](crate::CapabilityGranter)
+/// [`Reducer`] sees the output; a [`CapabilityGranter`](crate::CapabilityGranter)
 /// limits the body's access. [`call_middleware`] makes one of a function.
 pub trait Middleware: Send + Sync + 'static {
     /// The name in events and messages.

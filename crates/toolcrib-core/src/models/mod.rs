@@ -1,4 +1,4 @@
-//! Models and messages.
+//! The port of a model, its requests and its responses, and its price.
 
 pub(crate) mod model;
 pub(crate) mod price;

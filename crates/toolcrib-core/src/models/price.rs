@@ -1,4 +1,4 @@
-//! What a model costs.
+//! The price of a model.
 
 use std::{fmt, sync::Arc};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// The owner of sessions: the tenant and the principal of an [`Identity`].
+/// The owner of sessions: the tenant and the principal of an [`Identity`](super::Identity).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct SessionOwner {
     /// The tenant, if there is one.

@@ -24,7 +24,7 @@ pub struct NotAGateError {
 
 impl Policy {
     /// This policy as a gate: it decides by the tool and by the
-    /// [`ListContext`](crate::ListContext), as when a menu is composed. For rules on arguments this
+    /// [`ListContext`], as when a menu is composed. For rules on arguments this
     /// means: one that allows, asks or halts lets the tool pass, one that denies is skipped. A gate
     /// only hides tools: to ask about calls or deny them by their arguments, give the policy to the
     /// engine.

@@ -3,7 +3,7 @@
 pub(crate) mod approval;
 mod arguments;
 mod gate;
-mod judge;
+pub(crate) mod judge;
 mod roles;
 mod rule;
 mod stage;
@@ -18,7 +18,7 @@ pub use self::{
     },
     arguments::{ArgumentMatch, InvalidArgumentMatchError},
     gate::NotAGateError,
-    judge::{BoundPolicy, PolicyFacts, RuleMatch},
+    judge::{PolicyFacts, RuleMatch},
     roles::{InvalidClaimError, RoleHolders, Roles},
     rule::{AnnotationMatch, Effect, Fact, IterationRange, Rule, RuleConditions, ToolMatch},
     stage::PolicyStage,

@@ -23,16 +23,17 @@ macro_rules! forward {
     };
 }
 
-mod cached;
+pub(crate) mod cached;
 pub(crate) mod catalog;
-mod concat;
+pub(crate) mod concat;
 pub(crate) mod context_list;
+pub(crate) mod covers;
 mod discovery;
 mod error;
 mod from_fn;
 mod gated;
 pub(crate) mod listing_info;
-mod of_plugin;
+pub(crate) mod of_plugin;
 mod per_identity;
 mod prefixed;
 mod prepared;
@@ -47,18 +48,15 @@ use std::{fmt, sync::Arc};
 use futures_util::{FutureExt as _, future::BoxFuture};
 
 pub use self::{
-    cached::{
-        CacheOptions, Cached, KeyField, ListingKey, ListingStore, StoredListing, Ttl, cached,
-    },
+    cached::{CacheOptions, Cached, KeyField, Ttl, cached},
     catalog::{Catalog, Reason, WithheldByProvider},
-    concat::{concat, list_in_order},
+    concat::concat,
     context_list::ListContext,
     discovery::{CatalogRequest, Discovery, ToolHub, discovery, discovery_fn},
     error::{DiscoveryError, DiscoveryErrorClass},
     from_fn::{IntoCatalog, from_async_fn, from_fn},
     gated::{GateDecision, IntoGateDecision, gated_tools},
     listing_info::{CacheStatus, ListingInfo},
-    of_plugin::of_plugin,
     per_identity::{IdentityScope, PerIdentity, per_identity},
     prefixed::prefixed,
     prepared::{IntoPreparation, Preparation, ToolRewrite, prepared},
@@ -67,7 +65,6 @@ pub use self::{
     with_timeout::with_timeout,
     withheld_tool::{WithheldBy, WithheldTool},
 };
-use crate::policy::Glob;
 pub use crate::tool::MissingReason;
 
 /// Lists the tools that the model may see in an iteration.
@@ -199,13 +196,4 @@ impl fmt::Debug for Listing {
             Self::Later(_) => f.write_str("Later(..)"),
         }
     }
-}
-
-/// Whether a provider may have a tool of this name.
-pub fn may_have(provider: &dyn ToolProvider, tool: &str) -> bool {
-    provider.covers().is_none_or(|pattern| match pattern.strip_suffix('*') {
-        // Almost all have this form, and it runs at each call: avoids allocating a pattern.
-        Some(prefix) if !prefix.contains(['*', '?']) => tool.starts_with(prefix),
-        _ => Glob::new(pattern).matches(tool),
-    })
 }

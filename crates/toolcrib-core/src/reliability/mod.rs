@@ -1,8 +1,8 @@
 //! Handling of failed sources, models and tools, as data: one ordered list of rules, first match
 //! wins.
 
-mod backoff;
-mod breaker;
+pub(crate) mod backoff;
+pub(crate) mod breaker;
 mod retry;
 mod state;
 mod when;
@@ -13,8 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 pub use self::{
-    backoff::Backoff,
-    breaker::{Breaker, BreakerChange, BreakerConfig, BreakerOpenError, BreakerState, Permit},
+    breaker::{Breaker, BreakerConfig, BreakerOpenError, BreakerState, Permit},
     retry::Retry,
     state::ReliabilityState,
     when::{FailureConditions, IntoCondition, InvalidStatusRangeError, StatusRange},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Backoff;
+use super::backoff::Backoff;
 
 /// How often something is tried, and how long is waited before it is tried again.
 ///

@@ -1,4 +1,4 @@
-//! Text that another party wrote.
+//! Texts and lists of tools that another party wrote.
 
 pub(crate) mod remote_listing;
 pub(crate) mod sanitize;

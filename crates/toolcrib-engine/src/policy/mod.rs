@@ -1,4 +1,4 @@
-//! Decisions.
+//! Rules as a turn applies them, questions to people, and the halts of rules.
 
 pub(crate) mod halt;
 pub(crate) mod judge;

@@ -1,4 +1,4 @@
-//! What all requests of a gateway share: its configuration, its engine, and the state of its callers.
+//! The state that all requests of a gateway share: its configuration, its engine, and its callers.
 
 use std::{borrow::Cow, sync::Arc, time::SystemTime};
 

@@ -1,4 +1,4 @@
-//! What a server offers beside tools, in the form that rules judge and the pipe runs.
+//! The offers of a server beside tools, in the form that rules judge and the pipe runs.
 
 use std::sync::Arc;
 

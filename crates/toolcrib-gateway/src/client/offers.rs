@@ -1,4 +1,4 @@
-//! What the servers of a request offer together.
+//! The offers of all servers of a request together.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 

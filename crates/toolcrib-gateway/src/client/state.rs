@@ -44,7 +44,7 @@ impl GatewayState {
         Arc::clone(&self.shared.read())
     }
 
-    /// What requests would share with this configuration.
+    /// The state that requests would share with this configuration.
     pub(crate) fn next(&self, mut config: GatewayConfig) -> Arc<Shared> {
         config.changes.add(self.replaced.subscribe());
         Arc::new(self.shared().with(config))

@@ -54,7 +54,7 @@ enum Eras {
     Stateless,
 }
 
-/// What must exist for a method to be offered.
+/// The parts of a gateway that offer a method: without them it is not offered.
 enum OfferedBy {
     Gateway,
     Servers,

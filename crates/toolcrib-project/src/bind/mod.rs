@@ -1,4 +1,4 @@
-//! The names of a project: who declares them, and what refers to them.
+//! The names of a project: their declarations, and what refers to them.
 
 pub(crate) mod addresses;
 pub(crate) mod alternatives;

@@ -1,4 +1,4 @@
-//! What belongs to the user and not to the project: consent, lock, vault, state and tokens.
+//! The files of the user, as opposed to those of the project: consent, lock, vault, state and tokens.
 
 pub(crate) mod approvals;
 pub(crate) mod consent;
