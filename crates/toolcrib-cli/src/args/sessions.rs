@@ -20,7 +20,7 @@ pub(crate) struct RunSession {
 }
 
 /// The id or name of a session.
-pub(in crate::args) fn session_word(text: &str) -> Result<String, String> {
+pub(crate) fn session_word(text: &str) -> Result<String, String> {
     if is_session_id(text) || is_session_name(text) {
         return Ok(text.to_owned());
     }

@@ -287,4 +287,4 @@ impl FromIterator<Tool> for Catalog {
 }
 
 /// The gate that withholds definitions with known secrets.
-pub(crate) const SECRETS_GATE: &str = "secrets";
+const SECRETS_GATE: &str = "secrets";

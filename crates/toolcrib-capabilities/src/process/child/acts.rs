@@ -6,7 +6,7 @@ use libc::{c_int, c_long, c_void};
 
 /// An act that a sandbox denies, or that it must permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::process) enum Act {
+pub(crate) enum Act {
     SeeHost,
     GainRights,
     Mount,
@@ -41,22 +41,22 @@ pub(in crate::process) enum Act {
 
 /// The targets of the acts.
 #[derive(Debug)]
-pub(in crate::process) struct Targets {
-    pub(in crate::process) hidden_file: CString,
+pub(crate) struct Targets {
+    pub(crate) hidden_file: CString,
     /// The same file, through the root folder of the namespace's first process.
-    pub(in crate::process) hidden_by_proc: CString,
-    pub(in crate::process) hidden_folder: CString,
+    pub(crate) hidden_by_proc: CString,
+    pub(crate) hidden_folder: CString,
     /// In the hidden folder, not existing.
-    pub(in crate::process) new_file: CString,
-    pub(in crate::process) granted_file: CString,
-    pub(in crate::process) granted_new: CString,
+    pub(crate) new_file: CString,
+    pub(crate) granted_file: CString,
+    pub(crate) granted_new: CString,
     /// In the granted folder, not existing.
-    pub(in crate::process) link: CString,
-    pub(in crate::process) temporary: CString,
+    pub(crate) link: CString,
+    pub(crate) temporary: CString,
     /// A listener of the host on 127.0.0.1.
-    pub(in crate::process) port: u16,
+    pub(crate) port: u16,
     /// The name of a listening abstract Unix socket of the host.
-    pub(in crate::process) socket: Vec<u8>,
+    pub(crate) socket: Vec<u8>,
 }
 
 /// An address that is routed to no one: for documentation only.

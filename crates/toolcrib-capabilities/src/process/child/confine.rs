@@ -17,33 +17,33 @@ use super::{Stage, namespace::unshare, network, own_proc::set_mounts};
 
 /// A sandbox, made before the fork.
 #[derive(Debug)]
-pub(in crate::process) struct Confinement {
+pub(crate) struct Confinement {
     /// The Landlock ruleset.
-    pub(in crate::process) ruleset: OwnedFd,
+    pub(crate) ruleset: OwnedFd,
     /// The bits of all rights on files that the ruleset handles.
-    pub(in crate::process) all: u64,
+    pub(crate) all: u64,
     /// The bits of the rights to read.
-    pub(in crate::process) reading: u64,
+    pub(crate) reading: u64,
     /// Files and folders that stay writable. All else becomes read-only: Landlock does not deny
     /// changes of modes, owners, times and attributes.
-    pub(in crate::process) writable: Vec<CString>,
+    pub(crate) writable: Vec<CString>,
     /// Files and folders in writable ones that stay read-only.
-    pub(in crate::process) fixed: Vec<CString>,
+    pub(crate) fixed: Vec<CString>,
     /// Folders that appear empty: no rule grants their files, but a rule on a folder around them
     /// would show their names.
-    pub(in crate::process) hidden: Vec<CString>,
+    pub(crate) hidden: Vec<CString>,
     /// Folders that are replaced by empty ones in memory, which the program may use.
-    pub(in crate::process) private: Vec<CString>,
+    pub(crate) private: Vec<CString>,
     /// Of the tier `full`.
-    pub(in crate::process) isolation: Option<Isolation>,
+    pub(crate) isolation: Option<Isolation>,
 }
 
 /// The network namespace and the filters of system calls.
 #[derive(Debug)]
-pub(in crate::process) struct Isolation {
-    pub(in crate::process) filters: Vec<Vec<seccompiler::sock_filter>>,
+pub(crate) struct Isolation {
+    pub(crate) filters: Vec<Vec<seccompiler::sock_filter>>,
     /// Receives the socket that listens for the proxy; `None` without a proxy.
-    pub(in crate::process) listener: Option<UnixStream>,
+    pub(crate) listener: Option<UnixStream>,
 }
 
 /// The size of a private folder, which is memory: 256 MiB, and 64 thousand files.
@@ -132,7 +132,7 @@ impl Confinement {
 }
 
 /// The version of Landlock in this kernel.
-pub(in crate::process) fn landlock_version() -> io::Result<i32> {
+pub(crate) fn landlock_version() -> io::Result<i32> {
     const VERSION: c_int = 1;
     // SAFETY: with this flag the call reads no structure.
     let version = unsafe {

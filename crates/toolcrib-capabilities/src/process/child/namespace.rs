@@ -36,7 +36,7 @@ use super::{
 
 /// How a namespace is created.
 #[derive(Debug, Clone)]
-pub(in crate::process) enum NamespaceKind {
+pub(crate) enum NamespaceKind {
     /// With privileges, as root or with `CAP_SYS_ADMIN`.
     Privileged,
     /// Inside a user namespace, in which the host's user and group keep their ids.
@@ -50,7 +50,7 @@ pub(in crate::process) enum NamespaceKind {
 
 /// How the number of processes in a namespace is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::process) enum ProcessLimit {
+pub(crate) enum ProcessLimit {
     /// Not possible on this machine.
     None,
     /// By `RLIMIT_NPROC`, which counts the processes of a user namespace separately since Linux
@@ -62,7 +62,7 @@ pub(in crate::process) enum ProcessLimit {
 
 impl ProcessLimit {
     /// The limit found by a trial, from its number.
-    pub(in crate::process) fn of(number: Option<i32>) -> Self {
+    pub(crate) fn of(number: Option<i32>) -> Self {
         [Self::Rlimit, Self::PidMax]
             .into_iter()
             .find(|limit| number == Some(*limit as i32))
@@ -71,7 +71,7 @@ impl ProcessLimit {
 }
 
 /// The limit of one namespace.
-pub(in crate::process) enum Processes {
+pub(crate) enum Processes {
     Unlimited,
     /// The value of `RLIMIT_NPROC`.
     Rlimit(u64),
@@ -81,7 +81,7 @@ pub(in crate::process) enum Processes {
 
 impl Processes {
     /// The limit for so many processes and threads of the program.
-    pub(in crate::process) fn at_most(most: Option<u32>, by: ProcessLimit) -> Self {
+    pub(crate) fn at_most(most: Option<u32>, by: ProcessLimit) -> Self {
         match (most, by) {
             (None, _) | (_, ProcessLimit::None) => Self::Unlimited,
             // The attendant and `init` are counted too.
@@ -93,7 +93,7 @@ impl Processes {
 
 impl NamespaceKind {
     /// In a user namespace with this process's user and group.
-    pub(in crate::process) fn in_user_namespace() -> Self {
+    pub(crate) fn in_user_namespace() -> Self {
         // SAFETY: system calls without pointers that cannot fail.
         let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
         Self::InUserNamespace {
@@ -106,7 +106,7 @@ impl NamespaceKind {
     /// [`Stage::Tried`] if it is possible; the number of that error is a [`ProcessLimit`].
     ///
     /// `may_set_pid_max`: whether each namespace has a `pid_max`; otherwise it is the machine's.
-    pub(in crate::process) fn trial(self, may_set_pid_max: bool) -> Command {
+    pub(crate) fn trial(self, may_set_pid_max: bool) -> Command {
         let pid_max = own_proc::pid_max(1);
         command(move || {
             self.enter()?;
@@ -155,13 +155,13 @@ impl NamespaceKind {
 }
 
 /// A namespace to be created.
-pub(in crate::process) struct Namespace {
-    pub(in crate::process) kind: NamespaceKind,
+pub(crate) struct Namespace {
+    pub(crate) kind: NamespaceKind,
     /// The end to read from, open at the fork.
-    pub(in crate::process) lifeline: PipeReader,
+    pub(crate) lifeline: PipeReader,
     /// The memory range of this process's command line and environment, as [`told`] finds it.
-    pub(in crate::process) told: Range<libc::off_t>,
-    pub(in crate::process) processes: Processes,
+    pub(crate) told: Range<libc::off_t>,
+    pub(crate) processes: Processes,
 }
 
 impl Namespace {
@@ -238,7 +238,7 @@ fn be_init(lifeline: RawFd) -> ! {
 /// The memory range of the command line and the environment that this process was started with,
 /// which others read in `/proc`. Empty if the system does not report it.
 #[expect(clippy::disallowed_methods, reason = "it reads about this process, not a file")]
-pub(in crate::process) fn told() -> Range<libc::off_t> {
+pub(crate) fn told() -> Range<libc::off_t> {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The second field is a name in parentheses, which may contain anything; `arg_start` is the
     // 48th and `env_end` the 51st.

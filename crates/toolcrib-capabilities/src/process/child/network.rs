@@ -19,7 +19,7 @@ use libc::c_int;
 use super::Stage;
 
 /// The port of the proxy, on 127.0.0.1 of the program's namespace, which no other process uses yet.
-pub(in crate::process) const PROXY_PORT: u16 = 3128;
+pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// The number of connections that wait to be accepted.
 const BACKLOG: c_int = 64;
@@ -91,7 +91,7 @@ fn send(to: RawFd, sent: RawFd) -> io::Result<()> {
 /// Receives the listener of a started program. Does not wait: it was sent before the program was
 /// executed.
 #[cfg(feature = "http")]
-pub(in crate::process) fn receive(from: &UnixStream) -> io::Result<TcpListener> {
+pub(crate) fn receive(from: &UnixStream) -> io::Result<TcpListener> {
     let mut message = Message { control: [0; 32], byte: 0 };
     // SAFETY: as above; the received descriptor is owned by nothing else.
     unsafe {

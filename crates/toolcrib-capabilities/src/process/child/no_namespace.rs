@@ -8,34 +8,34 @@ use std::{
 use super::Proc;
 
 #[derive(Debug, Clone)]
-pub(in crate::process) enum NamespaceKind {}
+pub(crate) enum NamespaceKind {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::process) enum ProcessLimit {
+pub(crate) enum ProcessLimit {
     None,
 }
 
-pub(in crate::process) enum Processes {
+pub(crate) enum Processes {
     Unlimited,
 }
 
 impl Processes {
-    pub(in crate::process) fn at_most(_: Option<u32>, _: ProcessLimit) -> Self {
+    pub(crate) fn at_most(_: Option<u32>, _: ProcessLimit) -> Self {
         Self::Unlimited
     }
 }
 
-pub(in crate::process) struct Namespace {
-    pub(in crate::process) kind: NamespaceKind,
+pub(crate) struct Namespace {
+    pub(crate) kind: NamespaceKind,
     #[expect(dead_code, reason = "no namespace exists here")]
-    pub(in crate::process) lifeline: PipeReader,
+    pub(crate) lifeline: PipeReader,
     #[expect(dead_code, reason = "no namespace exists here")]
-    pub(in crate::process) told: Range<i64>,
+    pub(crate) told: Range<i64>,
     #[expect(dead_code, reason = "no namespace exists here")]
-    pub(in crate::process) processes: Processes,
+    pub(crate) processes: Processes,
 }
 
-pub(in crate::process) fn told() -> Range<i64> {
+pub(crate) fn told() -> Range<i64> {
     0..0
 }
 

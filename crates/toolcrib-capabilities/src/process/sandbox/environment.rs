@@ -14,7 +14,7 @@ const PAST_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The environment of a program in a prepared sandbox: the sandbox's variables replace declared ones
 /// of the same name.
-pub(in crate::process) fn environment(
+pub(crate) fn environment(
     declared: &[(OsString, OsString)],
     prepared: &PreparedSandbox,
 ) -> Vec<(OsString, OsString)> {

@@ -26,7 +26,7 @@ const TMP: &str = "/tmp";
 
 /// A sandbox that a forked process can enter.
 #[derive(Debug)]
-pub(in crate::process) struct PreparedSandbox {
+pub(crate) struct PreparedSandbox {
     confinement: Confinement,
     tmp: &'static str,
     /// The end that receives the listener of the proxy.
@@ -50,13 +50,13 @@ impl PreparedSandbox {
 
     /// The part for the forked process, the end that receives the listener of the proxy, and the
     /// part for the end of the program.
-    pub(in crate::process) fn split(self) -> (Confinement, (Option<UnixStream>, Guard)) {
+    pub(crate) fn split(self) -> (Confinement, (Option<UnixStream>, Guard)) {
         (self.confinement, (self.listener, self.guard))
     }
 }
 
 /// Prepares a sandbox of the tier `files` or `full`. Blocks for about a millisecond.
-pub(in crate::process) fn prepare(
+pub(crate) fn prepare(
     sandbox: &Sandbox,
     program: &Path,
     working_dir: &Path,

@@ -27,7 +27,7 @@ pub fn is_skill_name(id: &str) -> bool {
 
 /// A skill as its server lists it.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::client) struct RemoteSkill {
+pub(crate) struct RemoteSkill {
     name: Option<String>,
     entry: Map<String, Value>,
     /// The entry as a skill; else its flaw.

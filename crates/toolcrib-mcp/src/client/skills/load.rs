@@ -28,12 +28,12 @@ use crate::client::{
 const MOST_NAMED: usize = 100;
 
 /// The body of the tool. Like that of a remote tool it has no reference to the client.
-pub(in crate::client) struct LoadSkill {
-    pub(in crate::client) sessions: Weak<Sessions>,
+pub(crate) struct LoadSkill {
+    pub(crate) sessions: Weak<Sessions>,
     /// The server's name, for calls after the client is gone.
-    pub(in crate::client) server: Arc<str>,
+    pub(crate) server: Arc<str>,
     /// The offered skills: no other can be read.
-    pub(in crate::client) skills: Arc<[Arc<RemoteSkill>]>,
+    pub(crate) skills: Arc<[Arc<RemoteSkill>]>,
 }
 
 #[derive(Deserialize)]
