@@ -79,3 +79,9 @@ impl TurnLimits {
         max_cost_usd: None,
     };
 }
+
+impl Default for TurnLimits {
+    fn default() -> Self {
+        Self { max_identical_calls: Some(10), max_denials: Some(20), ..Self::NONE }
+    }
+}

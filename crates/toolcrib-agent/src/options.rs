@@ -24,12 +24,6 @@ pub struct Settings {
     pub budget: Budget,
 }
 
-impl Default for TurnLimits {
-    fn default() -> Self {
-        Self { max_identical_calls: Some(10), max_denials: Some(20), ..Self::NONE }
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -1,13 +1,14 @@
 //! The trait of a kind, and its queries.
 
-use crate::content::BYTE_ORDER_MARK;
+use std::{any::Any, fmt, sync::Arc};
+
+use serde_json::Value;
+use toolcrib_core::{CancellationToken, ToolError};
+
 use crate::{
-    content::Content,
+    content::{BYTE_ORDER_MARK, Content},
     page::{Answer, Page},
 };
-use serde_json::Value;
-use std::{any::Any, fmt, sync::Arc};
-use toolcrib_core::{CancellationToken, ToolError};
 
 /// A kind of artifact: its detection and its queries.
 ///

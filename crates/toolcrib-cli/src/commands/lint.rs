@@ -74,7 +74,7 @@ pub(super) fn linter(max_tokens: Option<usize>, allow: &[String]) -> Result<Lint
 }
 
 /// Reads a catalog from a file or from standard input.
-pub(crate) async fn read(
+async fn read(
     global: &GlobalArgs,
     file: &Path,
     cancellation: &CancellationToken,

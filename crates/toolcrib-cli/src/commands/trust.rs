@@ -58,7 +58,7 @@ pub(super) async fn trust(
     blocking(work).await?
 }
 
-pub(crate) fn here() -> Result<PathBuf, Problem> {
+fn here() -> Result<PathBuf, Problem> {
     let here = std::env::current_dir()
         .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
     find(&here).map_err(|error| Problem::usage(format!("{error}; name one: `toolcrib trust DIR`")))

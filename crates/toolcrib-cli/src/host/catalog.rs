@@ -60,11 +60,7 @@ impl KnownTools {
     }
 }
 
-pub(crate) async fn ask(
-    project: &Project,
-    server: &McpServer,
-    identity: &Identity,
-) -> (KnownSource, Catalog) {
+async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (KnownSource, Catalog) {
     let listed = match server.client() {
         Ok(client) => {
             client.on_behalf_of(identity).catalog().await.map_err(|error| error.to_string())

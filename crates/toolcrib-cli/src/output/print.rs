@@ -1,4 +1,4 @@
-//! Lines on standard output and standard error.
+//! The macros that print a line.
 
 /// Prints to standard output.
 macro_rules! say {

@@ -1,11 +1,11 @@
 //! Problems of a project's files.
 
+use toolcrib_project::{Diagnostic, Diagnostics, Severity};
+
 use super::{
     print::note,
-    text::{BAD, GOOD, STRONG, WARN, count, safe},
+    text::{self, BAD, GOOD, STRONG, WARN, count, safe},
 };
-use crate::output::text;
-use toolcrib_project::{Diagnostic, Diagnostics, Severity};
 
 /// Prints errors of project files, each with its position.
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {

@@ -210,7 +210,7 @@ fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
 
 /// Prints news about pinned definitions, for commands that run calls. With `flags` another command finds
 /// the project.
-pub(crate) fn tell(project: &Project, flags: String) {
+fn tell(project: &Project, flags: String) {
     project.lock().on_event(move |event| match event {
         LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
         LockEvent::Changed(place) => output::pin_changed(place, &flags),

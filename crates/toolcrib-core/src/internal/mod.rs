@@ -1,4 +1,4 @@
-//! Helpers that several modules need, and that no reader of the API does.
+//! Helpers that several modules need.
 
 pub(crate) mod chance;
 pub(crate) mod counted;

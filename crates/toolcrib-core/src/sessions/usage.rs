@@ -1,4 +1,4 @@
-//! Prices, and the port to the store that sums up usage and cost.
+//! The port to the store that sums up usage and cost.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The handle of a tool's body.
+//! The store of small values, as a tool's body sees it.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     personality::Personality,
-    policy::judge::Facts,
+    policy::facts::Facts,
     skills::{Skill, read_skill_as_judged},
 };
 

@@ -11,7 +11,7 @@ use super::{
     fact::FactChange,
     why::SmallestChange,
 };
-use crate::policy::judge::Facts;
+use crate::policy::facts::Facts;
 
 /// The decisions of personality, policy and skills on a tool, in order: the objection of each, if
 /// it has one.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolcrib_core::{Roles, SkillId};
 
 use super::Visibility;
-use crate::{policy::judge::Facts, skills::StepPosition};
+use crate::{policy::facts::Facts, skills::StepPosition};
 
 /// One fact with its required value. Variants are in the order of presentation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

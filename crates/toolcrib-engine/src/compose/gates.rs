@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_core::{CancellationToken, Identity, ListContext, Listing, ToolProvider};
 
-use crate::policy::judge::Facts;
+use crate::policy::facts::Facts;
 
 /// The providers with gates of an engine.
 #[derive(Clone, Default)]

@@ -33,7 +33,7 @@ use self::{request_tools::RequestTools, withheld::HiddenTool};
 use crate::{
     deferral::{Deferral, Reveal, call_tool, search_tools},
     personality::{Personalities, Personality},
-    policy::judge::{Facts, RuleFacts},
+    policy::facts::{Facts, RuleFacts},
     provider::Notice,
     secrets::Redactor,
     skills::{Skills, StepPosition},

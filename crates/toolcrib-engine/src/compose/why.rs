@@ -13,7 +13,7 @@ use super::{
     fact::FactChange,
     withheld::{HiddenTool, Withheld},
 };
-use crate::policy::judge::Facts;
+use crate::policy::facts::Facts;
 
 /// Why a known tool is offered or withheld.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -12,7 +12,7 @@ use super::{
     missing::MissingTool,
     why::{CauseStage, Explanation},
 };
-use crate::{policy::judge::Facts, provider::Notice};
+use crate::{policy::facts::Facts, provider::Notice};
 
 /// The tools that are known and not offered in an iteration. Reasons are computed and put into
 /// words only on request.

@@ -1,7 +1,7 @@
 //! Rules as a turn applies them, questions to people, and the halts of rules.
 
+pub(crate) mod facts;
 pub(crate) mod halt;
-pub(crate) mod judge;
 pub(crate) mod person;
 pub(crate) mod questions;
 

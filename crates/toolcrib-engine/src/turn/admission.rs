@@ -12,7 +12,7 @@ use super::{Iteration, Turn, TurnError, TurnOptions, error::no_skill};
 use crate::{
     parts::EngineParts,
     personality::{DEFAULT_PERSONALITY, Personality},
-    policy::judge::Facts,
+    policy::facts::Facts,
     skills::{Skills, read_skill_as_judged},
 };
 

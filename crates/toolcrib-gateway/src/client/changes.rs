@@ -1,5 +1,4 @@
-//! Notifications of a changed menu. A possible change only causes a check: clients are notified if
-//! their known menu differs from the present one.
+//! Counters that tell when a menu may have changed. Such a change only causes a check.
 
 use std::{sync::Arc, time::Duration};
 

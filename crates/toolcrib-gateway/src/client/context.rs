@@ -146,7 +146,7 @@ impl Shared {
 
     /// Whether any text may be fenced for this access. A tool of the host may return what others
     /// wrote, so only the texts of servers are known to have no fence.
-    pub(crate) fn may_fence(&self, access: &Access) -> bool {
+    fn may_fence(&self, access: &Access) -> bool {
         let is_unfenced = |source: &str| {
             let server = source.strip_prefix(ORIGIN_OF_SERVER);
             server.is_some_and(|server| self.config.unfenced.contains(server))

@@ -1,4 +1,4 @@
-//! One request and its response: what all methods need of the client, whatever the transport.
+//! One request: what all methods need of its client, whatever the transport.
 
 use std::{
     ops::Deref,

@@ -1,4 +1,4 @@
-//! The iteration of a request: of its session's turn, or of a separate one.
+//! The session of a client: its turn, and the menu that the client knows.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -50,7 +50,7 @@ impl RequestContext<'_> {
 }
 
 /// A failed result as an error of the protocol.
-pub(crate) fn error(result: &ToolResult, code: ErrorCode) -> ErrorData {
+fn error(result: &ToolResult, code: ErrorCode) -> ErrorData {
     let text = result.value.to_string();
     match result.meta.as_deref().and_then(wire::protocol_error) {
         Some((code, data)) => ErrorData::new(rmcp::model::ErrorCode(code), text, data),

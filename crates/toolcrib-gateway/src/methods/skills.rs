@@ -130,7 +130,7 @@ fn permitted(context: &RequestContext<'_>, is_wanted: impl Fn(&Skill) -> bool) -
 }
 
 /// The skill of a URI and the path within it, which need not exist; empty for its folder.
-pub(crate) fn find(context: &RequestContext<'_>, uri: &str) -> Option<(Arc<Skill>, String)> {
+fn find(context: &RequestContext<'_>, uri: &str) -> Option<(Arc<Skill>, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
     let found = permitted(context, |skill| skill.id.as_str() == name).into_iter().next()?;

@@ -5,7 +5,7 @@ pub(crate) const REMOTE: &str = "mcp__";
 /// The separator between the names of a server and its tool; a server's name cannot contain it.
 pub(crate) const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
-pub(crate) const REMOTE_TOOLSET: &str = "mcp";
+const REMOTE_TOOLSET: &str = "mcp";
 
 /// The toolsets of servers: of their tools, and those by which rules name their other offers and their
 /// requests.

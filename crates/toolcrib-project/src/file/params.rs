@@ -169,7 +169,7 @@ fn is_secret(value: &Value<'_>) -> bool {
 
 /// A keyword that contains data. Three mistakes are detected here, because a validator's message
 /// would not help.
-pub(crate) fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
+fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
     let json = value.json()?;
     if keyword == "required" && json.is_boolean() {
         let help = "remove it: a parameter is required unless it has `optional = true`";

@@ -2,7 +2,6 @@
 //! and the user's consent.
 //!
 //! ```text
-//! reads    the bytes of every file that a load reads, and its owner
 //! collect  typed data -> powers: programs, hosts that are asked, files outside, variables
 //! store    what the user has agreed to, in the user's configuration folder
 //! ```
@@ -20,15 +19,18 @@ use toolcrib_core::Digest;
 
 use self::collect::powers;
 pub use self::store::{TrustError, TrustRecord, TrustState, TrustStore};
-use crate::user::power::Power;
 use crate::{
-    Review, Verdict,
     bind::{mcp_files::McpFiles, part::Part},
     build::{DatabaseSpecs, FolderSpecs},
     error::LoadError,
     file::{PROJECT_FILE, ProjectFile},
     read::{owner::FileOwner, root::Root},
-    user::{consent::TrustDecision, options::LoadOptions, state::StateFolder},
+    user::{
+        consent::{Review, TrustDecision, Verdict},
+        options::LoadOptions,
+        power::Power,
+        state::StateFolder,
+    },
 };
 
 /// Why no source is queried if the options forbid it.

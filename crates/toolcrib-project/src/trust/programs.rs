@@ -89,7 +89,7 @@ fn foreign(path: &Path) -> Option<ForeignFile> {
 }
 
 /// A path without `.`, for comparison.
-pub(crate) fn plain(path: &Path) -> PathBuf {
+fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 

@@ -234,7 +234,7 @@ impl<'a> Sessions<'a> {
     }
 }
 
-pub(crate) fn unknown(session: &SessionId) -> Error {
+fn unknown(session: &SessionId) -> Error {
     let message = format!("the session `{session}` is not open; begin one, or load it");
     Error::new(ErrorCode::RESOURCE_NOT_FOUND, message)
 }

@@ -52,7 +52,7 @@ enum Reply {
     Declined,
 }
 
-pub(crate) async fn ask(questions: &Questions, terminal: &TerminalApprover, open: &OpenQuestion) {
+async fn ask(questions: &Questions, terminal: &TerminalApprover, open: &OpenQuestion) {
     let id = &open.question.id;
     // A question that is closed meanwhile needs no reply.
     let _ = match replied(questions, terminal, open).await {

@@ -92,7 +92,7 @@ pub fn is_plain(text: &str) -> bool {
 /// Whether a byte is a visible ASCII character, a space, a tab or a line feed, and begins no entity: it is
 /// read as it is.
 #[inline]
-pub(crate) fn is_simple(byte: u8) -> bool {
+fn is_simple(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t') && byte != b'&'
 }
 

@@ -126,7 +126,7 @@ struct State {
 }
 
 /// The verdict on a definition.
-pub(crate) enum Verdict {
+enum Verdict {
     Same,
     First,
     Changed(Digest),
