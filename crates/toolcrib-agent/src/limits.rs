@@ -1,7 +1,8 @@
 //! The limits of a run.
 
 /// Budgets of tokens and money over all runs that share a
-/// [store of usage](crate::RunOptions::usage_store), also in other processes. A day begins at midnight UTC.
+/// [store of usage](crate::RunOptions::usage_store), also in other processes. A day begins at
+/// midnight UTC.
 ///
 /// Each model request is counted after its end, and the budgets are compared before each: the
 /// request that exceeds one is the last, of each run that has one in flight. Then the run ends with

@@ -6,7 +6,8 @@
 //! # Layers
 //!
 //! - `commands`: a file for each command.
-//! - `host`: what commands share: approver, questions, conversations, stored runs, lists of servers.
+//! - `host`: the parts that commands share: approver, questions, conversations, stored runs and
+//!   lists of servers.
 //! - `project`: the loaded project, its engine and its turns.
 //! - `otlp`: the export of spans.
 //! - `problem`: why a command fails, for people and as JSON.

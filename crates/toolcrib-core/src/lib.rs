@@ -15,17 +15,17 @@
 //!
 //! # Layers
 //!
-//! - `event`: what happened.
-//! - `reliability`: what becomes of a failure.
+//! - `event`: typed events.
+//! - `reliability`: the handling of failures.
 //! - `policy`: decisions by rules and by people.
 //! - `middleware`: decisions in code, and the other ports of the pipe.
 //! - `artifacts`: stored results.
-//! - `sessions`: what outlives the process.
+//! - `sessions`: the state that outlives the process.
 //! - `models`: the port of a model.
-//! - `menu`: what a model sees.
+//! - `menu`: the tools that a model sees.
 //! - `registry`: a list of tools that a turn edits.
 //! - `turn`: the signals of a turn.
-//! - `untrusted`: what another party wrote: texts, and lists of tools.
+//! - `untrusted`: texts and lists of tools that another party wrote.
 //! - `provider`: where tools come from.
 //! - `tool`: a tool, its context and its output.
 //! - `kv`: the store of small values.

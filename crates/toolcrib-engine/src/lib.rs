@@ -15,15 +15,15 @@
 //! - `turn`: turns and their iterations.
 //! - `pipe`: the stages of a call.
 //! - `user_future`: code of the host, isolated.
-//! - `parts`: what all turns of an engine share.
+//! - `parts`: the state that all turns of an engine share.
 //! - `compose`: which tools a model may see, and why.
 //! - `policy`: rules, questions and people.
 //! - `validators`: compiled schemas of tools.
 //! - `middleware`: reducers of results.
-//! - `plugin`: what a plugin contributes.
+//! - `plugin`: the contributions of a plugin.
 //! - `skills`: instructions with tools and steps.
 //! - `provider`: the sources of an engine, and their discovery.
-//! - `reliability`: what follows a failure.
+//! - `reliability`: retries, fallbacks and breakers.
 //! - `secrets`: redaction.
 //! - `personality`: the bounds of a turn, and of its child agents.
 //! - `deferral`: tools that are found by a search.

@@ -31,9 +31,9 @@ use crate::{
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
 /// protocol. Clones share it; it may serve any number of times.
 ///
-/// The engine decides what a client sees and may do, by its [`Access`](crate::Access). A list waits for a source
-/// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits
-/// only for sources that may have its tool.
+/// The engine decides what a client sees and may do, by its [`Access`](crate::Access). A list waits
+/// for a source for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A
+/// call waits only for sources that may have its tool.
 ///
 ///  The calls of one connection, or of one session over HTTP, run concurrently as in a batch: a
 ///  call of a [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most
@@ -158,8 +158,8 @@ impl GatewayBuilder {
         self.changes(client.changes())
     }
 
-    /// Does not fence the texts of a server, for clients that parse them; see [`Fence`](crate::Fence). They are
-    /// still redacted and sanitized.
+    /// Does not fence the texts of a server, for clients that parse them; see
+    /// [`Fence`](crate::Fence). They are still redacted and sanitized.
     pub fn without_fence(mut self, server: impl Into<Arc<str>>) -> Self {
         self.0.unfenced.insert(server.into());
         self

@@ -13,7 +13,8 @@ use crate::access::{
     readiness::Readiness,
 };
 
-/// Everything that a [`GatewayBuilder`](crate::gateway::GatewayBuilder) sets; each field is named like its method.
+/// Everything that a [`GatewayBuilder`](crate::gateway::GatewayBuilder) sets; each field is named
+/// like its method.
 pub(crate) struct GatewayConfig {
     pub(crate) engine: Engine,
     pub(crate) changes: Changes,

@@ -1,4 +1,4 @@
-//! One request: what all methods need of its client, whatever the transport.
+//! A request, with the data of its client that every method needs on any transport.
 
 use std::{
     ops::Deref,

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-pub(crate) use toolcrib_engine::__internal::JudgedOnly;
 use toolcrib_engine::Iteration;
 use toolcrib_mcp::McpClient;
 
-use super::judged::{RESOURCES, tool};
+use super::judged::{JudgedOnly, RESOURCES, tool};
 
 /// A server in the caller's session.
 pub(crate) struct Server {

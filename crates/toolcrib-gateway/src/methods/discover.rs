@@ -1,4 +1,4 @@
-//! `server/discover`: what the gateway offers a client.
+//! `server/discover`: the offers of the gateway to a client.
 
 use rmcp::{
     ErrorData,
