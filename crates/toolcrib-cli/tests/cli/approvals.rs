@@ -316,7 +316,7 @@ fn a_grant_is_made_of_a_call_listed_and_revoked() {
 }
 
 #[test]
-fn a_project_says_against_whom_its_approvals_do_not_hold() {
+fn programs_that_make_approvals_advisory_are_named() {
     let project = project();
     let reason =
         "approvals are advisory here: the program at toolcrib.toml:9 runs in the sandbox `tree`";

@@ -20,7 +20,7 @@ params = { to = { type = "integer", description = "Up to." } }
 "#;
 
 #[test]
-fn the_detective_finds_the_cause_in_a_log_that_it_never_holds() {
+fn the_detective_finds_the_cause_without_the_whole_log() {
     let project = Project::copy_of("log-detective");
     let events = project.path().join("events.jsonl");
     let path = events.to_str().unwrap();
@@ -74,7 +74,7 @@ fn the_json_of_a_run_counts_and_names_what_was_kept() {
 }
 
 #[test]
-fn a_call_says_how_to_read_on_and_it_works() {
+fn the_printed_command_reads_the_rest_of_an_artifact() {
     let project = Project::of(&[("toolcrib.toml", COUNT)]);
     let unnamed = project.toolcrib(&["call", "count", "to=5000"]);
     assert!(unnamed.stdout.ends_with("chars total; the rest: artifact_read call_1]\n"));

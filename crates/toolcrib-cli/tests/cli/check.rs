@@ -42,7 +42,7 @@ role = "nobody"
 "#;
 
 #[test]
-fn all_problems_come_at_once_with_file_line_column_and_help() {
+fn all_problems_are_reported_together_with_place_and_help() {
     let project = Project::of(&[("toolcrib.toml", BROKEN), ("seed.sql", "")]);
     let (code, check) = project.json(&["check"]);
     assert_eq!(code, Some(2));
@@ -86,7 +86,7 @@ fn all_problems_come_at_once_with_file_line_column_and_help() {
 }
 
 #[test]
-fn the_support_desk_is_sound() {
+fn the_support_desk_has_no_errors() {
     let desk = Project::desk();
     let (code, check) = desk.json(&["check"]);
     assert_eq!(code, Some(0), "{check}");
@@ -102,7 +102,7 @@ fn the_support_desk_is_sound() {
 }
 
 #[test]
-fn the_characters_are_those_of_the_menu() {
+fn check_counts_the_characters_of_the_menu() {
     let folder = tempfile::TempDir::new().unwrap();
     let dir = folder.path().join("notes");
     let run = |args: &[&str]| -> crate::support::Outcome {

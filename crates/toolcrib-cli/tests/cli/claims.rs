@@ -39,7 +39,7 @@ const CLERK: [&str; 6] =
     ["--claim", "groups=staff", "--claim", "region=eu", "--claim", "groups=clerks"];
 
 #[test]
-fn claims_give_roles_in_every_command_that_acts_for_somebody() {
+fn claims_give_roles_in_every_command_with_an_identity() {
     let desk = desk();
     let with = |args: &[&str]| -> Vec<String> {
         args.iter().chain(&CLERK).map(ToString::to_string).collect()
@@ -69,7 +69,7 @@ fn claims_give_roles_in_every_command_that_acts_for_somebody() {
 }
 
 #[test]
-fn claims_hold_for_who_is_served_on_pipes() {
+fn claims_apply_to_the_client_of_a_gateway_on_stdio() {
     let desk = desk();
     let listed = |claims: &[&str]| {
         let mut command = desk.command(&["serve", "-q"]);
@@ -102,7 +102,7 @@ fn claims_hold_for_who_is_served_on_pipes() {
 }
 
 #[test]
-fn what_is_no_claim_is_a_mistake_of_the_command_line() {
+fn an_invalid_claim_is_a_usage_error() {
     let desk = desk();
     let said = |claim: &str| {
         let outcome = desk.toolcrib(&["menu", "--claim", claim]);

@@ -229,7 +229,7 @@ fn the_documented_script_confines_a_path_to_its_folder() {
 }
 
 #[test]
-fn where_what_a_program_starts_could_outlive_it_that_must_be_wanted() {
+fn stray_children_must_be_allowed_without_a_pid_namespace() {
     let project = project();
     let servers = "[mcp.one]\ncommand = \"true\"\n[mcp.two]\ncommand = \"true\"\n";
     let wanted = format!("{PROJECT}{servers}");

@@ -60,7 +60,7 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
 
 /// Every kind of order in the data, found by its rows and not by its number.
 #[test]
-fn every_kind_of_order_gets_the_answer_that_its_data_calls_for() {
+fn each_kind_of_order_gets_the_answer_of_its_data() {
     let desk = Project::desk();
     assert_eq!(desk.toolcrib(&["call", "list_charges", "order_id=1001"]).code, Some(0));
     let mut kinds = std::collections::BTreeMap::<&str, u32>::new();
@@ -120,7 +120,7 @@ fn other_words_for_the_same_wish_work_too() {
 }
 
 #[test]
-fn of_two_orders_in_one_message_none_is_touched() {
+fn a_message_with_two_orders_changes_neither() {
     let desk = Project::desk();
     for words in [
         "Order 1052 and order 1042 were charged twice, refund one charge each",
@@ -162,7 +162,7 @@ fn two_runs_at_the_same_moment_refund_once() {
 }
 
 #[test]
-fn an_intern_sees_no_write_at_all() {
+fn an_intern_is_offered_no_write_tool() {
     let desk = Project::desk();
     for skill in [None, Some("billing"), Some("shipping"), Some("account")] {
         let mut args = vec!["menu", "--as", "intern"];
@@ -215,7 +215,7 @@ fn hostile_tickets_are_data() {
 }
 
 #[test]
-fn the_data_is_what_the_story_says() {
+fn the_data_of_the_desk_matches_its_story() {
     let desk = Project::desk();
     desk.toolcrib(&["call", "list_charges", "order_id=1001"]);
     let (orders, first): (u32, u32) = desk

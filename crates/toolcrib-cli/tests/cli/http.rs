@@ -137,7 +137,7 @@ fn call(project: &Project, args: &[&str]) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn values_stay_where_they_are_put_and_the_part_that_counts_comes_back() {
+fn arguments_stay_in_place_and_the_pointed_part_is_returned() {
     let server = Server::start();
     let project = server.project();
     let (code, line) = call(&project, &["first_line", "path=a b/..x/?x=1#é"]);
@@ -184,7 +184,7 @@ fn a_secret_reaches_the_server_and_shows_up_nowhere_else() {
 }
 
 #[test]
-fn of_a_failure_the_operator_reads_the_request_and_the_model_the_host() {
+fn a_failure_shows_the_request_only_to_the_operator() {
     let server = Server::start();
     let project = server.project();
     let (code, failed) = call(&project, &["forecast", "city=missing", "days=3"]);
@@ -195,7 +195,7 @@ fn of_a_failure_the_operator_reads_the_request_and_the_model_the_host() {
 }
 
 #[test]
-fn what_is_not_set_up_or_not_allowed_is_never_dialed() {
+fn unavailable_and_forbidden_hosts_are_never_dialed() {
     let server = Server::start();
     let project = server.project();
     for command in [&["check"][..], &["menu", "-v"]] {

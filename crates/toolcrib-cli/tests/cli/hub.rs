@@ -89,7 +89,7 @@ fn a_hub_is_asked_on_behalf_of_whom_lint_and_tools_are_told() {
 }
 
 #[test]
-fn a_file_is_nobodys() {
+fn linting_a_file_refuses_an_identity() {
     for whom in [["--as", "ann"], ["--tenant", "acme"]] {
         let mut command = crate::support::toolcrib();
         let output = command.args(["lint", "tools.json"]).args(whom).output().unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{Outcome, toolcrib};
 
 #[test]
-fn begun_projects_run_at_once() {
+fn a_new_project_runs_at_once() {
     let dir = tempfile::TempDir::new().unwrap();
     let project = dir.path().join("notes");
     let begin = || toolcrib().args(["init", "--json"]).arg(&project).output().unwrap();

@@ -110,7 +110,7 @@ fn rules_are_allowed_and_the_sum_is_limited() {
 }
 
 #[test]
-fn what_is_no_catalog_is_a_mistake_of_the_command_line() {
+fn an_invalid_catalog_is_a_usage_error() {
     for (input, said) in [
         ("", "standard input is not valid JSON"),
         ("{", "standard input is not valid JSON"),

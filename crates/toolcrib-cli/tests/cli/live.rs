@@ -98,7 +98,7 @@ fn text_grows_while_the_model_writes_and_fits_the_terminal() {
 }
 
 #[test]
-fn a_terminal_that_is_resized_in_the_middle_of_a_text() {
+fn text_wraps_at_the_width_of_a_resized_terminal() {
     let desk = Project::desk();
     let pieces: Vec<_> = LONG.split_inclusive(' ').collect();
     let model = SlowModel::writing(&[&pieces]);

@@ -232,7 +232,7 @@ fn the_printed_commands_are_right_for_imported_files() {
 }
 
 #[test]
-fn another_machine_believes_the_project_file_until_the_server_differs() {
+fn another_machine_uses_the_pins_until_the_server_differs() {
     let project = project("");
     assert_eq!(project.toolcrib(&["call", "mcp__s__pay", "n=1"]).code, Some(0));
     project.write("tools.json", &definitions(POISON, "Greets."));

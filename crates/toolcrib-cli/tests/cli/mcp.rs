@@ -284,7 +284,7 @@ fn parts_that_are_no_plain_text_are_shown_as_a_model_reads_them() {
 }
 
 #[test]
-fn quiet_or_not_servers_start_with_the_gateway() {
+fn servers_start_with_a_quiet_gateway() {
     let project = project("");
     let mut command = project.command(&["serve", "--quiet"]);
     command.env("TOOLCRIB_TEST_MARK", MARK).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -300,7 +300,7 @@ fn quiet_or_not_servers_start_with_the_gateway() {
 }
 
 #[test]
-fn an_import_never_leaves_a_project_s_rules_out_by_the_way() {
+fn an_import_within_a_project_needs_an_explicit_choice() {
     let project = project("");
     let file = json!({ "mcpServers": {
         "more": { "command": "python3", "args": [server()] },

@@ -268,7 +268,7 @@ fn what_was_recorded_is_played_back() {
 }
 
 #[test]
-fn a_choice_of_tools_stands_for_a_step() {
+fn tool_choices_replace_the_steps_of_a_run() {
     let desk = Project::desk();
     let run = |choices: &[&str]| {
         let mut args = vec!["run", "--json", ASK];
@@ -336,7 +336,7 @@ fn without_a_model_the_first_that_is_configured_is_taken_and_named() {
 }
 
 #[test]
-fn a_server_of_ones_own_is_asked_which_models_it_has() {
+fn a_local_server_is_queried_for_its_models() {
     let desk = Project::of(&[("toolcrib.toml", "")]);
     for vendor in Vendor::ALL {
         let hello = reply(vendor, &Said::text(&["Hello to you."]));
@@ -373,7 +373,7 @@ fn a_server_of_ones_own_is_asked_which_models_it_has() {
 }
 
 #[test]
-fn models_are_listed_with_why_not() {
+fn unusable_models_are_listed_with_the_reason() {
     let desk =
         Project::of(&[("script.toml", "[[rule]]\ntext = 'Hello.'\n"), ("toolcrib.toml", "")]);
     let served = serve(&desk, |server| server);

@@ -175,7 +175,7 @@ async fn a_refused_token_is_not_quoted_and_a_file_that_others_read_is_not_used()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_needs_no_login_and_a_program_are_said_to_be_such() {
+async fn servers_without_a_login_are_named_as_such() {
     let project = Project::of(&[(
         "toolcrib.toml",
         "[mcp.local]\ncommand = \"true\"\n\n[mcp.remote]\nurl = \"https://127.0.0.1:1/mcp\"\n\

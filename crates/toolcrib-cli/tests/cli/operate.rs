@@ -225,7 +225,7 @@ fn a_stopped_gateway_lets_calls_end_and_exits_with_0() {
 }
 
 #[test]
-fn it_serves_https_with_the_files_of_a_certificate() {
+fn serve_uses_https_with_certificate_files() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let project = project(&format!(
         "[serve.tls]\ncertificate = 'cert.pem'\nkey = 'key.pem'\n{}",

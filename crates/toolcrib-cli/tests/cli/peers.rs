@@ -226,7 +226,7 @@ fn check_events(path: &Path) {
 }
 
 #[test]
-fn sdks_on_pipes() {
+fn sdks_use_the_gateway_on_stdio() {
     let Some(peers) = Peers::find() else { return };
     for sdk in SDKS {
         let project = peers.project();
@@ -247,7 +247,7 @@ fn sdks_on_pipes() {
 }
 
 #[test]
-fn sdks_over_http() {
+fn sdks_use_the_gateway_over_http() {
     let Some(peers) = Peers::find() else { return };
     let project = peers.project();
     let gateway = Http::start(&project);

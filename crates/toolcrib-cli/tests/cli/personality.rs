@@ -51,7 +51,7 @@ fn names(tools: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn menu_and_call_go_as_far_as_the_personality() {
+fn menu_and_call_are_limited_by_the_personality() {
     let project = project();
     let (_, open) = project.json(&["menu"]);
     assert_eq!(names(&open["offered"]), ["list_orders", "drop_orders"]);
@@ -101,7 +101,7 @@ fn a_personality_with_a_model_runs_in_a_project_without_one() {
 }
 
 #[test]
-fn an_unknown_one_is_a_mistake_of_the_command_line() {
+fn an_unknown_personality_is_a_usage_error() {
     let project = project();
     for command in [&["menu"][..], &["call", "list_orders"], &["run", "x"], &["serve"]] {
         let args: Vec<_> = command.iter().chain(&["--personality", "klerk"]).copied().collect();

@@ -37,7 +37,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn check_and_tools_say_whose_each_part_is() {
+fn check_and_tools_show_the_plugin_of_each_part() {
     let project = project();
     let outcome = project.toolcrib(&["check", "--verbose"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -94,7 +94,7 @@ fn check_and_tools_say_whose_each_part_is() {
 }
 
 #[test]
-fn menu_and_explain_say_what_withholds_it() {
+fn menu_and_explain_name_the_reason_of_a_withheld_plugin_tool() {
     let project = project();
     let outcome = project.toolcrib(&["explain", "list_notes", "--personality", "bare"]);
     insta::assert_snapshot!(outcome.stdout, @"
@@ -137,7 +137,7 @@ fn a_call_runs_in_the_plugins_folder_and_its_findings_are_told() {
 }
 
 #[test]
-fn what_is_not_granted_is_refused_with_its_place() {
+fn an_ungranted_part_of_a_plugin_is_refused_with_its_place() {
     let project = project();
     project.write("toolcrib.toml", "[plugin.notes]\npath = \"plugins/notes\"\n");
     let outcome = project.toolcrib(&["menu"]);

@@ -117,7 +117,7 @@ fn each_command_that_cannot_begin_has_its_shape() {
 }
 
 #[test]
-fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
+fn an_invalid_model_is_a_usage_error_without_a_place() {
     let (code, run) = Project::desk().json(&["run", "--model", "gpt-5", "hi"]);
     assert_eq!((code, &run["error"]["code"]), (Some(2), &"usage".into()));
     assert_eq!(run["errors"], json!([]));
@@ -128,7 +128,7 @@ fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
 }
 
 #[test]
-fn a_withheld_name_that_was_meant_is_for_people_alone() {
+fn a_suggestion_of_a_withheld_name_is_not_in_the_json() {
     let desk = Project::desk();
     let (code, call) = desk.json(&["call", "close_acount"]);
     assert_eq!((code, &call["code"]), (Some(1), &"not_available".into()));
@@ -182,7 +182,7 @@ fn a_folder_whose_name_is_no_text_can_be_checked() {
 }
 
 #[test]
-fn a_message_that_says_nothing_is_refused() {
+fn an_empty_message_is_refused() {
     let desk = Project::desk();
     for message in ["", "  \n\t"] {
         let outcome = desk.toolcrib(&["run", message]);
@@ -196,7 +196,7 @@ fn a_message_that_says_nothing_is_refused() {
 }
 
 #[test]
-fn an_events_file_never_takes_the_place_of_a_file_of_the_project() {
+fn an_events_file_never_replaces_a_project_file() {
     let desk = Project::desk();
     assert_eq!(desk.toolcrib(&["call", "list_tickets"]).code, Some(0));
     let link = tempfile::TempDir::new().unwrap();

@@ -115,7 +115,7 @@ fn names(ran: &[(String, String)]) -> Vec<&str> {
 }
 
 #[test]
-fn its_console_blocks_run_and_print_what_they_show() {
+fn the_console_blocks_of_the_readme_print_their_output() {
     let ran = run(README);
     assert_eq!(names(&ran), ["run", "init", "run", "check", "explain", "mcp", "serve"]);
     let (_, served) = ran.last().unwrap();
@@ -133,6 +133,6 @@ fn the_tutorial_runs_as_it_stands() {
 }
 
 #[test]
-fn it_is_short_enough_to_be_read() {
+fn the_readme_has_at_most_150_lines() {
     assert!(README.lines().count() <= 150);
 }

@@ -281,7 +281,7 @@ fn a_run_that_takes_too_long_times_out() {
 
 /// A call that blocks inside one function of the database hears nothing of its deadline.
 #[test]
-fn an_effect_that_is_unknown_is_told_as_that() {
+fn an_unknown_outcome_is_reported_as_such() {
     let project = Project::of(&[
         (
             "toolcrib.toml",

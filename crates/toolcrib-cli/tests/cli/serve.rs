@@ -124,7 +124,7 @@ fn terminate(child: &Child) {
 }
 
 #[test]
-fn on_pipes_a_client_gets_the_menu_of_who_it_is_served_for() {
+fn a_client_on_stdio_gets_the_menu_of_its_identity() {
     let project = desk("");
     let log = project.path().join("access.jsonl");
     let events = project.path().join("events.jsonl");
@@ -154,7 +154,7 @@ fn on_pipes_a_client_gets_the_menu_of_who_it_is_served_for() {
 }
 
 #[test]
-fn a_signal_ends_it_in_good_order() {
+fn a_signal_ends_the_gateway_in_order() {
     let project = desk("");
     let client = Piped::start(&mut project.command(&["serve", "--quiet"]));
     terminate(&client.child);
@@ -163,7 +163,7 @@ fn a_signal_ends_it_in_good_order() {
 }
 
 #[test]
-fn it_prints_no_result_as_json_and_takes_flags_of_http_for_http_alone() {
+fn serve_refuses_json_and_http_flags_without_http() {
     let project = desk("");
     for args in
         [&["serve", "--json"][..], &["serve", "--allow-host", "x"], &["serve", "--http", "x"]]
@@ -193,7 +193,7 @@ fn help_lists_json_for_commands_that_print_it() {
 }
 
 #[test]
-fn the_command_that_says_why_is_complete() {
+fn the_printed_command_for_the_reasons_is_complete() {
     let folder = Project::of(&[(
         "some servers.json",
         &json!({ "mcpServers": { "small": {
@@ -407,7 +407,7 @@ fn over_http_a_token_is_made_and_required() {
 }
 
 #[test]
-fn declared_tokens_say_for_whom_it_is_served() {
+fn declared_tokens_replace_the_generated_token() {
     let tokens = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\n\
                   [[serve.token]]\nsecret = 'secret:A'\nprincipal = 'intern'\n";
     let project = desk(tokens);
@@ -431,7 +431,7 @@ fn declared_tokens_say_for_whom_it_is_served() {
 }
 
 #[test]
-fn what_is_offered_is_said_for_each_declared_token() {
+fn serve_prints_the_menu_of_each_declared_token() {
     let tokens = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }\n\
                   [[serve.token]]\nsecret = 'secret:A'\nprincipal = 'intern'\n\
                   [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'ana'\n";

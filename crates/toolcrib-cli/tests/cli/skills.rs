@@ -76,7 +76,7 @@ fn a_skill_is_installed_listed_and_not_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_installed_is_a_mistake_of_the_command_line() {
+fn a_skill_that_cannot_be_installed_is_a_usage_error() {
     let project = project();
     let broken =
         archive(&project, "b.tar.gz", &[("broken/SKILL.md", "---\nname: broken\n---\nB.\n")]);

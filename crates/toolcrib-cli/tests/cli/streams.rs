@@ -57,7 +57,7 @@ fn events_that_are_lost_are_a_failure_and_the_run_goes_on() {
 }
 
 #[test]
-fn whoever_closes_a_stream_wants_no_more() {
+fn a_closed_stream_ends_the_output_quietly() {
     let desk = Project::desk();
     let closed = || {
         let (reader, writer) = std::io::pipe().unwrap();

@@ -46,7 +46,7 @@ fn in_order(text: &str) -> String {
 }
 
 #[test]
-fn a_refund_and_the_second_try() {
+fn a_refund_and_its_repetition_are_shown() {
     let desk = Project::desk();
     let ask = "I was charged twice for order 1042, please refund one charge";
     insta::assert_snapshot!("refund", shown(&desk, &["run", ask]));
@@ -55,13 +55,13 @@ fn a_refund_and_the_second_try() {
 }
 
 #[test]
-fn a_hostile_ticket_in_full() {
+fn a_hostile_ticket_is_shown_in_full() {
     let desk = Project::desk();
     insta::assert_snapshot!("ticket", shown(&desk, &["run", "--verbose", "show ticket 6"]));
 }
 
 #[test]
-fn a_menu_and_why() {
+fn a_menu_is_shown_with_and_without_reasons() {
     let desk = Project::desk();
     insta::assert_snapshot!("menu", shown(&desk, &["menu", "--skill", "billing"]));
     let why = ["menu", "--skill", "shipping", "--as", "intern", "--why"];
@@ -69,7 +69,7 @@ fn a_menu_and_why() {
 }
 
 #[test]
-fn calls_that_are_refused() {
+fn refused_calls_are_explained() {
     let desk = Project::desk();
     insta::assert_snapshot!(
         "call_invalid",
@@ -83,7 +83,7 @@ fn calls_that_are_refused() {
 }
 
 #[test]
-fn slips_on_the_command_line() {
+fn mistakes_on_the_command_line_are_explained() {
     let desk = Project::desk();
     let slips: [&[&str]; 5] = [
         &["call", "list_charges", "order_id", "--fresh"],
@@ -97,7 +97,7 @@ fn slips_on_the_command_line() {
 }
 
 #[test]
-fn a_sound_and_a_broken_project() {
+fn a_valid_and_a_broken_project_are_checked() {
     let desk = Project::desk();
     insta::assert_snapshot!("check", shown(&desk, &["check"]));
     let broken = Project::of(&[("toolcrib.toml", super::check::BROKEN), ("seed.sql", "")]);

@@ -30,7 +30,7 @@ fn id_in(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_client_of_either_era_reads_on() {
+async fn clients_of_both_eras_read_the_rest_of_an_artifact() {
     for era in ERAS {
         let store = MemoryStore::new();
         let client = Client::to(large(&store), era).await;

@@ -300,7 +300,7 @@ async fn of_two_clients_with_calls_the_one_whose_stream_it_came_on_is_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_a_rule_denies_the_roots_asks_in_vain() {
+async fn a_rule_denies_a_server_the_roots() {
     let denied = Rule::deny("no roots").toolsets(["mcp.roots"]);
     let (gateway, mut connections) = gateway(denied);
     let can = json!({ "sampling": {}, "roots": { "listChanged": true } });

@@ -90,7 +90,7 @@ async fn a_found_tool_joins_the_list_of_its_session_where_the_token_says_so() {
 }
 
 #[tokio::test]
-async fn steps_and_what_is_put_away_change_the_menu_of_a_session_and_of_nobody_else() {
+async fn skill_steps_and_deactivation_change_only_their_sessions_menu() {
     let step = |name: &str| SkillStep::new(ToolName::new(name).unwrap());
     let id = SkillId::new("refunding").unwrap();
     let skill = Skill::new(id.clone(), "About refunds.", "How to refund.")

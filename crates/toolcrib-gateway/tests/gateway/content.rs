@@ -62,7 +62,7 @@ async fn data_in_place_of_a_text_comes_after_the_parts_of_the_server() {
 
 /// Its metadata took the room of the parts after it, which were lost.
 #[tokio::test]
-async fn a_part_with_much_metadata_displaces_no_other() {
+async fn a_block_with_large_metadata_displaces_no_other_block() {
     let mut ends = both().await;
     for chars in [CAP - 10, CAP + 10] {
         let first = json!({ "type": "text", "text": "one", "_meta": { "k": "x".repeat(chars) } });
@@ -75,7 +75,7 @@ async fn a_part_with_much_metadata_displaces_no_other() {
 
 /// The marker came before all parts, if the cut was between two texts.
 #[tokio::test]
-async fn what_is_missing_is_marked_in_its_place() {
+async fn omitted_text_is_marked_where_it_was_cut() {
     let mut ends = both().await;
     for chars in (CAP / 4)..CAP {
         let long = "x".repeat(chars);

@@ -35,7 +35,7 @@ async fn the_end_of_the_input_ends_calls_that_still_run() {
 }
 
 #[tokio::test]
-async fn the_token_ends_everything() {
+async fn the_cancellation_token_ends_serving_and_calls() {
     for era in ERAS {
         let slow = waits("slow");
         let client = Client::to(engine().tool(slow.tool), era).await;
@@ -85,7 +85,7 @@ async fn a_request_to_a_gateway_that_is_being_stopped_is_sent_to_another_one() {
 }
 
 #[tokio::test]
-async fn what_is_piped_in_is_answered_though_the_input_ends() {
+async fn piped_requests_are_answered_after_the_input_ends() {
     let engine = engine().tool(tool("a")).build().unwrap();
     let gateway = Gateway::builder(engine).build();
     let lines = [
@@ -179,7 +179,7 @@ async fn a_client_that_only_writes_is_disconnected() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_or_something_else_is_no_failure_of_the_gateway() {
+async fn silence_or_invalid_input_is_no_error_of_the_gateway() {
     let gateway = Gateway::builder(engine().build().unwrap()).build();
     let serve = |input: &'static [u8]| {
         let gateway = gateway.clone();

@@ -166,7 +166,7 @@ impl SkillSource for Shelf {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_there_while_its_skill_is() {
+async fn an_endpoint_exists_while_its_skill_exists() {
     let shelf = Shelf::default();
     let tools = [tool("refund"), tool("note")];
     let web = web(engine().tools(tools).skill_source(shelf.clone())).await;
@@ -180,7 +180,7 @@ async fn an_endpoint_is_there_while_its_skill_is() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_and_harms_nobody() {
+async fn invalid_requests_are_refused_and_other_clients_served_on() {
     let web = web(desk()).await;
     let with_token = |path: &str, body: String| {
         let mut request = raw("POST", path, body);
@@ -216,7 +216,7 @@ async fn what_is_no_request_is_refused_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_object_are_the_mistake_that_is_named() {
+async fn the_error_of_arguments_that_are_not_an_object_names_them() {
     let web = web(engine().tool(tool("a"))).await;
     let session = web.session("/mcp", ANA).await;
     for params in [json!({ "name": "a", "arguments": [1] }), json!({ "arguments": {} })] {
@@ -234,7 +234,7 @@ async fn arguments_that_are_no_object_are_the_mistake_that_is_named() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_or_deletes_the_session_ends_its_calls() {
+async fn a_disconnect_and_a_deleted_session_end_their_calls() {
     let (dropped, deleted) = (waits("dropped"), waits("deleted"));
     let web = web(engine().tools([dropped.tool, deleted.tool])).await;
     let call = stateless("/mcp", ANA, "tools/call", json!({ "name": "dropped" }));
@@ -330,7 +330,7 @@ async fn the_end_of_serving_ends_calls_sessions_and_streams() {
 }
 
 #[tokio::test]
-async fn access_that_lets_in_strangers_is_refused() {
+async fn http_access_without_a_strong_token_is_refused() {
     let gateway = Gateway::builder(engine().skills(billing()).build().unwrap()).build();
     let refused = async |access: HttpAccess| {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

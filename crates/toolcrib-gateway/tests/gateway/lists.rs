@@ -98,7 +98,7 @@ async fn a_client_sees_names_with_the_prefix_of_the_server_and_of_its_length() {
 }
 
 #[tokio::test]
-async fn a_stateless_listing_may_be_kept_by_nobody_and_for_no_time() {
+async fn a_stateless_listing_must_not_be_cached() {
     let client = Client::to(engine().tool(tool("a")), Era::Stateless).await;
     let listing = serde_json::to_value(client.peer.list_tools(None).await.unwrap()).unwrap();
     assert_eq!((&listing["ttlMs"], &listing["cacheScope"]), (&json!(0), &json!("private")));
@@ -147,7 +147,7 @@ async fn only_a_session_is_offered_read_skill_and_is_told_of_it() {
 }
 
 #[tokio::test]
-async fn a_skill_that_is_not_there_is_refused_before_anything_is_served() {
+async fn an_unknown_skill_of_an_access_is_refused_before_serving() {
     let gateway = Gateway::builder(engine().skills(billing()).build().unwrap()).build();
     let access = Access::new().skill(SkillId::new("biling").unwrap());
     let (stdin, stdout) = tokio::io::duplex(64);
@@ -156,7 +156,7 @@ async fn a_skill_that_is_not_there_is_refused_before_anything_is_served() {
 }
 
 #[tokio::test]
-async fn a_source_that_fails_is_an_error_whose_cause_only_the_log_tells() {
+async fn the_cause_of_a_failed_source_is_only_in_the_log() {
     let source = Arc::new(Source::default());
     *source.1.lock().unwrap() = Some("cannot reach 10.0.0.7 with hunter2".to_owned());
     let engine = engine().tool(tool("a")).provider(source.clone()).build().unwrap();
@@ -205,7 +205,7 @@ async fn a_source_that_is_left_out_is_noticed_in_each_listing() {
 }
 
 #[tokio::test]
-async fn there_is_one_page() {
+async fn the_list_of_tools_has_one_page_and_refuses_cursors() {
     let client = Client::to(engine().tool(tool("a")), Era::Sessions).await;
     let listing = client.peer.list_tools(None).await.unwrap();
     assert_eq!(listing.next_cursor, None);
@@ -214,7 +214,7 @@ async fn there_is_one_page() {
 }
 
 #[tokio::test]
-async fn what_policy_denies_is_neither_listed_nor_called() {
+async fn a_denied_tool_is_neither_listed_nor_called() {
     let policy = Policy::of([Rule::deny("no writing").tools(["write"])]);
     for era in ERAS {
         let engine = engine().tools([tool("read"), tool("write")]).policy(policy.clone());

@@ -115,7 +115,7 @@ async fn a_session_reads_of_withheld_tools_once_in_a_log_message() {
 }
 
 #[tokio::test]
-async fn at_most_twenty_are_named() {
+async fn at_most_twenty_withheld_tools_are_named() {
     let many = (0..23).map(|at| json!({ "name": format!("t{at:02}"), "inputSchema": 1 }));
     let gateway = gateway_of(engine(), Value::from_iter(many));
     let client = Client::of(&gateway, Era::Sessions, Access::new()).await;

@@ -419,7 +419,7 @@ async fn a_stream_ends_when_the_token_that_opened_it_is_refused() {
 const IDENTITIES: usize = 1024;
 
 #[tokio::test]
-async fn more_users_than_have_room_are_told_when_to_retry() {
+async fn users_over_the_session_limit_are_told_when_to_retry() {
     let issuer = Issuer::new();
     let web = web(&issuer, |server| server).await;
     let begin = |user: usize| {

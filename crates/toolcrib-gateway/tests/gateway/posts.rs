@@ -26,7 +26,7 @@ async fn web(engine: toolcrib_engine::EngineBuilder) -> Web {
 }
 
 #[tokio::test]
-async fn both_ways_answer_alike() {
+async fn json_and_event_streams_have_the_same_responses() {
     let fails = builder("fails")
         .handler(|_: Value, _| async { Err::<String, _>(ToolError::failed("no paper")) })
         .unwrap();
@@ -170,7 +170,7 @@ async fn what_a_long_call_changes_is_announced_and_keeps_nothing_open() {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_takes_no_call_any_more_by_either_way() {
+async fn an_ended_session_refuses_calls() {
     let (ran, counted) = counting();
     let web = web(engine().tool(counted)).await;
     let session = web.session("/mcp", ANA).await;
@@ -187,7 +187,7 @@ async fn a_session_that_ends_takes_no_call_any_more_by_either_way() {
 }
 
 #[tokio::test]
-async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
+async fn contradictory_headers_and_invalid_bodies_are_refused() {
     let (ran, counted) = counting();
     let web = web(engine().tool(counted)).await;
     let session = web.session("/mcp", ANA).await;

@@ -114,7 +114,7 @@ async fn a_client_lists_and_reads_the_skills_that_it_may_activate_and_digests_ag
 }
 
 #[tokio::test]
-async fn a_denied_skill_exists_by_no_door() {
+async fn a_denied_skill_is_unknown_to_every_method() {
     let gateway = Gateway::builder(desk()).build();
     for era in ERAS {
         let client = Client::of(&gateway, era, Access::new()).await;

@@ -140,7 +140,7 @@ async fn a_line_that_cannot_be_read_is_answered_with_its_id() {
 }
 
 #[tokio::test]
-async fn an_initialize_that_lacks_something_is_told_what() {
+async fn the_error_of_initialize_names_the_missing_field() {
     let gateway = Gateway::builder(engine().build().unwrap()).build();
     let mut typist = Typist::at(&gateway);
     for (params, says) in [
@@ -258,7 +258,7 @@ async fn a_body_that_is_too_large_is_refused_and_not_read_if_it_says_so() {
 }
 
 #[tokio::test]
-async fn what_is_taken_may_be_said_by_a_pattern() {
+async fn an_accept_header_may_contain_wildcards() {
     let web =
         Web::of(&Gateway::builder(engine().tool(tool("a")).build().unwrap()).build(), two()).await;
     for (accept, status) in [

@@ -514,7 +514,7 @@ async fn a_link_is_read_from_the_server_whose_result_has_it() {
 
 /// A denied prompt, and denied resources, were a server that cannot be reached.
 #[tokio::test]
-async fn what_a_rule_denies_altogether_does_not_exist() {
+async fn denied_prompts_and_resources_do_not_exist() {
     for (era, of_server) in pairs() {
         let denied = Rule::deny("nothing").toolsets(["mcp.prompts", "mcp.resources"]);
         let gateway = gateway_under(denied, &["s"], of_server).build();

@@ -12,7 +12,7 @@ use toolcrib_tools::{
 use crate::support::{call, errors, sh, texts, tool};
 
 #[test]
-fn what_is_declared_is_what_the_tool_says() {
+fn a_built_tool_has_its_declaration() {
     let mut spec = tool("wc", &["-l", "--", "{file}"], texts(&["file"]));
     assert_eq!(spec.max_output_bytes, DEFAULT_MAX_OUTPUT_BYTES);
     assert_eq!(spec.limits, ProcessLimits::default());
@@ -32,7 +32,7 @@ fn what_is_declared_is_what_the_tool_says() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_errors_of_a_declaration_are_reported_together() {
     let mut spec = tool(
         "no-such-program-anywhere",
         &["--x={y}", "{", "--token=secret:T", "{secret:T}", "a\0b"],
@@ -101,7 +101,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn what_nothing_uses_is_an_error_unless_all_goes_to_stdin() {
+fn an_unused_parameter_is_an_error_unless_stdin_receives_all() {
     let mut spec = tool("true", &["{a}"], texts(&["a", "b", "c"]));
     spec.args.push(ArgItem { when: Some("c".into()), ..ArgItem::from("-c") });
     let found = errors(spec.clone());

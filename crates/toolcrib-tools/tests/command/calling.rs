@@ -13,7 +13,7 @@ async fn structured(script: &str) -> Value {
 }
 
 #[tokio::test]
-async fn text_and_data_say_the_same() {
+async fn text_and_data_have_the_same_output() {
     let output = call(sh("echo hello; echo; echo why >&2", &[]), json!({})).await.unwrap();
     assert_eq!(output.value, "hello");
     assert_eq!(
@@ -26,7 +26,7 @@ async fn text_and_data_say_the_same() {
 }
 
 #[tokio::test]
-async fn other_exit_codes_can_be_no_failure() {
+async fn declared_exit_codes_are_successes() {
     let mut spec = sh("echo none; exit 1", &[]);
     spec.ok_exit_codes = vec![0, 1];
     let output = call(spec.clone(), json!({})).await.unwrap();
@@ -39,14 +39,14 @@ async fn other_exit_codes_can_be_no_failure() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_shown_as_far_as_it_goes() {
+async fn bytes_that_are_not_utf8_are_replaced_and_reported() {
     let output = call(sh("printf 'a\\377b\\n'", &[]), json!({})).await.unwrap();
     assert_eq!(output.value, "[bytes that are no UTF-8 are shown as \u{FFFD}]\na\u{FFFD}b");
     assert_eq!(output.structured.unwrap()["stdout"], "a\u{FFFD}b\n");
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_cut_between_characters_and_says_so() {
+async fn a_long_output_is_cut_between_characters_and_marked() {
     let mut spec = sh("printf 'aéé'; head -c 1073741824 /dev/zero", &[]);
     spec.max_output_bytes = 4;
     let output = call(spec, json!({})).await.unwrap();
@@ -91,7 +91,7 @@ async fn the_person_who_waits_reads_the_lines_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn of_a_fast_output_the_newest_lines_are_told() {
+async fn progress_of_a_fast_output_has_its_newest_lines() {
     let (sender, mut told) = mpsc::channel(64);
     let mut parts = ToolContextParts::detached();
     parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));

@@ -49,7 +49,7 @@ async fn a_signal_is_named() {
 }
 
 #[tokio::test]
-async fn one_that_takes_a_gigabyte_fails() {
+async fn a_program_over_its_memory_limit_fails() {
     let script = "x = bytearray(1 << 30); import time; time.sleep(1); print(len(x))";
     let mut spec = tool("/usr/bin/python3", &["-c", script], json!({}));
     let error = call(spec.clone(), json!({})).await.unwrap_err();
@@ -62,7 +62,7 @@ async fn one_that_takes_a_gigabyte_fails() {
 }
 
 #[tokio::test]
-async fn one_that_forks_and_leaves_is_gone_with_its_call() {
+async fn a_daemonized_child_ends_with_its_call() {
     let folder = tempfile::tempdir().unwrap();
     let script = "
 import fcntl, os, sys, time
@@ -118,7 +118,7 @@ async fn a_call_that_is_dropped_takes_its_program_along() {
 }
 
 #[tokio::test]
-async fn one_that_is_gone_since_it_was_found_is_not_available() {
+async fn a_program_that_was_removed_is_not_available() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
     std::fs::copy("/bin/true", &program).unwrap();

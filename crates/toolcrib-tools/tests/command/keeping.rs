@@ -72,7 +72,7 @@ async fn a_large_stdout_is_an_artifact_as_it_came_but_redacted() {
 }
 
 #[tokio::test]
-async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
+async fn a_short_output_becomes_an_artifact_only_by_policy() {
     for (artifact_policy, expected) in
         [(ArtifactPolicy::WhenCut, "hello"), (ArtifactPolicy::Always, "[artifact ")]
     {
@@ -103,7 +103,7 @@ fn kept(store: &impl ArtifactStore) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted() {
+async fn the_artifact_of_a_small_stdout_has_its_redacted_bytes() {
     // As `printf` receives them; the rest of a secret; and the text before it as the model reads it.
     let outputs: [(&str, &[u8], &str); 5] = [
         ("\\n\\n  lead\\nx\\n\\n\\n", b"\n\n  lead\nx\n\n\n", "\n\n  lead\nx\n"),
@@ -140,7 +140,7 @@ async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted()
 }
 
 #[tokio::test]
-async fn of_a_program_that_wrote_nothing_nothing_is_kept() {
+async fn a_program_without_output_has_no_artifact() {
     for (script, read) in [("true", "done, without output"), ("echo warned >&2", "warned")] {
         let mut spec = small(script);
         spec.declaration.artifact_policy = ArtifactPolicy::Always;

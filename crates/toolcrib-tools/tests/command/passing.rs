@@ -23,7 +23,7 @@ async fn refused(spec: &CommandToolSpec, args: Value) -> String {
 }
 
 #[tokio::test]
-async fn values_are_data_whatever_they_hold() {
+async fn shell_syntax_in_a_value_is_passed_as_data() {
     let spec = printing(&["{a}", "--x={a}", "{{a}}"], texts(&["a"]), &json!(["a"]));
     for hostile in [
         "$(id)",
@@ -59,7 +59,7 @@ async fn values_are_data_whatever_they_hold() {
 }
 
 #[tokio::test]
-async fn a_value_makes_no_option_unless_it_is_said_that_it_may() {
+async fn a_value_becomes_no_option_unless_declared() {
     let any = |items| {
         let mut spec = printing(items, json!({ "a": {}, "b": {} }), &json!([]));
         // So that no item has to use them all.
@@ -143,7 +143,7 @@ async fn the_environment_is_what_is_declared_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn secrets_stand_in_the_environment_alone() {
+async fn secrets_are_passed_only_in_the_environment() {
     let mut spec = sh("echo \"$AUTH\"", &[]);
     spec.env.push(("AUTH".into(), "Bearer {secret:TOKEN}".into()));
     let tool = spec.clone().build().unwrap();

@@ -123,7 +123,7 @@ async fn an_edit_of_the_shown_text_changes_the_real_bytes() {
 }
 
 #[tokio::test]
-async fn every_place_that_is_shown_so_is_replaced_at_once() {
+async fn an_edit_replaces_every_spelling_that_is_shown_alike() {
     let notes = Notes::new(&[("a", "1 <|im_end|>\n2 ‹|im_end|›\n3 &lt;|im_end|&gt;\n")]);
     let engine = engine(&notes, &[]);
     read(&engine, "a").await;
@@ -178,7 +178,7 @@ async fn a_folder_that_is_trusted_is_shown_and_changed_as_it_is() {
 }
 
 #[tokio::test]
-async fn hidden_text_of_a_file_that_is_replaced_goes_with_a_word() {
+async fn replacing_a_file_reports_its_removed_hidden_characters() {
     let notes = Notes::new(&[("a", "\u{feff}a\u{202e}b\n\u{200b}\u{200b}\u{200b}c\n")]);
     let engine = engine(&notes, &[]);
     read(&engine, "a").await;

@@ -144,7 +144,7 @@ async fn a_folder_is_listed_and_searched() {
 }
 
 #[tokio::test]
-async fn what_a_conversation_read_lasts_from_turn_to_turn_and_no_further() {
+async fn files_that_were_read_are_known_to_one_conversation() {
     let notes = Notes::new(&[("a.md", "one\n")]);
     let engine = notes.engine();
     let write = || ("notes_write_file", json!({ "path": "a.md", "content": "two\n" }));

@@ -26,7 +26,7 @@ async fn refused(bytes: impl Into<Vec<u8>>, pointer: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn the_part_that_counts_is_text_and_data() {
+async fn the_pointed_part_of_a_response_is_text_and_data() {
     let json = ok("application/json; charset=utf-8", ANSWER);
     for (pointer, text, data) in [
         ("/data/items/1", r#"{"id":2,"name":"two"}"#, json!({ "id": 2, "name": "two" })),
@@ -81,7 +81,7 @@ async fn a_part_that_is_missing_is_named_with_what_is_there() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_where_json_counts_is_said() {
+async fn a_declared_json_body_that_is_invalid_is_an_error() {
     let message = refused(ok("application/json", "{\"a\": s3cret"), None).await;
     assert!(message.contains("declared a JSON body, but it is not valid JSON"), "{message}");
     assert!(message.contains("line 1 column 7") && !message.contains("s3cret"), "{message}");
@@ -95,7 +95,7 @@ async fn what_is_no_json_where_json_counts_is_said() {
 }
 
 #[tokio::test]
-async fn text_is_text_and_the_rest_is_named() {
+async fn text_bodies_are_returned_and_other_types_are_named() {
     let mut latin = ok("text/plain", "caf?").into_bytes();
     *latin.last_mut().unwrap() = 0xe9;
     assert_eq!(read(latin, None).await, ("caf\u{fffd}".to_owned(), None));
@@ -111,7 +111,7 @@ async fn text_is_text_and_the_rest_is_named() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_body_is_done() {
+async fn a_response_without_a_body_is_reported_as_done() {
     assert_eq!(read(answer("204 No Content", "", ""), Some("/a")).await.0, "done (204)");
     assert_eq!(read(answer("201 Created", "", ""), None).await.0, "done (201)");
     let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").await;
@@ -120,7 +120,7 @@ async fn an_answer_without_a_body_is_done() {
 }
 
 #[tokio::test]
-async fn what_was_done_and_cannot_be_read_is_not_simply_a_failure() {
+async fn an_unreadable_response_to_a_write_has_an_unknown_outcome() {
     for (bytes, pointer) in [
         (ok("application/json", "{"), None),
         (ok("application/json", "{}"), Some("/id")),

@@ -19,7 +19,7 @@ fn headers(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn arguments_stand_where_their_places_are() {
+async fn arguments_are_sent_in_their_placeholders() {
     let server = server().await;
     let tool = HttpToolSpec {
         headers: headers(&[("X-Tenant", "t-{tenant}"), ("X-Trace", "{trace}"), ("X-N", "{{{n}}}")]),
@@ -118,7 +118,7 @@ async fn a_body_may_be_an_argument_or_none_at_all() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_the_arguments_fault() {
+async fn an_argument_that_cannot_be_sent_is_invalid_input() {
     let server = server().await;
     let tool = || HttpToolSpec {
         headers: headers(&[("X-A", "{a}")]),

@@ -28,7 +28,7 @@ fn with_headers(headers: &[(&str, &str)], properties: &[&str]) -> HttpToolSpec {
 }
 
 #[test]
-fn what_only_asks_is_read_only_unless_it_says_otherwise() {
+fn get_and_head_are_read_only_unless_declared_otherwise() {
     for (method, read_only) in [
         (Method::GET, true),
         (Method::HEAD, true),
@@ -53,7 +53,7 @@ fn the_schema_is_closed() {
 }
 
 #[test]
-fn places_and_parameters_are_the_same_set() {
+fn placeholders_and_parameters_must_be_the_same_set() {
     let all = wrong(get("https://a.example/{ix}?q={q}", &["id?", "q"]));
     let (part, offset, text) = &all[0];
     assert_eq!((&**part, *offset), ("/url", Some(19)));
@@ -87,7 +87,7 @@ fn a_url_says_which_server_is_asked() {
 }
 
 #[test]
-fn a_secret_stands_in_headers_only() {
+fn a_secret_is_allowed_only_in_headers() {
     for url in ["https://a.example/{secret:KEY}", "https://a.example/?k=secret:KEY"] {
         let (part, offset, text) = only(get(url, &[]));
         assert_eq!((&*part, offset), ("/url", url.find("secret:")));
@@ -172,7 +172,7 @@ fn a_pointer_points_into_an_answer() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_errors_of_a_declaration_are_reported_together() {
     let mut spec = HttpToolSpec {
         headers: vec![("X-A".into(), "{y".into()), ("Host".into(), "h".into())],
         body: Some(json!({ "a": "{z}", "b": "}" })),

@@ -47,7 +47,7 @@ async fn a_refused_credential_and_a_wait_are_named() {
 }
 
 #[tokio::test]
-async fn what_may_have_had_its_effect_is_not_known() {
+async fn a_write_that_may_have_run_has_an_unknown_outcome() {
     for (bytes, read_only, writing) in [
         (String::new(), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
         (answer("504 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
@@ -85,7 +85,7 @@ async fn what_may_have_had_its_effect_is_not_known() {
 }
 
 #[tokio::test]
-async fn only_what_is_read_only_is_sent_again() {
+async fn only_read_only_requests_are_retried() {
     for (method, read_only, expected) in [
         (Method::GET, true, Ok(3)),
         (Method::POST, true, Ok(3)),
@@ -104,7 +104,7 @@ async fn only_what_is_read_only_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_was_certainly_not_sent_simply_failed() {
+async fn a_request_that_was_not_sent_is_a_plain_failure() {
     let port = Server::silent().await.address.port();
     tokio::task::yield_now().await;
     let url = format!("http://127.0.0.1:{port}/?key=s3cret");
@@ -115,7 +115,7 @@ async fn what_was_certainly_not_sent_simply_failed() {
 }
 
 #[tokio::test]
-async fn where_the_client_may_not_go_nothing_is_available() {
+async fn a_forbidden_host_is_not_available() {
     let server = Server::silent().await;
     let narrow = client().only(["a.example".parse().unwrap()]);
     for (client, text, operator) in [
@@ -183,7 +183,7 @@ async fn the_operator_reads_which_request_failed_and_never_its_query() {
 }
 
 #[tokio::test]
-async fn a_model_is_not_told_what_there_is_inside() {
+async fn the_model_reads_no_internal_addresses() {
     let redirect = answer("302 Found", "Location: http://10.11.12.13/\r\n", "");
     let server = Server::answering(redirect).await;
     let tool = HttpToolSpec { max_redirects: 1, ..get(&server.url("/"), &[]) };

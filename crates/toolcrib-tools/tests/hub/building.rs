@@ -17,7 +17,7 @@ fn good() -> HubSpec {
 }
 
 #[test]
-fn all_that_is_wrong_is_said() {
+fn all_errors_of_a_hub_are_reported_together() {
     assert!(good().build(&client(), None).is_ok());
     let spec = HubSpec {
         name: " ".to_owned(),
@@ -53,7 +53,7 @@ fn all_that_is_wrong_is_said() {
 }
 
 #[test]
-fn a_call_has_to_say_which_tool_it_is_of() {
+fn the_call_of_a_hub_must_name_its_tool() {
     let spec = HubSpec::new("h", "https://a.example/", Method::POST, "https://a.example/run");
     assert_eq!(
         errors(spec),

@@ -61,7 +61,7 @@ async fn a_next_page_on_another_server_is_not_asked() {
 }
 
 #[tokio::test]
-async fn what_is_no_catalog_is_said_to_be_none() {
+async fn a_response_that_is_not_a_catalog_is_an_error() {
     let text = |body: &'static str| Server::start(move |_| status(200, &[], body));
     for (body, problem) in [
         ("<html>", "the catalog of `127.0.0.1` is no JSON: expected value at line 1 column 1"),
@@ -74,7 +74,7 @@ async fn what_is_no_catalog_is_said_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_status_that_says_no_is_told_with_how_long_to_wait() {
+async fn a_refusing_status_is_reported_with_its_retry_time() {
     for (code, head, message, wait) in [
         (401, "", "`127.0.0.1` answered 401 Unauthorized; check the secret in its headers", None),
         (404, "", "`127.0.0.1` answered 404 Not Found; check its URL", None),
@@ -121,7 +121,7 @@ async fn a_server_that_is_silent_times_out_and_one_that_is_not_there_is_unreacha
 }
 
 #[tokio::test]
-async fn whom_a_catalog_is_for_has_to_be_said() {
+async fn a_catalog_of_an_identity_requires_that_identity() {
     let server = Server::of(json!([])).await;
     for (path, what) in [("/{tenant}", "tenant"), ("/?p={principal}", "principal")] {
         let message = format!(

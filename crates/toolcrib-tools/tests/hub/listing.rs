@@ -6,7 +6,7 @@ use toolcrib_core::ToolHub as _;
 use crate::support::{Server, build, fetch, in_pages, json, names, of, spec};
 
 #[tokio::test]
-async fn one_tool_that_is_none_does_not_take_the_others_along() {
+async fn an_invalid_tool_leaves_the_others_of_its_catalog() {
     let server = Server::of(json!([
         { "name": "good", "description": "Works." },
         { "name": "list", "input_schema": { "type": "array" } },
@@ -47,7 +47,7 @@ async fn one_tool_that_is_none_does_not_take_the_others_along() {
 }
 
 #[tokio::test]
-async fn whatever_order_a_catalog_has_the_same_tools_come_out() {
+async fn the_order_of_a_catalog_does_not_change_its_tools() {
     let page = |order: [&str; 3]| json!(order.map(|name| json!({ "name": name })));
     let flips = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let server =
@@ -77,7 +77,7 @@ async fn pages_are_followed_by_their_url_on_the_same_server() {
 }
 
 #[tokio::test]
-async fn a_catalog_is_remembered_for_each_for_whom_it_was_asked() {
+async fn a_catalog_is_cached_for_each_identity() {
     let server =
         Server::start(|asked| json(&json!([{ "name": "t", "description": asked.uri.path() }])))
             .await;

@@ -29,7 +29,7 @@ async fn call(engine: &Engine, options: TurnOptions, name: &str, args: Value) ->
 }
 
 #[tokio::test]
-async fn a_marketplace_with_pages_a_cursor_and_a_key() {
+async fn a_marketplace_is_read_with_pages_a_cursor_and_a_key() {
     let tool = |slug: &str| {
         json!({
             "slug": slug,
@@ -202,7 +202,7 @@ async fn a_registry_that_says_when_nothing_changed() {
 }
 
 #[tokio::test]
-async fn a_policy_service_that_each_tenant_has_tools_of_its_own_at() {
+async fn a_policy_service_offers_each_tenant_separate_tools() {
     let server = Server::start(|asked| {
         let tenant = asked.uri.path().split('/').nth(2).unwrap().to_owned();
         match asked.uri.path().split('/').nth(3) {

@@ -349,7 +349,7 @@ fn names_are_unique_and_valid_whatever_the_document_says() {
 }
 
 #[test]
-fn other_texts_are_refused() {
+fn texts_that_are_not_openapi_are_refused() {
     for (text, problem) in [
         ("", "as YAML, it is empty"),
         ("a: [1", "as YAML, line "),
@@ -368,7 +368,7 @@ proptest! {
 
     /// Any part of a document may be of any type.
     #[test]
-    fn no_document_is_a_panic(
+    fn no_document_causes_a_panic(
         position in 0_usize..400,
         replacement in prop_oneof![
             Just(json!(null)), Just(json!(-1)), Just(json!("{")), Just(json!([[]])), Just(json!({ "$ref": "#" })),

@@ -15,7 +15,7 @@ fn errors(spec: SqlToolSpec) -> Vec<String> {
 }
 
 #[test]
-fn what_is_declared_is_what_the_tool_says() {
+fn a_built_tool_has_its_declaration() {
     let desk = Desk::new();
     let mut spec = reads(
         &["SELECT amount FROM charges WHERE order_id = :order_id"],
@@ -76,7 +76,7 @@ fn a_schema_is_closed_whatever_it_says() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_errors_of_a_declaration_are_reported_together() {
     let desk = Desk::new();
     let mut spec = reads(
         &[

@@ -83,7 +83,7 @@ async fn a_number_that_no_column_holds_is_refused_by_name_and_without_its_value(
 }
 
 #[tokio::test]
-async fn what_looks_like_sql_is_only_text() {
+async fn an_argument_with_sql_is_bound_as_text() {
     let desk = Desk::new();
     for hostile in ["x'; DROP TABLE audit; --", "' OR '1'='1", ":order", "\"", "x\u{0}y'"] {
         let spec = writes(&["INSERT INTO audit VALUES (:what)"], any(&["what"]));
@@ -96,7 +96,7 @@ async fn what_looks_like_sql_is_only_text() {
 }
 
 #[tokio::test]
-async fn what_json_cannot_say_is_said_another_way() {
+async fn cells_without_a_json_type_have_a_readable_form() {
     let spec = reads(
         &["SELECT x'00ff10' AS blob, 9e999 AS infinite, -9e999 AS minus, NULL AS absent, \
            CAST(x'61ff62' AS TEXT) AS broken, 9007199254740993 AS exact"],

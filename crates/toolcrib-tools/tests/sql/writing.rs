@@ -118,7 +118,7 @@ async fn rows_are_those_of_the_last_statement_that_gives_any() {
 }
 
 #[tokio::test]
-async fn what_is_cut_from_the_rows_is_written_all_the_same() {
+async fn rows_over_the_limit_are_written_although_not_returned() {
     let desk = Desk::new();
     let spec = SqlToolSpec {
         max_rows: 2,

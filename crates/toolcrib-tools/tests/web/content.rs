@@ -30,7 +30,7 @@ fn text_of(markdown: &str) -> String {
 }
 
 #[tokio::test]
-async fn most_content_is_kept_and_most_else_is_not() {
+async fn reading_a_page_keeps_its_content_and_drops_the_rest() {
     let (mut kept, mut read_words, mut content_words) = (0, 0, 0);
     let mut table = String::from("page         precision  recall\n");
     for (name, page, content) in PAGES {

@@ -249,7 +249,7 @@ fn switch(state: State, mut times: u8, _quietly: bool) -> String {
 }
 
 #[tokio::test]
-async fn only_state_of_something_is_state() {
+async fn an_own_type_named_state_is_an_argument() {
     let args = json!({ "state": "Off", "times": 1, "_quietly": true });
     assert_eq!(text(switch_tool(), args).await, "Off 2");
     assert_eq!(format!("{:?}", State::On), "On");

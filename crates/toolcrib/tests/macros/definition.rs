@@ -131,7 +131,7 @@ fn options_with_a_choice_take_each_of_it() {
 }
 
 #[test]
-fn the_origin_is_where_the_function_stands() {
+fn the_origin_is_the_line_of_the_attribute() {
     let origin = made(add_tool()).origin().to_owned();
     let (file, line) = origin.rsplit_once(':').unwrap();
     assert!(file.ends_with("tests/macros/definition.rs"), "{origin}");
@@ -201,12 +201,12 @@ async fn found(at: u8) -> u8 {
 }
 
 #[tokio::test]
-async fn the_facade_may_be_anywhere() {
+async fn the_path_of_the_facade_can_be_declared() {
     assert_eq!(text(found_tool(), json!({ "at": 1 })).await, "1");
 }
 
 #[tokio::test]
-async fn a_tool_in_a_function_sees_what_is_there() {
+async fn a_tool_within_a_function_uses_its_items() {
     const FACTOR: u32 = 7;
     /// Multiplies.
     #[tool]

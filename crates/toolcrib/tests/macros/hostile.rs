@@ -78,7 +78,7 @@ impl Holder {
 }
 
 #[tokio::test]
-async fn what_is_written_means_what_it_means_here_too() {
+async fn shadowed_names_do_not_change_the_generated_code() {
     assert_eq!(text(halve_tool(), json!({ "count": 4, "twice": true })).await, "1");
     let holder = ::std::sync::Arc::new(Holder(2));
     for tool in holder.tools() {

@@ -8,7 +8,7 @@ use std::{env, process::Command};
 
 #[test]
 #[ignore = "`cargo xtask full` runs it: trybuild builds all dependencies in a separate folder"]
-fn mistakes() {
+fn mistakes_are_compile_errors() {
     // All fail, so trybuild checks all files in one run of cargo.
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/ui/declaration.rs");

@@ -15,7 +15,7 @@ async fn pay(amount: u32, key: String, cx: ToolContext) -> Result<String, ToolEr
 }
 
 #[tokio::test]
-async fn an_approver_that_waits_and_secrets_at_hand() {
+async fn async_approvers_and_secret_functions_serve_a_call() {
     let approver = call_approver(|call| {
         let amount = call.args["amount"].as_u64();
         async move {

@@ -156,7 +156,7 @@ async fn every_kind_of_answer_is_readable_and_data_where_it_is_data() {
 }
 
 #[tokio::test]
-async fn a_result_is_its_data_or_its_error() {
+async fn a_returned_result_is_data_or_an_error() {
     let result = call(found_tool(), json!({ "order": 7 })).await;
     assert_eq!(result.structured, Some(json!({ "id": 7, "open": true })));
     let result = call(found_tool(), json!({ "order": 8 })).await;

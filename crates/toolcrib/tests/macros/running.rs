@@ -61,7 +61,7 @@ fn stubborn(State(until): State<std::sync::Arc<Mutex<mpsc::Receiver<()>>>>) {
 }
 
 #[tokio::test]
-async fn a_function_without_context_that_goes_on_is_seen_to_go_on() {
+async fn a_function_that_outlives_its_timeout_is_abandoned() {
     let (release, until) = mpsc::channel();
     let tool = made(stubborn_tool(std::sync::Arc::new(Mutex::new(until))));
     let result = call(tool, json!({})).await;

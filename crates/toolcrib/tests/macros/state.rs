@@ -54,7 +54,7 @@ async fn names(
 }
 
 #[tokio::test]
-async fn patterns_and_names_of_state_are_free() {
+async fn state_parameters_may_have_any_pattern_and_name() {
     assert_eq!(text(bare_tool(vec![1, 2], 0), json!({})).await, "2 call_1");
     assert_eq!(text(names_tool(1, 3, 4), json!({ "arguments": 2 })).await, "1 2 3 4 call_1");
 }

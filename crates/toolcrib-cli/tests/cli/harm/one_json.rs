@@ -230,7 +230,7 @@ async fn a_magic_key_came_through_each_vendors_adapter() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn what_was_seen_is_what_the_body_got_through_each_vendor(
+    fn the_body_receives_the_shown_arguments_with_each_vendor(
         text in r#"\{"a": (\{("a"|"\$serde_json::private::RawValue"): )?("[a-c\\u0-9]{0,6}"|-?[0-9]{1,22}(\.0)?|null|\[\])\}?(, "a": 1)?\}"#,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -41,7 +41,7 @@ fn of(answers: &[Value], id: u32) -> &Value {
 }
 
 #[test]
-fn requests_in_one_piece_are_answered() {
+fn several_requests_in_one_write_are_answered() {
     let project = project();
     let new = json!({ "cwd": project.path(), "mcpServers": [] });
     let sent = begin() + &request(2, "session/new", &new) + &request(3, "session/new", &new);

@@ -190,7 +190,7 @@ fn a_found_project_ran_without_being_asked_about() {
 }
 
 #[test]
-fn what_has_no_authority_needs_no_trust() {
+fn a_project_without_authority_needs_no_trust() {
     let found = Found::of(&[]);
     Project::copy_desk(&found.path());
     let menu = found.run(&["menu"]);

@@ -37,7 +37,7 @@ fn difference(project: &Project) -> Value {
 }
 
 #[test]
-fn own_database_and_a_row_that_has_changed() {
+fn the_replay_of_own_database_finds_a_changed_row() {
     let project = replayed("own-database", "What did we sell in Porto?");
     assert_eq!(project.json(&["replay", "--model"]).0, Some(0));
     let shop = rusqlite::Connection::open(project.path().join("shop.db")).unwrap();
@@ -50,7 +50,7 @@ fn own_database_and_a_row_that_has_changed() {
 }
 
 #[test]
-fn five_hundred_tools() {
+fn the_example_five_hundred_is_replayed() {
     replayed(
         "five-hundred",
         "Why did the nightly pipeline of shop/checkout fail? Open an issue, and tell the person on \
@@ -70,6 +70,6 @@ fn code_fixer_repairs_both_programs_and_a_replay_repairs_nothing() {
 }
 
 #[test]
-fn log_detective() {
+fn the_example_log_detective_is_replayed() {
     replayed("log-detective", "Why did the job fail?");
 }

@@ -37,7 +37,7 @@ proptest! {
     #![proptest_config(config(48))]
 
     #[test]
-    fn a_call_comes_to_the_same_through_every_door((world, caller, calls) in a_case()) {
+    fn a_call_has_the_same_result_through_every_door((world, caller, calls) in a_case()) {
         runtime().block_on(async {
             if refused_by_every_door(&world, &caller).await {
                 return Ok(());

@@ -67,7 +67,7 @@ async fn a_secret_that_two_reads_split_is_in_neither() {
 }
 
 #[tokio::test]
-async fn what_only_begins_like_a_secret_is_shown_once_it_is_known() {
+async fn a_beginning_of_a_secret_is_shown_once_its_end_differs() {
     let shell = shell();
     let early = started(&shell, b"begin hunter", b"s end\n").await;
     assert_eq!(shown(&early), "begin", "{early:?}");

@@ -116,7 +116,7 @@ fn asked(http: &Http, token: &str, name: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn what_permits_or_shows_is_that_of_a_personality_and_of_no_unknown_caller() {
+fn reads_count_per_personality_and_for_no_unknown_caller() {
     let project = Project::of(&[("toolcrib.toml", KEEPING), ("notes/a.md", "old")]);
     let http = start(&project);
     let note = || std::fs::read_to_string(project.path().join("notes/a.md")).unwrap();

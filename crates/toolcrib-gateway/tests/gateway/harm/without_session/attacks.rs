@@ -244,7 +244,7 @@ fn keeping(store: &MemoryStore) -> EngineBuilder {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_for_a_caller_over_http_who_cannot_be_recognized() {
+async fn nothing_is_stored_for_an_http_caller_without_a_principal() {
     let store = MemoryStore::new();
     let gateway = Gateway::builder(keeping(&store).build().unwrap()).build();
     let access =
