@@ -39,7 +39,7 @@ async fn each_iteration_may_have_a_choice_of_its_own_and_later_ones_are_free() {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_keep_to_the_choice_is_noticed() {
+async fn a_response_that_ignores_the_tool_choice_is_an_error() {
     let cases = [
         (
             ToolChoice::Required,
@@ -75,7 +75,7 @@ async fn a_model_that_does_not_keep_to_the_choice_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_a_model_thinks_is_an_event_and_no_part_of_the_answer() {
+async fn reasoning_is_an_event_and_not_a_part_of_the_answer() {
     let answer =
         Answer::text("The key is s3cret-key-1.").reasoning("I know s3cret-key-1 by heart.");
     let model = model().always(answer.stops(StopReason::MaxTokens));
@@ -98,7 +98,7 @@ async fn what_a_model_thinks_is_an_event_and_no_part_of_the_answer() {
 }
 
 #[tokio::test]
-async fn a_failed_model_call_says_its_class() {
+async fn a_failed_request_has_its_error_class() {
     let model = model().always(Answer::text("We").fails(ModelErrorClass::RateLimit, "slow down"));
     let agent = agent(&model).build().unwrap();
     let run = agent.run("Go", RunOptions::default());
@@ -110,7 +110,7 @@ async fn a_failed_model_call_says_its_class() {
 }
 
 #[tokio::test]
-async fn what_a_vendor_wants_back_comes_back_and_holds_no_secret() {
+async fn vendor_content_is_sent_back_and_contains_no_secret() {
     let content = json!({ "signature": "abc", "thinking": "use s3cret-key-1" });
     let vendor = Some(Arc::new(VendorContent { vendor: "test".into(), content }));
     let response =
@@ -129,7 +129,7 @@ async fn what_a_vendor_wants_back_comes_back_and_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn a_secret_that_a_model_writes_stands_in_no_event_and_in_no_history() {
+async fn a_secret_in_a_response_is_in_no_event_and_in_no_history() {
     let call = |id: &str, name: &str, arguments: &str| ToolCall::unparsed(id, name, arguments);
     let model = model()
         .then(calls([
@@ -171,7 +171,7 @@ async fn changes(agent: &Agent, options: RunOptions) -> (Vec<Value>, Vec<Message
 }
 
 #[tokio::test]
-async fn while_nothing_changes_nothing_is_reported() {
+async fn an_unchanged_prefix_is_not_reported() {
     let model = model().then(calls([call("a", "t", json!({}))])).always(says("Done."));
     let agent = agent(&model).tool(tool("t")).build().unwrap();
     let conversation = || TurnOptions::default().conversation("c");
@@ -181,7 +181,7 @@ async fn while_nothing_changes_nothing_is_reported() {
 }
 
 #[tokio::test]
-async fn what_busts_the_cache_within_a_run_is_named() {
+async fn changes_that_miss_the_prompt_cache_within_a_run_are_reported() {
     let model = model()
         .then(calls([call("a", "read_skill", json!({"id": "billing"}))]))
         .always(says("Done."));
@@ -196,7 +196,7 @@ async fn what_busts_the_cache_within_a_run_is_named() {
 }
 
 #[tokio::test]
-async fn what_busts_the_cache_between_two_runs_of_a_conversation_is_named() {
+async fn changes_that_miss_the_prompt_cache_between_two_runs_are_reported() {
     let model = model().always(says("Done."));
     let first = agent(&model).system("Be kind.").tool(tool("a")).tool(tool("b")).tool(tool("c"));
     let first = first.build().unwrap();
@@ -255,7 +255,7 @@ async fn a_choice_of_tools_is_told_and_another_tenants_conversation_is_not() {
 }
 
 #[tokio::test]
-async fn what_is_called_although_it_may_not_be_is_refused_and_what_was_said_is_the_answer() {
+async fn calls_despite_the_choice_none_are_refused_and_the_text_is_the_answer() {
     let ran = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let runs = Arc::clone(&ran);
     let delete = builder("delete_all")

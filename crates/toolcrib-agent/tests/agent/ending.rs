@@ -69,7 +69,7 @@ fn calling(tools: Vec<Tool>, name: &'static str) -> Agent {
 }
 
 #[tokio::test]
-async fn cancelled_in_the_model_its_stream_is_dropped_and_nothing_was_said() {
+async fn cancellation_during_a_response_drops_its_stream_and_text() {
     let model = model().always(Answer::text("Well").stalls());
     let agent = agent(&model).build().unwrap();
     let (outcome, log) = cancelled_at(&agent, "model.text", 1).await;
@@ -90,7 +90,7 @@ async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock()
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelled_in_a_tool_every_call_has_its_one_result() {
+async fn after_cancellation_in_a_tool_every_call_has_one_result() {
     let agent = calling(vec![endless(builder("slow"))], "slow");
     // The second to start is the one that ends by itself.
     let (outcome, log) = cancelled_at(&agent, "tool.end", 1).await;
@@ -103,7 +103,7 @@ async fn cancelled_in_a_tool_every_call_has_its_one_result() {
 
 /// Case 47 of the providers' reference.
 #[tokio::test]
-async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model_call() {
+async fn after_cancellation_between_iterations_there_is_no_discovery_and_no_request() {
     let agent = calling(vec![tool("t")], "t");
     let (outcome, log) = cancelled_at(&agent, "agent.iteration_end", 1).await;
     assert_eq!(outcome.tool_calls.len(), 2);
@@ -172,7 +172,7 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agents_own_time_holds_where_a_run_says_nothing() {
+async fn the_timeout_of_the_agent_applies_to_a_run_without_one() {
     let agent = agent(&stalled()).turn_timeout(Duration::from_secs(3)).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     assert!(outcome.error.unwrap().message.contains("3s"));

@@ -69,7 +69,7 @@ impl ToolProvider for Moody {
 }
 
 #[tokio::test]
-async fn a_run_in_which_much_happens_tells_all_of_it() {
+async fn a_run_with_many_events_reports_all_of_them() {
     let busy = builder("busy")
         .input_schema(json!({ "type": "object" }))
         .handler(|_: Value, cx: ToolContext| async move {
@@ -210,7 +210,7 @@ async fn a_stream_ends_after_the_turns_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
+async fn a_dropped_run_emits_its_end_as_the_last_event() {
     let agent = {
         let model = model().always(calls([call("a", "slow", json!({}))]));
         agent(&model).tool(endless(builder("slow"))).build().unwrap()
@@ -239,7 +239,7 @@ async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_never_awaited_says_nothing() {
+async fn a_run_that_is_never_awaited_emits_no_event() {
     let model = model().always(says("hi"));
     let agent = agent(&model).build().unwrap();
     let log = EventRecorder::new();

@@ -62,7 +62,7 @@ async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {
 }
 
 #[tokio::test]
-async fn the_next_run_tells_only_what_its_history_does_not() {
+async fn a_notice_in_the_history_is_not_repeated_by_the_next_run() {
     let model = model().always(says("Done."));
     let agent = with(&model, [down(), down(), Fault::None, Fault::None], OnFailure::Omit);
     let mut history = Vec::new();

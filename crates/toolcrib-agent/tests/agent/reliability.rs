@@ -247,7 +247,7 @@ async fn an_answer_that_broke_off_after_it_was_shown_is_not_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ok_takes_what_a_model_has_said_and_there_must_be_something() {
+async fn ok_accepts_a_partial_answer_and_needs_one() {
     let accept = || [ReliabilityRule::new(ReliabilityAction::Ok)];
     let cut = model().always(says("It is on its").fails(ModelErrorClass::Incomplete, "cut"));
     let (outcome, log) =
@@ -366,7 +366,7 @@ async fn rules_see_tokens_and_cost_of_the_run() {
 
 /// W19: a discovery that ends itself is reported as cancelled, and not as a model's failure.
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_named_by_its_stage() {
+async fn a_failure_names_its_stage() {
     let hub = faulty(static_tools([tool("t")])).always(Fault::Error("aborted".into()));
     let agent = agent(&model().always(says("Done.")))
         .tool_provider(hub.provider())

@@ -121,7 +121,7 @@ async fn a_middleware_that_fails_fails_the_run_and_is_named() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_turn_stands_behind_its_wrap_up() {
+async fn the_end_of_a_turn_follows_its_wrap_up() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let places = Arc::clone(&seen);
     let notes = After(move |place, cx: TurnContext<'_>| {

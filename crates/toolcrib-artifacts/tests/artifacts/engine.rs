@@ -185,7 +185,7 @@ async fn data_over_its_cap_names_the_artifact_that_has_it() {
 }
 
 #[tokio::test]
-async fn what_fits_is_not_kept() {
+async fn a_result_within_its_cap_is_not_kept() {
     let store = MemoryStore::new();
     let data = json!({ "rows": "é".repeat(985) });
     assert_eq!(data.to_string().chars().count(), 996);
@@ -310,7 +310,7 @@ async fn when_the_disk_is_full_beginning_and_end_are_left_and_the_marker_says_so
 }
 
 #[tokio::test]
-async fn what_is_kept_is_told_and_counted() {
+async fn kept_artifacts_are_reported_and_counted() {
     let large = says(builder("large"), ToolOutput::text("é\n".repeat(2_000)));
     let asks = builder("asks").artifact_policy(ArtifactPolicy::Always);
     let asks = says(asks, ToolOutput::text("small"));
@@ -376,7 +376,7 @@ async fn what_is_kept_is_told_and_counted() {
 }
 
 #[tokio::test]
-async fn of_a_call_that_is_made_again_only_the_last_attempt_counts() {
+async fn only_the_artifacts_of_the_last_attempt_count() {
     let attempts = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&attempts);
     let export = builder("export")
@@ -415,7 +415,7 @@ async fn of_a_call_that_is_made_again_only_the_last_attempt_counts() {
 }
 
 #[tokio::test]
-async fn what_a_body_cannot_keep_is_told_too() {
+async fn an_artifact_that_a_body_cannot_keep_is_reported() {
     let export = builder("export")
         .blocking(|_: Value, cx: ToolContext| {
             let mut writer = cx.handle::<CallArtifacts>()?.writer()?;

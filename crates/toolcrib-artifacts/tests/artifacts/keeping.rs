@@ -310,7 +310,7 @@ fn when_the_disk_is_full_beginning_and_end_of_a_result_survive() {
 }
 
 #[test]
-fn what_survives_of_a_short_result_is_all_of_it() {
+fn a_short_result_survives_whole_on_a_full_disk() {
     for length in [0, 1, 4_095, 4_096, 4_097, 8_000, 8_192] {
         let turn = on_disk_of(0);
         let content: String = ('a'..='z').cycle().take(length).collect();

@@ -168,7 +168,7 @@ fn an_answer_that_goes_on_says_how_far_it_came() {
 }
 
 #[test]
-fn what_just_fits_is_shown() {
+fn an_answer_that_just_fits_is_shown() {
     let within = |content: &str| {
         let turn = turn();
         keep(&turn, content);
@@ -210,7 +210,7 @@ fn a_search_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_search_that_nobody_waits_for_stops() {
+fn a_cancelled_search_stops() {
     let turn = turn();
     keep(&turn, "x\n".repeat(1_000));
     let cx = crate::support::context(80_000);

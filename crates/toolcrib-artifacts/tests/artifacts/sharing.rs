@@ -144,7 +144,7 @@ fn late(root: &Path, times: usize) -> TurnArtifacts {
 }
 
 #[test]
-fn who_comes_too_late_for_an_id_gets_the_next_with_all_that_was_written() {
+fn a_writer_whose_id_is_taken_gets_the_next_id_with_its_whole_content() {
     let (_folder, root) = folder();
     let turn = late(&root, 2);
     let mut writer = turn.writer(ArtifactSource::of("tests", "call_1"), None).unwrap();

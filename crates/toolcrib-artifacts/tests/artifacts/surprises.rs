@@ -43,7 +43,7 @@ fn a_range_may_begin_within_a_character() {
 }
 
 #[test]
-fn nothing_can_be_kept_and_asked() {
+fn an_empty_content_can_be_kept_and_queried() {
     let turn = turn();
     keep(&turn, "");
     assert!(read(&turn, json!({})).starts_with("(nothing)\n[the range is empty"));

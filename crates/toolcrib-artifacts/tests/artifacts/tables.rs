@@ -132,7 +132,7 @@ fn a_row_far_behind_is_found_without_reading_all_before_it() {
 
 /// With many rows fewer of them are indexed, and all are found.
 #[test]
-fn a_row_of_millions_is_found() {
+fn every_row_of_millions_is_found() {
     let turn = turn();
     let table: String = (0..4_300_000).map(|n| format!("{n},\n")).collect();
     keep_kind(&turn, "csv", format!("id,\n{table}"));

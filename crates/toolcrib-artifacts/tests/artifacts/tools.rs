@@ -6,7 +6,7 @@ use toolcrib_artifacts::{Artifacts, MemoryStore};
 use crate::support::{ask, ask_within, call, context_of, invalid, keep, keep_as, query, turn};
 
 #[test]
-fn their_schemas_never_change() {
+fn the_schemas_of_the_artifact_tools_never_change() {
     let turn = turn();
     let tools = || turn.artifacts().tools().unwrap();
     let before: Vec<_> = tools().iter().map(|tool| tool.rendering().to_owned()).collect();
@@ -40,7 +40,7 @@ fn an_id_that_does_not_exist_is_answered_with_those_that_do() {
 }
 
 #[test]
-fn what_another_conversation_has_is_as_unknown_as_what_nobody_has() {
+fn an_artifact_of_another_conversation_is_unknown() {
     let artifacts = Artifacts::new(MemoryStore::new());
     keep_as(&crate::support::turn_of(&artifacts, "c1"), "hers", "secret");
     let tools = artifacts.tools().unwrap();

@@ -172,7 +172,7 @@ fn a_folder_that_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn what_lies_about_from_a_killed_maker_is_cleared() {
+async fn leftover_files_of_a_killed_maker_are_removed() {
     let folder = Folder::new();
     let beside = |suffix: &str| folder.dir.path().join(format!("{FILE}{suffix}"));
     // A draft, and the log of a database whose file was removed by the maker that was killed.

@@ -147,7 +147,7 @@ impl Drop for Process {
 }
 
 #[test]
-fn of_processes_that_start_together_one_makes_it_and_one_refunds() {
+fn one_of_concurrent_processes_creates_the_database_and_one_refunds() {
     for _ in 0..5 {
         let folder = Folder::new();
         let mut processes: Vec<_> =

@@ -229,7 +229,7 @@ async fn sixteen_reads_at_once_do_not_stop_the_runtime() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_writers_at_once_exactly_one_finds_nothing_there() {
+async fn one_of_many_concurrent_writers_inserts_the_row() {
     let folder = Folder::new();
     let databases: Vec<Database> = (0..4).map(|_| folder.open().unwrap()).collect();
     let writers: Vec<_> = (0..16)

@@ -218,7 +218,7 @@ async fn what_the_client_says_by_itself_cannot_be_said_twice() {
 }
 
 #[tokio::test]
-async fn nobody_sees_what_a_request_holds() {
+async fn the_debug_output_of_a_request_contains_no_secret() {
     for (url, seen) in [
         ("https://a.example:8443/path?token=s3cret#s3cret", "https://a.example:8443/path"),
         ("https://s3cret:s3cret@a.example/path", "https://a.example/path"),

@@ -63,7 +63,7 @@ async fn a_server_that_proves_to_be_the_host_is_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_is_told_nothing() {
+async fn a_server_with_an_untrusted_certificate_receives_no_request() {
     let (authority, other) = (Authority::new(), Authority::new());
     let server = Server::secure(authority.acceptor(&["a.example"]), |_| ok("")).await;
     let stranger = local().resolver(names()).trust(other.pem.as_bytes()).unwrap().build();
@@ -80,7 +80,7 @@ async fn a_server_that_does_not_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_told_nothing() {
+async fn a_server_without_tls_receives_no_request() {
     let authority = Authority::new();
     let server = Server::start(|_| ok("")).await;
     let client = local()

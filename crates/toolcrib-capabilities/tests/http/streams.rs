@@ -79,7 +79,7 @@ async fn pieces_come_one_by_one_as_they_are_sent() {
 }
 
 #[tokio::test]
-async fn it_is_a_stream_like_any_other() {
+async fn a_body_implements_stream() {
     let server =
         Server::start(|_| keep([CHUNKED, &chunk("one, "), &chunk("two"), CHUNKED_END].concat()))
             .await;
@@ -182,7 +182,7 @@ async fn the_time_that_the_reader_takes_is_no_silence() {
 }
 
 #[tokio::test]
-async fn its_time_ends_it_whatever_still_comes() {
+async fn the_timeout_ends_a_stream_that_still_receives() {
     let _clock = StoppedClock::new();
     let (feed, mut stream) = fed(&local().build(), |request| {
         request.timeout = Some(Duration::from_millis(300));
@@ -206,7 +206,7 @@ async fn its_time_ends_it_whatever_still_comes() {
 }
 
 #[tokio::test]
-async fn whoever_cancels_closes_it_at_once() {
+async fn cancellation_closes_a_stream_at_once() {
     let feed = Feed::start(CHUNKED).await;
     let cancel = CancellationToken::new();
     let request = HttpRequest::get(feed.server.url("/"));
@@ -224,7 +224,7 @@ async fn whoever_cancels_closes_it_at_once() {
 }
 
 #[tokio::test]
-async fn what_nobody_reads_is_closed_all_the_same() {
+async fn an_unread_stream_closes_at_cancellation_and_at_its_timeout() {
     let feed = Feed::start(CHUNKED).await;
     feed.send(chunk("unread"));
     let cancel = CancellationToken::new();
@@ -245,7 +245,7 @@ async fn what_nobody_reads_is_closed_all_the_same() {
 }
 
 #[tokio::test]
-async fn dropping_it_closes_its_connection() {
+async fn dropping_a_stream_closes_its_connection() {
     let (feed, mut stream) = fed(&local().build(), |_| {}).await;
     feed.send(chunk("first"));
     assert_eq!(next(&mut stream).await, "first");
@@ -404,7 +404,7 @@ async fn gzip_is_decoded_as_it_arrives_and_its_decoded_size_is_bound() {
 }
 
 #[tokio::test]
-async fn its_size_is_bound_in_all() {
+async fn the_total_size_of_a_stream_is_limited() {
     let (feed, mut stream) = fed(&local().build(), |request| request.max_body_bytes = 10).await;
     for piece in ["12345", "67890"] {
         feed.send(chunk(piece));

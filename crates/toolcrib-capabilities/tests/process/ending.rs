@@ -47,7 +47,7 @@ async fn a_child_that_keeps_the_pipes_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn one_that_is_cancelled_is_asked_first_and_then_ended() {
+async fn a_cancelled_program_is_terminated_and_then_killed() {
     let polite = Lock::new();
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
     let (ended, finished) = in_time(async || {
@@ -89,7 +89,7 @@ async fn cancelled_when_ready(
 }
 
 #[tokio::test]
-async fn one_that_is_dropped_is_killed_at_once() {
+async fn a_dropped_program_is_killed_at_once() {
     let lock = Lock::new();
     let cancellation = CancellationToken::new();
     let processes = Processes::any();
@@ -139,7 +139,7 @@ async fn a_program_cannot_end_those_who_watch_it() {
 }
 
 #[tokio::test]
-async fn memory_has_a_limit() {
+async fn the_memory_of_a_program_is_limited() {
     let mut spec = sh("head -c 300000000 /dev/zero | tail -c 300000000 | wc -c", &[]);
     spec.limits.memory = Some(100 * 1024 * 1024);
     let finished = run(spec.clone()).await.unwrap();

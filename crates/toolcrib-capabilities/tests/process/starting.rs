@@ -41,7 +41,7 @@ async fn the_environment_is_what_is_declared_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn it_stands_in_a_session_of_its_own_with_the_standard_files() {
+async fn a_program_has_its_own_session_and_the_standard_streams() {
     let script = "pwd; umask; cat; ls /proc/self/fd | tr '\\n' ' '; \
                   [ $(ps -o sid= -p $$ 2>/dev/null || echo $$) -eq $$ ] && echo leads";
     let mut spec = sh(script, &[]);
@@ -52,7 +52,7 @@ async fn it_stands_in_a_session_of_its_own_with_the_standard_files() {
 }
 
 #[tokio::test]
-async fn it_sees_neither_the_host_nor_its_environment() {
+async fn a_program_sees_neither_the_host_process_nor_its_environment() {
     // Containers may forbid that, and then it is said to be best effort.
     if fs::read_to_string("/proc/1/comm").is_err() {
         return skip("/proc/1/comm cannot be read");
@@ -69,7 +69,7 @@ async fn it_sees_neither_the_host_nor_its_environment() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn a_program_that_cannot_be_started_is_an_error_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("plain"), "text").unwrap();
@@ -126,7 +126,7 @@ async fn a_program_that_is_open_for_writing_starts_when_it_is_closed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_passed_says_so() {
+async fn an_argument_that_cannot_be_passed_is_an_error() {
     let spec = ProcessSpec::new("/bin/true", "/");
     let error = async |change: fn(&mut ProcessSpec)| {
         let mut spec = spec.clone();
@@ -163,7 +163,7 @@ async fn a_handle_reaches_no_further_than_it_says() {
 }
 
 #[tokio::test]
-async fn one_that_is_cancelled_before_it_starts_does_not() {
+async fn a_cancelled_call_does_not_start_its_program() {
     let cancelled = CancellationToken::new();
     cancelled.cancel();
     let folder = tempfile::tempdir().unwrap();

@@ -35,13 +35,13 @@ async fn a_program_need_not_read_what_it_is_given() {
 }
 
 #[tokio::test]
-async fn one_that_closes_its_outputs_is_waited_for() {
+async fn a_program_that_closes_its_outputs_is_awaited() {
     let finished = run(sh("echo out; exec >&- 2>&-; sleep 0.2; exit 6", &[])).await.unwrap();
     assert_eq!((finished.ended, text(&finished.stdout)), (ProcessEnd::Code(6), "out\n"));
 }
 
 #[tokio::test]
-async fn of_a_gigabyte_the_beginning_is_kept_and_the_end_is_told() {
+async fn the_head_the_size_and_the_tail_of_a_gigabyte_are_kept() {
     let mut spec =
         RunSpec::from(sh("head -c 1073741824 /dev/zero; echo the end; echo why >&2; exit 8", &[]));
     spec.max_output_bytes = 1000;

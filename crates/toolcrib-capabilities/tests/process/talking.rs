@@ -87,7 +87,7 @@ async fn large_volumes_go_both_ways_at_once() {
 }
 
 #[tokio::test]
-async fn one_that_ends_by_itself_tells_how() {
+async fn a_program_that_ends_by_itself_returns_its_status() {
     for (script, ended) in [
         ("exit 0", ProcessEnd::Code(0)),
         ("echo why >&2; exit 9", ProcessEnd::Code(9)),
@@ -112,7 +112,7 @@ async fn one_that_ends_by_itself_tells_how() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_one_that_ends_by_itself() {
+async fn a_program_that_ends_by_itself_leaves_no_process() {
     let lock = Lock::new();
     let mut process = start(lock.held_by(&format!("{DAEMON}; sleep 1000 & echo ready"))).await;
     let mut lines = BufReader::new(process.take_stdout().unwrap()).lines();
@@ -123,7 +123,7 @@ async fn nothing_is_left_of_one_that_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn one_that_heeds_the_end_of_its_input_has_its_time() {
+async fn a_program_that_ends_at_the_end_of_its_input_is_given_time() {
     let lock = Lock::new();
     let mut process = start(lock.held_by(&format!(
         "trap 'exit 7' TERM; {DAEMON}; echo ready; while read word; do :; done; sleep 0.1; \
@@ -137,7 +137,7 @@ async fn one_that_heeds_the_end_of_its_input_has_its_time() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_is_asked_and_then_killed() {
+async fn a_program_that_ignores_the_end_of_its_input_is_terminated_and_then_killed() {
     let polite = Lock::new();
     let script = "trap 'echo asked >&2; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
     let (ended, process) = in_time(async || {
@@ -180,7 +180,7 @@ async fn a_close_that_is_dropped_can_be_begun_again() {
 }
 
 #[tokio::test]
-async fn dropping_it_kills_it_at_once() {
+async fn a_dropped_program_is_killed_at_once() {
     let lock = Lock::new();
     let script = format!("trap '' TERM; {DAEMON}; echo ready; while :; do sleep 1000; done");
     let mut process = start(lock.held_by(&script)).await;
@@ -192,7 +192,7 @@ async fn dropping_it_kills_it_at_once() {
 }
 
 #[tokio::test]
-async fn of_what_it_complains_of_the_end_is_kept() {
+async fn the_tail_of_stderr_is_kept() {
     let script = "head -c 104857600 /dev/zero >&2; echo the end >&2; echo heard; cat";
     let mut process = start(sh(script, &[])).await;
     // It gets there only if the earlier output is read.
@@ -204,7 +204,7 @@ async fn of_what_it_complains_of_the_end_is_kept() {
 }
 
 #[tokio::test]
-async fn it_has_the_environment_and_the_folder_that_it_is_given() {
+async fn a_program_has_the_given_environment_and_folder() {
     let said = async |spec| {
         let mut process = start(spec).await;
         let mut said = String::new();
@@ -222,7 +222,7 @@ async fn it_has_the_environment_and_the_folder_that_it_is_given() {
 }
 
 #[tokio::test]
-async fn what_is_not_started_says_why() {
+async fn a_conversation_that_cannot_start_is_an_error_with_the_reason() {
     let some = Processes::any().only(["/bin/true", "/no/such/program"]);
     let error = async |program: &str| some.start(ProcessSpec::new(program, "/")).await.unwrap_err();
     let refused = error("/bin/false").await;

@@ -13,7 +13,7 @@ fn breaker(failures: u32) -> Breaker {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_to_stay_open_for_ever_does() {
+async fn a_breaker_that_opens_for_the_longest_duration_stays_open() {
     let breaker = Breaker::new(BreakerConfig { failures: 1, open_for: Duration::MAX });
     breaker.admit().unwrap().failed();
     advance(Duration::from_secs(1_000_000)).await;
@@ -21,7 +21,7 @@ async fn one_that_is_to_stay_open_for_ever_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_opens_after_failures_in_a_row_and_closes_after_one_success() {
+async fn a_breaker_opens_after_consecutive_failures_and_closes_after_one_success() {
     let breaker = breaker(2);
     breaker.admit().unwrap().failed();
     breaker.admit().unwrap().succeeded();
@@ -53,7 +53,7 @@ async fn it_opens_after_failures_in_a_row_and_closes_after_one_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_began_before_it_opened_says_nothing_afterwards() {
+async fn attempts_from_before_the_opening_do_not_count() {
     let breaker = breaker(1);
     let (early, late) = (breaker.admit().unwrap(), breaker.admit().unwrap());
     breaker.admit().unwrap().failed();
@@ -133,7 +133,7 @@ impl Expected {
 
 proptest! {
     #[test]
-    fn it_does_as_its_model(limit in 0_u32..4, steps in vec(step(), 0..80)) {
+    fn a_breaker_behaves_like_its_model(limit in 0_u32..4, steps in vec(step(), 0..80)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

@@ -41,7 +41,7 @@ async fn case_24_within_its_time_an_answer_is_given_again_and_the_source_is_aske
 }
 
 #[tokio::test(start_paused = true)]
-async fn for_ever_is_for_ever() {
+async fn an_entry_without_a_lifetime_never_expires() {
     let source = Source::counting();
     let cache = cached(Arc::clone(&source) as _, CacheOptions::new([], Ttl::forever()));
     listed(Arc::clone(&cache), &cx()).await;
@@ -180,7 +180,7 @@ async fn case_58_a_waiter_that_is_cancelled_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn with_the_last_waiter_goes_the_question_and_the_next_one_asks_anew() {
+async fn the_last_waiter_cancels_the_listing_and_the_next_one_starts_another() {
     let released = toolcrib_core::CancellationToken::new();
     let source = Source::waiting(&released);
     let cache = cache(&source);
@@ -238,7 +238,7 @@ async fn a_source_that_panics_fails_and_is_asked_again() {
 }
 
 #[tokio::test]
-async fn at_most_so_many_answers_are_kept_and_the_least_used_one_goes() {
+async fn the_least_recently_used_answer_is_evicted_at_the_cap() {
     let source = Source::counting();
     let options = for_a_minute([KeyField::Tenant]).max_entries(2);
     let cache = cached(Arc::clone(&source) as _, options);
@@ -255,7 +255,7 @@ async fn at_most_so_many_answers_are_kept_and_the_least_used_one_goes() {
 
 /// One more than the capacity each time: the least recently used are evicted.
 #[tokio::test]
-async fn what_makes_room_is_what_was_used_longest_ago_however_it_was_used() {
+async fn every_use_protects_an_answer_from_eviction() {
     let source = Source::counting();
     let options = for_a_minute([KeyField::Tenant]).max_entries(16);
     let cache = cached(Arc::clone(&source) as _, options);
@@ -274,7 +274,7 @@ async fn what_makes_room_is_what_was_used_longest_ago_however_it_was_used() {
 }
 
 #[test]
-fn a_time_says_how_long_it_is() {
+fn a_lifetime_returns_its_duration() {
     assert_eq!(Ttl::after(MINUTE).duration(), Some(MINUTE));
     assert_eq!(Ttl::forever().duration(), None);
 }
@@ -322,7 +322,7 @@ async fn what_was_asked_before_the_cache_was_invalidated_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_error_is_gone_once_it_is_there_also_while_somebody_has_not_heard_it() {
+async fn an_error_is_not_cached_while_a_waiter_has_not_received_it() {
     let released = toolcrib_core::CancellationToken::new();
     let waits = released.clone();
     let source = Source::new(move |n, _| {
@@ -345,7 +345,7 @@ async fn an_error_is_gone_once_it_is_there_also_while_somebody_has_not_heard_it(
 }
 
 #[tokio::test]
-async fn now_stays_now_and_later_stays_later() {
+async fn a_ready_listing_stays_ready_and_a_pending_one_pending() {
     let now = cached(static_tools([tool("a")]), for_a_minute([]));
     for used in [CacheStatus::Miss, CacheStatus::Hit] {
         let Listing::Now(Ok(catalog)) = Arc::clone(&now).list(&cx()) else {

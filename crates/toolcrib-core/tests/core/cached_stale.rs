@@ -24,7 +24,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_behind_its_time_is_given_at_once_while_one_new_one_is_fetched() {
+async fn a_stale_answer_is_returned_at_once_while_one_fetch_refreshes_it() {
     let released = CancellationToken::new();
     let waits = released.clone();
     let source = Source::new(move |n, _| {
@@ -55,7 +55,7 @@ async fn an_answer_behind_its_time_is_given_at_once_while_one_new_one_is_fetched
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_that_time_it_is_waited_for_and_joins_what_is_being_fetched() {
+async fn an_answer_beyond_the_stale_time_waits_for_the_running_fetch() {
     let released = CancellationToken::new();
     let waits = released.clone();
     let source = Source::new(move |n, _| {
@@ -107,7 +107,7 @@ async fn a_run_that_is_cancelled_does_not_end_the_background_and_the_end_of_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_background_that_hangs_ends_and_the_next_one_asks_anew() {
+async fn a_background_fetch_that_hangs_ends_and_the_next_one_starts_again() {
     let source = Source::new(|n, _| async move {
         if n == 1 {
             std::future::pending::<()>().await;
@@ -132,7 +132,7 @@ async fn a_background_that_hangs_ends_and_the_next_one_asks_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_background_that_fails_is_tried_again_by_the_next_one() {
+async fn a_failed_background_fetch_is_retried_by_the_next_request() {
     let source = Source::new(|n, _| async move {
         match n {
             1 => Err(DiscoveryError::source_failed("down")),
@@ -151,7 +151,7 @@ async fn a_background_that_fails_is_tried_again_by_the_next_one() {
 }
 
 #[test]
-fn without_a_runtime_around_it_nothing_is_done_in_the_background() {
+fn without_a_runtime_there_is_no_background_fetch() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let source = Source::counting();
     let short = CacheOptions::new([], Ttl::after(Duration::ZERO)).stale_for(MINUTE);

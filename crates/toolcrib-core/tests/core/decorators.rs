@@ -95,7 +95,7 @@ async fn prepared_tools_are_rewritten_or_dropped_by_the_context() {
 }
 
 #[tokio::test]
-async fn what_prepares_can_neither_take_a_name_that_is_taken_nor_fail_unheard() {
+async fn a_rewrite_that_takes_a_taken_name_or_fails_is_an_error() {
     type Prepare = fn(&Tool, &ListContext) -> Result<Preparation, String>;
     let rename = |name: &str| Ok(Preparation::Rewrite(ToolRewrite::new().name(name)));
     let cases: [(Prepare, &str); 6] = [
@@ -212,7 +212,7 @@ async fn each_tenant_has_a_provider_of_its_own_made_once() {
 }
 
 #[tokio::test]
-async fn of_many_providers_that_goes_which_was_used_longest_ago() {
+async fn the_least_recently_used_provider_of_an_identity_is_evicted() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
     let provider = per_identity(IdentityScope::Tenant, 16, move |_: &Identity| {
@@ -234,7 +234,7 @@ async fn of_many_providers_that_goes_which_was_used_longest_ago() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn those_who_ask_at_the_same_time_get_one_provider() {
+async fn concurrent_requests_of_one_identity_share_a_provider() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
     let provider = per_identity(IdentityScope::Principal, 8, move |_: &Identity| {
@@ -268,7 +268,7 @@ async fn gates_commute() {
 }
 
 #[tokio::test]
-async fn now_stays_now_through_every_decorator() {
+async fn a_ready_listing_stays_ready_through_every_decorator() {
     let stack = |inner: Arc<dyn ToolProvider>| {
         let inner = prefixed("p_", inner).unwrap();
         let inner = prepared("k", inner, |_: &Tool, _: &_| Preparation::Keep);

@@ -97,7 +97,7 @@ fn each_condition_holds_for_what_it_names_alone() {
 }
 
 #[test]
-fn all_that_is_given_must_hold_and_what_fails_says_so() {
+fn all_conditions_must_be_true_and_an_error_is_returned() {
     let with_code = |check: fn(&ReliabilityState<'_>) -> Result<bool, String>| {
         when(|when| when.tokens_below = Some(1000)).and(check)
     };
@@ -163,7 +163,7 @@ fn stages_and_what_rules_do_have_words_of_their_own() {
 }
 
 #[test]
-fn a_rule_is_what_is_said_of_it() {
+fn a_built_rule_has_its_stage_class_kind_and_label() {
     let rule = ReliabilityRule::new(ReliabilityAction::Ok)
         .stage(Stage::Tool)
         .error_class("timeout")

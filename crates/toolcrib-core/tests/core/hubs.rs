@@ -37,7 +37,7 @@ impl ToolHub for Hub {
 }
 
 #[tokio::test]
-async fn a_hub_is_told_whom_it_is_asked_for() {
+async fn a_hub_receives_the_identity_of_the_request() {
     let hub = Arc::new(Hub::default());
     let provider = discovery(Arc::clone(&hub)).build();
     assert_eq!(

@@ -29,7 +29,7 @@ impl AsRef<TurnSignals> for Context {
 
 // Case 19.
 #[test]
-fn of_no_registries_comes_an_empty_one() {
+fn a_merge_of_no_registries_is_empty() {
     assert!(ToolRegistry::merge([]).unwrap().is_empty());
 }
 
@@ -74,7 +74,7 @@ fn the_incoming_tool_decides_then_the_merge() {
 
 // Case 30.
 #[test]
-fn what_the_tool_that_is_there_declares_gives_no_protection() {
+fn the_collision_policy_of_the_existing_tool_does_not_count() {
     for there in [Keep, Replace] {
         let merged =
             ToolRegistry::merge([&registry([x(there, "old")]), &registry([x(Fail, "new")])]);
@@ -112,7 +112,7 @@ fn ephemeral_tools_stay_ephemeral_and_only_what_is_bound_is_pruned() {
 
 // Case 34.
 #[test]
-fn the_last_that_replaces_wins() {
+fn the_last_replacing_tool_wins() {
     let inputs = [registry([x(Fail, "1")]), registry([x(Keep, "2")]), registry([x(Replace, "3")])];
     assert_eq!(ToolRegistry::merge(&inputs).unwrap().get("x").unwrap().origin(), "3");
 }

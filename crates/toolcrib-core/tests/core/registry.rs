@@ -117,7 +117,7 @@ fn get_and_has_know_exact_names_only() {
 
 // Case 8.
 #[test]
-fn all_is_a_fresh_list() {
+fn all_returns_a_fresh_list() {
     let registry = abc();
     let mut all = registry.all();
     all.clear();
@@ -178,7 +178,7 @@ fn hiding_a_name_that_is_not_registered_is_not_remembered() {
 }
 
 #[test]
-fn what_takes_the_place_of_a_hidden_tool_is_hidden() {
+fn a_tool_that_replaces_a_hidden_one_is_hidden() {
     let registry = abc();
     registry.hide("a");
     registry.overwrite(tool("a"));
@@ -221,7 +221,7 @@ fn a_bound_registry_is_pruned_when_ack_returns_though_nobody_keeps_the_handle() 
 
 // Case 15.
 #[test]
-fn a_nack_leaves_everything_to_be_looked_at() {
+fn a_nack_prunes_no_tools() {
     let (registry, cx) = (with_brief(), Context::default());
     registry.bind_context(&cx);
     cx.0.nack("the model is down").unwrap();
@@ -245,7 +245,7 @@ fn unsubscribed_before_the_ack_nothing_is_pruned() {
 
 // Cases 17 and 18.
 #[test]
-fn what_waits_for_an_ack_happens_in_order_each_whatever_became_of_the_others() {
+fn callbacks_of_an_ack_run_in_order_even_after_a_panic() {
     let (signals, said) = (TurnSignals::new(), Arc::new(Mutex::new(Vec::new())));
     for n in 1..=3 {
         let said = Arc::clone(&said);
@@ -333,7 +333,7 @@ fn copies_are_edited_each_by_itself() {
 }
 
 #[test]
-fn a_difference_tells_what_came_went_changed_and_moved() {
+fn a_difference_lists_added_removed_changed_and_moved_tools() {
     let before = abc();
     assert!(before.clone().diff(&before).is_empty());
     let now = before.clone();

@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_registry_and_its_copies_are_what_was_done_to_each(
+    fn edits_of_a_registry_and_its_copies_match_the_model(
         begins_with in 0..=NAMES,
         edits in prop::collection::vec(edit(), 0..250),
     ) {

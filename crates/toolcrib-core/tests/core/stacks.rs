@@ -51,7 +51,7 @@ fn keep_all(_: &Tool, _: &ListContext) -> Preparation {
 }
 
 #[test]
-fn every_provider_says_who_it_is_who_answers_and_what_for() {
+fn every_provider_has_its_id_path_leaf_and_pattern() {
     type Around = fn(Provider) -> Provider;
     type Case = (Around, [&'static str; 3], Option<&'static str>, [bool; 2]);
     let cases: [Case; 7] = [
@@ -152,7 +152,7 @@ async fn what_a_plugin_lists_carries_its_id() {
 }
 
 #[tokio::test]
-async fn of_several_one_that_fails_at_once_is_heard_after_those_that_were_asked() {
+async fn concat_reports_an_immediate_failure_after_pending_listings() {
     let failing = || from_fn("failing", |_: &ListContext| Err::<[Tool; 0], _>("down"));
     let listing = concat([static_tools([]), failing()]).list(&cx());
     assert!(matches!(listing, Listing::Now(Err(_))), "{listing:?}");

@@ -91,7 +91,7 @@ async fn what_went_between_listing_and_call_is_refused_and_its_body_does_not_run
 }
 
 #[tokio::test]
-async fn a_check_that_panics_says_no() {
+async fn a_panicking_check_makes_its_tool_unavailable() {
     let panics = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&panics);
     let check = move || {
@@ -134,7 +134,7 @@ async fn a_call_that_policy_denies_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn both_reasons_are_told_of_what_is_neither_available_nor_allowed() {
+async fn a_tool_that_is_unavailable_and_denied_has_both_reasons() {
     let gone = says(builder("gone").available_if(|| false), "ran");
     let denied = policy([rule_on("no", Effect::Deny, "gone")]);
     let engine = engine().tool(gone).policy(denied).build().unwrap();
@@ -163,7 +163,7 @@ async fn all_checks_must_hold_and_survive_what_is_made_of_the_tool() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_available_takes_nobodys_name() {
+async fn an_unavailable_tool_does_not_claim_its_name() {
     let (on, check) = switch();
     let first = says(builder("search").available_if(check).origin("first"), "first");
     let second = says(builder("search").on_collision(OnCollision::Keep).origin("second"), "second");

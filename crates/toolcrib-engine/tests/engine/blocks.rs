@@ -27,7 +27,7 @@ fn a_bit_of_all() -> ToolOutput {
 }
 
 #[tokio::test]
-async fn a_model_reads_what_there_is_and_blocks_come_along() {
+async fn a_result_is_rendered_with_its_blocks_and_passes_them_on() {
     let engine = engine().tool(gives(builder("t"), a_bit_of_all())).build().unwrap();
     let result = once(&engine, "t", json!({})).await;
     assert_eq!(&*result.value, "two pictures");
@@ -131,7 +131,7 @@ async fn all_texts_in_blocks_are_under_one_cap() {
 }
 
 #[tokio::test]
-async fn what_has_bytes_comes_along_even_where_its_line_is_cut_off() {
+async fn a_block_with_bytes_is_passed_on_though_its_line_is_cut_off() {
     let output = ToolOutput::text("x".repeat(5_000))
         .block(ContentBlock::image("image/png", vec![7_u8; 3]))
         .block(ContentBlock::binary("file:///a", vec![7_u8; 3]))
@@ -155,7 +155,7 @@ fn along(result: &ToolResult) -> Vec<ContentBlock> {
 }
 
 #[tokio::test]
-async fn neither_blocks_nor_their_bytes_come_along_without_measure() {
+async fn the_number_and_the_bytes_of_blocks_are_limited() {
     let many = (0..70).fold(ToolOutput::default(), |output, n| {
         output.block(ContentBlock::text(format!("u{n}"), "note"))
     });
@@ -183,7 +183,7 @@ async fn neither_blocks_nor_their_bytes_come_along_without_measure() {
 }
 
 #[tokio::test]
-async fn how_much_comes_along_is_the_engines_to_say() {
+async fn the_engine_sets_the_limits_of_blocks() {
     let one = || ContentBlock::image("image/png", vec![7_u8]);
     let two = ToolOutput::default().block(one()).block(one());
     let left = |limits: Limits| {

@@ -72,7 +72,7 @@ async fn each_call_is_promised_its_even_share_or_its_own_lower_cap() {
 /// Case 42 of the providers' reference: a result that fits is unchanged. Other results are cut with
 /// a marker instead of refused, by our decision.
 #[tokio::test]
-async fn what_keeps_within_its_share_is_given_back_byte_for_byte() {
+async fn a_result_within_its_share_is_unchanged() {
     let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();
     let result = lengths(&engine, &[("t", 1_000)]).await.remove(0);
     assert_eq!(&*result.text, "é".repeat(1_000));
@@ -85,7 +85,7 @@ async fn what_keeps_within_its_share_is_given_back_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn what_small_results_leave_goes_to_the_large_ones() {
+async fn large_results_use_the_room_that_small_ones_leave() {
     let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();
     let results = lengths(&engine, &[("t", 50), ("t", 900), ("t", 50), ("t", 50)]).await;
     let lengths_of = |results: &[ToolResult]| {

@@ -29,7 +29,7 @@ fn with_schema(name: &str, schema: Value) -> Tool {
 }
 
 #[tokio::test]
-async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
+async fn baseline_tools_precede_providers_in_the_given_order() {
     let engine = engine()
         .provider(static_tools([tool("p1")]))
         .tool(tool("s1"))
@@ -42,7 +42,7 @@ async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
 }
 
 #[tokio::test]
-async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
+async fn a_composition_is_reused_by_the_next_turn_until_an_input_changes() {
     let listed = Arc::new(Mutex::new(vec![tool("a"), tool("b")]));
     let lists = Arc::clone(&listed);
     let source = provider("changing", move |_| Listing::now(lists.lock().unwrap().to_vec()));
@@ -80,7 +80,7 @@ async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
 
 /// At most 64 situations: the oldest is evicted.
 #[tokio::test]
-async fn what_is_kept_for_later_turns_is_bounded() {
+async fn compositions_for_later_turns_are_limited_to_64() {
     let engine = engine().tool(tool("a")).build().unwrap();
     let menu_of = async |number: usize| {
         let options = TurnOptions::default().principal(number.to_string());
@@ -97,7 +97,7 @@ async fn what_is_kept_for_later_turns_is_bounded() {
 }
 
 #[tokio::test]
-async fn what_a_turn_has_of_its_own_goes_with_it() {
+async fn tools_of_a_turn_end_with_it() {
     let engine = engine().tool(tool("a")).build().unwrap();
     let held = Arc::new(());
     let holds = Arc::clone(&held);
@@ -136,7 +136,7 @@ async fn the_same_content_from_other_instances_is_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn the_order_of_a_schemas_keys_says_nothing_and_that_of_properties_does() {
+async fn the_order_of_properties_changes_the_bytes_and_that_of_schema_keys_does_not() {
     let menu_of = |schema: &str| {
         let schema = serde_json::from_str(schema).unwrap();
         let engine = engine().tool(with_schema("t", schema)).build().unwrap();
@@ -213,7 +213,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_answers_now_or_later_and_when_the_menu_is_the_same_bytes(
+    fn the_menu_has_the_same_bytes_whether_sources_answer_now_or_later(
         later in prop::collection::vec(any::<bool>(), 1..7),
         order in prop::collection::vec(any::<prop::sample::Index>(), 12),
     ) {

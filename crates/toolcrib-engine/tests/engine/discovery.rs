@@ -173,7 +173,7 @@ async fn what_changed_in_a_source_is_told_once_and_by_name() {
 }
 
 #[tokio::test]
-async fn what_is_another_answer_to_others_is_no_change() {
+async fn a_listing_for_another_identity_is_not_reported_as_a_change() {
     let by_tenant =
         provider("s", |cx| Listing::now([tool(cx.identity().tenant.as_deref().unwrap())]));
     let scoped = toolcrib_core::skill_scoped_tools("billing", [tool("refund")]).unwrap();
@@ -193,7 +193,7 @@ async fn what_is_another_answer_to_others_is_no_change() {
 }
 
 #[tokio::test]
-async fn nothing_is_remembered_of_what_nobody_listens_to() {
+async fn without_a_listener_no_listing_is_remembered_for_changes() {
     let n = AtomicUsize::new(0);
     let source = provider("s", move |_| {
         Listing::now([tool(&format!("t{}", n.fetch_add(1, Ordering::SeqCst)))])
@@ -363,7 +363,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_order_sources_answer_in_the_same_bytes_come_out(
+    fn the_order_of_answers_does_not_change_the_bytes_of_the_menu(
         delays in prop::collection::vec(0..4_u64, 1..8),
         nested in any::<bool>(),
     ) {
@@ -450,7 +450,7 @@ impl ToolHub for TenantHub {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_runs_on_one_cache_of_which_two_hundred_are_cancelled() {
+async fn eight_hundred_of_a_thousand_runs_on_one_cache_succeed_while_the_others_are_cancelled() {
     let hub = Arc::new(TenantHub { asked: Mutex::default(), under_way: Arc::default() });
     let cache = cached(
         discovery(Arc::clone(&hub)).id("hub").build(),

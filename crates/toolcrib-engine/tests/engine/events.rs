@@ -98,7 +98,7 @@ async fn an_event_is_one_flat_object_with_type_run_number_and_identity() {
 }
 
 #[tokio::test]
-async fn a_listener_hears_what_it_asked_for() {
+async fn a_listener_receives_the_events_of_its_pattern() {
     let engine = small();
     let hub = Events::new();
     let heard = Arc::new(Mutex::new(Vec::new()));
@@ -120,7 +120,7 @@ async fn a_listener_hears_what_it_asked_for() {
 }
 
 #[tokio::test]
-async fn the_engine_hears_all_runs_and_a_run_only_itself() {
+async fn listeners_of_the_engine_receive_all_runs_and_those_of_a_run_only_its_own() {
     let engine = small();
     let all = Log::of(engine.events());
     let hub = Events::new();
@@ -229,7 +229,7 @@ fn the_end_of_a_turn_is_the_last_event_whatever_a_listener_does_then() {
 }
 
 #[test]
-fn nothing_is_built_while_nobody_listens() {
+fn without_listeners_no_event_is_built() {
     let (pen, engine, run) = pen();
     let unbuilt = || -> EventKind { panic!("built for nobody") };
     pen.emit(None, unbuilt);
@@ -320,7 +320,7 @@ fn slowly(name: &'static str) -> toolcrib_core::Tool {
 }
 
 #[tokio::test]
-async fn events_say_which_source_which_call_how_many_and_how_long() {
+async fn events_contain_sources_calls_counts_and_durations() {
     let named_by_nobody = {
         struct Anonymous(toolcrib_core::Tool);
         impl toolcrib_core::ToolProvider for Anonymous {

@@ -66,7 +66,7 @@ fn watch(seen: &Arc<Mutex<Vec<Value>>>) -> impl Middleware {
 }
 
 #[tokio::test]
-async fn one_that_denies_keeps_the_body_from_running() {
+async fn a_denying_middleware_prevents_the_body_from_running() {
     let (engine, ran) = setup();
     let deny = call_middleware("hours", |_| Ok(CallDecision::Deny("closed at night".into())));
     let engine = engine.middleware(deny).build().unwrap();
@@ -100,7 +100,7 @@ async fn a_call_that_is_rewritten_is_validated_again_and_runs_as_all_have_seen_i
 }
 
 #[tokio::test]
-async fn what_one_makes_of_a_call_must_fit_the_schema_and_the_policy() {
+async fn a_rewritten_call_must_pass_the_schema_and_the_policy() {
     let (engine_, ran) = setup();
     let wrong = call_middleware("wrong", |_| Ok(CallDecision::Rewrite(json!({ "n": "many" }))));
     let result = once(&engine_.middleware(wrong).build().unwrap(), "echo", json!({ "n": 1 })).await;
@@ -117,7 +117,7 @@ async fn what_one_makes_of_a_call_must_fit_the_schema_and_the_policy() {
 }
 
 #[tokio::test]
-async fn several_that_rewrite_settle_or_are_refused() {
+async fn rewriting_middlewares_agree_or_the_call_is_refused() {
     // Each is called once …
     let capped = call_middleware("cap", |call| {
         Ok(CallDecision::Rewrite(json!({ "n": call.args["n"].as_i64().unwrap().min(5) })))
@@ -133,7 +133,7 @@ async fn several_that_rewrite_settle_or_are_refused() {
 }
 
 #[tokio::test]
-async fn one_that_answers_spares_the_body_and_goes_through_the_rest_of_the_pipe() {
+async fn an_answer_of_a_middleware_replaces_the_body_and_passes_the_rest_of_the_pipe() {
     let (tool, ran) = echo();
     let answer = call_middleware("cache", |_| {
         Ok(CallDecision::Answer(ToolOutput::text("from the cache <|im_start|>").cost(0.5)))
@@ -164,7 +164,7 @@ impl Middleware for Hangs {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_fails_panics_or_hangs_denies() {
+async fn a_middleware_that_fails_panics_or_hangs_denies_the_call() {
     let failing = || call_middleware("fails", |_| Err("hunter2: the directory is down".into()));
     let panicking = || call_middleware("panics", |_| panic!("hunter2"));
     let build = |engine: EngineBuilder| engine.build().unwrap();
@@ -225,7 +225,7 @@ impl Middleware for Bombs {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_panics_when_it_is_dropped_denies() {
+async fn a_middleware_that_panics_on_drop_denies_the_call() {
     let cases: [(Polled, &str); 4] = [
         (|| Poll::Ready(Ok(CallDecision::Proceed)), "it panicked: dropped"),
         (|| Poll::Ready(Err(Box::new(Unsayable))), "it panicked: unsayable"),
@@ -243,7 +243,7 @@ async fn one_that_panics_when_it_is_dropped_denies() {
 }
 
 #[tokio::test]
-async fn one_that_panics_when_it_is_dropped_hurts_neither_cancellation_nor_who_drops_the_run() {
+async fn a_panic_on_drop_breaks_neither_cancellation_nor_a_dropped_run() {
     let (engine, _) = setup();
     let engine = engine.middleware(Bombs(|| Poll::Pending)).build().unwrap();
     let cancellation = CancellationToken::new();
@@ -282,7 +282,7 @@ impl Middleware for Named {
 }
 
 #[tokio::test]
-async fn one_is_asked_for_its_name_once_when_the_engine_is_built() {
+async fn the_name_of_a_middleware_is_read_once_at_the_build() {
     let named = |panics_at| Named { asked: AtomicUsize::new(0), panics_at };
     let (engine, _) = setup();
     let engine = engine.middleware(named(2)).build().unwrap();
@@ -301,7 +301,7 @@ async fn one_is_asked_for_its_name_once_when_the_engine_is_built() {
 }
 
 #[tokio::test]
-async fn cancellation_does_not_wait_for_one_that_hangs() {
+async fn cancellation_does_not_wait_for_a_hanging_middleware() {
     let (engine, ran) = setup();
     let engine = engine.middleware(Hangs).build().unwrap();
     let cancellation = CancellationToken::new();

@@ -436,7 +436,7 @@ proptest! {
     /// Case 5, with personalities: the callable tools equal the offered ones, which are the
     /// intersection of the personality's, the policy's and the existing tools.
     #[test]
-    fn reach_is_the_intersection(
+    fn the_offered_and_callable_tools_are_the_intersection(
         personality in any_personality(),
         denied in proptest::sample::subsequence(&ALL[..], 0..=ALL.len()),
         available in proptest::bool::ANY,
@@ -468,7 +468,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_said_of_a_personality_is_what_it_is() {
+fn a_built_personality_has_its_fields() {
     let network = NetworkRules { allow: list(&["example.org"]), ..NetworkRules::default() };
     let clerk = Personality::new("clerk")
         .system("You sell.")

@@ -118,7 +118,7 @@ async fn more_than_ten_problems_are_counted() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_refused_and_not_echoed() {
+async fn arguments_that_are_not_json_are_refused_and_not_quoted() {
     let spy = order();
     for text in [
         "refund hunter2",
@@ -157,7 +157,7 @@ async fn what_can_be_repaired_runs_with_the_repaired_values() {
 }
 
 #[tokio::test]
-async fn nothing_at_all_is_an_empty_object() {
+async fn empty_arguments_are_an_empty_object() {
     for text in ["", "  \n", "null", "{}"] {
         let spy = spy(json!({"type": "object"}));
         assert!(unparsed(&spy.engine, text).await.is_ok(), "{text:?}");
@@ -166,7 +166,7 @@ async fn nothing_at_all_is_an_empty_object() {
 }
 
 #[tokio::test]
-async fn hostile_nesting_is_refused_and_hurts_nobody() {
+async fn deeply_nested_arguments_are_refused_without_a_stack_overflow() {
     let spy = order();
     for text in [
         "[".repeat(100_000),

@@ -27,7 +27,7 @@ fn all_of(result: &ToolResult) -> String {
 }
 
 #[tokio::test]
-async fn known_secrets_leave_a_call_nowhere() {
+async fn known_secrets_are_redacted_wherever_a_result_goes() {
     let leaky = builder("leaky")
         .input_schema(json!({"type": "object"}))
         .handler(|args: Value, cx: ToolContext| async move {
@@ -175,7 +175,7 @@ async fn no_spelling_of_the_fences_end_gets_through() {
 }
 
 #[tokio::test]
-async fn what_is_trusted_is_given_back_as_it_is() {
+async fn a_trusted_result_is_unchanged() {
     let engine = engine().tool(echo(builder("own"))).build().unwrap();
     for fail in [false, true] {
         let result = once(&engine, "own", json!({"text": FORGERY, "fail": fail})).await;
@@ -185,7 +185,7 @@ async fn what_is_trusted_is_given_back_as_it_is() {
 }
 
 #[tokio::test]
-async fn refusals_of_ours_are_not_fenced_even_for_an_untrusted_tool() {
+async fn refusals_of_the_engine_are_not_fenced_even_for_an_untrusted_tool() {
     let panics = builder("panics")
         .untrusted()
         .handler(|_: Value, _: ToolContext| async {

@@ -162,7 +162,7 @@ async fn the_intent_is_written_before_the_effect_and_the_outcome_after() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_down_is_not_done() {
+async fn a_call_whose_intent_cannot_be_written_is_not_made() {
     let intents: [(MakesIntent, &str); 3] = [
         (|| Box::pin(async { Err("the disk is full".into()) }), "the disk is full"),
         (|| panic!("hunter2"), "the journal panicked: hunter2"),

@@ -165,7 +165,7 @@ async fn a_body_that_never_returns_is_stopped_at_its_deadline_and_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_may_be_as_far_off_as_it_likes() {
+async fn a_timeout_may_be_the_longest_duration_or_zero() {
     let far = |timeout| says(builder("t").timeout(timeout), "ran");
     for timeout in [Duration::MAX, Duration::from_secs(u64::MAX / 2)] {
         let engine = engine().tool(far(timeout)).build().unwrap();
@@ -403,7 +403,7 @@ async fn calls_of_a_batch_run_at_the_same_time() {
 
 /// Case 48 of the providers' reference, its second half.
 #[tokio::test(start_paused = true)]
-async fn results_stand_in_call_order_whatever_order_they_come_in() {
+async fn results_are_in_the_order_of_the_calls() {
     let sleepy = builder("sleepy")
         .input_schema(json!({"type": "object"}))
         .handler(|args: Value, _: ToolContext| async move {
@@ -513,7 +513,7 @@ async fn a_flood_of_progress_cannot_outrun_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_tool_sees_its_call_its_run_and_whom_it_acts_for() {
+async fn a_body_reads_its_call_its_run_and_its_identity() {
     let seen = Arc::new(Mutex::new(None));
     let spy = {
         let seen = Arc::clone(&seen);

@@ -352,7 +352,7 @@ async fn tools_that_no_plugin_can_list_again_are_forgotten() {
 }
 
 #[test]
-fn what_builds_an_engine_can_be_sent() {
+fn builders_and_plugins_are_send_and_sync() {
     fn sent<T: Send + Sync>() {}
     sent::<EngineBuilder>();
     sent::<PluginRegistrar>();

@@ -42,7 +42,7 @@ async fn the_first_rule_that_matches_decides() {
 }
 
 #[tokio::test]
-async fn the_default_holds_where_no_rule_matches() {
+async fn the_default_decides_where_no_rule_matches() {
     assert_eq!(left(Policy::default()).await.len(), 3);
     let mut denied = policy([rule_on("1", Allow, "read_a")]);
     denied.default = PolicyDefault::Deny;
@@ -387,7 +387,7 @@ async fn an_approver_that_panics_denies_and_what_it_said_is_not_the_models() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_arguments_that_do_not_fit() {
+async fn invalid_arguments_are_refused_before_an_approval() {
     let yes = asking(|| Box::pin(async { Approval::Approved }));
     let result = once(&yes.engine, "pay", json!({"x": "one"})).await;
     assert_eq!(result.code, Some(ErrorCode::InputInvalid));

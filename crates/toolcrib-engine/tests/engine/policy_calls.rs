@@ -358,7 +358,7 @@ async fn case_60_a_denial_with_words_of_its_own_is_no_executed_call() {
 }
 
 #[tokio::test]
-async fn nothing_is_checked_where_there_is_no_policy_and_one_event_where_there_is_a_default() {
+async fn without_a_policy_no_check_is_reported_and_a_default_is_reported_once() {
     let none = engine().tool(tool("t")).build().unwrap();
     let log = Log::of(none.events());
     once(&none, "t", json!({})).await;

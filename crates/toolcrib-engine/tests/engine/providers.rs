@@ -231,7 +231,7 @@ async fn a_gate_that_fails_lets_nothing_through() {
 
 // Case 11.
 #[tokio::test]
-async fn names_are_no_patterns_to_a_gate() {
+async fn a_gate_compares_names_literally() {
     // A tool's name cannot contain metacharacters, the compared text can.
     let gate = gated_tools("g", static_tools(names_to_tools(&["read_a", "axb"])), only("a.b"));
     assert_eq!(listed(&gate, &cx()).await, [""; 0]);
@@ -245,7 +245,7 @@ async fn names_are_no_patterns_to_a_gate() {
 
 // Case 12.
 #[tokio::test]
-async fn now_stays_now_and_later_stays_later_through_every_combinator() {
+async fn a_ready_listing_stays_ready_and_a_pending_one_pending_in_every_combinator() {
     let all = || names_to_tools(&["a", "b"]);
     let now = concat([
         gated_tools("g", static_tools(all()), only("a")),

@@ -35,7 +35,7 @@ fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
 }
 
 #[tokio::test]
-async fn what_the_error_of_the_build_advises_helps() {
+async fn the_advice_of_the_collision_error_resolves_it() {
     let yields = builder("refund").origin("b").on_collision(OnCollision::Keep);
     let engine = engine()
         .tool(from("refund", "a"))

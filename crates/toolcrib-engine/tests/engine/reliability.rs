@@ -160,7 +160,7 @@ async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_panics_or_answers_nonsense_or_too_late_is_one_that_failed() {
+async fn a_source_that_panics_or_answers_nonsense_or_too_late_has_failed() {
     let hub = Hub::does("hub", [Does::Panic, Does::Nonsense, class(DiscoveryErrorClass::Timeout)]);
     let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(4)))])
         .build()

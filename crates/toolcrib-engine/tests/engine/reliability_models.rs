@@ -136,7 +136,7 @@ async fn however_many_attempts_are_allowed_there_are_no_more_than_fifty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_repeated_is_not_and_what_is_there_may_be_taken() {
+async fn an_unrepeatable_failure_is_not_retried_and_a_partial_result_can_be_accepted() {
     let engine = with([rule(at_once(9))]).build().unwrap();
     let error = down();
     let mut failure = FailedAttempt::of_model(&error);
@@ -261,7 +261,7 @@ async fn an_attempt_that_nobody_ends_gives_its_place_back_and_says_so() {
 }
 
 #[test]
-fn what_a_failure_says_of_who_was_asked() {
+fn each_error_class_is_evidence_about_the_health_of_its_model() {
     use ModelErrorClass::{
         Auth, BadRequest, ContentFilter, ContextOverflow, EmptyAnswer, Quota, ToolChoiceIgnored,
     };

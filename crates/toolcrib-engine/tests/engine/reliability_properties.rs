@@ -42,7 +42,7 @@ proptest! {
     /// allow, a retry comes only where a rule says so, or the default one if none is about the
     /// failure, and no wait is longer than its cap.
     #[test]
-    fn no_rules_ask_for_ever(rules in any_rules(), asked_to_wait in prop::option::of(0..80_u64)) {
+    fn no_rules_retry_without_end(rules in any_rules(), asked_to_wait in prop::option::of(0..80_u64)) {
         let longest = rules.iter().filter_map(|rule| match rule.then {
             ReliabilityAction::Retry(retry) => Some(retry.cap),
             _ => None,

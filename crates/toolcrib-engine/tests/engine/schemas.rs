@@ -45,7 +45,7 @@ fn a_schema_that_cannot_be_enforced_fails_the_build_naming_tool_and_origin() {
 }
 
 #[tokio::test]
-async fn the_same_from_a_provider_is_withheld_and_the_others_are_offered() {
+async fn a_provider_tool_with_an_unenforceable_schema_is_withheld_alone() {
     for schema in unenforceable() {
         let engine = engine()
             .provider(static_tools([with_schema(schema.clone()), tool("good")]))
@@ -64,7 +64,7 @@ async fn the_same_from_a_provider_is_withheld_and_the_others_are_offered() {
 }
 
 #[test]
-fn nothing_outside_is_fetched() {
+fn references_to_other_documents_are_not_fetched() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/schema.json", listener.local_addr().unwrap());
@@ -90,7 +90,7 @@ fn references_inside_the_schema_are_followed_even_in_circles() {
 }
 
 #[test]
-fn what_looks_like_a_reference_but_is_data_is_none() {
+fn a_ref_key_that_is_data_is_not_a_reference() {
     for schema in [
         json!({"type": "object", "properties": {"$ref": {"type": "string"}}}),
         json!({"type": "object", "properties": {"a": {"const": {"$ref": "http://x/"}}}}),

@@ -1,9 +1,9 @@
 //! Skills: how they become active, and their effect on the menu.
 
 mod changing;
+mod deactivation;
 mod files;
 mod modes;
-mod putting_away;
 mod steps;
 
 use std::sync::Arc;
@@ -234,7 +234,7 @@ async fn gates_and_scoped_tools_offer_their_tools_for_skills_without_a_list() {
 }
 
 #[tokio::test]
-async fn activations_are_one_turns_own() {
+async fn activations_do_not_affect_other_turns() {
     let engine = desk(two());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let mut other = engine.turn(TurnOptions::default()).unwrap();
@@ -284,7 +284,7 @@ fn skills_of_one_id_and_a_tool_that_is_called_read_skill_are_refused() {
 }
 
 #[test]
-fn skills_are_the_same_when_all_that_they_say_is() {
+fn skills_with_equal_contents_are_the_same() {
     let step = |tool: &str| SkillStep::new(ToolName::new(tool).unwrap());
     let files = shelf().unwrap();
     let skill = || {

@@ -140,7 +140,7 @@ async fn a_stale_source_without_a_good_listing_is_left_out() {
 }
 
 #[tokio::test]
-async fn what_one_was_offered_is_nothing_to_another() {
+async fn a_stale_listing_is_not_offered_to_another_identity() {
     let ada = || TurnOptions::default().tenant("acme").principal("ada");
     let others = [
         TurnOptions::default().tenant("acme").principal("bob"),
@@ -165,7 +165,7 @@ async fn what_one_was_offered_is_nothing_to_another() {
 }
 
 #[tokio::test]
-async fn listings_are_kept_for_64_and_the_oldest_goes() {
+async fn the_listings_of_64_identities_are_kept_and_the_oldest_is_evicted() {
     let all = (0..66).map(|n| format!("p{n}")).collect::<Vec<_>>();
     let mut script = vec![Does::List; 1 + all.len()];
     script.extend([Does::Fail, Does::Fail, Does::Fail]);

@@ -404,7 +404,7 @@ async fn a_second_signal_is_an_error_and_the_turn_ends_as_the_first_says() {
 
 // Case 74, without deletion: what was called stays called.
 #[tokio::test]
-async fn how_often_the_very_same_was_called_is_counted() {
+async fn identical_calls_of_a_turn_are_counted() {
     let (outcome, _) = run(engine().tool(tool("t")), |mut cx| async move {
         let (same, other) =
             (args_digest("t", &json!({ "a": 1, "b": 2 })), args_digest("t", &json!({})));

@@ -171,7 +171,7 @@ fn to_end() -> Vec<Case> {
 }
 
 #[test]
-fn what_makes_a_rule_hold_offers_a_tool_or_withholds_it() {
+fn the_change_that_makes_a_rule_match_offers_or_withholds_a_tool() {
     for (when, here, expected) in to_make_hold() {
         let some = || [Rule::allow("some").when(when.clone()), Rule::deny("all")];
         let offering = world(PolicyDefault::Allow, some());
@@ -253,7 +253,7 @@ fn what_ends_a_rule_is_what_a_later_one_asks_for() {
 
 /// A role from a tenant can also be had without it, if other claims give it.
 #[test]
-fn a_role_is_had_in_each_of_its_ways() {
+fn a_role_of_a_tenant_can_also_come_from_a_name_or_a_claim() {
     for role in ["by-name-or-tenant", "by-tenant-or-claim"] {
         let rules = [
             Rule::deny("tenant").when(when().tenants(["acme"])),

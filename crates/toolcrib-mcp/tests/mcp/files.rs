@@ -169,7 +169,7 @@ fn files_of_several_products_are_read_as_they_are() {
 }
 
 #[test]
-fn what_is_wrong_is_told_at_its_place_and_all_at_once() {
+fn all_problems_are_reported_at_once_with_their_places() {
     insta::assert_snapshot!(problems(""), @r#"
     .mcp.json:1:1: this file is empty
         help: write { "mcpServers": { "git": { "command": "uvx", "args": ["mcp-server-git"] } } }
@@ -367,7 +367,7 @@ fn entry(entry: &str) -> String {
 }
 
 #[test]
-fn one_bad_entry_costs_one_entry() {
+fn an_invalid_entry_does_not_spoil_the_others() {
     let good = r#""good": { "command": "run" }"#;
     for bad in [
         r#""a": 1"#,

@@ -103,7 +103,7 @@ async fn refused(vendor: Vendor, status: u16, key: Option<&str>) -> (String, Mod
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_key_and_got_none_says_how_it_gets_one() {
+async fn an_auth_error_without_a_key_says_how_to_set_one() {
     for vendor in Vendor::ALL {
         let (message, error) = refused(vendor, 401, None).await;
         assert_eq!(error.class, ModelErrorClass::Auth);

@@ -246,7 +246,7 @@ async fn every_vendor_shows_the_arguments_of_every_schema() {
 }
 
 #[tokio::test]
-async fn references_end() {
+async fn recursive_references_end() {
     let reference = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
     // Many times as much at each definition, a way that is long, and one that leads far in at each
     // step.

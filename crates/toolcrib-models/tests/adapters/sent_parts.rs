@@ -100,7 +100,7 @@ fn respelled(parts: &[SentPart]) -> Vec<SentPart> {
 }
 
 #[tokio::test]
-async fn the_bodies_of_each_form_are_these() {
+async fn each_form_has_these_bodies() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
         let body = body(form, request(conversation(), tools())).await;
         insta::assert_snapshot!(format!("body_{name}"), body);
@@ -108,7 +108,7 @@ async fn the_bodies_of_each_form_are_these() {
 }
 
 #[tokio::test]
-async fn what_was_sent_is_sent_again_as_it_was() {
+async fn sent_parts_are_sent_again_unchanged() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
         let server = Again::at(form).await;
         let now = server.body(conversation(), None).await;

@@ -219,7 +219,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
 
 proptest! {
     #[test]
-    fn whatever_was_said_is_said_again(
+    fn a_recording_replays_every_conversation(
         user in text(),
         answers in prop::collection::vec((text(), prop::collection::vec(call(), 0..3)), 1..4),
     ) {

@@ -78,7 +78,7 @@ async fn unchanged_skills_are_the_very_same_turn_after_turn() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_by_each_turn_until_it_is_mended() {
+async fn each_turn_reports_a_broken_skill_until_it_is_repaired() {
     let board = Board::default();
     board.set(skills([("billing", &["refund"])]), &[]);
     let engine = desk(&board);

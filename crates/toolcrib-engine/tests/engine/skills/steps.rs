@@ -383,7 +383,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_would_offer_the_tool_of_another_step_does() {
+async fn the_smallest_change_names_the_way_to_the_tool_of_another_step() {
     let engine = desk(refunding(OnSkip::Hold));
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     turn.activate_skill(&skill_id("shipping")).unwrap();

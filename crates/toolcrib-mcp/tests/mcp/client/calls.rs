@@ -41,7 +41,7 @@ async fn answer(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_comes_whole() {
+async fn a_result_keeps_its_text_blocks_and_data() {
     let whole = || {
         ToolOutput::text("seen")
             .structured(json!({ "n": 1 }))
@@ -193,7 +193,7 @@ async fn a_call_that_the_server_dies_with_is_unknown_and_never_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_changes_nothing_by_a_trusted_servers_word_just_failed() {
+async fn a_lost_call_of_a_trusted_read_only_tool_has_failed() {
     let reading = builder("t").read_only().handler(|_: Value, _: ToolContext| async {}).unwrap();
     for (trusted, expected) in
         [(true, ErrorCode::ExecutionFailed), (false, ErrorCode::OutcomeUnknown)]

@@ -52,7 +52,7 @@ async fn a_call_under_way_at_close_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_the_last_client_everything_goes() {
+async fn the_last_client_ends_its_connection_and_tasks() {
     let (client, server) = built(mock(&["a"]));
     let tool = tool_of(&client, "a").await;
     let other = client.clone();
@@ -65,7 +65,7 @@ async fn with_the_last_client_everything_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_the_last_who_waits_goes_what_was_begun() {
+async fn the_last_waiter_cancels_the_listing_and_the_connection_stays() {
     let (client, server) = built(mock(&["a"]));
     server.delay(Duration::from_secs(3_600));
     let engine = engine_of(&client, OnFailure::Fail);

@@ -34,7 +34,7 @@ async fn many_first_listings_start_one_connection_and_ask_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_no_longer_waits_ends_nobody_elses_wait() {
+async fn a_cancelled_waiter_does_not_end_the_wait_of_others() {
     let (client, server) = built(mock(&["a"]));
     server.delay(Duration::from_secs(1));
     let (gone, stays) = (client.clone(), client.clone());
@@ -109,7 +109,7 @@ async fn a_server_that_cannot_be_reached_is_left_alone_between_tries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_keeps_dying_is_left_alone_and_recovers() {
+async fn a_server_that_keeps_dying_is_retried_with_backoff_and_recovers() {
     let (client, server) = built(mock(&["a"]));
     client.tools().await.unwrap();
     // The first time it is brought back at once, then more and more slowly, then not for a while.
@@ -136,7 +136,7 @@ async fn one_that_keeps_dying_is_left_alone_and_recovers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_takes_none_of_anothers_time() {
+async fn a_failing_server_does_not_delay_another() {
     let (bad, bad_server) = built(mock(&["a"]).name("bad"));
     let (good, good_server) = built(mock(&["a"]).name("good"));
     let engine = engine()
@@ -222,7 +222,7 @@ async fn a_server_that_lists_too_slowly_is_waited_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_no_more_is_started_anew() {
+async fn an_unresponsive_server_is_reconnected() {
     let slow = mock(&["a"]).client(|client| client.list_timeout(Duration::from_secs(2)));
     let (client, server) = built(slow);
     client.tools().await.unwrap();
@@ -241,7 +241,7 @@ async fn a_server_that_answers_no_more_is_started_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_of_a_failure_stays_the_same_while_it_does() {
+async fn the_text_of_a_lasting_failure_does_not_change() {
     let (client, server) = built(mock(&["a"]));
     server.refuse_connections(usize::MAX);
     let first = client.tools().await.unwrap_err().to_string();
@@ -252,7 +252,7 @@ async fn what_is_said_of_a_failure_stays_the_same_while_it_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_state_are_told_in_order() {
+async fn changes_of_state_are_reported_in_order() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&told);
     let listening = mock(&["a"]).client(move |client| {

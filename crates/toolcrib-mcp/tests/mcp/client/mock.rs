@@ -8,7 +8,7 @@ use toolcrib_core::ErrorCode;
 use super::support::{built, call, echo, mock, names, tool_of};
 
 #[tokio::test(start_paused = true)]
-async fn it_counts_what_reaches_it() {
+async fn the_mock_server_counts_its_requests() {
     let (client, server) = built(mock(&["a"]));
     let tool = tool_of(&client, "a").await;
     call(&tool).await.unwrap();
@@ -20,7 +20,7 @@ async fn it_counts_what_reaches_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_waits_as_long_as_it_is_told() {
+async fn the_mock_server_waits_for_the_set_delay() {
     let (client, server) = built(mock(&["a"]));
     let tool = tool_of(&client, "a").await;
     server.delay(Duration::from_secs(7));
@@ -30,7 +30,7 @@ async fn it_waits_as_long_as_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_wait_in_line() {
+async fn failures_of_the_mock_server_are_queued() {
     let (client, server) = built(mock(&["a"]));
     let tool = tool_of(&client, "a").await;
     server.fail_next_call(-32_603, "one");

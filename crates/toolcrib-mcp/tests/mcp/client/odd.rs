@@ -40,7 +40,7 @@ fn one() -> Value {
 }
 
 #[tokio::test]
-async fn one_of_a_version_that_is_not_known_is_an_error_that_names_it() {
+async fn a_server_of_an_unknown_version_is_an_error_that_names_it() {
     let client = odd("1999-01-01", one()).await;
     let error = client.tools().await.unwrap_err().to_string();
     assert!(error.contains("it speaks version `1999-01-01`"), "{error}");
@@ -49,7 +49,7 @@ async fn one_of_a_version_that_is_not_known_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn what_it_lists_without_a_name_is_withheld() {
+async fn a_listed_tool_without_a_name_is_withheld() {
     let mut tools = one();
     tools.as_array_mut().unwrap().extend([json!(5), json!({ "description": "Something." })]);
     let catalog = odd("2025-11-25", tools).await.catalog().await.unwrap();

@@ -26,7 +26,7 @@ const NAMES: [&str; 12] = [
 ];
 
 #[tokio::test]
-async fn everything_comes_through() {
+async fn the_everything_server_works_over_stdio() {
     let Some(peers) = Peers::find() else { return };
     let mut all = Server::start("all", |_| peers.npm("mcp-server-everything"));
     assert_eq!(all.names().await, NAMES);
@@ -39,7 +39,7 @@ async fn everything_comes_through() {
 }
 
 #[tokio::test]
-async fn everything_comes_through_over_http() {
+async fn the_everything_server_works_over_http() {
     let Some(peers) = Peers::find() else { return };
     // Free a moment ago; the server can only be configured this way.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -45,7 +45,7 @@ fn cancellable(tool: &Tool, args: Value) -> (JoinHandle<Outcome>, CancellationTo
 }
 
 #[tokio::test]
-async fn arguments_go_and_an_answer_comes() {
+async fn a_call_sends_its_arguments_and_returns_the_response() {
     let (_client, tool, mut server, _connections) = connected(BUFFER).await;
     let (calling, _) = cancellable(&tool, json!({"a": 1}));
     let request = server.expect("tools/call").await;
@@ -315,7 +315,7 @@ async fn a_server_may_ping_and_request_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_call_that_asks_to_be_sent_again_is_with_its_state() {
+async fn a_call_that_the_server_wants_repeated_is_sent_with_its_state() {
     let (_client, tool, mut server) = modern().await;
     let (calling, first) = under_way(&tool, &mut server).await;
     assert!(first["params"].get("requestState").is_none());

@@ -133,7 +133,7 @@ async fn a_flood_of_announcements_is_read_at_a_pace_and_its_sender_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_requests_whose_answers_are_not_taken_only_a_few_are_answered() {
+async fn unread_responses_to_a_server_are_limited() {
     let (_client, _tool, mut server, _connections) = connected(512).await;
     let ping = |id: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     server.write(&ping(json!("x".repeat(10_000)))).await;

@@ -170,7 +170,7 @@ async fn a_definition_that_cannot_be_read_costs_only_its_tool() {
 }
 
 #[tokio::test]
-async fn the_order_of_a_servers_list_decides_nothing() {
+async fn the_order_of_a_servers_list_does_not_change_the_menu() {
     let mut tools = vec![tool("c"), tool("b"), with("b", "title", json!("Other")), tool("a")];
     let mut seen = Vec::new();
     for _ in 0..tools.len() {

@@ -38,7 +38,7 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
 }
 
 #[tokio::test]
-async fn room_is_made_by_the_vendor_where_it_is_asked_to() {
+async fn clear_above_lets_the_vendor_clear_old_results() {
     let seen = sent_by(hello(), |builder| builder.clear_above(50_000)).await;
     assert_eq!(seen.header("anthropic-beta"), Some("context-management-2025-06-27"));
     let trigger = json!({ "type": "input_tokens", "value": 50_000 });
@@ -129,7 +129,7 @@ async fn a_menu_that_has_become_empty_leaves_a_tool_that_cannot_be_called() {
 }
 
 #[tokio::test]
-async fn what_has_no_visible_character_is_not_sent() {
+async fn texts_without_visible_characters_are_replaced() {
     let messages = vec![
         Message::user(" "),
         assistant("\n", &[]),
@@ -208,7 +208,7 @@ async fn ids_of_other_vendors_are_written_in_characters_that_are_taken() {
 }
 
 #[tokio::test]
-async fn of_a_results_blocks_those_are_sent_that_are_taken() {
+async fn supported_blocks_of_a_result_are_sent() {
     let pdf: &[u8] = b"%PDF-1.7";
     let image = json!({ "type": "image", "source": {
         "type": "base64", "media_type": "image/png", "data": images::PNG_BASE64,

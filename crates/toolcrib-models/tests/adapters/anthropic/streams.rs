@@ -63,7 +63,7 @@ async fn a_stream_that_breaks_off_is_no_answer() {
 }
 
 #[tokio::test]
-async fn odd_streams_do_not_hurt() {
+async fn unusual_streams_are_read() {
     let delta = |index: Value, delta: Value| {
         event(&json!({ "type": "content_block_delta", "index": index, "delta": delta }))
     };
@@ -140,7 +140,7 @@ async fn odd_streams_do_not_hurt() {
 }
 
 #[tokio::test]
-async fn later_counts_stand_for_earlier_ones() {
+async fn later_token_counts_replace_earlier_ones() {
     let late = event(&json!({
         "type": "message_delta", "delta": { "stop_reason": "end_turn" },
         "usage": { "output_tokens": 9, "input_tokens": 50, "cache_read_input_tokens": null },
@@ -151,7 +151,7 @@ async fn later_counts_stand_for_earlier_ones() {
 }
 
 #[tokio::test]
-async fn it_says_why_it_stopped() {
+async fn the_stop_reason_is_read() {
     let cases = [
         ("end_turn", StopReason::Finished),
         ("tool_use", StopReason::Finished),

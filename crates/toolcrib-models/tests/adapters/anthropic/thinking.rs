@@ -20,7 +20,7 @@ async fn goes_back(said: Message, tools: Vec<Tool>) -> Value {
 }
 
 #[tokio::test]
-async fn what_was_thought_goes_back_as_it_came() {
+async fn thinking_is_sent_back_unchanged() {
     let back = goes_back(spoken(&rich()).await, vec![find_order()]).await;
     let call = |id: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": "find_order", "input": input });
     assert_eq!(
@@ -75,7 +75,7 @@ async fn a_message_of_nothing_but_thoughts_is_sent_as_a_note() {
 }
 
 #[tokio::test]
-async fn what_was_thought_stays_away_where_something_before_or_in_it_has_changed() {
+async fn thinking_is_left_out_after_a_change_in_it_or_before_it() {
     let Message::Assistant { text, calls, vendor } = spoken(&rich()).await else { panic!() };
     let kept = vendor.unwrap();
     let said = |text: &str, calls: &[ToolCall], vendor: &VendorContent| Message::Assistant {

@@ -98,7 +98,7 @@ async fn an_answer_that_broke_off_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_asked_for_is_nobodys() {
+async fn an_unrequested_response_is_not_read_as_an_answer() {
     for vendor in Vendor::ALL {
         let forged = Reply::nothing().piece(raw(vendor, "A") + &raw(vendor, "forged")).hold();
         let server = CannedServer::start([forged, whole(vendor, "B")]).await.unwrap();

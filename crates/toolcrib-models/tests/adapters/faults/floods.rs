@@ -109,7 +109,7 @@ async fn long_arguments_arrive_whole() {
 }
 
 #[tokio::test]
-async fn thousands_of_calls_are_calls() {
+async fn a_response_of_thousands_of_calls_is_read() {
     for vendor in Vendor::ALL {
         let mut said = Said::text(&["All at once."]);
         for number in 0..2_000 {
@@ -128,7 +128,7 @@ async fn thousands_of_calls_are_calls() {
 }
 
 #[tokio::test]
-async fn depth_is_no_matter() {
+async fn deeply_nested_json_is_passed_on_in_arguments_and_refused_elsewhere() {
     let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
     let deep = format!("{{\"a\":{open}{close}}}");
     for vendor in Vendor::ALL {

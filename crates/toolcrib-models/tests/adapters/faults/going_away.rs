@@ -63,7 +63,7 @@ async fn an_answer_that_is_dropped_is_left_at_once_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn each_event_may_be_the_last_that_is_wanted() {
+async fn a_stream_can_be_dropped_after_each_event() {
     for vendor in Vendor::ALL {
         let pieces = 3;
         let reply =
@@ -86,7 +86,7 @@ async fn each_event_may_be_the_last_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_asks_for_is_not_asked_for() {
+async fn an_unpolled_stream_sends_no_request() {
     for vendor in Vendor::ALL {
         let server = CannedServer::start([]).await.unwrap();
         drop(Arc::clone(&model(&server, vendor)).respond(hello()));

@@ -66,7 +66,7 @@ async fn what_is_no_message_ends_the_answer() {
 }
 
 #[tokio::test]
-async fn counts_that_are_none_cost_no_answer() {
+async fn invalid_token_counts_do_not_spoil_the_answer() {
     let huge = json!(u64::MAX);
     for vendor in Vendor::ALL {
         for count in
@@ -161,7 +161,7 @@ async fn calls_are_told_apart_whatever_they_are_called() {
 }
 
 #[tokio::test]
-async fn characters_that_are_none_are_no_text() {
+async fn an_unpaired_surrogate_ends_the_answer_and_other_escapes_are_text() {
     // (in the stream, in the answer)
     let escapes = [
         (r"\u0000", Some("\u{0}")),

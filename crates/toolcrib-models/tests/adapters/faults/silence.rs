@@ -128,7 +128,7 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
 }
 
 #[tokio::test]
-async fn all_time_is_a_time() {
+async fn the_longest_timeouts_are_accepted() {
     for vendor in Vendor::ALL {
         let whole = wire::frames(vendor, &Said::text(&["Hi."])).concat();
         let server = CannedServer::start([wire::reply(vendor).piece(whole)]).await.unwrap();

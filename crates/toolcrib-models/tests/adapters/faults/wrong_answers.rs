@@ -196,7 +196,7 @@ async fn an_error_in_place_of_the_stream_is_the_vendors() {
 }
 
 #[tokio::test]
-async fn nothing_at_all_is_a_lost_connection() {
+async fn an_empty_response_is_a_lost_connection() {
     for vendor in Vendor::ALL {
         let replies = [
             wire::reply(vendor).body(""),
@@ -234,7 +234,7 @@ async fn errors_within_the_stream_end_it_where_they_stand() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_end_is_nothing() {
+async fn events_after_the_end_are_ignored() {
     for vendor in Vendor::ALL {
         let said = Said::text(&["Hi", "."]);
         let frames = wire::frames(vendor, &said);

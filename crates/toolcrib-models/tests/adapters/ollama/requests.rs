@@ -68,7 +68,7 @@ async fn a_conversation_is_sent_as_ollamas_own_sdk_sends_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_said() {
+async fn absent_parts_of_a_request_are_left_out_of_the_body() {
     let request = ModelRequest {
         system: "".into(),
         tool_choice: ToolChoice::None,
@@ -83,7 +83,7 @@ async fn what_is_not_there_is_not_said() {
 }
 
 #[tokio::test]
-async fn what_must_or_may_not_be_called_is_said_behind_all_else() {
+async fn a_restricting_tool_choice_is_a_last_system_message() {
     let choices = [
         (ToolChoice::Auto, None),
         (ToolChoice::Required, Some("Do not answer yet: call a tool now.")),

@@ -217,7 +217,7 @@ async fn tokens_are_counted_however_servers_report_them() {
 }
 
 #[tokio::test]
-async fn reasons_to_stop() {
+async fn the_stop_reason_is_read() {
     let cases = [
         ("stop", Ok(StopReason::Finished)),
         ("tool_calls", Ok(StopReason::Finished)),

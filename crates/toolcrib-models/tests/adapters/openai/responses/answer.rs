@@ -84,7 +84,7 @@ async fn tokens_are_counted() {
 }
 
 #[tokio::test]
-async fn reasons_to_stop() {
+async fn the_stop_reason_is_read() {
     let cases = [
         ("completed", json!(null), Ok(StopReason::Finished)),
         ("incomplete", json!({ "reason": "max_output_tokens" }), Ok(StopReason::MaxTokens)),

@@ -17,7 +17,7 @@ async fn put_away(turn: &mut Turn, id: &str) -> toolcrib_core::ToolResult {
 }
 
 #[tokio::test]
-async fn a_model_puts_a_skill_away_and_the_menu_is_that_of_the_others() {
+async fn a_model_deactivates_a_skill_and_the_menu_follows_the_other_skills() {
     let engine = desk(with_both());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
@@ -58,7 +58,7 @@ async fn the_tools_for_skills_are_the_same_bytes_whichever_skills_are_active() {
 }
 
 #[tokio::test]
-async fn a_host_activates_and_puts_away_between_iterations() {
+async fn a_host_activates_and_deactivates_skills_between_iterations() {
     let engine = desk(two());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
@@ -105,7 +105,7 @@ async fn list_skills_names_the_skills_and_says_which_are_active() {
 }
 
 #[tokio::test]
-async fn neither_is_offered_unless_asked_for_nor_in_a_turn_that_activates_nothing() {
+async fn list_and_deactivate_skill_are_not_offered_by_default_nor_without_read_skill() {
     let plain = offered(&desk(two()), TurnOptions::default()).await;
     assert_eq!(plain, ["refund", "track", "note", "help", "read_skill"]);
     let single = offered(&desk(with_both()), TurnOptions::default().without_read_skill()).await;
@@ -116,7 +116,7 @@ async fn neither_is_offered_unless_asked_for_nor_in_a_turn_that_activates_nothin
 }
 
 #[test]
-fn no_tool_takes_a_name_that_stands_for_skills() {
+fn the_names_of_skill_tools_are_reserved() {
     for name in SKILL_TOOLS {
         let built = engine().tool(tool(name)).skills(two()).build();
         let Err(error @ BuildError::ReservedName { .. }) = built else { panic!("{name}: built") };
