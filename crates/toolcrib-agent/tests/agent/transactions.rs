@@ -97,27 +97,27 @@ async fn an_iteration_with_one_call_costs_two_transactions_and_one_with_more_thr
 
 /// Notes the last message of the store when it is asked about a call.
 #[derive(Clone)]
-struct Asked {
+struct StoreObserver {
     store: SqliteStore,
     session: Arc<str>,
     seen: Arc<Mutex<Vec<Message>>>,
 }
 
-impl Asked {
+impl StoreObserver {
     fn note(&self) {
         let stored = self.store.read(&new().owner, &self.session).unwrap();
         self.seen.lock().extend(stored.messages.last().map(|stored| stored.message.clone()));
     }
 }
 
-impl Approver for Asked {
+impl Approver for StoreObserver {
     fn approve<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         self.note();
         Box::pin(async { Approval::Approved })
     }
 }
 
-impl Middleware for Asked {
+impl Middleware for StoreObserver {
     fn name(&self) -> &str {
         "asked"
     }
@@ -135,7 +135,7 @@ impl Middleware for Asked {
 async fn a_response_is_stored_before_an_approver_or_a_middleware_sees_its_call() {
     let store = SqliteStore::in_memory().unwrap();
     let session = Session::create(Arc::new(store.clone()), new()).await.unwrap();
-    let asked = Asked { store, session: Arc::clone(session.id()), seen: Arc::default() };
+    let asked = StoreObserver { store, session: Arc::clone(session.id()), seen: Arc::default() };
     let policy = || Policy::of([Rule::ask("rule 1").tools(["pay"])]);
     let approved = |agent: AgentBuilder| agent.engine(|engine| engine.policy(policy()));
     let hooked = |agent: AgentBuilder| agent.engine(|engine| engine.middleware(asked.clone()));

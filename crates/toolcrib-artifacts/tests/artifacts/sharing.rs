@@ -80,25 +80,25 @@ fn processes_that_want_one_id_at_the_same_time_get_one_each() {
 }
 
 /// A store in which another writer takes the id just before each commit, a number of times.
-struct Late {
+struct RacingStore {
     store: FileStore,
     times: usize,
 }
 
-struct LateWriter {
+struct RacingWriter {
     writer: Box<dyn StoreWriter>,
     /// The other writer's contents.
     theirs: Vec<Box<dyn StoreWriter>>,
 }
 
-impl ArtifactStore for Late {
+impl ArtifactStore for RacingStore {
     fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         let theirs = (0..self.times).map(|_| {
             let mut writer = self.store.create(owner)?;
             writer.write(b"theirs").map(|()| writer)
         });
         let theirs = theirs.collect::<Result<_, _>>()?;
-        Ok(Box::new(LateWriter { writer: self.store.create(owner)?, theirs }))
+        Ok(Box::new(RacingWriter { writer: self.store.create(owner)?, theirs }))
     }
 
     fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
@@ -114,7 +114,7 @@ impl ArtifactStore for Late {
     }
 }
 
-impl StoreWriter for LateWriter {
+impl StoreWriter for RacingWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
         self.writer.write(bytes)
     }
@@ -140,7 +140,7 @@ impl StoreWriter for LateWriter {
 
 /// A turn over that folder that loses the race this many times.
 fn late(root: &Path, times: usize) -> TurnArtifacts {
-    turn_of(&Artifacts::new(Late { store: FileStore::new(root), times }), "c1")
+    turn_of(&Artifacts::new(RacingStore { store: FileStore::new(root), times }), "c1")
 }
 
 #[test]

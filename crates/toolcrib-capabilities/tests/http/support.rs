@@ -67,13 +67,13 @@ pub(crate) fn with_headers(headers: &str, body: &[u8]) -> Reply {
 
 /// A request as it came over the wire.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// The first line and the headers, each header in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap()
     }
@@ -85,7 +85,7 @@ impl Asked {
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     connections: Arc<AtomicUsize>,
     /// Fires once a reply that hangs or has no end is over because the other side has gone.
     pub(crate) left: CancellationToken,
@@ -95,13 +95,15 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::start_at("127.0.0.1", None, answer).await
     }
 
     pub(crate) async fn secure(
         tls: TlsAcceptor,
-        answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::start_at("127.0.0.1", Some(tls), answer).await
     }
@@ -109,7 +111,7 @@ impl Server {
     pub(crate) async fn start_at(
         ip: &str,
         tls: Option<TlsAcceptor>,
-        answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind((ip, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -148,7 +150,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -179,7 +181,7 @@ impl Feed {
     pub(crate) async fn start(head: &str) -> Self {
         let (pieces, fed) = unbounded_channel();
         let (head, fed) = (head.as_bytes().to_vec(), Mutex::new(Some(fed)));
-        let answer = move |_: &Asked| {
+        let answer = move |_: &ReceivedRequest| {
             let fed = fed.lock().unwrap().take().expect("one request");
             Reply::Fed(head.clone(), fed)
         };
@@ -204,8 +206,8 @@ impl Drop for Server {
 }
 
 struct State {
-    answer: Box<dyn Fn(&Asked) -> Reply + Send + Sync>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    answer: Box<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     left: CancellationToken,
     got_one: CancellationToken,
 }
@@ -257,7 +259,7 @@ impl State {
     }
 }
 
-async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<Asked>> {
+async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<ReceivedRequest>> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -269,12 +271,12 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<Asked>>
     };
     let head = String::from_utf8(bytes[..head_end].to_vec()).unwrap();
     let mut body = bytes[head_end + 4..].to_vec();
-    let asked = Asked { head, body: String::new() };
+    let asked = ReceivedRequest { head, body: String::new() };
     let length: usize = asked.header("content-length").map_or(0, |text| text.parse().unwrap());
     while body.len() < length {
         stream.read_buf(&mut body).await?;
     }
-    Ok(Some(Asked { body: String::from_utf8(body).unwrap(), ..asked }))
+    Ok(Some(ReceivedRequest { body: String::from_utf8(body).unwrap(), ..asked }))
 }
 
 /// Knows the names of a test. A name's answers are given one after the other, the last for good.

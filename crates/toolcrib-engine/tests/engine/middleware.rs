@@ -184,16 +184,16 @@ async fn a_middleware_that_fails_panics_or_hangs_denies_the_call() {
 type Polled = fn() -> Poll<Decision>;
 
 /// A future that behaves as configured, and panics when it is dropped.
-struct Bomb(Polled);
+struct PanickingFuture(Polled);
 
-impl Future for Bomb {
+impl Future for PanickingFuture {
     type Output = Decision;
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Decision> {
         (self.0)()
     }
 }
 
-impl Drop for Bomb {
+impl Drop for PanickingFuture {
     fn drop(&mut self) {
         panic!("dropped");
     }
@@ -212,15 +212,15 @@ impl std::fmt::Display for Unsayable {
 impl Error for Unsayable {}
 
 /// Returns futures that behave as configured; each panics when it is dropped.
-struct Bombs(Polled);
+struct PanicsOnDrop(Polled);
 
-impl Middleware for Bombs {
+impl Middleware for PanicsOnDrop {
     fn name(&self) -> &str {
         "bombs"
     }
 
     fn call<'a>(&'a self, _: PendingCall<'a>) -> BoxFuture<'a, Decision> {
-        Box::pin(Bomb(self.0))
+        Box::pin(PanickingFuture(self.0))
     }
 }
 
@@ -234,7 +234,7 @@ async fn a_middleware_that_panics_on_drop_denies_the_call() {
     ];
     for (decide, cause) in cases {
         let (engine, ran) = setup();
-        let engine = engine.middleware(Bombs(decide)).build().unwrap();
+        let engine = engine.middleware(PanicsOnDrop(decide)).build().unwrap();
         let result = once(&engine, "echo", json!({ "n": 1 })).await;
         assert_eq!(result.code, Some(ErrorCode::Denied));
         assert!(result.cause.as_deref().unwrap().ends_with(cause), "{:?}", result.cause);
@@ -245,7 +245,7 @@ async fn a_middleware_that_panics_on_drop_denies_the_call() {
 #[tokio::test]
 async fn a_panic_on_drop_breaks_neither_cancellation_nor_a_dropped_run() {
     let (engine, _) = setup();
-    let engine = engine.middleware(Bombs(|| Poll::Pending)).build().unwrap();
+    let engine = engine.middleware(PanicsOnDrop(|| Poll::Pending)).build().unwrap();
     let cancellation = CancellationToken::new();
     let options = TurnOptions::default().cancellation(cancellation.clone());
     let mut turn = engine.turn(options).unwrap();

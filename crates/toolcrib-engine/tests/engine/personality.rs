@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The names of the calls that ran, sorted.
-type Ran = Arc<Mutex<BTreeSet<String>>>;
+type CalledTools = Arc<Mutex<BTreeSet<String>>>;
 
 const ALL: [&str; 8] = [
     "note",
@@ -37,7 +37,7 @@ const ALL: [&str; 8] = [
     READ_SKILL,
 ];
 
-fn counted(builder: ToolBuilder, ran: &Ran) -> Tool {
+fn counted(builder: ToolBuilder, ran: &CalledTools) -> Tool {
     let ran = Arc::clone(ran);
     builder
         .handler(move |args: Value, _: ToolContext| {
@@ -49,12 +49,12 @@ fn counted(builder: ToolBuilder, ran: &Ran) -> Tool {
 
 /// Tools of every kind: own ones of a toolset and of none, one that is always included, one of an
 /// MCP server, one of a plugin, one of a plugin's MCP server, and Toolcrib's own.
-fn of_every_kind(ran: &Ran) -> EngineBuilder {
+fn of_every_kind(ran: &CalledTools) -> EngineBuilder {
     with_note_if(true, ran)
 }
 
 /// The same, with `note` available or not.
-fn with_note_if(available: bool, ran: &Ran) -> EngineBuilder {
+fn with_note_if(available: bool, ran: &CalledTools) -> EngineBuilder {
     let open = |name: &str| builder(name).input_schema(json!({ "type": "object" }));
     let remote = static_tools([counted(open("mcp__git__log").mcp_server("git"), ran)]);
     let (refund, pay) =
@@ -74,7 +74,7 @@ fn with_note_if(available: bool, ran: &Ran) -> EngineBuilder {
 }
 
 /// The tools offered to a turn of this personality; checks that its calls run for exactly those.
-async fn reached(engine: &Engine, ran: &Ran, personality: &str) -> Vec<String> {
+async fn reached(engine: &Engine, ran: &CalledTools, personality: &str) -> Vec<String> {
     ran.lock().unwrap().clear();
     let mut turn = engine.turn(TurnOptions::default().personality(personality)).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
@@ -204,7 +204,7 @@ async fn every_list_admits_all_when_absent_none_when_empty_and_else_what_it_name
             &["pinned", READ_SKILL],
         ),
     ];
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let mut engine = of_every_kind(&ran);
     for (id, change, _) in &cases {
         engine = engine.personality(personality(id, change));
@@ -219,7 +219,7 @@ async fn every_list_admits_all_when_absent_none_when_empty_and_else_what_it_name
 
 #[tokio::test]
 async fn case_3_what_is_not_among_the_allowed_tools_is_refused_and_its_body_never_runs() {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let narrow = personality("p", |p| p.toolset = list(&["note"]));
     let engine = of_every_kind(&ran).personality(narrow).build().unwrap();
     let options = TurnOptions::default().personality("p");
@@ -241,7 +241,7 @@ async fn case_3_what_is_not_among_the_allowed_tools_is_refused_and_its_body_neve
 
 #[tokio::test]
 async fn case_4_no_own_tool_is_listed_or_runs_for_an_empty_list_and_all_do_for_none() {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let nothing = personality("nothing", |p| p.toolset = list(&[]));
     let engine = of_every_kind(&ran).personality(nothing).build().unwrap();
     let of_nothing = reached(&engine, &ran, "nothing").await;
@@ -255,7 +255,7 @@ async fn case_4_no_own_tool_is_listed_or_runs_for_an_empty_list_and_all_do_for_n
 
 #[tokio::test]
 async fn case_6_and_7_tools_of_plugins_and_servers_are_hidden_and_refused_while_own_ones_work() {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let own = personality("own", |p| {
         p.plugins = list(&[]);
         p.mcp_servers = list(&[]);
@@ -277,7 +277,7 @@ async fn case_6_and_7_tools_of_plugins_and_servers_are_hidden_and_refused_while_
 #[tokio::test]
 async fn case_9_what_is_excluded_is_refused_though_listed_always_included_or_of_an_admitted_plugin()
 {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let wary = personality("wary", |p| {
         p.toolset = list(&["note", "files"]);
         p.plugins = list(&["billing"]);
@@ -325,7 +325,7 @@ async fn a_plugin_cannot_be_had_by_its_provider_under_another_name() {
 
 #[tokio::test]
 async fn policy_narrows_further_and_never_widens() {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let narrow = personality("p", |p| p.toolset = list(&["files"]));
     let deny_writes = policy([
         rule_on("allow", Effect::Allow, "note"),
@@ -341,7 +341,7 @@ async fn policy_narrows_further_and_never_widens() {
 #[tokio::test]
 async fn the_default_one_may_be_declared_and_two_of_one_name_may_not() {
     let declared = personality(DEFAULT_PERSONALITY, |p| p.toolset = list(&["files"]));
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let engine = of_every_kind(&ran).personality(declared).build().unwrap();
     assert_eq!(engine.personalities().len(), 1);
     let reached = offered(&engine, TurnOptions::default()).await;
@@ -392,7 +392,7 @@ async fn a_body_knows_who_acts_and_how_far_its_network_goes() {
 
 #[tokio::test]
 async fn an_unchanged_menu_is_composed_once() {
-    let ran = Ran::default();
+    let ran = CalledTools::default();
     let narrow = personality("p", |p| p.toolset = list(&["files"]));
     let engine = of_every_kind(&ran).personality(narrow).build().unwrap();
     let log = Log::of(engine.events());
@@ -441,7 +441,7 @@ proptest! {
         denied in proptest::sample::subsequence(&ALL[..], 0..=ALL.len()),
         available in proptest::bool::ANY,
     ) {
-        let ran = Ran::default();
+        let ran = CalledTools::default();
         let rules = || toolcrib_core::Policy {
             rules: denied.iter().map(|name| rule_on("deny", Effect::Deny, name)).collect(),
             default: PolicyDefault::Allow,

@@ -27,19 +27,19 @@ use crate::support::{Log, engine, menu, offered, provider, tool};
 
 /// A source's behavior when it is listed.
 #[derive(Clone)]
-enum Does {
+enum Step {
     List,
     Fail(DiscoveryError),
     Panic,
     Nonsense,
 }
 
-fn unreachable() -> Does {
-    Does::Fail(DiscoveryError::source_failed("hub unreachable"))
+fn unreachable() -> Step {
+    Step::Fail(DiscoveryError::source_failed("hub unreachable"))
 }
 
-fn class(class: DiscoveryErrorClass) -> Does {
-    Does::Fail(DiscoveryError::new(class, "no"))
+fn class(class: DiscoveryErrorClass) -> Step {
+    Step::Fail(DiscoveryError::new(class, "no"))
 }
 
 /// A source of one tool with a configured name, which fails as configured and then lists. It counts
@@ -50,18 +50,18 @@ struct Hub {
 }
 
 impl Hub {
-    fn does(name: &'static str, script: impl IntoIterator<Item = Does>) -> Self {
+    fn does(name: &'static str, script: impl IntoIterator<Item = Step>) -> Self {
         let script: Mutex<VecDeque<_>> = Mutex::new(script.into_iter().collect());
         let asked: Arc<AtomicUsize> = Arc::default();
         let count = Arc::clone(&asked);
         let provider = provider(name, move |_| {
             count.fetch_add(1, SeqCst);
             let does = script.lock().unwrap().pop_front();
-            match does.unwrap_or(Does::List) {
-                Does::List => Listing::now([tool(name)]),
-                Does::Fail(error) => Listing::failed(error),
-                Does::Panic => panic!("bug"),
-                Does::Nonsense => Listing::later(async move {
+            match does.unwrap_or(Step::List) {
+                Step::List => Listing::now([tool(name)]),
+                Step::Fail(error) => Listing::failed(error),
+                Step::Panic => panic!("bug"),
+                Step::Nonsense => Listing::later(async move {
                     let error = DiscoveryError::source_failed("this is no catalog");
                     Listing::failed(error).wait().await
                 }),
@@ -161,7 +161,7 @@ async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_o
 
 #[tokio::test(start_paused = true)]
 async fn a_source_that_panics_or_answers_nonsense_or_too_late_has_failed() {
-    let hub = Hub::does("hub", [Does::Panic, Does::Nonsense, class(DiscoveryErrorClass::Timeout)]);
+    let hub = Hub::does("hub", [Step::Panic, Step::Nonsense, class(DiscoveryErrorClass::Timeout)]);
     let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(4)))])
         .build()
         .unwrap();
@@ -187,7 +187,7 @@ async fn a_source_that_panics_or_answers_nonsense_or_too_late_has_failed() {
 #[tokio::test(start_paused = true)]
 async fn only_the_source_that_failed_is_asked_again_and_the_order_stays() {
     let first = Hub::does("first", []);
-    let broken = Hub::does("broken", [unreachable(), Does::Panic]);
+    let broken = Hub::does("broken", [unreachable(), Step::Panic]);
     let last = Hub::does("last", []);
     let engine = over(&first, [retry()])
         .tool(tool("own"))
@@ -306,7 +306,7 @@ async fn retry_other_asks_the_sources_alternatives_and_fallback_another_source()
 #[tokio::test(start_paused = true)]
 async fn a_fallback_source_that_fails_is_put_to_the_rules() {
     let hub = Hub::does("hub", [unreachable()]);
-    let broken = Does::Fail(DiscoveryError::source_failed("mirror on fire").with_code("fire"));
+    let broken = Step::Fail(DiscoveryError::source_failed("mirror on fire").with_code("fire"));
     let mirror = Hub::does("mirror", [broken]);
     let rules = [
         fail_fast().when(|state| state.code == Some("fire")).kind("both-down"),
@@ -360,7 +360,7 @@ async fn of_several_sources_that_fail_the_first_in_order_says_why() {
 async fn a_wait_is_as_long_as_asked_for_and_never_longer_than_the_cap() {
     let asks = |seconds| {
         let error = DiscoveryError::source_failed("busy").with_status(429);
-        Does::Fail(error.with_retry_after(Duration::from_secs(seconds)))
+        Step::Fail(error.with_retry_after(Duration::from_secs(seconds)))
     };
     let hub = Hub::does("hub", [asks(7)]);
     let began = Instant::now();
@@ -521,7 +521,7 @@ async fn each_source_and_each_tenant_has_a_breaker_of_its_own() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_identity_and_a_gate_that_fails_open_no_breaker() {
     let missing = DiscoveryError::source_failed("no tenant").with_code("identity_missing");
-    for does in [Does::Fail(missing), class(DiscoveryErrorClass::Gate)] {
+    for does in [Step::Fail(missing), class(DiscoveryErrorClass::Gate)] {
         let hub = Hub::does("hub", vec![does; 5]);
         let engine = over(&hub, []).breaker(Stage::Discover, breaker()).build().unwrap();
         for _ in 0..5 {

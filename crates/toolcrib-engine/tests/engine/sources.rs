@@ -29,7 +29,7 @@ use crate::{
 
 /// A source's behavior when it is listed.
 #[derive(Clone, Copy)]
-enum Does {
+enum Step {
     List,
     Fail,
     Panic,
@@ -42,11 +42,11 @@ enum Does {
 /// A source of `mcp__git__log` and `mcp__git__push` that fails as configured; then it lists.
 struct Git {
     tools: [Tool; 2],
-    script: Mutex<VecDeque<Does>>,
+    script: Mutex<VecDeque<Step>>,
 }
 
 impl Git {
-    fn does(script: &[Does]) -> Arc<Self> {
+    fn does(script: &[Step]) -> Arc<Self> {
         let remote = |name| says(builder(name).origin("mcp:git").mcp_server("git"), "ran");
         let tools = [remote("mcp__git__log"), remote("mcp__git__push")];
         Arc::new(Self { tools, script: Mutex::new(script.iter().copied().collect()) })
@@ -65,16 +65,16 @@ impl ToolProvider for Git {
     fn list(self: Arc<Self>, _: &ListContext) -> Listing {
         let refused = || DiscoveryError::source_failed("connection refused (hunter22hunter22)");
         let does = self.script.lock().unwrap().pop_front();
-        match does.unwrap_or(Does::List) {
-            Does::List => Listing::now(self.tools.to_vec()),
-            Does::Fail => Listing::failed(refused()),
-            Does::Panic => panic!("bug"),
-            Does::Cancelled => {
+        match does.unwrap_or(Step::List) {
+            Step::List => Listing::now(self.tools.to_vec()),
+            Step::Fail => Listing::failed(refused()),
+            Step::Panic => panic!("bug"),
+            Step::Cancelled => {
                 let error = DiscoveryError::new(DiscoveryErrorClass::Cancelled, "cancelled");
                 Listing::failed(error)
             }
-            Does::Never => Listing::later(std::future::pending()),
-            Does::FailLater(seconds) => Listing::later(async move {
+            Step::Never => Listing::later(std::future::pending()),
+            Step::FailLater(seconds) => Listing::later(async move {
                 sleep(Duration::from_secs(seconds)).await;
                 Listing::failed(refused()).wait().await
             }),
@@ -100,7 +100,7 @@ fn names(log: &Log) -> Vec<&'static str> {
 
 #[tokio::test(start_paused = true)]
 async fn a_stale_source_offers_what_it_listed_last() {
-    let git = Git::does(&[Does::List, Does::Fail, Does::Panic, Does::FailLater(3), Does::List]);
+    let git = Git::does(&[Step::List, Step::Fail, Step::Panic, Step::FailLater(3), Step::List]);
     let engine = with(git, OnFailure::Stale);
     let log = Log::of(engine.events());
     let mut turn = begin(&engine);
@@ -131,7 +131,7 @@ async fn a_stale_source_offers_what_it_listed_last() {
 
 #[tokio::test]
 async fn a_stale_source_without_a_good_listing_is_left_out() {
-    let engine = with(Git::does(&[Does::Fail]), OnFailure::Stale);
+    let engine = with(Git::does(&[Step::Fail]), OnFailure::Stale);
     let log = Log::of(engine.events());
     assert_omitted(&begin(&engine).iteration().await.unwrap(), &[]);
     let mut seen = names(&log);
@@ -149,7 +149,7 @@ async fn a_stale_listing_is_not_offered_to_another_identity() {
         ada().skill(skill_id("s")),
     ];
     for other in others {
-        let git = Git::does(&[Does::List, Does::Fail, Does::Fail]);
+        let git = Git::does(&[Step::List, Step::Fail, Step::Fail]);
         let engine = engine()
             .provider_with(git, OnFailure::Stale)
             .skills(skills([("s", &BOTH)]))
@@ -167,8 +167,8 @@ async fn a_stale_listing_is_not_offered_to_another_identity() {
 #[tokio::test]
 async fn the_listings_of_64_identities_are_kept_and_the_oldest_is_evicted() {
     let all = (0..66).map(|n| format!("p{n}")).collect::<Vec<_>>();
-    let mut script = vec![Does::List; 1 + all.len()];
-    script.extend([Does::Fail, Does::Fail, Does::Fail]);
+    let mut script = vec![Step::List; 1 + all.len()];
+    script.extend([Step::Fail, Step::Fail, Step::Fail]);
     let engine = with(Git::does(&script), OnFailure::Stale);
     let ask = |who: &str| {
         let options = TurnOptions::default().principal(who);
@@ -203,7 +203,7 @@ fn assert_omitted(iteration: &Iteration, known: &[&str]) {
 
 #[tokio::test]
 async fn an_omitted_source_is_missing_and_said_to_be_in_every_iteration() {
-    let git = Git::does(&[Does::Fail, Does::Fail, Does::List, Does::Panic]);
+    let git = Git::does(&[Step::Fail, Step::Fail, Step::List, Step::Panic]);
     let redactor = Redactor::default();
     redactor.learn("hunter22hunter22").unwrap();
     let engine = engine()
@@ -240,7 +240,7 @@ async fn an_omitted_source_is_missing_and_said_to_be_in_every_iteration() {
 
 #[tokio::test]
 async fn what_else_withholds_a_tool_of_an_omitted_source_is_said_too() {
-    let git = Git::does(&[Does::List, Does::Fail]);
+    let git = Git::does(&[Step::List, Step::Fail]);
     let gate = |tool: &Tool, _: &ListContext| tool.name() != "mcp__git__push";
     let engine = engine()
         .provider_with(gated_tools("no_push", git, gate), OnFailure::Omit)
@@ -273,7 +273,7 @@ async fn notices_stand_in_the_order_of_the_sources_whoever_answers_first() {
         .provider_with(id("first", 3), OnFailure::Omit)
         .tool(tool("own"))
         .provider_with(id("second", 1), OnFailure::Omit)
-        .provider_with(of_plugin("p", Git::does(&[Does::FailLater(2)])), OnFailure::Omit)
+        .provider_with(of_plugin("p", Git::does(&[Step::FailLater(2)])), OnFailure::Omit)
         .build()
         .unwrap();
     let iteration = in_time(async { begin(&engine).iteration().await }).await.unwrap();
@@ -285,7 +285,7 @@ async fn notices_stand_in_the_order_of_the_sources_whoever_answers_first() {
 #[tokio::test]
 async fn cancellation_is_neither_stale_nor_omitted() {
     for on_failure in [OnFailure::Stale, OnFailure::Omit] {
-        let engine = with(Git::does(&[Does::List, Does::Cancelled, Does::Never]), on_failure);
+        let engine = with(Git::does(&[Step::List, Step::Cancelled, Step::Never]), on_failure);
         let log = Log::of(engine.events());
         begin(&engine).iteration().await.unwrap();
         let cancelled = begin(&engine).iteration().await.unwrap_err();
@@ -367,7 +367,7 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
 
 #[tokio::test]
 async fn what_a_gate_withholds_by_now_does_not_come_back_when_its_source_fails() {
-    let lists_and_fails = [Does::List, Does::List, Does::List, Does::FailLater(0)];
+    let lists_and_fails = [Step::List, Step::List, Step::List, Step::FailLater(0)];
     // The gate is not known when the engine is built.
     let late = per_identity(IdentityScope::Tenant, 9, move |_| {
         Ok::<_, std::io::Error>(early(Git::does(&lists_and_fails)))

@@ -14,7 +14,7 @@ use toolcrib_core::{ContentBlock, Message, ModelRequest, ModelResponse, Secret, 
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 use toolcrib_testbed::images;
 
-use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
+use crate::support::{ReceivedAnswer, ReceivedRequest, Reply, Server, ask, request, tool};
 
 const PNG: &[u8] = images::PNG;
 
@@ -33,7 +33,7 @@ fn model(
 async fn sent_by(
     request: ModelRequest,
     set: impl FnOnce(VendorModelBuilder) -> VendorModelBuilder,
-) -> Seen {
+) -> ReceivedRequest {
     let server = Server::start([Reply::events(stream(&[text(0, "Hi.")], "end_turn"))]).await;
     ask(&model(&server, set), request).await.outcome.unwrap();
     server.last()
@@ -44,7 +44,7 @@ async fn sent(request: ModelRequest) -> Value {
 }
 
 /// The result of reading a stream.
-async fn heard(stream: &str) -> Heard {
+async fn heard(stream: &str) -> ReceivedAnswer {
     let server = Server::start([Reply::events(stream)]).await;
     ask(&model(&server, |builder| builder), hello()).await
 }

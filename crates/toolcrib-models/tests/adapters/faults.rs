@@ -21,8 +21,8 @@ use toolcrib_core::{Message, ModelErrorClass, ModelRequest, ModelResponse, Secre
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 use toolcrib_testbed::{CannedServer, Reply};
 
-use self::wire::Said;
-use crate::support::{Heard, ask, request};
+use self::wire::Answer;
+use crate::support::{ReceivedAnswer, ask, request};
 
 const KEY: &str = "sk-proj-Zq7Wm2Rt9Kx4Lp8Vn3Bc6Yd1Hs5";
 
@@ -55,7 +55,7 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Reads a response, and checks the properties of every response.
-pub(crate) async fn hear(model: &Arc<VendorModel>) -> Heard {
+pub(crate) async fn hear(model: &Arc<VendorModel>) -> ReceivedAnswer {
     let heard = in_time(ask(model, hello())).await;
     match &heard.outcome {
         Ok(response) => assert_eq!(response.text, heard.text, "the pieces are the text"),
@@ -69,7 +69,7 @@ pub(crate) async fn hear(model: &Arc<VendorModel>) -> Heard {
 }
 
 /// The result for a server that gives one reply.
-async fn heard_of(vendor: Vendor, reply: Reply) -> Heard {
+async fn heard_of(vendor: Vendor, reply: Reply) -> ReceivedAnswer {
     let server = CannedServer::start([reply]).await.unwrap();
     hear(&model(&server, vendor)).await
 }
@@ -85,7 +85,7 @@ async fn answered(vendor: Vendor, frames: &[String]) -> ModelResponse {
 }
 
 #[track_caller]
-fn class(heard: &Heard) -> ModelErrorClass {
+fn class(heard: &ReceivedAnswer) -> ModelErrorClass {
     heard.outcome.as_ref().expect_err("no answer").class
 }
 

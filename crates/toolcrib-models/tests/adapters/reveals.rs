@@ -8,7 +8,7 @@ use toolcrib_core::{
 };
 use toolcrib_models::{OpenAiApi, Vendor, VendorModel};
 
-use crate::support::{Reply, Seen, Server, ask, request, tool};
+use crate::support::{ReceivedRequest, Reply, Server, ask, request, tool};
 
 /// An API, and whether its own tool search is used.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ const KINDS: [Kind; 7] = [
 ];
 
 /// A new model each time: a restarted program has no caches.
-async fn sent(kind: Kind, asked: ModelRequest) -> Seen {
+async fn sent(kind: Kind, asked: ModelRequest) -> ReceivedRequest {
     let server = Server::start(iter::repeat_with(|| Reply::json(500, "{}"))).await;
     let mut builder =
         VendorModel::builder(kind.vendor, "m").base_url(&server.url).tool_search(kind.loads);
@@ -100,7 +100,7 @@ fn conversation(listed: bool) -> Vec<ModelRequest> {
 }
 
 /// The JSON of the tools.
-fn tools(seen: &Seen) -> Vec<Value> {
+fn tools(seen: &ReceivedRequest) -> Vec<Value> {
     let tools = seen.json()["tools"].as_array().unwrap().clone();
     match tools.first().and_then(|first| first["functionDeclarations"].as_array()) {
         Some(declared) => declared.clone(),
@@ -124,7 +124,9 @@ async fn the_bytes_before_the_first_revealed_tool_stay_the_same() {
             }
             let [before, after, last] = &bodies[..] else { panic!() };
             // Where the first revealed tool begins: in the tools, or after all of the conversation.
-            let end = |seen: &Seen| seen.body.find("\"beta\"").or(seen.body.find("\\\"beta\\\""));
+            let end = |seen: &ReceivedRequest| {
+                seen.body.find("\"beta\"").or(seen.body.find("\\\"beta\\\""))
+            };
             assert_eq!(end(before), None, "{kind:?}");
             let revealed = end(after).unwrap();
             let begins = &after.body[..revealed];
@@ -140,7 +142,7 @@ async fn the_bytes_before_the_first_revealed_tool_stay_the_same() {
             let (first, then) = (tools(before), tools(after));
             assert_eq!(then[..first.len()], first, "{kind:?} {listed}");
             let block = serde_json::to_string(&first).unwrap();
-            let same = |seen: &Seen| seen.body.contains(block.trim_end_matches(']'));
+            let same = |seen: &ReceivedRequest| seen.body.contains(block.trim_end_matches(']'));
             assert!(same(before) && same(after) && same(last), "{kind:?} {listed}");
         }
     }

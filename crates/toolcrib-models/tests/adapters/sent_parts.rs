@@ -69,12 +69,12 @@ async fn body(form: usize, request: ModelRequest) -> String {
 }
 
 /// A server at one address.
-struct Again {
+struct RecordingServer {
     model: Arc<VendorModel>,
     server: Server,
 }
 
-impl Again {
+impl RecordingServer {
     async fn at(form: usize) -> Self {
         let (_, vendor, api) = FORMS[form];
         let server = Server::start(std::iter::repeat_with(|| Reply::json(400, "{}"))).await;
@@ -110,7 +110,7 @@ async fn each_form_has_these_bodies() {
 #[tokio::test]
 async fn sent_parts_are_sent_again_unchanged() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
-        let server = Again::at(form).await;
+        let server = RecordingServer::at(form).await;
         let now = server.body(conversation(), None).await;
         let sent = Arc::new(SentParts::default());
         assert_eq!(server.body(conversation(), Some(&sent)).await, now, "{name}: the first time");
@@ -137,7 +137,7 @@ async fn sent_parts_are_sent_again_unchanged() {
 #[tokio::test]
 async fn a_changed_message_a_new_tool_and_a_damaged_part_are_written_now() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
-        let server = Again::at(form).await;
+        let server = RecordingServer::at(form).await;
         let sent = Arc::new(SentParts::default());
         let now = server.body(conversation(), Some(&sent)).await;
         let parts = sent.take_new();
@@ -163,7 +163,7 @@ async fn a_changed_message_a_new_tool_and_a_damaged_part_are_written_now() {
 #[tokio::test]
 async fn a_removed_tool_is_not_sent_and_the_others_keep_their_bytes() {
     for (form, (name, ..)) in FORMS.iter().enumerate() {
-        let server = Again::at(form).await;
+        let server = RecordingServer::at(form).await;
         let sent = Arc::new(SentParts::default());
         server.body(conversation(), Some(&sent)).await;
         let older = Arc::new(SentParts::new(respelled(&sent.take_new())));

@@ -77,12 +77,12 @@ impl Reply {
 
 /// A received request.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     head: String,
     pub(crate) body: String,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// The method and the path.
     pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap().trim_end_matches(" HTTP/1.1")
@@ -103,7 +103,7 @@ impl Seen {
 /// Answers each request with the next reply.
 pub(crate) struct Server {
     pub(crate) url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     serving: JoinHandle<()>,
 }
 
@@ -117,7 +117,7 @@ impl Server {
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let seen = Arc::<Mutex<Vec<ReceivedRequest>>>::default();
         let replies: Replies = Arc::new(Mutex::new(replies.into_iter()));
         let log = Arc::clone(&seen);
         let serving = tokio::spawn(async move {
@@ -129,12 +129,12 @@ impl Server {
     }
 
     /// The received requests, in order.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 
     /// The last received request.
-    pub(crate) fn last(&self) -> Seen {
+    pub(crate) fn last(&self) -> ReceivedRequest {
         self.seen.lock().unwrap().last().unwrap().clone()
     }
 }
@@ -145,7 +145,7 @@ impl Drop for Server {
     }
 }
 
-async fn serve(mut connection: TcpStream, replies: Replies, log: Arc<Mutex<Vec<Seen>>>) {
+async fn serve(mut connection: TcpStream, replies: Replies, log: Arc<Mutex<Vec<ReceivedRequest>>>) {
     connection.set_nodelay(true).unwrap();
     while let Some(seen) = next_request(&mut connection).await {
         log.lock().unwrap().push(seen);
@@ -157,12 +157,12 @@ async fn serve(mut connection: TcpStream, replies: Replies, log: Arc<Mutex<Vec<S
 }
 
 /// The next request, until the client disconnects.
-async fn next_request(connection: &mut TcpStream) -> Option<Seen> {
+async fn next_request(connection: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let (head, body) = bytes.split_at(end + 4);
-            let seen = Seen {
+            let seen = ReceivedRequest {
                 head: String::from_utf8(head.to_vec()).unwrap(),
                 body: String::from_utf8_lossy(body).into_owned(),
             };
@@ -179,7 +179,7 @@ async fn next_request(connection: &mut TcpStream) -> Option<Seen> {
 
 /// The whole result of reading a response.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedAnswer {
     /// The pieces of text, joined.
     pub(crate) text: String,
     /// The pieces of reasoning, joined.
@@ -187,7 +187,7 @@ pub(crate) struct Heard {
     pub(crate) outcome: Result<ModelResponse, ModelError>,
 }
 
-pub(crate) async fn ask(model: &Arc<VendorModel>, request: ModelRequest) -> Heard {
+pub(crate) async fn ask(model: &Arc<VendorModel>, request: ModelRequest) -> ReceivedAnswer {
     let (mut text, mut reasoning) = (String::new(), String::new());
     let mut answer = Arc::clone(model).respond(request);
     loop {
@@ -205,7 +205,7 @@ pub(crate) async fn ask(model: &Arc<VendorModel>, request: ModelRequest) -> Hear
             Err(error) => Err(error),
         };
         assert!(answer.next().await.is_none(), "nothing comes after the end");
-        return Heard { text, reasoning, outcome };
+        return ReceivedAnswer { text, reasoning, outcome };
     }
 }
 

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use toolcrib_core::{StopReason, ToolCall};
 
 use super::{answered, call, event, hello, model, rich, started, stream, text};
-use crate::support::{Heard, Reply, Server, ask, check_cut};
+use crate::support::{ReceivedAnswer, Reply, Server, ask, check_cut};
 
-fn check_rich(heard: &Heard, place: usize) {
+fn check_rich(heard: &ReceivedAnswer, place: usize) {
     let response = heard.outcome.as_ref().unwrap_or_else(|error| panic!("at {place}: {error}"));
     assert_eq!(heard.text, "Ich schaue nach 👀.", "at {place}");
     assert_eq!(heard.reasoning, "First the order; größer.", "at {place}");

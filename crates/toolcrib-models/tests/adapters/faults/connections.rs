@@ -11,17 +11,17 @@ use toolcrib_core::{Message, Model, ModelErrorClass};
 use toolcrib_models::Vendor;
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{Said, builder, class, hear, in_time, model, wire};
+use super::{Answer, builder, class, hear, in_time, model, wire};
 use crate::support::request;
 
 fn whole(vendor: Vendor, text: &str) -> Reply {
-    let stream = wire::frames(vendor, &Said::text(&[text])).concat();
+    let stream = wire::frames(vendor, &Answer::text(&[text])).concat();
     wire::reply(vendor).body(stream)
 }
 
 /// A whole response as bytes, after which the connection seems to stay open.
 fn raw(vendor: Vendor, text: &str) -> String {
-    let stream = wire::frames(vendor, &Said::text(&[text])).concat();
+    let stream = wire::frames(vendor, &Answer::text(&[text])).concat();
     let kind = if vendor == Vendor::Ollama { "application/x-ndjson" } else { "text/event-stream" };
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{stream}",

@@ -4,12 +4,12 @@ use toolcrib_core::ModelErrorClass;
 use toolcrib_models::Vendor;
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{Said, class, hear, heard_of, model, wire};
+use super::{Answer, class, hear, heard_of, model, wire};
 
 const TEXT: &str = "Ich schaue nach 👀.";
 
-fn said() -> Said {
-    Said::text(&["Ich schaue", " nach 👀", "."])
+fn said() -> Answer {
+    Answer::text(&["Ich schaue", " nach 👀", "."])
         .calling("call_a", "find_order", &["{\"id\"", ": 1042}"])
         .calling("call_b", "find_order", &["{\"id\": \"größer\"}"])
 }

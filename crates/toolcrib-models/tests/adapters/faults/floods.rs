@@ -7,7 +7,7 @@ use toolcrib_core::{Arguments, ModelErrorClass};
 use toolcrib_models::Vendor;
 use toolcrib_testbed::{Bytes, CannedServer, Reply};
 
-use super::{Said, answered, builder, class, hear, heard_of, in_time, model, streamed, wire};
+use super::{Answer, answered, builder, class, hear, heard_of, in_time, model, streamed, wire};
 
 const MEGABYTE: usize = 1024 * 1024;
 
@@ -92,7 +92,7 @@ async fn long_arguments_arrive_whole() {
             let pieces = repeat_n(&*piece, megabytes * MEGABYTE / piece.len());
             let arguments: Vec<_> =
                 ["{\"text\":\""].into_iter().chain(pieces).chain(["\"}"]).collect();
-            Said::text(&[]).calling("call_a", "write", &arguments)
+            Answer::text(&[]).calling("call_a", "write", &arguments)
         };
         // Where they come in one message, a message may have no more than 8 MiB.
         let at_once = vendor == Vendor::Ollama;
@@ -111,7 +111,7 @@ async fn long_arguments_arrive_whole() {
 #[tokio::test]
 async fn a_response_of_thousands_of_calls_is_read() {
     for vendor in Vendor::ALL {
-        let mut said = Said::text(&["All at once."]);
+        let mut said = Answer::text(&["All at once."]);
         for number in 0..2_000 {
             said = said.calling(&format!("call_{number}"), "find_order", &["{\"id\":", "1}"]);
         }
@@ -133,14 +133,14 @@ async fn deeply_nested_json_is_passed_on_in_arguments_and_refused_elsewhere() {
     let deep = format!("{{\"a\":{open}{close}}}");
     for vendor in Vendor::ALL {
         // In the arguments of a call it is the caller's matter.
-        let said = Said::text(&[]).calling("call_a", "find_order", &[&deep]);
+        let said = Answer::text(&[]).calling("call_a", "find_order", &[&deep]);
         let response = answered(vendor, &wire::frames(vendor, &said)).await;
         assert_eq!(response.calls[0].arguments, Arguments::Text(deep.clone()), "{vendor}");
         // Elsewhere it is not a message.
         let unknown = wire::frame(vendor, &json!({ "type": "made_up", "made_up": "?" }));
         let unknown = unknown.replace("\"?\"", &deep);
         let mut frames = vec![unknown];
-        frames.extend(wire::frames(vendor, &Said::text(&["Hi."])));
+        frames.extend(wire::frames(vendor, &Answer::text(&["Hi."])));
         let heard = heard_of(vendor, streamed(vendor, &frames)).await;
         if let Err(error) = &heard.outcome {
             assert_eq!(error.class, ModelErrorClass::Protocol, "{vendor}: {error}");

@@ -8,10 +8,10 @@ use toolcrib_core::Model;
 use toolcrib_models::Vendor;
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{Said, hello, in_time, model, wire};
+use super::{Answer, hello, in_time, model, wire};
 
-fn said() -> Said {
-    Said::text(&["Look", "ing", " up."]).calling("call_a", "find_order", &["{\"id\"", ":1}"])
+fn said() -> Answer {
+    Answer::text(&["Look", "ing", " up."]).calling("call_a", "find_order", &["{\"id\"", ":1}"])
 }
 
 /// Waits until so few tasks are left.

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use toolcrib_core::{Arguments, ModelErrorClass};
 use toolcrib_models::Vendor;
 
-use super::{Said, answered, class, heard_of, streamed, wire};
+use super::{Answer, answered, class, heard_of, streamed, wire};
 use wire::frame;
 
 /// A whole answer with frames put into its midst.
 fn with(vendor: Vendor, odd: &[String]) -> Vec<String> {
-    let said = Said::text(&["Hi", "."]);
+    let said = Answer::text(&["Hi", "."]);
     let mut frames = wire::frames(vendor, &said);
     let at = frames.len() - wire::end(vendor, &said).len();
     frames.splice(at..at, odd.iter().cloned());
@@ -148,7 +148,7 @@ async fn calls_are_told_apart_whatever_they_are_called() {
     let long = "x".repeat(1024 * 1024);
     let odd = ["", " ", "a", "A", "\u{0}", "a\nb", "größer 👀", "\u{1b}[31m", &long];
     for vendor in Vendor::ALL {
-        let mut said = Said::text(&[]);
+        let mut said = Answer::text(&[]);
         for odd in odd {
             said = said.calling(odd, odd, &["{\"id\"", ":1}"]);
         }
@@ -185,7 +185,7 @@ async fn an_unpaired_surrogate_ends_the_answer_and_other_escapes_are_text() {
 #[tokio::test]
 async fn a_second_end_is_no_second_answer() {
     for vendor in Vendor::ALL {
-        let said = Said::text(&["Hi", "."]).calling("a", "find_order", &["{}"]);
+        let said = Answer::text(&["Hi", "."]).calling("a", "find_order", &["{}"]);
         let mut frames = wire::frames(vendor, &said);
         frames.extend(wire::end(vendor, &said));
         frames.extend(wire::end(vendor, &said));

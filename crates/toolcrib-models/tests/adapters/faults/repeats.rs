@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Arguments, ModelResponse};
 use toolcrib_models::Vendor;
 
-use super::{Said, answered, wire};
+use super::{Answer, answered, wire};
 use wire::frame;
 
 /// Names and arguments of the calls.
@@ -18,14 +18,14 @@ fn made(response: &ModelResponse) -> Vec<(String, String)> {
 }
 
 /// The frames of an answer without its beginning and end.
-fn inner(vendor: Vendor, said: &Said) -> Vec<String> {
+fn inner(vendor: Vendor, said: &Answer) -> Vec<String> {
     let frames = wire::frames(vendor, said);
     let (begin, end) = (wire::beginning(vendor).len(), wire::end(vendor, said).len());
     frames[begin..frames.len() - end].to_vec()
 }
 
 /// An answer of these frames.
-async fn heard(vendor: Vendor, inner: &[Vec<String>], said: &Said) -> ModelResponse {
+async fn heard(vendor: Vendor, inner: &[Vec<String>], said: &Answer) -> ModelResponse {
     let frames = [wire::beginning(vendor), inner.concat(), wire::end(vendor, said)].concat();
     answered(vendor, &frames).await
 }
@@ -33,7 +33,7 @@ async fn heard(vendor: Vendor, inner: &[Vec<String>], said: &Said) -> ModelRespo
 #[tokio::test]
 async fn a_call_that_is_repeated_with_its_id_is_one_call() {
     for vendor in Vendor::ALL {
-        let first = Said::text(&[]).calling("a", "add", &["{\"id\"", ":1}"]);
+        let first = Answer::text(&[]).calling("a", "add", &["{\"id\"", ":1}"]);
         let both = first.clone().calling("b", "add", &["{\"id\":2}"]);
         let (one, two) = (inner(vendor, &first), inner(vendor, &both));
         let wanted = [("add", "{\"id\":1}"), ("add", "{\"id\":2}")]
@@ -45,7 +45,7 @@ async fn a_call_that_is_repeated_with_its_id_is_one_call() {
             assert_eq!(made(&response), wanted, "{vendor}");
         }
         // The same JSON, written in another way.
-        let spaced = Said::text(&[]).calling("a", "add", &["{ \"id\" : 1 }"]);
+        let spaced = Answer::text(&[]).calling("a", "add", &["{ \"id\" : 1 }"]);
         let response = heard(vendor, &[one.clone(), inner(vendor, &spaced)], &both).await;
         assert_eq!(made(&response), wanted[..1], "{vendor}");
     }
@@ -54,11 +54,11 @@ async fn a_call_that_is_repeated_with_its_id_is_one_call() {
 #[tokio::test]
 async fn calls_that_a_model_wrote_twice_are_two_calls() {
     for vendor in Vendor::ALL {
-        let twice = Said::text(&[]).calling("a", "roll", &["{}"]).calling("b", "roll", &["{}"]);
+        let twice = Answer::text(&[]).calling("a", "roll", &["{}"]).calling("b", "roll", &["{}"]);
         let response = heard(vendor, &[inner(vendor, &twice)], &twice).await;
         assert_eq!(response.calls.len(), 2, "{vendor}");
         // One id for other arguments, or another tool: some servers give every call the same.
-        let mut other = Said::text(&[]).calling("a", "roll", &["{\"n\":1}"]);
+        let mut other = Answer::text(&[]).calling("a", "roll", &["{\"n\":1}"]);
         other = other.calling("a", "roll", &["{\"n\":2}"]).calling("a", "flip", &["{\"n\":2}"]);
         let response = heard(vendor, &[inner(vendor, &other)], &other).await;
         assert_eq!(response.calls.len(), 3, "{vendor}");
@@ -141,7 +141,7 @@ async fn a_last_frame_that_repeats_all_calls_without_ids_makes_none_again() {
 async fn ollama_sends_equal_calls_line_by_line_and_all_are_made() {
     let vendor = Vendor::Ollama;
     let line = || without_ids(vendor, &[("roll", 6)], false, false);
-    let end = wire::end(vendor, &Said::default()).concat();
+    let end = wire::end(vendor, &Answer::default()).concat();
     let response = answered(vendor, &[line(), line(), line(), end]).await;
     assert_eq!(response.calls.len(), 3);
 }
@@ -150,7 +150,7 @@ async fn ollama_sends_equal_calls_line_by_line_and_all_are_made() {
 async fn a_number_tells_calls_without_ids_apart() {
     for vendor in [Vendor::OpenAi, Vendor::Ollama] {
         let a = ("add", 1);
-        let end = || wire::end(vendor, &Said::default()).concat();
+        let end = || wire::end(vendor, &Answer::default()).concat();
         let numbered = |calls: &[(&str, u64)]| without_ids(vendor, calls, true, false);
         let again = [numbered(&[a]), numbered(&[a]), end()];
         assert_eq!(answered(vendor, &again).await.calls.len(), 1, "{vendor}");

@@ -6,8 +6,8 @@ use toolcrib_core::{ModelError, ModelErrorClass};
 use toolcrib_models::{Vendor, VendorModel};
 use toolcrib_testbed::{CannedServer, Reply};
 
-use super::{HANGS, Said, builder, class, hear, in_time, wire};
-use crate::support::Heard;
+use super::{Answer, HANGS, builder, class, hear, in_time, wire};
+use crate::support::ReceivedAnswer;
 
 /// The idle timeout.
 const IDLE: Duration = Duration::from_millis(150);
@@ -27,7 +27,7 @@ async fn impatient(
 
 /// What is heard of a server that answers within the idle timeout. A busy machine may need a longer
 /// one.
-async fn hear_within(vendor: Vendor, reply: impl Fn(Duration) -> Reply) -> Heard {
+async fn hear_within(vendor: Vendor, reply: impl Fn(Duration) -> Reply) -> ReceivedAnswer {
     let mut idle = LONG_IDLE;
     loop {
         let (_server, model) = impatient(vendor, idle, reply(idle)).await;
@@ -44,7 +44,7 @@ async fn hear_within(vendor: Vendor, reply: impl Fn(Duration) -> Reply) -> Heard
 async fn a_server_that_falls_silent_is_given_up() {
     let checks = Vendor::ALL.map(|vendor| async move {
         let said =
-            Said::text(&["Look", "ing."]).calling("call_a", "find_order", &["{\"id\"", ":1}"]);
+            Answer::text(&["Look", "ing."]).calling("call_a", "find_order", &["{\"id\"", ":1}"]);
         let frames = wire::frames(vendor, &said);
         let begun = frames[..frames.len() / 2].concat();
         let half = &begun[..begun.len() - 3];
@@ -69,7 +69,7 @@ async fn a_server_that_falls_silent_is_given_up() {
 #[tokio::test]
 async fn a_server_that_drips_is_given_up_when_the_time_is_over() {
     let checks = Vendor::ALL.map(|vendor| async move {
-        let stream = wire::frames(vendor, &Said::text(&["Slow", "ly."])).concat();
+        let stream = wire::frames(vendor, &Answer::text(&["Slow", "ly."])).concat();
         // Each byte comes before the wait for it is over.
         let drip = stream
             .bytes()
@@ -93,7 +93,7 @@ async fn what_keeps_a_connection_alive_keeps_the_wait_alive() {
             let waiting = (0..10).fold(wire::reply(vendor), |reply, _| {
                 reply.piece(wire::keep_alive(vendor)).pause(idle / 8)
             });
-            waiting.piece(wire::frames(vendor, &Said::text(&["At last."])).concat())
+            waiting.piece(wire::frames(vendor, &Answer::text(&["At last."])).concat())
         })
         .await;
         assert_eq!(heard.outcome.unwrap().text, "At last.", "{vendor}");
@@ -104,7 +104,7 @@ async fn what_keeps_a_connection_alive_keeps_the_wait_alive() {
 #[tokio::test]
 async fn a_whole_answer_is_one_though_the_server_does_not_end() {
     let checks = Vendor::ALL.map(|vendor| async move {
-        let said = Said::text(&["Hi", "."]);
+        let said = Answer::text(&["Hi", "."]);
         let frames = wire::frames(vendor, &said).concat();
         let reply = |_| wire::reply(vendor).piece(frames.clone()).hold();
         let heard = hear_within(vendor, reply).await;
@@ -114,7 +114,7 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
 
     // Nor does it say that this was all, where the protocol has a word for that.
     let checks = [Vendor::OpenAi, Vendor::Gemini].map(|vendor| async move {
-        let frames = wire::frames(vendor, &Said::text(&["Hi", "."])).concat();
+        let frames = wire::frames(vendor, &Answer::text(&["Hi", "."])).concat();
         let whole = frames.trim_end_matches("data: [DONE]\n\n").to_owned();
         for reply in [
             wire::reply(vendor).piece(whole.clone()).hold(),
@@ -130,7 +130,7 @@ async fn a_whole_answer_is_one_though_the_server_does_not_end() {
 #[tokio::test]
 async fn the_longest_timeouts_are_accepted() {
     for vendor in Vendor::ALL {
-        let whole = wire::frames(vendor, &Said::text(&["Hi."])).concat();
+        let whole = wire::frames(vendor, &Answer::text(&["Hi."])).concat();
         let server = CannedServer::start([wire::reply(vendor).piece(whole)]).await.unwrap();
         let endless =
             builder(&server.url(), vendor).idle_timeout(Duration::MAX).timeout(Duration::MAX);

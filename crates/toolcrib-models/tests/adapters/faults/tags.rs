@@ -5,14 +5,14 @@ use std::sync::Arc;
 use toolcrib_models::Vendor;
 use toolcrib_testbed::CannedServer;
 
-use super::{Said, builder, hello, streamed, wire};
+use super::{Answer, builder, hello, streamed, wire};
 use crate::support::ask;
 
 #[tokio::test]
 async fn reasoning_between_tags_is_not_the_answer_and_can_be_switched_off() {
     let pieces = ["<th", "ink>h", "m</th", "ink>", "\n\n{\"x\"", ":1}"];
     for vendor in Vendor::ALL {
-        let stream = || streamed(vendor, &wire::frames(vendor, &Said::text(&pieces)));
+        let stream = || streamed(vendor, &wire::frames(vendor, &Answer::text(&pieces)));
         for (think_tags, text, reasoning) in [
             (None, "{\"x\":1}", "hm"),
             (Some(true), "{\"x\":1}", "hm"),
@@ -34,7 +34,7 @@ async fn reasoning_between_tags_is_not_the_answer_and_can_be_switched_off() {
 #[tokio::test]
 async fn reasoning_without_an_opening_tag_is_not_the_answer() {
     for vendor in Vendor::ALL {
-        let said = Said::text(&["h", "m\n</th", "ink>\n\nHi", "."]).calling("a", "f", &["{}"]);
+        let said = Answer::text(&["h", "m\n</th", "ink>\n\nHi", "."]).calling("a", "f", &["{}"]);
         let stream = streamed(vendor, &wire::frames(vendor, &said));
         let server = CannedServer::start([stream]).await.unwrap();
         let model = Arc::new(builder(&server.url(), vendor).build().unwrap());

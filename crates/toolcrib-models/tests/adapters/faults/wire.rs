@@ -6,16 +6,16 @@ use toolcrib_testbed::Reply;
 
 /// A model's answer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct Answer {
     /// The text, in the pieces in which it comes.
     pub(crate) texts: Vec<String>,
-    pub(crate) calls: Vec<Called>,
+    pub(crate) calls: Vec<AnswerCall>,
     /// Whether it stops at its token limit.
     pub(crate) is_cut: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Called {
+pub(crate) struct AnswerCall {
     /// Ollama and Gemini may give none.
     pub(crate) id: Option<String>,
     pub(crate) name: String,
@@ -23,13 +23,13 @@ pub(crate) struct Called {
     pub(crate) arguments: Vec<String>,
 }
 
-impl Said {
+impl Answer {
     pub(crate) fn text(pieces: &[&str]) -> Self {
         Self { texts: pieces.iter().map(|&piece| piece.to_owned()).collect(), ..Self::default() }
     }
 
     pub(crate) fn calling(mut self, id: &str, name: &str, arguments: &[&str]) -> Self {
-        self.calls.push(Called {
+        self.calls.push(AnswerCall {
             id: Some(id.to_owned()),
             name: name.to_owned(),
             arguments: arguments.iter().map(|&piece| piece.to_owned()).collect(),
@@ -47,7 +47,7 @@ pub(crate) fn reply(vendor: Vendor) -> Reply {
 }
 
 /// A whole answer, frame by frame.
-pub(crate) fn frames(vendor: Vendor, said: &Said) -> Vec<String> {
+pub(crate) fn frames(vendor: Vendor, said: &Answer) -> Vec<String> {
     let mut frames = beginning(vendor);
     match vendor {
         Vendor::OpenAi => openai(said, &mut frames),
@@ -87,7 +87,7 @@ pub(crate) fn text(vendor: Vendor, piece: &str) -> String {
 }
 
 /// The frames after the answer.
-pub(crate) fn end(vendor: Vendor, said: &Said) -> Vec<String> {
+pub(crate) fn end(vendor: Vendor, said: &Answer) -> Vec<String> {
     let reason =
         |finished: &'static str, cut: &'static str| if said.is_cut { cut } else { finished };
     match vendor {
@@ -182,7 +182,7 @@ fn started(index: usize, block: &Value) -> String {
     frame(Vendor::Anthropic, &event)
 }
 
-fn openai(said: &Said, frames: &mut Vec<String>) {
+fn openai(said: &Answer, frames: &mut Vec<String>) {
     let vendor = Vendor::OpenAi;
     frames.extend(said.texts.iter().map(|piece| text(vendor, piece)));
     for (index, call) in said.calls.iter().enumerate() {
@@ -198,7 +198,7 @@ fn openai(said: &Said, frames: &mut Vec<String>) {
     }
 }
 
-fn anthropic(said: &Said, frames: &mut Vec<String>) {
+fn anthropic(said: &Answer, frames: &mut Vec<String>) {
     let vendor = Vendor::Anthropic;
     let event = |index: usize, kind: &str, delta: Value| {
         frame(vendor, &json!({ "type": kind, "index": index, "delta": delta }))
@@ -223,7 +223,7 @@ fn anthropic(said: &Said, frames: &mut Vec<String>) {
     }
 }
 
-fn gemini(said: &Said, frames: &mut Vec<String>) {
+fn gemini(said: &Answer, frames: &mut Vec<String>) {
     frames.extend(said.texts.iter().map(|piece| text(Vendor::Gemini, piece)));
     frames.extend(said.calls.iter().map(|call| {
         let id = call.id.as_ref().map_or_else(String::new, |id| format!("\"id\":{},", json!(id)));
@@ -236,7 +236,7 @@ fn gemini(said: &Said, frames: &mut Vec<String>) {
     }));
 }
 
-fn ollama(said: &Said, frames: &mut Vec<String>) {
+fn ollama(said: &Answer, frames: &mut Vec<String>) {
     frames.extend(said.texts.iter().map(|piece| text(Vendor::Ollama, piece)));
     frames.extend(said.calls.iter().map(|call| {
         format!(
@@ -250,7 +250,7 @@ fn ollama(said: &Said, frames: &mut Vec<String>) {
 }
 
 /// The arguments where they come in one piece: as they are if they are JSON of any kind.
-fn whole(call: &Called) -> String {
+fn whole(call: &AnswerCall) -> String {
     let written = call.arguments.concat();
     match serde_json::from_str::<&RawValue>(&written) {
         Ok(raw) => raw.get().replace(['\n', '\r'], " "),

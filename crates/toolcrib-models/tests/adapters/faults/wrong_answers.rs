@@ -5,13 +5,13 @@ use toolcrib_core::{Arguments, ModelErrorClass, StopReason};
 use toolcrib_models::Vendor;
 use toolcrib_testbed::{Bytes, CannedServer, Reply};
 
-use super::{Said, answered, class, hear, heard_of, model, streamed, wire};
+use super::{Answer, answered, class, hear, heard_of, model, streamed, wire};
 
 #[tokio::test]
 async fn what_is_neither_a_stream_nor_an_answer_is_refused() {
     let page = "<html><body>Sign in to the guest network.</body></html>";
     for vendor in Vendor::ALL {
-        let whole = wire::frames(vendor, &Said::text(&["Hi."])).concat();
+        let whole = wire::frames(vendor, &Answer::text(&["Hi."])).concat();
         // (reply, part of the error)
         let replies = [
             (
@@ -59,7 +59,7 @@ async fn what_is_neither_a_stream_nor_an_answer_is_refused() {
 #[tokio::test]
 async fn a_stream_is_read_whatever_its_media_type_says() {
     for vendor in Vendor::ALL {
-        let whole = wire::frames(vendor, &Said::text(&["Hi", "."])).concat();
+        let whole = wire::frames(vendor, &Answer::text(&["Hi", "."])).concat();
         for media_type in [
             "text/plain; charset=utf-8",
             "application/json",
@@ -160,7 +160,7 @@ async fn a_whole_response_instead_of_a_stream_is_read() {
 #[tokio::test]
 async fn a_stream_without_a_type_or_with_a_long_one_is_taken() {
     for vendor in Vendor::ALL {
-        let whole = wire::frames(vendor, &Said::text(&["Hi", "."])).concat();
+        let whole = wire::frames(vendor, &Answer::text(&["Hi", "."])).concat();
         let media_type = match vendor {
             Vendor::Ollama => "Application/JSON ; charset=\"utf-8\"",
             _ => "Text/Event-Stream;charset=UTF-8; x=y",
@@ -217,7 +217,7 @@ async fn an_empty_response_is_a_lost_connection() {
 async fn errors_within_the_stream_end_it_where_they_stand() {
     for vendor in Vendor::ALL {
         let said =
-            Said::text(&["Look", "ing", " up."]).calling("a", "find_order", &["{\"id\"", ":1}"]);
+            Answer::text(&["Look", "ing", " up."]).calling("a", "find_order", &["{\"id\"", ":1}"]);
         let frames = wire::frames(vendor, &said);
         // Data after the end is ignored: Gemini's end is that of the stream itself.
         let before_the_end = frames.len() - usize::from(vendor != Vendor::Gemini);
@@ -236,7 +236,7 @@ async fn errors_within_the_stream_end_it_where_they_stand() {
 #[tokio::test]
 async fn events_after_the_end_are_ignored() {
     for vendor in Vendor::ALL {
-        let said = Said::text(&["Hi", "."]);
+        let said = Answer::text(&["Hi", "."]);
         let frames = wire::frames(vendor, &said);
         // Gemini has no last frame: there what comes later is more of the answer.
         if vendor == Vendor::Gemini {

@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 
-use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
+use crate::support::{ReceivedAnswer, ReceivedRequest, Reply, Server, ask, request, tool};
 
 const STOP: &str = r#"{"candidates":[{"content":{"parts":[{"text":"ok"}],"role":"model"},"finishReason":"STOP"}]}"#;
 
@@ -32,7 +32,7 @@ async fn sent_by(
     model: &str,
     settings: impl FnOnce(VendorModelBuilder) -> VendorModelBuilder,
     request: ModelRequest,
-) -> Seen {
+) -> ReceivedRequest {
     let server = Server::start([Reply::events(events(&[STOP]))]).await;
     let model = settings(builder(&server, model)).build().unwrap();
     ask(&Arc::new(model), request).await.outcome.unwrap();
@@ -44,7 +44,7 @@ async fn sent(request: ModelRequest) -> Value {
 }
 
 /// The result of a response in these chunks.
-async fn heard(chunks: &[&str]) -> Heard {
+async fn heard(chunks: &[&str]) -> ReceivedAnswer {
     let server = Server::start([Reply::events(events(chunks))]).await;
     let model = builder(&server, "gemini-3.8-flash").build().unwrap();
     ask(&Arc::new(model), request(vec![Message::user("Hi")], tools())).await

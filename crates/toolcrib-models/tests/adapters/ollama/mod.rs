@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, Message, ModelRequest, Tool};
 use toolcrib_models::{Vendor, VendorModel, VendorModelBuilder};
 
-use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
+use crate::support::{ReceivedAnswer, ReceivedRequest, Reply, Server, ask, request, tool};
 
 const DONE: &str = r#"{"model":"m","message":{"role":"assistant","content":"ok"},"done":true,"done_reason":"stop"}"#;
 
@@ -25,7 +25,7 @@ fn lines(lines: &[&str]) -> String {
 async fn sent_by(
     settings: impl FnOnce(VendorModelBuilder) -> VendorModelBuilder,
     request: ModelRequest,
-) -> Seen {
+) -> ReceivedRequest {
     let server = Server::start([Reply::lines(lines(&[DONE]))]).await;
     let model = settings(builder(&server)).build().unwrap();
     ask(&Arc::new(model), request).await.outcome.unwrap();
@@ -37,7 +37,7 @@ async fn sent(request: ModelRequest) -> Value {
 }
 
 /// The result of a response in these lines.
-async fn heard(stream: &[&str]) -> Heard {
+async fn heard(stream: &[&str]) -> ReceivedAnswer {
     let server = Server::start([Reply::lines(lines(stream))]).await;
     let model = builder(&server).build().unwrap();
     ask(&Arc::new(model), request(vec![Message::user("Hi")], tools())).await

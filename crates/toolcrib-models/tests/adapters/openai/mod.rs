@@ -16,7 +16,7 @@ use toolcrib_core::{
 };
 use toolcrib_models::{ReasoningEffort, Vendor, VendorModel, VendorModelBuilder};
 
-use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
+use crate::support::{ReceivedAnswer, ReceivedRequest, Reply, Server, ask, request, tool};
 
 /// The path of a server's list of models.
 fn base_url(server: &Server) -> String {
@@ -35,7 +35,7 @@ async fn sent_by(
     request: ModelRequest,
     name: &str,
     set: impl FnOnce(VendorModelBuilder) -> VendorModelBuilder,
-) -> Seen {
+) -> ReceivedRequest {
     let server = Server::start([Reply::events(stream(&[text("Hi.")], "stop"))]).await;
     let model = Arc::new(set(model(&server, name)).build().unwrap());
     ask(&model, request).await.outcome.unwrap();
@@ -46,13 +46,13 @@ async fn sent(request: ModelRequest) -> Value {
     sent_by(request, "test-model", |builder| builder).await.json()
 }
 
-async fn heard_of(reply: Reply) -> Heard {
+async fn heard_of(reply: Reply) -> ReceivedAnswer {
     let server = Server::start([reply]).await;
     ask(&Arc::new(model(&server, "test-model").build().unwrap()), hello()).await
 }
 
 /// The result of reading a stream.
-async fn heard(stream: &str) -> Heard {
+async fn heard(stream: &str) -> ReceivedAnswer {
     heard_of(Reply::events(stream)).await
 }
 

@@ -19,7 +19,7 @@ async fn sent_by(
     request: ModelRequest,
     name: &str,
     set: impl FnOnce(VendorModelBuilder) -> VendorModelBuilder,
-) -> Seen {
+) -> ReceivedRequest {
     let server = Server::start([Reply::events(saying("Hi."))]).await;
     let model = Arc::new(set(model(&server, name)).build().unwrap());
     ask(&model, request).await.outcome.unwrap();
@@ -35,7 +35,7 @@ async fn input(messages: Vec<Message>) -> Value {
     sent(request(messages, vec![find_order()])).await["input"].clone()
 }
 
-async fn heard(stream: &str) -> Heard {
+async fn heard(stream: &str) -> ReceivedAnswer {
     let server = Server::start([Reply::events(stream)]).await;
     ask(&Arc::new(model(&server, "test-model").build().unwrap()), hello()).await
 }
