@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod all_sections;
 mod alternatives;
 mod any_text;
 mod artifacts;
