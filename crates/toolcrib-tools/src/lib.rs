@@ -58,7 +58,7 @@
 //! - `todo`: a toolset for a list of tasks, which is kept in the session.
 //! - `web`: a toolset for the web.
 //! - `http`: a tool made from an HTTP endpoint.
-//! - `kind`: the interface of declared kinds to a project.
+//! - `kind`: how the tables of a kind are read, and the ports between kinds and a project.
 //! - `findings`: errors in a declaration, field by field.
 //! - `template`: texts with places that a call's arguments fill.
 //! - `making`: from a declaration to a tool, as far as its kind does not matter.
@@ -96,6 +96,7 @@ mod findings;
 pub mod http;
 #[cfg(feature = "hub")]
 pub mod hub;
+#[cfg(feature = "declared")]
 mod kind;
 #[cfg(feature = "declared")]
 mod making;
@@ -121,10 +122,52 @@ pub mod web;
 
 #[cfg(feature = "declared")]
 pub use self::findings::{FieldError, ToolErrors};
+#[cfg(feature = "memory")]
 #[doc(hidden)]
-pub use self::kind::{DeclaredKind, ExternalAccess};
+pub use self::kind::MemoryParts;
+#[cfg(feature = "declared")]
+#[doc(hidden)]
+pub use self::kind::{
+    DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm, KindPorts, KindReader,
+    ThirdPartyDefinition,
+};
+#[cfg(feature = "command")]
+#[doc(hidden)]
+pub use self::kind::{ProgramAccess, ProgramPlace};
 pub use self::{
     declaration::{Declaration, MAX_RESULT_CHARS},
     source::Source,
 };
 pub use toolcrib_config::Spot;
+
+/// All kinds of tools that a project can declare.
+#[cfg(feature = "declared")]
+#[doc(hidden)]
+pub const KINDS: &[KindReader] = &[
+    #[cfg(feature = "sql")]
+    sql_explore::KIND,
+    #[cfg(feature = "sql")]
+    sql::KIND,
+    #[cfg(feature = "command")]
+    command::KIND,
+    #[cfg(feature = "files")]
+    files::KIND,
+    #[cfg(feature = "http")]
+    http::KIND,
+    #[cfg(feature = "openapi")]
+    openapi::KIND,
+    #[cfg(feature = "command")]
+    terminal::KIND,
+    #[cfg(feature = "command")]
+    code::KIND,
+    #[cfg(feature = "todo")]
+    todo::KIND,
+    #[cfg(feature = "memory")]
+    memory::KIND,
+    #[cfg(feature = "clarify")]
+    clarify::KIND,
+    #[cfg(feature = "task")]
+    task::KIND,
+    #[cfg(feature = "web")]
+    web::KIND,
+];

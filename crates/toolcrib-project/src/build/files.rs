@@ -7,11 +7,11 @@ use std::{
 
 use toolcrib_capabilities::files::{Files, FilesSpec, OpenFilesError};
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
-use toolcrib_tools::files::DeclaredFiles;
+use toolcrib_tools::ExternalAccess;
 
 use crate::{
     bind::{grant::Grant, part::Part},
-    file::{FilesSection, Kind},
+    file::FilesSection,
     read::root::{FoundFile, Root},
     user::{consent::TrustDecision, options::Mode, state::StateFolder},
 };
@@ -168,19 +168,17 @@ fn folder_name(name: &str) -> String {
 
 /// Removes the tools that write from toolsets over folders that are all read-only.
 pub(crate) fn keep_usable_tools(parts: &mut [Part], sections: &[FilesSection]) {
-    let is_usable = |declared: &DeclaredFiles| {
-        let is_named = |section: &FilesSection| {
-            let mut names = declared.files().iter();
-            declared.files().is_empty() || names.any(|name| name.value == section.name.value)
-        };
-        !declared.tool().writes()
-            || sections.iter().any(|section| section.write && is_named(section))
+    let is_usable = |access: ExternalAccess<'_>| match access {
+        ExternalAccess::Files { folders, writes: true } => sections.iter().any(|section| {
+            let is_named = |name: &Located<Arc<str>>| name.value == section.name.value;
+            section.write && (folders.is_empty() || folders.iter().any(is_named))
+        }),
+        _ => true,
     };
     for part in parts {
-        part.declared.tools.retain(|tool| match &tool.kind {
-            Kind::Files(declared) => is_usable(declared),
-            _ => true,
-        });
+        part.declared
+            .tools
+            .retain(|tool| tool.kind.iter().flat_map(|kind| kind.external_access()).all(is_usable));
     }
 }
 
@@ -189,13 +187,12 @@ impl Folders {
     /// ones. `None` if one cannot be used or is ambiguous, which is recorded.
     pub(crate) fn of_tool(
         &self,
-        declared: &DeclaredFiles,
+        named: &[Located<Arc<str>>],
         tool: &Spot,
         grant: Option<&Grant>,
         problems: &Problems,
     ) -> Option<Vec<Files>> {
         let Self(all) = self;
-        let named = declared.files();
         if all.is_empty() {
             let at = named.first().map_or(tool, |named| &named.at);
             let message = "the tool needs a folder, and none is declared";

@@ -6,7 +6,7 @@ use toolcrib_capabilities::http::HttpClient;
 use toolcrib_config::{Diagnostic, Problems};
 use toolcrib_core::{CacheOptions, Cached, ToolProvider, Ttl, cached};
 use toolcrib_engine::{OnFailure, Redactor};
-use toolcrib_tools::{DeclaredKind, ExternalAccess, FieldError};
+use toolcrib_tools::{ExternalAccess, FieldError};
 
 use super::{
     lint::definition_check,

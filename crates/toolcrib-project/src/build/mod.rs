@@ -43,8 +43,8 @@ pub(crate) use self::{
     serve::{build_serving, build_tokens},
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
     tools::{
-        ThirdParties, build_hooks, build_tools, private_addresses, read_documents, read_schemas,
-        report_duplicate_tools,
+        ProjectParts, ThirdParties, build_hooks, build_tools, private_addresses, read_documents,
+        read_schemas, report_duplicate_tools,
     },
 };
 pub use self::{

@@ -4,11 +4,11 @@ use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt as _, sync::Arc};
 
 use toolcrib_capabilities::files::{FileLimits, Files, FilesSpec};
 use toolcrib_config::{Diagnostic, Problems};
-use toolcrib_tools::memory::{Memory, MemoryScope};
+use toolcrib_tools::{ExternalAccess, MemoryParts};
 
 use crate::{
     bind::part::Part,
-    file::Kind,
+    file::ToolSection,
     user::{options::Mode, own_store::OwnStore, state::StateFolder},
 };
 
@@ -35,7 +35,7 @@ impl ProjectStorage {
         store: OwnStore,
         problems: &Problems,
     ) -> Self {
-        let needs = Part::tools(parts).find(|tool| matches!(tool.kind, Kind::Memory(_)));
+        let needs = Part::tools(parts).find(|tool| has_memory(tool));
         let memory = needs.filter(|_| matches!(mode, Mode::Run { .. })).and_then(|tool| {
             let refused = |error: io::Error| {
                 let message = format!("the folder of the memory cannot be used: {error}");
@@ -46,11 +46,16 @@ impl ProjectStorage {
         Self { memory, store }
     }
 
-    pub(crate) fn memory(&self, scope: MemoryScope) -> Memory {
+    pub(crate) fn memory(&self) -> MemoryParts {
         let store = self.store.clone();
-        let search = Arc::new(move |owner: &_, search: &_| store.search(owner, search));
-        Memory::new(self.memory.clone(), scope, search)
+        let sessions = Arc::new(move |owner: &_, search: &_| store.search(owner, search));
+        MemoryParts { files: self.memory.clone(), sessions }
     }
+}
+
+fn has_memory(tool: &ToolSection) -> bool {
+    let mut accesses = tool.kind.iter().flat_map(|kind| kind.external_access());
+    accesses.any(|access| matches!(access, ExternalAccess::Memory))
 }
 
 fn open(state: &StateFolder) -> io::Result<Files> {

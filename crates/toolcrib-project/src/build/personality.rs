@@ -239,12 +239,10 @@ pub(crate) fn report_unreachable_hosts(
 ) {
     let hosts: Vec<_> = Part::tools(parts)
         .filter_map(|section| {
-            let accesses = section.kind.declared()?.external_access();
+            let accesses = section.kind.as_ref()?.external_access();
             let host = accesses.into_iter().find_map(|access| match access {
                 ExternalAccess::Host { url, .. } => host_of(url),
-                ExternalAccess::Database(_)
-                | ExternalAccess::Files(_)
-                | ExternalAccess::Program { .. } => None,
+                _ => None,
             });
             Some((section.name.as_ref()?, host?))
         })

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::Tool;
-use toolcrib_tools::{DeclaredKind, Source};
+use toolcrib_tools::Source;
 
 use crate::{
     bind::{located::is_declared, names::Names, part::Part},
@@ -47,7 +47,7 @@ pub(crate) fn build_secrets(
             keys.extend(secrets.map(|(_, secret)| Arc::from(secret)));
         }
         for tool in &declared.tools {
-            let Some(kind) = tool.kind.declared() else { continue };
+            let Some(kind) = &tool.kind else { continue };
             for (field, text) in kind.secret_texts() {
                 for reference in located(&field, text, &tool.declaration.source, &tool.at) {
                     report_undeclared(&reference, &names, problems);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_config::{Located, Table};
 use toolcrib_tools::{Declaration, Source, command::DeclaredCommand};
 
-use super::{Input, Kind, ToolSection};
+use super::{Input, ToolSection};
 
 /// The place where a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl HookSection {
                 name: None,
                 declaration,
                 input: Input::None,
-                kind: Kind::Unknown,
+                kind: None,
             },
             name,
         }

@@ -60,7 +60,7 @@ pub(crate) use self::{
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     team::TeamSection,
     text::Text,
-    tool::{Input, Kind, ToolSection},
+    tool::{Input, ToolSection},
     tool_search::ToolSearchSection,
 };
 

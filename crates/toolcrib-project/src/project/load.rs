@@ -26,15 +26,15 @@ use crate::{
     },
     build::{
         DatabaseSpecs, Databases, DeclaredHub, FolderSpecs, HubSources, McpSources, ModelSources,
-        NamedModel, PersonalitySources, Prices, ProjectStorage, Reliability, ThirdParties,
-        build_artifacts, build_hooks, build_models, build_policy, build_reliability, build_secrets,
-        build_serving, build_skills, build_tokens, build_tools, for_all_skills, keep_usable_tools,
-        mcp_server::McpServer, offered_with_secrets, read_documents, read_schemas,
-        refuse_unknown_costs, report_duplicate_tools, report_unreachable_hosts,
+        NamedModel, PersonalitySources, Prices, ProjectParts, ProjectStorage, Reliability,
+        ThirdParties, build_artifacts, build_hooks, build_models, build_policy, build_reliability,
+        build_secrets, build_serving, build_skills, build_tokens, build_tools, for_all_skills,
+        keep_usable_tools, mcp_server::McpServer, offered_with_secrets, read_documents,
+        read_schemas, refuse_unknown_costs, report_duplicate_tools, report_unreachable_hosts,
         report_unreachable_hubs, serving::ServeSettings, warn_of_unknown_costs,
     },
     error::LoadError,
-    file::{Kind, LimitsSection, PLUGIN_FILE, PROJECT_FILE, ProjectFile},
+    file::{LimitsSection, PLUGIN_FILE, PROJECT_FILE, ProjectFile},
     read::{
         root::Root,
         skills::SkillFolders,
@@ -200,12 +200,11 @@ impl Project {
             None => Vec::new(),
         };
         let tools_and_approvals = |databases: &Databases, problems: &Problems| {
-            let over = (databases, &folders, &own);
-            let known = (&names, &secrets);
+            let used = ProjectParts::new(databases, &folders, &own, &secrets);
             let third_parties =
                 ThirdParties { redactor: &redactor, lock: &lock, is_held: held.reason.is_some() };
             let tools =
-                build_tools(&parts, over, artifacts.as_ref(), known, third_parties, problems);
+                build_tools(&parts, &used, artifacts.as_ref(), &names, third_parties, problems);
             report_unreachable_hosts(&personalities, &tools, &parts, problems);
             report_unreachable_hubs(&personalities, &parts, problems);
             names.sandboxes.report_uncontained(problems);
@@ -328,10 +327,7 @@ fn check_costs(
     models: Vec<&Arc<dyn Model>>,
     problems: &Problems,
 ) {
-    let of_tasks = Part::tools(parts).filter_map(|tool| match &tool.kind {
-        Kind::Task(task) => task.cost_at(),
-        _ => None,
-    });
+    let of_tasks = Part::tools(parts).filter_map(|tool| tool.kind.as_ref()?.cost_at());
     let money = file.limits.cost_at.iter().chain(&file.budget.money).chain(of_tasks);
     refuse_unknown_costs(money, &models, problems);
     warn_of_unknown_costs(&file.reliability, models, problems);

@@ -6,14 +6,14 @@ use toolcrib_capabilities::http::parse_url;
 use toolcrib_config::{Located, Spot};
 use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
-use toolcrib_tools::{self as tools, DeclaredKind};
+use toolcrib_tools::{DeclaredKind as _, ExternalAccess, ProgramAccess};
 
 use super::{pin::unpinned, programs::note_programs, variables::shown};
 use crate::{
     bind::{mcp_files::McpFiles, part::Part},
     build::{DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, references_in},
     file::{
-        HubSection, Kind, McpSection, McpSettings, ModelSection, OAuthSection, Pair, ProjectFile,
+        HubSection, McpSection, McpSettings, ModelSection, OAuthSection, Pair, ProjectFile,
         ServeSection, Text, ToolSection, TransportSection, secrets::SecretSource,
     },
     read::{owner::ForeignFile, reads::ReadFiles, root::Root},
@@ -44,7 +44,8 @@ pub(crate) fn powers(
     }
     powers.extend(file.hooks.iter().flat_map(|hook| {
         let name = hook.name.as_ref().map(|name| &*name.value).unwrap_or_default();
-        collector.declared(&hook.command, &hook.tool.at, &format!("hook `{name}`"), root)
+        let (accesses, texts) = (hook.command.external_access(), hook.command.secret_texts());
+        collector.declared(accesses, texts, (&hook.tool.at, &format!("hook `{name}`")), root)
     }));
     powers.extend(mcp_files.declared().map(|(name, at, transport)| {
         let mut sections = parts.iter().flat_map(|part| &part.declared.mcp);
@@ -193,7 +194,8 @@ impl Collector<'_> {
 
     fn hub(&self, section: &HubSection, root: &Root) -> Vec<Power> {
         let of = format!("hub `{}`", section.name.value);
-        self.declared(&section.hub, &section.name.at, &of, root)
+        let (accesses, texts) = (section.hub.external_access(), section.hub.secret_texts());
+        self.declared(accesses, texts, (&section.name.at, &of), root)
     }
 
     /// A database file in the project has no authority of the user's.
@@ -213,13 +215,14 @@ impl Collector<'_> {
 
     /// A tool that sends no secret to the public internet needs no trust.
     fn tool(&self, tool: &ToolSection, root: &Root) -> Vec<Power> {
+        let Some(kind) = &tool.kind else { return Vec::new() };
         let name = tool.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
-        let of = match &tool.kind {
-            Kind::Operation(operation) => format!("tools of `{}`", operation.file()),
-            _ => format!("tool `{name}`"),
+        let of = match kind.third_party() {
+            Some(definition) => format!("tools of `{}`", definition.file),
+            None => format!("tool `{name}`"),
         };
-        let Some(kind) = tool.kind.declared() else { return Vec::new() };
-        let mut powers = self.declared(kind, &tool.at, &of, root);
+        let (accesses, texts) = (kind.external_access(), kind.secret_texts());
+        let mut powers = self.declared(accesses, texts, (&tool.at, &of), root);
         for power in &mut powers {
             if let Action::Dial { addresses, .. } = &power.action {
                 power.needs_trust = !power.reads.is_empty() || !addresses.is_empty();
@@ -228,42 +231,50 @@ impl Collector<'_> {
         powers
     }
 
-    /// A power for each thing that a declared kind reaches.
-    fn declared(&self, kind: &dyn DeclaredKind, at: &Spot, of: &str, root: &Root) -> Vec<Power> {
-        let texts = kind.secret_texts();
-        let secrets = texts.iter().map(|(_, text)| *text);
-        let mut reads = self.read_by(secrets);
+    /// A power for each thing that a tool, a hub or a hook reaches.
+    fn declared(
+        &self,
+        accesses: Vec<ExternalAccess<'_>>,
+        secret_texts: Vec<(String, &str)>,
+        (at, of): (&Spot, &str),
+        root: &Root,
+    ) -> Vec<Power> {
+        let mut reads = self.read_by(secret_texts.iter().map(|(_, text)| *text));
         let mut powers = Vec::new();
-        for access in kind.external_access() {
+        for access in accesses {
             let (action, foreign) = match access {
-                // A declared database or folder has its own power.
-                tools::ExternalAccess::Database(_) | tools::ExternalAccess::Files(_) => continue,
-                tools::ExternalAccess::Program {
-                    command,
-                    working_dir,
-                    env,
-                    inherit_env,
-                    hosts,
-                } => {
-                    let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
-                    let dir = working_dir
-                        .map_or_else(|| root.path().to_owned(), |dir| root.path().join(dir));
-                    let foreign = self.note(&command, root.path(), &dir);
-                    reads.extend(inherit_env.iter().cloned());
-                    let sets = shown(env.iter().map(|(name, value)| (&**name, &**value)));
-                    let (unpinned, working_dir) =
-                        (unpinned(&command), working_dir.map(str::to_owned));
-                    let hosts = words_of(hosts);
-                    (Action::Start { unpinned, command, working_dir, sets, hosts }, foreign)
+                ExternalAccess::Program(program) => {
+                    reads.extend(program.inherit_env.iter().cloned());
+                    self.start(&program, root)
                 }
-                tools::ExternalAccess::Host { url, allow_addresses } => {
+                ExternalAccess::Host { url, allow_addresses, .. } => {
                     let addresses = words_of(allow_addresses);
                     (Action::Dial { url: url.to_owned(), addresses }, Vec::new())
                 }
+                // A declared database or folder has its own power; the memory is the project's.
+                ExternalAccess::Database(_)
+                | ExternalAccess::Files { .. }
+                | ExternalAccess::Memory => continue,
             };
             powers.push(Power { foreign, ..power(at, of.to_owned(), action, reads.clone()) });
         }
         powers
+    }
+
+    fn start(&self, program: &ProgramAccess<'_>, root: &Root) -> (Action, Vec<ForeignFile>) {
+        let words = std::iter::once(&program.program).chain(&program.args);
+        let command: Vec<_> = words.map(|word| (*word).to_owned()).collect();
+        let dir = program.working_dir.map(|dir| root.path().join(dir));
+        let dir = dir.unwrap_or_else(|| root.path().to_owned());
+        let foreign = self.note(&command, root.path(), &dir);
+        let action = Action::Start {
+            unpinned: unpinned(&command),
+            command,
+            working_dir: program.working_dir.map(str::to_owned),
+            sets: shown(program.env.iter().map(|(name, value)| (&**name, &**value))),
+            hosts: words_of(&program.sandbox.hosts),
+        };
+        (action, foreign)
     }
 
     fn model(&self, model: &ModelSection) -> Option<Power> {

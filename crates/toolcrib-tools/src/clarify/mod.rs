@@ -15,8 +15,7 @@ use toolcrib_core::{
     ToolError, ToolOutput, harmless,
 };
 
-#[doc(hidden)]
-pub use self::table::DeclaredClarify;
+pub(crate) use self::table::KIND;
 use crate::{
     Declaration, ToolErrors,
     arguments::text,

@@ -1,10 +1,25 @@
 //! `[[tool]]` of the kind `clarify`.
 
-use crate::{DeclaredKind, ExternalAccess};
+use toolcrib_core::Tool;
+
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::{boxed, explain_of_agent},
+};
+
+pub(crate) const KIND: KindReader = KindReader {
+    word: "clarify",
+    keys: &[],
+    form: KindForm::OF_AGENT,
+    read: |table| {
+        explain_of_agent(table);
+        boxed([DeclaredClarify])
+    },
+};
 
 /// The tool as read from a table. The kind has no own keys.
-#[derive(Debug, Clone, Copy)]
-pub struct DeclaredClarify;
+#[derive(Debug)]
+struct DeclaredClarify;
 
 impl DeclaredKind for DeclaredClarify {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
@@ -13,5 +28,17 @@ impl DeclaredKind for DeclaredClarify {
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        super::declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        _: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        Some(super::build(declaration))
     }
 }

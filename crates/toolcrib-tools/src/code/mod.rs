@@ -19,8 +19,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Annotations, Tool};
 
-#[doc(hidden)]
-pub use self::table::{DeclaredCode, KEYS};
+pub(crate) use self::table::KIND;
 use self::{problem::Problem, run::Body};
 use crate::{
     Declaration, ToolErrors,

@@ -5,44 +5,30 @@ use toolcrib_core::Tool;
 
 use super::CodeTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, ToolErrors, command::CommandToolSpec,
-    terminal::DeclaredShell,
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::boxed, terminal::DeclaredShell,
 };
 
-/// The keys that only this kind has. It has those of `command`, except for the program, its arguments,
-/// its input and its exit codes.
-pub const KEYS: &[&str] = &[];
+/// It has the keys of `command`, except for the program, its arguments, its input and its exit codes.
+pub(crate) const KIND: KindReader = KindReader {
+    word: "code",
+    keys: &[],
+    form: KindForm::TOOLSET,
+    read: |table| boxed(DeclaredCode::read_all(table)),
+};
 
 /// A tool of the toolset as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredCode {
+#[derive(Debug)]
+struct DeclaredCode {
     tool: CodeTool,
+    /// The shell that runs the programs.
     shell: DeclaredShell,
 }
 
 impl DeclaredCode {
-    /// Reads the keys of this kind, for all its tools; problems are recorded.
-    pub fn read_all(table: &Table<'_>) -> Vec<Self> {
+    fn read_all(table: &Table<'_>) -> [Self; 3] {
         let shell = DeclaredShell::read(table, "sh".to_owned());
-        CodeTool::ALL.map(|tool| Self { tool, shell: shell.clone() }).into()
-    }
-
-    /// The shell that runs the programs.
-    pub fn shell(&self) -> &DeclaredShell {
-        &self.shell
-    }
-
-    /// Its declaration, as [`CodeTool::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
-        self.tool.declaration(base, prefix)
-    }
-
-    /// As [`CodeTool::build`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(&self, spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
-        self.tool.build(spec)
+        CodeTool::ALL.map(|tool| Self { tool, shell: shell.clone() })
     }
 }
 
@@ -52,6 +38,18 @@ impl DeclaredKind for DeclaredCode {
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
-        self.shell.command.secret_texts()
+        self.shell.secret_texts()
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        Some(self.tool.build(self.shell.complete(declaration, ports)))
     }
 }

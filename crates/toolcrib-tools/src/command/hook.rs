@@ -1,21 +1,18 @@
 //! Programs that decide on calls, in the way of coding agents: the call as JSON on stdin, and the
 //! decision as exit code or as JSON on stdout.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
-use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput, RunSpec, Sandbox};
+use toolcrib_capabilities::process::{CapturedOutput, ProcessEnd, ProcessOutput, RunSpec};
 use toolcrib_core::{
     __internal::PlainJson, CancellationToken, ToolContext, ToolContextParts, ToolError,
 };
 
 use super::{Body, CheckedCommand, DeclaredCommand, Stdin, arguments, prepare};
-use crate::{Declaration, FieldError, ToolErrors};
+use crate::{Declaration, FieldError, ProgramPlace, ToolErrors};
 
 /// The exit code of a denial.
 const DENIED: i32 = 2;
@@ -49,19 +46,17 @@ pub enum HookVerdict {
 pub struct HookError(String);
 
 impl DeclaredCommand {
-    /// The program as a hook, with the folders of the project and the resolved sandbox.
+    /// The program as a hook.
     ///
     /// # Errors
     /// All errors in it, not only the first.
     pub fn build_hook(
         &self,
         declaration: Declaration,
-        base_dir: &Path,
-        working_dir: PathBuf,
-        sandbox: Sandbox,
+        place: ProgramPlace,
         timeout: Duration,
     ) -> Result<HookProgram, ToolErrors> {
-        let mut spec = self.complete(declaration, base_dir, working_dir, sandbox);
+        let mut spec = self.complete(declaration, place);
         spec.stdin = Stdin::Json;
         let CheckedCommand { declaration, body, capabilities, mut found } = prepare(spec, false);
         for name in &capabilities.secrets {

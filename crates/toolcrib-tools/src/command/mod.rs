@@ -60,7 +60,6 @@ pub(crate) mod lines;
 pub(crate) mod outcome;
 pub(crate) mod progress;
 mod run;
-mod sandbox;
 mod table;
 pub(crate) mod whole;
 
@@ -73,13 +72,12 @@ pub use self::hook::{HookError, HookProgram, HookVerdict};
 pub(crate) use self::{
     check::{CheckedCommand, prepare},
     run::Body,
+    table::KIND,
 };
 #[doc(hidden)]
-pub use self::{
-    limits::ProcessLimitsSection,
-    sandbox::{SandboxSection, tier as sandbox_tier},
-    table::{DeclaredCommand, KEYS},
-};
+pub use self::{limits::ProcessLimitsSection, table::DeclaredCommand};
+#[doc(hidden)]
+pub use crate::kind::sandbox::{SandboxSection, tier as sandbox_tier};
 use crate::{Declaration, ToolErrors};
 
 /// One item of a program's argument vector.

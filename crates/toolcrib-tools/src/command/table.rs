@@ -5,35 +5,42 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toolcrib_capabilities::process::Sandbox;
+use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Table, Value};
 use toolcrib_core::Tool;
 
 use super::{ArgItem, CommandToolSpec, ProcessLimitsSection, SandboxSection, Stdin};
-use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors, findings::Field};
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ProgramAccess,
+    ProgramPlace, ToolErrors, findings::Field, kind::boxed,
+};
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] = &[
-    "program",
-    "args",
-    "stdin",
-    "env",
-    "inherit_env",
-    "working_dir",
-    "max_output_bytes",
-    "memory_max",
-    "total_memory_max",
-    "processes_max",
-    "file_max",
-    "cpu_max",
-    "allow_stray_children",
-    "sandbox",
-    "sandbox_read",
-    "sandbox_write",
-    "sandbox_hosts",
-    "sandbox_addresses",
-    "ok_exit_codes",
-];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "command",
+    keys: &[
+        "program",
+        "args",
+        "stdin",
+        "env",
+        "inherit_env",
+        "working_dir",
+        "max_output_bytes",
+        "memory_max",
+        "total_memory_max",
+        "processes_max",
+        "file_max",
+        "cpu_max",
+        "allow_stray_children",
+        "sandbox",
+        "sandbox_read",
+        "sandbox_write",
+        "sandbox_hosts",
+        "sandbox_addresses",
+        "ok_exit_codes",
+    ],
+    form: KindForm::Tool,
+    read: |table| boxed([DeclaredCommand::read(table)]),
+};
 
 /// The limits on a kept output, which is in memory.
 const OUTPUT_BYTES: RangeInclusive<u64> = 1..=256 << 20;
@@ -47,16 +54,15 @@ pub(super) const OF_A_SHELL: &[char] =
 pub struct DeclaredCommand {
     /// All but the declaration and the folders.
     spec: CommandToolSpec,
-    sandbox: Box<SandboxSection>,
-    /// Whether `allow_stray_children` is written.
-    states_stray: bool,
+    sandbox: SandboxSection,
+    /// `allow_stray_children`, if it is written.
+    allow_stray_children: Option<bool>,
     /// Whether a part could not be read, which makes the use of parameters unknown.
     is_partial: bool,
 }
 
 impl DeclaredCommand {
-    /// Reads the keys of this kind; problems are recorded.
-    pub fn read(table: &Table<'_>) -> Self {
+    fn read(table: &Table<'_>) -> Self {
         let mut read = Self::read_hook(table);
         let stdin = table
             .value("stdin")
@@ -85,7 +91,7 @@ impl DeclaredCommand {
     /// Reads the keys of every kind that runs a program.
     pub(crate) fn read_shared(table: &Table<'_>, program: String) -> Self {
         let blank = CommandToolSpec::new(Declaration::new("", ""), program, "");
-        let stray = table.boolean("allow_stray_children");
+        let allow_stray_children = table.boolean("allow_stray_children");
         Self {
             is_partial: false,
             spec: CommandToolSpec {
@@ -101,85 +107,67 @@ impl DeclaredCommand {
                     .and_then(|bytes| usize::try_from(bytes).ok())
                     .unwrap_or(blank.max_output_bytes),
                 limits: ProcessLimitsSection::read(table).or(blank.limits),
-                allow_stray_children: stray.unwrap_or_default(),
                 ..blank
             },
-            states_stray: stray.is_some(),
-            sandbox: Box::new(SandboxSection::read(table)),
+            allow_stray_children,
+            sandbox: SandboxSection::read(table),
         }
     }
 
-    /// The spec, and the sandbox as written, to complete them.
-    pub(crate) fn parts(&mut self) -> (&mut CommandToolSpec, &mut SandboxSection) {
-        (&mut self.spec, &mut self.sandbox)
+    /// The spec as read, to complete it.
+    pub(crate) fn spec_mut(&mut self) -> &mut CommandToolSpec {
+        &mut self.spec
     }
 
-    /// The program; empty where it is missing or unreadable.
-    pub fn program(&self) -> &str {
-        &self.spec.program
-    }
-
-    /// Whether the program runs even where its children could outlive it.
-    pub fn allows_stray_children(&self) -> bool {
-        self.spec.allow_stray_children
-    }
-
-    /// Sets `allow_stray_children` unless it is written.
-    pub fn default_stray_children(&mut self, of_project: bool) {
-        if !self.states_stray {
-            self.spec.allow_stray_children = of_project;
+    /// The program and its declared surroundings.
+    pub fn access(&self) -> ProgramAccess<'_> {
+        ProgramAccess {
+            program: &self.spec.program,
+            args: self.spec.args.iter().map(|arg| &*arg.text).collect(),
+            working_dir: self.spec.working_dir.as_deref().and_then(Path::to_str),
+            env: &self.spec.env,
+            inherit_env: &self.spec.inherit_env,
+            sandbox: &self.sandbox,
+            allow_stray_children: self.allow_stray_children,
         }
-    }
-
-    /// Its sandbox, as written.
-    pub fn sandbox(&self) -> &SandboxSection {
-        &self.sandbox
-    }
-
-    /// As [`CommandToolSpec::build`], with the folders of the project and the resolved sandbox.
-    ///
-    /// # Errors
-    /// All errors in it, not only the first.
-    pub fn build(
-        &self,
-        declaration: Declaration,
-        base_dir: &Path,
-        working_dir: PathBuf,
-        sandbox: Sandbox,
-    ) -> Result<Tool, ToolErrors> {
-        self.complete(declaration, base_dir, working_dir, sandbox).build()
     }
 
     /// The whole spec.
     pub(crate) fn complete(
         &self,
         mut declaration: Declaration,
-        base_dir: &Path,
-        working_dir: PathBuf,
-        sandbox: Sandbox,
+        place: ProgramPlace,
     ) -> CommandToolSpec {
         declaration.source.mark_partial_if(self.is_partial);
-        let (base_dir, working_dir) = (base_dir.to_owned(), Some(working_dir));
-        CommandToolSpec { declaration, base_dir, working_dir, sandbox, ..self.spec.clone() }
+        let ProgramPlace { base_dir, working_dir, sandbox, allow_stray_children } = place;
+        CommandToolSpec {
+            declaration,
+            base_dir,
+            working_dir: Some(working_dir),
+            sandbox,
+            allow_stray_children,
+            ..self.spec.clone()
+        }
     }
 }
 
 impl DeclaredKind for DeclaredCommand {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
-        let program = Some(&*self.spec.program).filter(|program| !program.is_empty());
-        let args = self.spec.args.iter().map(|arg| &*arg.text);
-        vec![ExternalAccess::Program {
-            command: program.into_iter().chain(args).collect(),
-            working_dir: self.spec.working_dir.as_deref().and_then(Path::to_str),
-            env: &self.spec.env,
-            inherit_env: &self.spec.inherit_env,
-            hosts: &self.sandbox.hosts,
-        }]
+        vec![ExternalAccess::Program(self.access())]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
         let variables = self.spec.env.iter();
         variables.map(|(name, value)| (env_field(name).pointer(), &**value)).collect()
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let place = ports.program(&self.access(), SandboxTier::None);
+        Some(self.complete(declaration, place).build())
     }
 }
 

@@ -18,8 +18,7 @@ use toolcrib_capabilities::files::Files;
 use toolcrib_core::{Annotations, Capabilities, TextOrigin, Tool};
 
 use self::run::Body;
-#[doc(hidden)]
-pub use self::table::{DeclaredFiles, KEYS};
+pub(crate) use self::table::KIND;
 use crate::{
     Declaration, ToolErrors,
     declaration::{Parameters, closed, prefixed},

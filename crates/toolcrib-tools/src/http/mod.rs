@@ -47,9 +47,9 @@ use serde_json::Value;
 use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 use toolcrib_core::Tool;
 
-#[doc(hidden)]
-pub use self::table::{DeclaredHttp, KEYS};
 pub use toolcrib_capabilities::http::Method;
+
+pub(crate) use self::table::{DeclaredHttp, KIND};
 
 use crate::{Declaration, ToolErrors, template::Template};
 

@@ -2,25 +2,32 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
-use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
+use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS};
 use toolcrib_config::{Located, Table, Value};
 use toolcrib_core::Tool;
 
 use super::{HttpToolSpec, Method, check::header_field};
-use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::boxed,
+};
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] = &[
-    "method",
-    "url",
-    "headers",
-    "idempotency_header",
-    "body",
-    "pointer",
-    "max_body_bytes",
-    "max_redirects",
-    "allow_addresses",
-];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "http",
+    keys: &[
+        "method",
+        "url",
+        "headers",
+        "idempotency_header",
+        "body",
+        "pointer",
+        "max_body_bytes",
+        "max_redirects",
+        "allow_addresses",
+    ],
+    form: KindForm::Tool,
+    read: |table| boxed([DeclaredHttp::read(table)]),
+};
 
 const METHODS: [(&str, &Method); 6] = [
     ("GET", &Method::GET),
@@ -36,7 +43,7 @@ pub(crate) const BODY_BYTES: RangeInclusive<u64> = 1..=256 << 20;
 
 /// An HTTP tool as read from a table.
 #[derive(Debug, Clone)]
-pub struct DeclaredHttp {
+pub(crate) struct DeclaredHttp {
     /// All but the declaration.
     pub(crate) spec: HttpToolSpec,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
@@ -46,7 +53,7 @@ pub struct DeclaredHttp {
 
 impl DeclaredHttp {
     /// Reads the keys of this kind; problems are recorded.
-    pub fn read(table: &Table<'_>) -> Self {
+    pub(crate) fn read(table: &Table<'_>) -> Self {
         let method = table.value("method").and_then(|method| method.word(&METHODS));
         let method = method.map_or(Method::GET, |method| method.value.clone());
         let url = table
@@ -72,25 +79,17 @@ impl DeclaredHttp {
             allow_addresses: read_addresses(table, "allow_addresses"),
         }
     }
-
-    /// As [`HttpToolSpec::build`].
-    ///
-    /// # Errors
-    /// All errors in it, not only the first.
-    pub fn build(
-        &self,
-        mut declaration: Declaration,
-        client: &HttpClient,
-    ) -> Result<Tool, ToolErrors> {
-        declaration.source.mark_partial_if(self.is_partial);
-        HttpToolSpec { declaration, ..self.spec.clone() }.build(client)
-    }
 }
 
 impl DeclaredKind for DeclaredHttp {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let Self { spec, allow_addresses, .. } = self;
-        vec![ExternalAccess::Host { url: &spec.url, allow_addresses }]
+        vec![ExternalAccess::Host {
+            url: &spec.url,
+            url_field: "/url",
+            allow_addresses,
+            addresses_key: "allow_addresses",
+        }]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
@@ -100,6 +99,16 @@ impl DeclaredKind for DeclaredHttp {
 
     fn is_read_only(&self) -> bool {
         matches!(self.spec.method, Method::GET | Method::HEAD)
+    }
+
+    fn build(
+        &self,
+        mut declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        declaration.source.mark_partial_if(self.is_partial);
+        let client = ports.http_client(&self.allow_addresses);
+        Some(HttpToolSpec { declaration, ..self.spec.clone() }.build(&client))
     }
 }
 

@@ -10,7 +10,7 @@ use toolcrib_core::{
 
 use super::{HttpHub, HubPointers, HubSpec};
 use crate::{
-    DeclaredKind, ExternalAccess, FieldError, MAX_RESULT_CHARS, Source,
+    DeclaredKind as _, ExternalAccess, FieldError, MAX_RESULT_CHARS, Source,
     findings::{Field, Findings},
     http::{
         DeclaredHttp,
@@ -150,6 +150,29 @@ impl HubTable {
         Err(errors)
     }
 
+    /// Everything outside the process that it can reach, as of a
+    /// [`DeclaredKind`](crate::DeclaredKind).
+    pub fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        let Self { spec, allow_addresses, call, .. } = self;
+        let calls = call.iter().flat_map(|call| call.external_access());
+        let catalog = ExternalAccess::Host {
+            url: &spec.url,
+            url_field: "/url",
+            allow_addresses,
+            addresses_key: "allow_addresses",
+        };
+        std::iter::once(catalog).chain(calls).collect()
+    }
+
+    /// The texts that may refer to secrets, each with its field as a JSON pointer into the table.
+    pub fn secret_texts(&self) -> Vec<(String, &str)> {
+        let headers = self.spec.headers.iter();
+        let of_catalog =
+            headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
+        let of_calls = self.call.iter().flat_map(|call| call.secret_texts());
+        of_catalog.chain(of_calls.map(|(field, text)| (format!("/call{field}"), text))).collect()
+    }
+
     /// The cache's options, and the errors in them: a field that the request names has to be in the
     /// key, since the request does not know it otherwise.
     fn cache_options(&self) -> (Option<CacheOptions>, Vec<FieldError>) {
@@ -182,24 +205,6 @@ impl HubTable {
             options = options.stale_on_error(*stale_on_error);
         }
         (Some(options), found.finish().errors)
-    }
-}
-
-impl DeclaredKind for HubTable {
-    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
-        let Self { spec, allow_addresses, call, .. } = self;
-        let calls = call.iter().flat_map(DeclaredKind::external_access);
-        std::iter::once(ExternalAccess::Host { url: &spec.url, allow_addresses })
-            .chain(calls)
-            .collect()
-    }
-
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        let headers = self.spec.headers.iter();
-        let of_catalog =
-            headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
-        let of_calls = self.call.iter().flat_map(DeclaredKind::secret_texts);
-        of_catalog.chain(of_calls.map(|(field, text)| (format!("/call{field}"), text))).collect()
     }
 }
 

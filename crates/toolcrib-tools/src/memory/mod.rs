@@ -18,13 +18,11 @@ use serde_json::{Value, json};
 use toolcrib_capabilities::files::Files;
 #[doc(no_inline)]
 pub use toolcrib_core::MemoryScope;
-use toolcrib_core::{
-    Annotations, Capabilities, FoundMessage, SessionOwner, SessionSearch, SessionStoreError, Tool,
-};
+use toolcrib_core::{Annotations, Capabilities, Tool};
 
 use self::run::Body;
-#[doc(hidden)]
-pub use self::table::{DeclaredMemory, KEYS};
+pub(crate) use self::table::KIND;
+pub use crate::kind::SearchSessions;
 use crate::{
     Declaration, ToolErrors,
     declaration::{Parameters, closed, prefixed},
@@ -59,13 +57,6 @@ const MOST_WORDS: usize = 16;
 /// The default and the most matches of a search.
 const MATCHES: usize = 10;
 const MOST_MATCHES: usize = 20;
-
-/// The search in the sessions of an owner.
-pub type SearchSessions = Arc<
-    dyn Fn(&SessionOwner, &SessionSearch) -> Result<Vec<FoundMessage>, SessionStoreError>
-        + Send
-        + Sync,
->;
 
 /// The inputs of a toolset.
 #[derive(Clone)]

@@ -31,8 +31,9 @@ mod spec;
 mod table;
 mod yaml;
 
+pub(crate) use self::table::KIND;
 #[doc(hidden)]
-pub use self::table::{DeclaredOpenApi, DeclaredOperation, KEYS, SERVER_PLACEHOLDER};
+pub use self::table::SERVER_PLACEHOLDER;
 pub use self::{
     document::{MAX_DOCUMENT, OpenApi, OpenApiError, Outline},
     security::Auth,

@@ -109,7 +109,7 @@ impl OpenApiSpec {
         let tools =
             declared.tools(document, &self.declaration, self.prefix.as_deref(), (&at, &problems));
         let made =
-            tools.into_iter().map(|(_, declaration, one)| one.build(declaration, client, |_| true));
+            tools.into_iter().map(|(_, declaration, one)| one.tool(declaration, client, |_| true));
         let made = made.collect::<Result<Vec<_>, _>>()?;
         let errors: Vec<_> = problems
             .into_diagnostics()

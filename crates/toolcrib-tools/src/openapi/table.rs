@@ -7,7 +7,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value, suggest
 use toolcrib_core::{Annotations, Capabilities, Tool, ToolName};
 
 use super::{
-    document::{OpenApi, Outline},
+    document::{MAX_DOCUMENT, OpenApi, Outline},
     plan::{CompiledOperation, MakeOptions, Plan, description, make},
     run::Call,
     schema::{LARGEST, SchemaLimit},
@@ -15,7 +15,8 @@ use super::{
     select::Selector,
 };
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
+    Declaration, DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm, KindPorts,
+    KindReader, ThirdPartyDefinition, ToolErrors,
     findings::Findings,
     http::{
         HttpToolSpec, Method,
@@ -23,12 +24,16 @@ use crate::{
         exchange::Exchange,
         table::{BODY_BYTES, read_addresses, read_bytes, read_headers, read_redirects},
     },
+    kind::boxed,
     template::SECRET,
 };
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] =
-    &["file", "include", "exclude", "server", "allow_servers", "auth", "lint_allow", "pin"];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "openapi",
+    keys: &["file", "include", "exclude", "server", "allow_servers", "auth", "lint_allow", "pin"],
+    form: KindForm::Document,
+    read: |table| boxed([DeclaredOpenApi::read(table)]),
+};
 
 /// The `server` of a new project over a document without an absolute URL, to be replaced.
 pub const SERVER_PLACEHOLDER: &str = "https://api.example.com";
@@ -40,10 +45,10 @@ const MOST_TOOLS: usize = 5_000;
 const SMALL: usize = 256 * 1024;
 
 /// A document and its settings, as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredOpenApi {
+#[derive(Debug)]
+pub(super) struct DeclaredOpenApi {
     /// The file of the document; `None` if it cannot be read, which is recorded.
-    pub file: Option<Located<Arc<str>>>,
+    pub(super) file: Option<Located<Arc<str>>>,
     pub(super) include: Vec<Located<Arc<str>>>,
     pub(super) exclude: Vec<Located<Arc<str>>>,
     pub(super) server: Option<Located<Arc<str>>>,
@@ -67,8 +72,8 @@ pub(super) struct Shared {
 }
 
 /// A tool of a document.
-#[derive(Debug, Clone)]
-pub struct DeclaredOperation {
+#[derive(Debug)]
+pub(super) struct DeclaredOperation {
     /// The file of the document.
     file: Arc<str>,
     plan: Result<Box<Plan>, Arc<str>>,
@@ -81,8 +86,7 @@ pub struct DeclaredOperation {
 }
 
 impl DeclaredOpenApi {
-    /// Reads the keys of this kind; problems are recorded.
-    pub fn read(table: &Table<'_>) -> Self {
+    fn read(table: &Table<'_>) -> Self {
         if table.has("url")
             && let Some(url) = table.value("url")
         {
@@ -117,7 +121,7 @@ impl DeclaredOpenApi {
 
     /// The tools of the document, each with its name and declaration. All else is as in `base`.
     /// `prefix` begins all names. Problems are recorded at `at`, or at the pattern.
-    pub fn tools(
+    pub(super) fn tools(
         &self,
         document: &OpenApi,
         base: &Declaration,
@@ -415,44 +419,12 @@ fn read_auth(value: &Value<'_>) -> (Auth, Vec<Located<Arc<str>>>) {
 }
 
 impl DeclaredOperation {
-    /// The file of the document, as written.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Whether another operation is of the same table, and so of the same document.
-    pub fn is_of_document(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
-
-    /// The rules of lint that its document may break.
-    pub fn lint_allow(&self) -> &[Located<Arc<str>>] {
-        &self.shared.lint_allow
-    }
-
-    /// Whether the definitions of its document are pinned.
-    pub fn is_pinned(&self) -> bool {
-        self.shared.pin
-    }
-
-    /// Where its calls go: method, server and path; null if it cannot be called.
-    pub fn target(&self) -> serde_json::Value {
-        let Ok(plan) = &self.plan else { return serde_json::Value::Null };
-        let path: Vec<_> = plan.path.iter().map(|segment| format!("{segment:?}")).collect();
-        serde_json::json!([plan.method.as_str(), plan.server, path.join("/")])
-    }
-
-    /// The reason why the operation cannot be called.
-    pub fn withheld(&self) -> Option<&str> {
-        self.plan.as_ref().err().map(|flaw| &**flaw)
-    }
-
     /// Makes the tool. An operation that cannot be called becomes a tool that is never offered, with
     /// the reason. Where credentials are optional, they are left out unless `has_secret` is true for each.
     ///
     /// # Errors
     /// All that is wrong with the headers.
-    pub fn build(
+    pub(super) fn tool(
         &self,
         mut declaration: Declaration,
         client: &HttpClient,
@@ -525,11 +497,46 @@ impl DeclaredOperation {
     }
 }
 
+/// A document has its operations in its place before it could be asked.
+impl DeclaredKind for DeclaredOpenApi {
+    fn external_access(&self) -> Vec<ExternalAccess<'_>> {
+        Vec::new()
+    }
+
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
+    fn expand(&self, table: &DocumentTable<'_>) -> Option<Vec<ExpandedTool>> {
+        let read = self.file.as_ref().and_then(|file| (table.read)(file, MAX_DOCUMENT));
+        let Some((text, start)) = read else { return Some(Vec::new()) };
+        let parsed = OpenApi::parse(&text).map_err(|error| {
+            table.problems.push(Diagnostic::error(&start, error.to_string()));
+        });
+        let DocumentTable { base, prefix, at, problems, .. } = *table;
+        let tools = parsed.map(|document| self.tools(&document, base, prefix, (at, problems)));
+        let boxed = tools.into_iter().flatten().map(|(name, declaration, operation)| {
+            (name, declaration, Box::new(operation) as Box<dyn DeclaredKind>)
+        });
+        Some(boxed.collect())
+    }
+
+    fn build(&self, _: Declaration, _: &dyn KindPorts) -> Option<Result<Tool, ToolErrors>> {
+        None
+    }
+}
+
 impl DeclaredKind for DeclaredOperation {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let allow_addresses = &self.shared.allow_addresses;
         let plan = self.plan.iter();
-        plan.map(|plan| ExternalAccess::Host { url: &plan.server, allow_addresses }).collect()
+        let access = plan.map(|plan| ExternalAccess::Host {
+            url: &plan.server,
+            url_field: "/url",
+            allow_addresses,
+            addresses_key: "allow_addresses",
+        });
+        access.collect()
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
@@ -537,5 +544,29 @@ impl DeclaredKind for DeclaredOperation {
         let headers = self.shared.headers.iter();
         let headers = headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
         credentials.chain(headers.filter(|_| self.plan.is_ok())).collect()
+    }
+
+    fn third_party(&self) -> Option<ThirdPartyDefinition<'_>> {
+        let target = self.plan.as_ref().map(|plan| {
+            let path: Vec<_> = plan.path.iter().map(|segment| format!("{segment:?}")).collect();
+            serde_json::json!([plan.method.as_str(), plan.server, path.join("/")])
+        });
+        Some(ThirdPartyDefinition {
+            file: &self.file,
+            lint_allow: &self.shared.lint_allow,
+            is_pinned: self.shared.pin,
+            target: target.unwrap_or_default(),
+            withheld: self.plan.as_ref().err().map(|flaw| &**flaw),
+        })
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let addresses = if self.plan.is_ok() { &*self.shared.allow_addresses } else { &[] };
+        let client = ports.http_client(addresses);
+        Some(self.tool(declaration, &client, |secret| ports.has_secret(secret)))
     }
 }

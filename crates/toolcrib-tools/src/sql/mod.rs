@@ -32,26 +32,22 @@
 
 mod arguments;
 mod check;
-mod database;
 mod outcome;
 mod run;
 mod table;
 
 use toolcrib_core::Tool;
 
-use crate::{Declaration, ToolErrors};
-
-pub use self::database::SqlDatabase;
 pub use self::outcome::MAX_ROWS_BYTES;
-#[doc(hidden)]
-pub use self::table::{DeclaredSql, KEYS};
 pub(crate) use self::{
     check::unless_withheld,
-    database::SqlHandle,
     outcome::Rows,
     run::{limits, tool_error},
-    table::MAX_ROWS,
+    table::{KIND, MAX_ROWS},
 };
+pub use crate::kind::database::SqlDatabase;
+pub(crate) use crate::kind::database::SqlHandle;
+use crate::{Declaration, ToolErrors};
 
 /// The maximum number of rows of a result unless a tool sets another.
 pub const DEFAULT_MAX_ROWS: usize = 200;

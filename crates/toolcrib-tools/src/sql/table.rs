@@ -5,42 +5,37 @@ use std::sync::Arc;
 use toolcrib_config::{Located, Table, Value};
 use toolcrib_core::Tool;
 
-use super::{DEFAULT_MAX_ROWS, SqlDatabase, SqlStatement, SqlToolSpec};
-use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
+use super::{DEFAULT_MAX_ROWS, SqlStatement, SqlToolSpec};
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::boxed,
+};
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] = &["database", "max_rows", "statements"];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "sql",
+    keys: &["database", "max_rows", "statements"],
+    form: KindForm::Tool,
+    read: |table| boxed([DeclaredSql::read(table)]),
+};
 
 /// The highest limit on rows of a result.
 pub(crate) const MAX_ROWS: usize = 1_000_000;
 
 /// An SQL tool as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredSql {
+#[derive(Debug)]
+struct DeclaredSql {
     statements: Vec<SqlStatement>,
     max_rows: usize,
     database: Option<Located<Arc<str>>>,
 }
 
 impl DeclaredSql {
-    /// Reads the keys of this kind; problems are recorded.
-    pub fn read(table: &Table<'_>) -> Self {
+    fn read(table: &Table<'_>) -> Self {
         let database = table.text("database");
         let max_rows = table.integer("max_rows", 1..=MAX_ROWS).unwrap_or(DEFAULT_MAX_ROWS);
         let statements = table.required("statements", "[\"SELECT … WHERE id = :id\"]");
         let statements = statements.map(|value| read_statements(&value)).unwrap_or_default();
         Self { statements, max_rows, database }
-    }
-
-    /// As [`SqlToolSpec::build`]; `None` without statements, which was recorded.
-    pub fn build(
-        &self,
-        declaration: Declaration,
-        database: &SqlDatabase,
-    ) -> Option<Result<Tool, ToolErrors>> {
-        let (statements, max_rows) = (self.statements.clone(), self.max_rows);
-        let spec = SqlToolSpec { declaration, statements, max_rows };
-        (!spec.statements.is_empty()).then(|| spec.build(database))
     }
 }
 
@@ -51,6 +46,23 @@ impl DeclaredKind for DeclaredSql {
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
+    }
+
+    /// The handle of a read-only tool cannot write.
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    /// `None` also without statements, which the reader recorded.
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let database = ports.database(self.database.as_ref())?;
+        let (statements, max_rows) = (self.statements.clone(), self.max_rows);
+        let spec = SqlToolSpec { declaration, statements, max_rows };
+        (!spec.statements.is_empty()).then(|| spec.build(database))
     }
 }
 

@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Annotations, Tool};
 
 use self::run::Body;
-#[doc(hidden)]
-pub use self::table::DeclaredExplore;
+pub(crate) use self::table::KIND;
 use crate::{
     Declaration, ToolErrors,
     declaration::{Parameters, closed},

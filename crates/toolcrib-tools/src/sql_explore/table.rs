@@ -7,41 +7,32 @@ use toolcrib_core::Tool;
 
 use super::ExploreTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
-    sql::{DEFAULT_MAX_ROWS, MAX_ROWS, SqlDatabase},
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::boxed,
+    sql::{DEFAULT_MAX_ROWS, MAX_ROWS},
+};
+
+pub(crate) const KIND: KindReader = KindReader {
+    word: "sql_explore",
+    keys: &[],
+    form: KindForm::Toolset { needs_name: true, has_untrusted: true },
+    read: |table| boxed(DeclaredExplore::read_all(table)),
 };
 
 /// A tool of the toolset as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredExplore {
+#[derive(Debug)]
+struct DeclaredExplore {
     tool: ExploreTool,
     max_rows: usize,
     database: Option<Located<Arc<str>>>,
 }
 
 impl DeclaredExplore {
-    /// Reads the keys of this kind, for all its tools; problems are recorded.
-    pub fn read_all(table: &Table<'_>) -> [Self; 3] {
+    fn read_all(table: &Table<'_>) -> [Self; 3] {
+        table.explain("read_only", "a tool of the kind `sql_explore` always is");
         let database = table.text("database");
         let max_rows = table.integer("max_rows", 1..=MAX_ROWS).unwrap_or(DEFAULT_MAX_ROWS);
         ExploreTool::ALL.map(|tool| Self { tool, max_rows, database: database.clone() })
-    }
-
-    /// Which tool it is.
-    pub fn tool(&self) -> ExploreTool {
-        self.tool
-    }
-
-    /// As [`ExploreTool::build`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(
-        &self,
-        declaration: Declaration,
-        database: &SqlDatabase,
-    ) -> Result<Tool, ToolErrors> {
-        self.tool.build(declaration, database, self.max_rows)
     }
 }
 
@@ -56,5 +47,18 @@ impl DeclaredKind for DeclaredExplore {
 
     fn is_read_only(&self) -> bool {
         true
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix.unwrap_or_default())
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let database = ports.database(self.database.as_ref())?;
+        Some(self.tool.build(declaration, database, self.max_rows))
     }
 }

@@ -13,8 +13,7 @@ use toolcrib_core::{
     ToolOutput,
 };
 
-#[doc(hidden)]
-pub use self::table::{DeclaredTask, KEYS};
+pub(crate) use self::table::KIND;
 use crate::{
     Declaration, ToolErrors,
     arguments::text,

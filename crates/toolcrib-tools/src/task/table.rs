@@ -6,23 +6,32 @@ use toolcrib_config::{Located, Spot, Table};
 use toolcrib_core::Tool;
 
 use super::TaskSpec;
-use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::{boxed, explain_of_agent},
+};
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] =
-    &["agents", "max_calls", "max_cost_usd", "max_depth", "max_iterations", "max_tokens"];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "task",
+    keys: &["agents", "max_calls", "max_cost_usd", "max_depth", "max_iterations", "max_tokens"],
+    form: KindForm::OF_AGENT,
+    read: |table| {
+        explain_of_agent(table);
+        boxed([DeclaredTask::read(table)])
+    },
+};
 
 /// The tool as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredTask {
+#[derive(Debug)]
+struct DeclaredTask {
+    /// The personalities of children, where they are named.
     agents: Vec<Located<Arc<str>>>,
     spec: TaskSpec,
     cost_at: Option<Spot>,
 }
 
 impl DeclaredTask {
-    /// Reads the keys of this kind; problems are recorded.
-    pub fn read(table: &Table<'_>) -> Self {
+    fn read(table: &Table<'_>) -> Self {
         let agents = table.texts("agents");
         let spec = TaskSpec {
             agents: agents.iter().map(|agent| Arc::clone(&agent.value)).collect(),
@@ -35,29 +44,6 @@ impl DeclaredTask {
         let cost_at = table.value("max_cost_usd").map(|cost| cost.at());
         Self { agents, spec, cost_at }
     }
-
-    /// The personalities of children, where they are named.
-    pub fn agents(&self) -> &[Located<Arc<str>>] {
-        &self.agents
-    }
-
-    /// The position of the limit of cost.
-    pub fn cost_at(&self) -> Option<&Spot> {
-        self.cost_at.as_ref()
-    }
-
-    /// Its declaration, as [`TaskSpec::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
-        self.spec.declaration(base, prefix)
-    }
-
-    /// As [`TaskSpec::build`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(&self, declaration: Declaration) -> Result<Tool, ToolErrors> {
-        self.spec.build(declaration)
-    }
 }
 
 impl DeclaredKind for DeclaredTask {
@@ -68,5 +54,21 @@ impl DeclaredKind for DeclaredTask {
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
+    }
+
+    fn cost_at(&self) -> Option<&Spot> {
+        self.cost_at.as_ref()
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.spec.declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        ports.may_delegate(&self.agents).then(|| self.spec.build(declaration))
     }
 }

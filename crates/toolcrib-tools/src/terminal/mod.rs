@@ -26,8 +26,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Annotations, Tool};
 
 use self::run::Body;
-#[doc(hidden)]
-pub use self::table::{DeclaredShell, DeclaredTerminal, KEYS};
+pub(crate) use self::table::{DeclaredShell, KIND};
 pub use self::{jobs::Jobs, table::DEFAULT_SHELLS};
 use crate::{
     Declaration, ToolErrors,

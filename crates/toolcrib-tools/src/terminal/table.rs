@@ -1,23 +1,27 @@
 //! `[[tool]]` of the kind `terminal`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
-use toolcrib_capabilities::process::{Sandbox, SandboxTier, find_program};
-use toolcrib_config::{Located, Spot, Table};
+use toolcrib_capabilities::process::{SandboxTier, find_program};
+use toolcrib_config::Table;
 use toolcrib_core::Tool;
 
 use super::{Jobs, TerminalTool};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ProgramAccess,
+    ToolErrors,
     command::{ArgItem, CommandToolSpec, DeclaredCommand},
+    kind::boxed,
 };
 
-/// The keys that only this kind has. It has those of `command` too, except for the program, its
-/// arguments, its input and its exit codes.
-pub const KEYS: &[&str] = &["shell", "max_jobs", "job_timeout"];
+/// It has the keys of `command` too, except for the program, its arguments, its input and its exit
+/// codes.
+pub(crate) const KIND: KindReader = KindReader {
+    word: "terminal",
+    keys: &["shell", "max_jobs", "job_timeout"],
+    form: KindForm::TOOLSET,
+    read: |table| boxed(DeclaredTerminal::read_all(table)),
+};
 
 /// The shells that are looked for if none is declared.
 pub const DEFAULT_SHELLS: [&str; 2] = ["bash", "sh"];
@@ -35,8 +39,8 @@ const MOST_JOBS: usize = 64;
 /// A shell as read from a table: a program that a model's words control, with the environment that
 /// programs for people expect.
 #[derive(Debug, Clone)]
-pub struct DeclaredShell {
-    pub(crate) command: DeclaredCommand,
+pub(crate) struct DeclaredShell {
+    command: DeclaredCommand,
     /// Whether `inherit_env` is written.
     inherits: bool,
 }
@@ -46,7 +50,7 @@ impl DeclaredShell {
     pub(crate) fn read(table: &Table<'_>, program: String) -> Self {
         let mut command = DeclaredCommand::read_shared(table, program);
         let inherits = table.has("inherit_env");
-        let (spec, _) = command.parts();
+        let spec = command.spec_mut();
         if !inherits {
             spec.inherit_env = INHERITED.map(str::to_owned).into();
         }
@@ -67,64 +71,41 @@ impl DeclaredShell {
         Self { command, inherits }
     }
 
-    /// The shell, as a program.
-    pub fn command(&self) -> &DeclaredCommand {
-        &self.command
-    }
-
-    /// Sets the sandbox `files`, unless one is written or the project has a stricter default.
-    pub fn default_tier(&mut self, of_project: SandboxTier, at: &Spot) {
-        let (_, sandbox) = self.command.parts();
-        if sandbox.tier.is_none() && of_project < SandboxTier::Files {
-            sandbox.tier = Some(Located { value: SandboxTier::Files, at: at.clone() });
-        }
-    }
-
-    /// [`DeclaredCommand::default_stray_children`] of its program.
-    pub fn default_stray_children(&mut self, of_project: bool) {
-        self.command.default_stray_children(of_project);
-    }
-
-    /// The whole spec of a tool that runs command lines in it, with the folders of the project and the
-    /// resolved sandbox.
-    pub fn complete(
-        &self,
-        declaration: Declaration,
-        base_dir: &Path,
-        working_dir: PathBuf,
-        sandbox: Sandbox,
-    ) -> CommandToolSpec {
-        let spec = self.command.complete(declaration, base_dir, working_dir, sandbox);
-        CommandToolSpec { args: vec![ArgItem::from("-c")], ..spec }
-    }
-
     /// [`DeclaredKind::external_access`] of a tool that runs such command lines in it.
     pub(crate) fn external_access(&self, line: &'static str) -> Vec<ExternalAccess<'_>> {
-        let mut accesses = self.command.external_access();
-        for access in &mut accesses {
-            if let ExternalAccess::Program { command, inherit_env, .. } = access {
-                command.extend(["-c", line]);
-                if !self.inherits {
-                    *inherit_env = &[];
-                }
-            }
-        }
-        accesses
+        let access = self.command.access();
+        let inherit_env = if self.inherits { access.inherit_env } else { &[] };
+        let access = ProgramAccess { args: vec!["-c", line], inherit_env, ..access };
+        vec![ExternalAccess::Program(access)]
+    }
+
+    pub(crate) fn secret_texts(&self) -> Vec<(String, &str)> {
+        self.command.secret_texts()
+    }
+
+    /// The whole spec of a tool that runs command lines in it. They are a model's words, so the sandbox
+    /// is `files` unless a tier is written.
+    pub(crate) fn complete(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> CommandToolSpec {
+        let place = ports.program(&self.command.access(), SandboxTier::Files);
+        let spec = self.command.complete(declaration, place);
+        CommandToolSpec { args: vec![ArgItem::from("-c")], ..spec }
     }
 }
 
 /// A tool of the toolset as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredTerminal {
+#[derive(Debug)]
+struct DeclaredTerminal {
     tool: TerminalTool,
     shell: DeclaredShell,
     jobs: Jobs,
 }
 
 impl DeclaredTerminal {
-    /// Reads the keys of this kind, for all its tools; problems are recorded. `is_sandboxed`: the
-    /// project declares a sandbox for all programs; without one, the shell's is `files`.
-    pub fn read_all(table: &Table<'_>) -> Vec<Self> {
+    fn read_all(table: &Table<'_>) -> Vec<Self> {
         let shell = table.text("shell").map(|shell| shell.value.to_string());
         let found = || {
             let is_there = |shell: &&str| find_program(shell, Path::new("/")).is_ok();
@@ -141,32 +122,6 @@ impl DeclaredTerminal {
             .map(|tool| Self { tool, shell: shell.clone(), jobs: jobs.clone() })
             .collect()
     }
-
-    /// The shell.
-    pub fn shell(&self) -> &DeclaredShell {
-        &self.shell
-    }
-
-    /// Its declaration, as [`TerminalTool::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
-        self.tool.declaration(base, prefix)
-    }
-
-    /// As [`TerminalTool::build`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(&self, spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
-        let source = spec.declaration.source.clone();
-        self.tool.build(spec, &self.jobs).map_err(|mut found| {
-            // The program has another key here.
-            for error in found.errors.iter_mut().filter(|error| error.field == "/program") {
-                error.field = "/shell".to_owned();
-                error.at = source.value("/shell").cloned();
-            }
-            found
-        })
-    }
 }
 
 impl DeclaredKind for DeclaredTerminal {
@@ -180,11 +135,32 @@ impl DeclaredKind for DeclaredTerminal {
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
-        self.shell.command.secret_texts()
+        self.shell.secret_texts()
     }
 
     fn is_read_only(&self) -> bool {
         self.tool.is_read_only()
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let spec = self.shell.complete(declaration, ports);
+        let source = spec.declaration.source.clone();
+        Some(self.tool.build(spec, &self.jobs).map_err(|mut found| {
+            // The program has another key here.
+            for error in found.errors.iter_mut().filter(|error| error.field == "/program") {
+                error.field = "/shell".to_owned();
+                error.at = source.value("/shell").cloned();
+            }
+            found
+        }))
     }
 }
 

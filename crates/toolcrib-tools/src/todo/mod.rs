@@ -8,8 +8,7 @@ mod table;
 use serde_json::{Value, json};
 use toolcrib_core::{Annotations, Capabilities, KvScope, Tool};
 
-#[doc(hidden)]
-pub use self::table::DeclaredTodo;
+pub(crate) use self::table::KIND;
 use self::{
     list::{MOST_CHARS, MOST_NOTES, MOST_TASKS, Status},
     run::Body,

@@ -3,34 +3,24 @@
 use toolcrib_core::Tool;
 
 use super::TodoTool;
-use crate::{Declaration, DeclaredKind, ExternalAccess, ToolErrors};
+use crate::{
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    kind::{boxed, explain_of_agent},
+};
 
-/// A tool of the toolset as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredTodo(TodoTool);
+pub(crate) const KIND: KindReader = KindReader {
+    word: "todo",
+    keys: &[],
+    form: KindForm::OF_AGENT,
+    read: |table| {
+        explain_of_agent(table);
+        boxed(TodoTool::ALL.map(DeclaredTodo))
+    },
+};
 
-impl DeclaredTodo {
-    /// All tools of the kind, which has no own keys.
-    pub fn all() -> [Self; 5] {
-        TodoTool::ALL.map(Self)
-    }
-
-    /// Its declaration, as [`TodoTool::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
-        self.0.declaration(base, prefix)
-    }
-
-    /// As [`TodoTool::build`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(&self, declaration: Declaration) -> Result<Tool, ToolErrors> {
-        let usual = self.0.name(None);
-        let prefix = declaration.name.strip_suffix(&usual).map(str::to_owned);
-        let prefix = prefix.as_deref().and_then(|prefix| prefix.strip_suffix('_'));
-        self.0.build(declaration, prefix)
-    }
-}
+/// A tool of the toolset as read from a table. The kind has no own keys.
+#[derive(Debug)]
+struct DeclaredTodo(TodoTool);
 
 impl DeclaredKind for DeclaredTodo {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
@@ -39,5 +29,20 @@ impl DeclaredKind for DeclaredTodo {
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
         Vec::new()
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.0.declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        _: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let usual = self.0.name(None);
+        let prefix = declaration.name.strip_suffix(&usual).map(str::to_owned);
+        let prefix = prefix.as_deref().and_then(|prefix| prefix.strip_suffix('_'));
+        Some(self.0.build(declaration, prefix))
     }
 }

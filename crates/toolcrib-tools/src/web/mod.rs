@@ -24,8 +24,7 @@ use toolcrib_capabilities::http::{
 };
 use toolcrib_core::{Annotations, Capabilities, Tool};
 
-#[doc(hidden)]
-pub use self::table::{DeclaredWeb, KEYS};
+pub(crate) use self::table::KIND;
 use crate::{
     Declaration, ToolErrors,
     declaration::{Parameters, closed, prefixed},

@@ -2,25 +2,30 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
-use toolcrib_capabilities::http::{HostPattern, HttpClient};
+use toolcrib_capabilities::http::HostPattern;
 use toolcrib_config::{Diagnostic, Located, Table};
 use toolcrib_core::Tool;
 
 use super::{DEFAULT_MAX_PAGE_BYTES, FetchLimits, WebTool};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, ToolErrors,
+    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
     http::table::{read_addresses, read_bytes, read_redirects},
+    kind::boxed,
 };
 
-/// The keys that only this kind has.
-pub const KEYS: &[&str] = &["hosts", "search_url", "search_addresses"];
+pub(crate) const KIND: KindReader = KindReader {
+    word: "web",
+    keys: &["hosts", "search_url", "search_addresses"],
+    form: KindForm::Toolset { needs_name: false, has_untrusted: false },
+    read: |table| boxed(DeclaredWeb::read_all(table)),
+};
 
 /// The limits on a page, which is in memory.
 const PAGE_BYTES: RangeInclusive<u64> = 1024..=16 << 20;
 
 /// A tool of the toolset as read from a table.
-#[derive(Debug, Clone)]
-pub struct DeclaredWeb {
+#[derive(Debug)]
+struct DeclaredWeb {
     tool: WebTool,
     /// The only hosts that may be requested; `None` for all.
     hosts: Option<Vec<HostPattern>>,
@@ -29,9 +34,10 @@ pub struct DeclaredWeb {
 }
 
 impl DeclaredWeb {
-    /// Reads the keys of this kind, for all its tools; problems are recorded. Without `search_url`
-    /// there is no tool that searches.
-    pub fn read_all(table: &Table<'_>) -> Vec<Self> {
+    /// Without `search_url` there is no tool that searches.
+    fn read_all(table: &Table<'_>) -> Vec<Self> {
+        table.explain("untrusted", "the results of this kind always are: others write pages");
+        table.explain("read_only", "a tool of the kind `web` always is");
         let limits = FetchLimits {
             max_body_bytes: read_bytes(table, PAGE_BYTES, DEFAULT_MAX_PAGE_BYTES),
             max_redirects: read_redirects(table),
@@ -58,22 +64,6 @@ impl DeclaredWeb {
         });
         [fetch].into_iter().chain(search).collect()
     }
-
-    /// Its declaration, as [`WebTool::declaration`].
-    pub fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
-        self.tool.declaration(base, prefix)
-    }
-
-    /// As [`WebTool::build`], for the declared hosts.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn build(&self, declaration: Declaration, client: &HttpClient) -> Result<Tool, ToolErrors> {
-        match &self.hosts {
-            Some(hosts) => self.tool.build(declaration, &client.only(hosts.iter().cloned())),
-            None => self.tool.build(declaration, client),
-        }
-    }
 }
 
 /// The readable hosts; an error is recorded.
@@ -96,7 +86,12 @@ impl DeclaredKind for DeclaredWeb {
             WebTool::Search { url } => &**url,
             WebTool::Fetch(_) => "URLs that the model writes",
         };
-        vec![ExternalAccess::Host { url, allow_addresses: &self.addresses }]
+        vec![ExternalAccess::Host {
+            url,
+            url_field: "/search_url",
+            allow_addresses: &self.addresses,
+            addresses_key: "search_addresses",
+        }]
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
@@ -105,5 +100,21 @@ impl DeclaredKind for DeclaredWeb {
 
     fn is_read_only(&self) -> bool {
         true
+    }
+
+    fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
+        self.tool.declaration(base, prefix)
+    }
+
+    fn build(
+        &self,
+        declaration: Declaration,
+        ports: &dyn KindPorts,
+    ) -> Option<Result<Tool, ToolErrors>> {
+        let client = ports.http_client(&self.addresses);
+        Some(match &self.hosts {
+            Some(hosts) => self.tool.build(declaration, &client.only(hosts.iter().cloned())),
+            None => self.tool.build(declaration, &client),
+        })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_core::{ListOrder, MissingReason, Reason, RemoteDefinition, RemoteListing, Tool};
 use toolcrib_engine::Redactor;
-use toolcrib_tools::openapi::DeclaredOperation;
+use toolcrib_tools::ThirdPartyDefinition;
 
 use crate::{build::lint::definition_check, user::lock::Lock};
 
@@ -52,21 +52,21 @@ impl ThirdParties<'_> {
     /// The tools of one document; those that are refused are never available, with the reason.
     pub(crate) fn tools(
         self,
-        built: Vec<(&DeclaredOperation, Tool)>,
+        built: Vec<(ThirdPartyDefinition<'_>, Tool)>,
         at: &Spot,
         problems: &Problems,
     ) -> Vec<Tool> {
         let Some((first, _)) = built.first() else { return Vec::new() };
-        let file = first.file().to_owned();
-        let source: Arc<str> = format!("openapi:{}", first.file()).into();
-        let check = definition_check(first.lint_allow(), problems).unwrap_or_default();
+        let file = first.file.to_owned();
+        let source: Arc<str> = format!("openapi:{file}").into();
+        let check = definition_check(first.lint_allow, problems).unwrap_or_default();
         let mut check = check.with_redaction(Arc::new(self.redactor.clone()));
-        if first.is_pinned() && !self.is_held {
+        if first.is_pinned && !self.is_held {
             check = check.with_pins(Arc::new(self.lock.clone()));
         }
-        let operation = |(one, tool): (&DeclaredOperation, Tool)| Operation {
-            withheld: one.withheld().map(Arc::from),
-            target: one.target(),
+        let operation = |(one, tool): (ThirdPartyDefinition<'_>, Tool)| Operation {
+            withheld: one.withheld.map(Arc::from),
+            target: one.target,
             tool,
         };
         let operations = built.into_iter().map(operation).collect();

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Diagnostic, Problems};
 
-use super::{Source, command};
+use super::unbuilt::{Surroundings, UnbuiltTool};
 use crate::{
     bind::{located::values, names::Names, part::Part},
     build::{hook::Hook, policy::check_tools},
@@ -21,16 +22,15 @@ pub(crate) fn build_hooks(
     problems: &Problems,
 ) -> Vec<Hook> {
     let names = names.seen_by(own);
+    let around = Surroundings { root: &own.root, names: &names, problems };
     let mut hooks: Vec<Hook> = Vec::new();
     for section in sections {
         check_tools(&section.tools, &names, problems);
-        let source = Source::new(&section.tool, &own.root, &names, problems);
-        let mut command = section.command.clone();
-        command.default_stray_children(names.sandboxes.allows_stray_children());
-        let program = command::build(&command, &source, |(base, working_dir), sandbox| {
-            let declaration = source.declaration.clone();
-            command.build_hook(declaration, base, working_dir, sandbox, section.timeout)
-        });
+        let tool = UnbuiltTool::new(&section.tool, around);
+        let place = tool.program(&section.command.access(), SandboxTier::None);
+        let declaration = tool.declaration.clone();
+        let program = section.command.build_hook(declaration, place, section.timeout);
+        let program = tool.built(program);
         let (Some(program), Some(name)) = (program, &section.name) else { continue };
         if hooks.iter().any(|hook| *hook.declared_name() == *name.value) {
             let message = format!("two hooks are called `{}`", name.value);
