@@ -16,7 +16,7 @@ pub use self::from::{InitReport, init_from, init_from_url};
 use crate::{
     file::PROJECT_FILE,
     read::owner::{ForeignFile, check_owner},
-    trust::TrustStore,
+    user::trust::TrustStore,
 };
 
 /// The files of the new project, by relative path.

@@ -17,12 +17,12 @@
 //! # Layers
 //!
 //! - `init`: new projects.
-//! - `project`: the loaded project, and its loading.
+//! - `project`: the loaded project, and the four phases of its loading.
 //! - `skills`: skills that may change while they are used, and their installation.
-//! - `trust`: what a project would do with its user's rights, and the record of consent.
+//! - `powers`: what a project would do with its user's rights, from its declarations.
 //! - `build`: databases, tools, policy, skills, models and MCP servers from typed data.
 //! - `bind`: the names of a project: their declarations, and what refers to them.
-//! - `user`: options and consent, the lock, the vault, the state folder.
+//! - `user`: options, trust, the lock, the vault, the state folder.
 //! - `error`: why a project is not loaded.
 //! - `read`: the texts of a project, each read once, and never from outside of its folder.
 //! - `file`: `toolcrib.toml` and `plugin.toml` as typed data; every problem is recorded.
@@ -36,10 +36,10 @@ mod build;
 mod error;
 mod file;
 mod init;
+mod powers;
 mod project;
 mod read;
 mod skills;
-mod trust;
 mod user;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Help, Severity, Spot};
@@ -49,8 +49,8 @@ pub use self::user::private::folder_of_user;
 pub use self::{
     build::{
         DeclaredHub, DeclaredModel, Prices, environment_model,
-        mcp_server::McpServer,
-        serving::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
+        mcp::server::McpServer,
+        serve::{ServeOAuth, ServeSettings, ServeToken, TlsFiles, TokenError, TokenFile},
     },
     error::LoadError,
     file::{PLUGIN_FILE, PROJECT_FILE},
@@ -64,14 +64,16 @@ pub use self::{
         owner::ForeignFile,
     },
     skills::install::{InstallError, InstalledSkill, RefusedArchiveError},
-    trust::{TrustError, TrustRecord, TrustState, TrustStore},
     user::{
         approvals::ProjectApprovals,
-        consent::{Consent, Review, Verdict},
-        lock::{LOCK_FILE, Lock, LockError, LockEvent, PinChange, PinName},
-        options::{LoadOptions, LockMode, Mode},
-        power::{Action, Power},
+        lock::{LOCK_FILE, Lock, LockError, LockEvent, LockMode, PinChange, PinName},
+        options::{LoadOptions, Mode},
         sessions::Sessions,
+        trust::{
+            TrustError, TrustRecord, TrustState, TrustStore,
+            consent::{Consent, Review, Verdict},
+            power::{Action, Power},
+        },
         vault::{Vault, VaultError},
     },
 };

@@ -1,15 +1,10 @@
 //! `toolcrib trust`: records the user's trust in a project, a file or an owner.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
-use parking_lot::Mutex;
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{
-    Consent, LoadError, LoadOptions, PROJECT_FILE, Project, Review, TrustError, TrustState,
-    TrustStore, Verdict, find,
+    LoadError, LoadOptions, PROJECT_FILE, Project, Review, TrustError, TrustState, TrustStore, find,
 };
 
 use crate::{
@@ -93,28 +88,8 @@ fn add(
 }
 
 /// The project's present state. Starts no program, opens no connection and creates no file.
-pub(super) fn review(dir: &Path, cancellation: CancellationToken) -> Result<Review, LoadError> {
-    let seen = Arc::new(ReviewRecorder::default());
-    let consent = Some(Arc::clone(&seen) as Arc<dyn Consent>);
-    let options = LoadOptions { consent, cancel: cancellation, ..LoadOptions::default() };
-    Project::load(dir, &options)?;
-    let review = seen.0.lock().take();
-    review.ok_or(LoadError::Cancelled)
-}
-
-/// Records the actions that need consent.
-#[derive(Debug, Default)]
-struct ReviewRecorder(Mutex<Option<Review>>);
-
-impl Consent for ReviewRecorder {
-    fn review(&self, review: &Review) -> Verdict {
-        *self.0.lock() = Some(review.clone());
-        Verdict::LookOnly("it is only reviewed".into())
-    }
-
-    fn replace(&self, _: &[PathBuf]) -> bool {
-        false
-    }
+pub(super) fn review(dir: &Path, cancel: CancellationToken) -> Result<Review, LoadError> {
+    Project::review(dir, &LoadOptions { cancel, ..LoadOptions::default() })
 }
 
 impl From<TrustError> for Problem {

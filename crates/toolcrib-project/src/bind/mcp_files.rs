@@ -111,6 +111,7 @@ impl McpFiles {
         }
     }
 
+    /// Adds the servers of a file.
     fn take(
         &mut self,
         file: &str,
@@ -121,41 +122,20 @@ impl McpFiles {
         problems: &Problems,
     ) {
         let env_file = |path: &Path| {
-            let read = path
-                .canonicalize()
-                .map_err(|error| match error.kind() {
-                    io::ErrorKind::NotFound => FileError::NotFound,
-                    _ => FileError::Unreadable(error),
-                })
-                .and_then(|real| {
-                    if is_imported || real.starts_with(working_dir) {
-                        reads.text(&real, MAX_TEXT)
-                    } else {
-                        Err(FileError::Outside)
-                    }
-                });
+            let read = path.canonicalize().map_err(not_found).and_then(|real| {
+                match is_imported || real.starts_with(working_dir) {
+                    true => reads.text(&real, MAX_TEXT),
+                    false => Err(FileError::Outside),
+                }
+            });
             read.map_err(|error| error.to_string())
         };
         let variables = |name: &str| std::env::var(name).ok();
         let found = read_servers(file, text, working_dir, &variables, &env_file);
         problems.merge(found.problems);
-        // In both, a variable without a value is replaced by its default.
-        let placeholder = |name: &str| {
-            let value = std::env::var(name).ok()?;
-            Some(if value.is_empty() { value } else { format!("${{{name}}}") })
-        };
-        let env_placeholders = |path: &Path| {
-            let text = env_file(path)?;
-            let name = |line: &str| {
-                let (name, _) = line.split_once('=')?;
-                let variable = name.trim().trim_start_matches("export ").to_owned();
-                Some(format!("{name}=${{{variable}}}\n"))
-            };
-            Ok(text.lines().filter_map(name).collect())
-        };
+        let env_placeholders = |path: &Path| env_file(path).map(|text| placeholders(&text));
         let written = read_servers(file, text, working_dir, &placeholder, &env_placeholders);
-        let written = written.servers;
-        let written = written.into_iter().map(|server| server.transport);
+        let written = written.servers.into_iter().map(|server| server.transport);
         for (server, written) in found.servers.into_iter().zip(written) {
             if let Some(other) = self.get(&server.name) {
                 let message = format!(
@@ -194,6 +174,29 @@ impl McpFiles {
     /// The names of the servers, disabled and broken ones included.
     pub(crate) fn names(&self) -> impl Iterator<Item = Arc<str>> {
         self.servers.iter().map(|declared| Arc::clone(&declared.server.name))
+    }
+}
+
+/// A variable as it is shown. Without a value it is replaced by its default, as where it is used.
+fn placeholder(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok()?;
+    Some(if value.is_empty() { value } else { format!("${{{name}}}") })
+}
+
+/// A file with variables, with a placeholder in place of each value.
+fn placeholders(env_file: &str) -> String {
+    let line = |line: &str| {
+        let (name, _) = line.split_once('=')?;
+        let variable = name.trim().trim_start_matches("export ").to_owned();
+        Some(format!("{name}=${{{variable}}}\n"))
+    };
+    env_file.lines().filter_map(line).collect()
+}
+
+fn not_found(error: io::Error) -> FileError {
+    match error.kind() {
+        io::ErrorKind::NotFound => FileError::NotFound,
+        _ => FileError::Unreadable(error),
     }
 }
 

@@ -20,7 +20,10 @@ use super::{
     remote::{BETWEEN, REMOTE, REMOTE_TOOLSETS, may_begin, parts_of_remote, remote_prefix},
     sandbox::SandboxDefaults,
 };
-use crate::file::{Input, PersonalitySection, ProjectFile, ToolSection};
+use crate::{
+    file::{Input, PersonalitySection, ProjectFile, ToolSection},
+    user::state::StateFolder,
+};
 
 /// The names that a project and its plugins declare.
 #[derive(Debug, Clone)]
@@ -62,7 +65,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn of(file: &ProjectFile, parts: &[Part], mcp: &McpFiles) -> Self {
+    /// `of_code`: the plugins that are added in code.
+    pub(crate) fn of(
+        file: &ProjectFile,
+        parts: &[Part],
+        mcp: &McpFiles,
+        of_code: &[Arc<str>],
+        state: &StateFolder,
+    ) -> Self {
         let sections = parts.iter().flat_map(|part| &part.declared.mcp);
         let sections = sections.map(|section| Arc::clone(&section.name.value));
         let mut servers: Vec<_> = sections.chain(mcp.names()).collect();
@@ -97,8 +107,8 @@ impl Names {
             alternatives: Alternatives::of(parts),
             folders: file.files.iter().map(|files| Arc::clone(&files.name.value)).collect(),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
-            plugins: parts.iter().filter_map(Part::plugin_id).cloned().collect(),
-            sandboxes: SandboxDefaults::default(),
+            plugins: parts.iter().filter_map(Part::plugin_id).chain(of_code).cloned().collect(),
+            sandboxes: SandboxDefaults::new(&file.sandbox, state),
             grant: None,
             personalities: personalities(&file.personalities),
             teams: file

@@ -144,19 +144,56 @@ impl SandboxDefaults {
             self.weak.lock().push(WeakProgram { at: program.at.clone(), tier });
         }
         let at = written.as_ref().map_or(program.at, |tier| &tier.at);
+        self.check_tier(program, tier, at, problems);
+        let mut sandbox = Sandbox::from(tier);
+        sandbox.hidden = self.hidden.to_vec();
+        sandbox.trash.clone_from(&self.trash);
+        sandbox.read = paths(read, program.base, problems);
+        sandbox.write = paths(write, program.base, problems);
+        if let Some((path, hidden)) = sandbox.conflict() {
+            let message = format!(
+                "{} conflicts with {}, which contains Toolcrib's state or keys",
+                path.display(),
+                hidden.display()
+            );
+            let at = write.first().or(read.first()).map_or(at, |first| &first.at);
+            let help = "name the subfolders that the program needs";
+            problems.push(Diagnostic::error(at, message).help(help));
+        }
+        let named: Vec<_> = hosts.iter().filter_map(|host| pattern(host, problems)).collect();
+        if tier == SandboxTier::Full && !named.is_empty() {
+            let addresses = allowed_addresses(addresses, program.grant, problems);
+            let ports: Vec<_> =
+                named.iter().filter_map(|(host, port)| Some((host.clone(), (*port)?))).collect();
+            let patterns = named.into_iter().map(|(host, _)| host).collect();
+            let client = HttpClient::builder().allowed_hosts(Some(patterns));
+            let client = client.allow_addresses(addresses).build();
+            sandbox.network = Some(EgressProxy::new(client).ports(ports));
+        }
+        sandbox
+    }
+
+    /// Records a tier that is too weak for a plugin or for a key of the sandbox, or that this machine
+    /// does not enforce.
+    fn check_tier(
+        &self,
+        program: &SandboxedProgram<'_>,
+        tier: SandboxTier,
+        at: &Spot,
+        problems: &Problems,
+    ) {
         let refuse = |at: &Spot, message: String, help: &str| {
             problems.push(Diagnostic::error(at, message).help(help));
         };
-        if let Some(grant) = program.grant
-            && tier < self.tier.max(SandboxTier::Tree)
-        {
-            let least = self.tier.max(SandboxTier::Tree);
+        let least = self.tier.max(SandboxTier::Tree);
+        if let Some(grant) = program.grant.filter(|_| tier < least) {
+            let plugin = &grant.plugin;
             let message = format!(
-                "the plugin `{}` weakens the project's sandbox `{least}` to `{tier}`",
-                grant.plugin
+                "the plugin `{plugin}` weakens the project's sandbox `{least}` to `{tier}`"
             );
             refuse(at, message, &format!("remove the key, or write sandbox = \"{least}\""));
         }
+        let SandboxSection { read, write, hosts, addresses, .. } = program.section;
         for (key, needed, paths) in [
             ("sandbox_read", SandboxTier::Files, read),
             ("sandbox_write", SandboxTier::Files, write),
@@ -176,31 +213,6 @@ impl SandboxDefaults {
             let message = format!("this machine does not enforce the sandbox `{tier}`: {missing}");
             refuse(at, message, "run `toolcrib doctor` to see the tiers that it enforces");
         }
-        let mut sandbox = Sandbox::from(tier);
-        sandbox.hidden = self.hidden.to_vec();
-        sandbox.trash.clone_from(&self.trash);
-        sandbox.read = paths(read, program.base, problems);
-        sandbox.write = paths(write, program.base, problems);
-        if let Some((path, hidden)) = sandbox.conflict() {
-            let message = format!(
-                "{} conflicts with {}, which contains Toolcrib's state or keys",
-                path.display(),
-                hidden.display()
-            );
-            let at = write.first().or(read.first()).map_or(at, |first| &first.at);
-            refuse(at, message, "name the subfolders that the program needs");
-        }
-        let named: Vec<_> = hosts.iter().filter_map(|host| pattern(host, problems)).collect();
-        let ports: Vec<_> =
-            named.iter().filter_map(|(host, port)| Some((host.clone(), (*port)?))).collect();
-        let patterns: Vec<_> = named.into_iter().map(|(host, _)| host).collect();
-        if tier == SandboxTier::Full && !patterns.is_empty() {
-            let addresses = allowed_addresses(addresses, program.grant, problems);
-            let client = HttpClient::builder().allowed_hosts(Some(patterns));
-            let client = client.allow_addresses(addresses).build();
-            sandbox.network = Some(EgressProxy::new(client).ports(ports));
-        }
-        sandbox
     }
 }
 

@@ -22,7 +22,9 @@ use crate::{
         root::{FoundFile, Root},
         text_file::MAX_SEED,
     },
-    user::{consent::TrustDecision, options::Mode, secrets::ProjectSecrets, state::StateFolder},
+    user::{
+        options::Mode, secrets::ProjectSecrets, state::StateFolder, trust::consent::TrustDecision,
+    },
 };
 
 /// The declared databases, in the order of the project file.

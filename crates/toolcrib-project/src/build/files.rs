@@ -13,7 +13,7 @@ use crate::{
     bind::{grant::Grant, part::Part},
     file::FilesSection,
     read::root::{FoundFile, Root},
-    user::{consent::TrustDecision, options::Mode, state::StateFolder},
+    user::{options::Mode, state::StateFolder, trust::consent::TrustDecision},
 };
 
 /// The folder in the state folder that receives removed files, one subfolder for each declared

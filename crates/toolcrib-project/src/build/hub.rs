@@ -10,7 +10,7 @@ use toolcrib_tools::{ExternalAccess, FieldError};
 
 use super::{
     lint::definition_check,
-    mcp_server::UnusableProvider,
+    mcp::server::UnusableProvider,
     secrets::{located, report_undeclared},
 };
 use crate::{

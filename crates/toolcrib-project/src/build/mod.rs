@@ -7,8 +7,7 @@ mod files;
 pub(crate) mod hook;
 mod hub;
 mod lint;
-mod mcp;
-pub(crate) mod mcp_server;
+pub(crate) mod mcp;
 mod model;
 mod models;
 mod own;
@@ -19,15 +18,14 @@ mod process_limit;
 mod reliability;
 mod script;
 mod secrets;
-mod serve;
-pub(crate) mod serving;
+pub(crate) mod serve;
 mod skills;
 mod tools;
 
 pub(crate) use self::{
     artifacts::build_artifacts,
     databases::{DatabaseSpecs, Databases, Entry as DatabaseEntry},
-    files::{Entry as FolderEntry, FolderSpecs, keep_usable_tools},
+    files::{Entry as FolderEntry, FolderSpecs, Folders, keep_usable_tools},
     hub::HubSources,
     mcp::McpSources,
     model::ModelSources,

@@ -8,7 +8,7 @@ use toolcrib_tools::Source;
 
 use crate::{
     bind::{located::is_declared, names::Names, part::Part},
-    file::{DatabaseSource, McpSection, ProjectFile, Text, is_secret_name},
+    file::{DatabaseSource, McpSection, ProjectFile, Text, ToolDeclarations, is_secret_name},
     user::secrets::{self, ProjectSecrets},
 };
 
@@ -23,8 +23,53 @@ pub(crate) fn build_secrets(
     names: &Names,
     problems: &Problems,
 ) -> ProjectSecrets {
-    let sections = &file.secrets;
-    // A model, database, server, hub or gateway with a missing secret reports it itself.
+    let used = used_by_tools(parts, names, problems);
+    let keys = used_elsewhere(file, parts);
+    for section in &file.secrets {
+        let Some(from) = &section.from else { continue };
+        if used.contains(&section.name.value) {
+            if let Err(problem) = secrets::check(&from.value) {
+                let message = format!("{} {problem}", from.value);
+                let help = format!(
+                    "until this is changed, tools that need the secret `{}` are not offered",
+                    section.name.value
+                );
+                problems.push(Diagnostic::warning(&from.at, message).help(help));
+            }
+        } else if !keys.contains(&section.name.value) {
+            let message = format!("nothing refers to the secret `{}`", section.name.value);
+            problems
+                .push(Diagnostic::warning(&section.name.at, message).help("use it, or remove it"));
+        }
+    }
+    ProjectSecrets::new(file.secrets.iter().filter_map(|section| {
+        Some((Arc::clone(&section.name.value), section.from.as_ref()?.value.clone()))
+    }))
+}
+
+/// The secrets that tools refer to; undeclared ones are recorded.
+fn used_by_tools(parts: &[Part], names: &Names, problems: &Problems) -> HashSet<Arc<str>> {
+    let mut used = HashSet::new();
+    for part in parts {
+        let names = names.seen_by(part);
+        for tool in &part.declared.tools {
+            for (field, text) in tool.kind.iter().flat_map(|kind| kind.secret_texts()) {
+                for reference in located(&field, text, &tool.declaration.source, &tool.at) {
+                    report_undeclared(&reference, &names, problems);
+                    used.insert(reference.value);
+                }
+                // A slip that is reported where the tool is built.
+                let is_named = |name: &&Arc<str>| text.contains(&format!("{{{name}}}"));
+                used.extend(names.secrets.iter().filter(is_named).cloned());
+            }
+        }
+    }
+    used
+}
+
+/// The secrets of models, databases, servers, hubs and the gateway, which report a missing one
+/// themselves.
+fn used_elsewhere(file: &ProjectFile, parts: &[Part]) -> HashSet<Arc<str>> {
     let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
     let of_tokens = file
         .serve
@@ -36,50 +81,14 @@ pub(crate) fn build_secrets(
         _ => None,
     });
     let mut keys: HashSet<_> = of_models.chain(of_tokens).chain(of_databases).collect();
-    let mut used = HashSet::new();
-    for part in parts {
-        let (declared, names) = (&part.declared, names.seen_by(part));
-        let of_servers = declared.mcp.iter().flat_map(McpSection::secret_texts);
+    for ToolDeclarations { mcp, hubs, .. } in parts.iter().map(|part| &part.declared) {
+        let of_servers = mcp.iter().flat_map(McpSection::secret_texts);
         keys.extend(of_servers.flat_map(references).map(|reference| reference.value));
-        for hub in &declared.hubs {
-            let texts = hub.hub.secret_texts();
-            let secrets = texts.iter().flat_map(|(_, text)| references_in(text));
-            keys.extend(secrets.map(|(_, secret)| Arc::from(secret)));
-        }
-        for tool in &declared.tools {
-            let Some(kind) = &tool.kind else { continue };
-            for (field, text) in kind.secret_texts() {
-                for reference in located(&field, text, &tool.declaration.source, &tool.at) {
-                    report_undeclared(&reference, &names, problems);
-                    used.insert(reference.value);
-                }
-                // A slip that is reported where the tool is built.
-                let is_named = |name: &&Arc<str>| text.contains(&format!("{{{name}}}"));
-                used.extend(names.secrets.iter().filter(is_named).cloned());
-            }
+        for (_, text) in hubs.iter().flat_map(|hub| hub.hub.secret_texts()) {
+            keys.extend(references_in(text).into_iter().map(|(_, secret)| Arc::from(secret)));
         }
     }
-    for section in sections {
-        let Some(from) = &section.from else { continue };
-        if !used.contains(&section.name.value) {
-            if keys.contains(&section.name.value) {
-                continue;
-            }
-            let message = format!("nothing refers to the secret `{}`", section.name.value);
-            problems
-                .push(Diagnostic::warning(&section.name.at, message).help("use it, or remove it"));
-        } else if let Err(problem) = secrets::check(&from.value) {
-            let message = format!("{} {problem}", from.value);
-            let help = format!(
-                "until this is changed, tools that need the secret `{}` are not offered",
-                section.name.value
-            );
-            problems.push(Diagnostic::warning(&from.at, message).help(help));
-        }
-    }
-    ProjectSecrets::new(sections.iter().filter_map(|section| {
-        Some((Arc::clone(&section.name.value), section.from.as_ref()?.value.clone()))
-    }))
+    keys
 }
 
 /// The tools, each offered only while its secrets are available: without its key it could only

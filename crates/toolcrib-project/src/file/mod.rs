@@ -64,6 +64,12 @@ pub(crate) use self::{
     tool_search::ToolSearchSection,
 };
 
+/// The file that makes a folder a project.
+pub const PROJECT_FILE: &str = "toolcrib.toml";
+
+/// The file in a plugin's folder that declares its content.
+pub const PLUGIN_FILE: &str = "plugin.toml";
+
 /// `fence`: whether the texts of a server, or for a token, are not fenced.
 fn read_unfenced(table: &Table<'_>) -> bool {
     let fence = table.value("fence");
@@ -156,9 +162,3 @@ impl ProjectFile {
         })
     }
 }
-
-/// The file that makes a folder a project.
-pub const PROJECT_FILE: &str = "toolcrib.toml";
-
-/// The file in a plugin's folder that declares its content.
-pub const PLUGIN_FILE: &str = "plugin.toml";

@@ -1,6 +1,12 @@
 //! A loaded project: everything in it was validated once.
 
+mod bound;
+mod declared;
 mod load;
+mod models;
+mod open;
+mod parts;
+mod plan;
 pub(crate) mod plugin;
 
 use std::{
@@ -18,27 +24,22 @@ use toolcrib_capabilities::{
 };
 use toolcrib_config::Diagnostics;
 use toolcrib_core::{KvStore, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
-use toolcrib_engine::{Deferral, Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
+use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_models::Vendor;
 
-use self::plugin::FolderPlugin;
+use self::parts::{
+    ProjectAgent, ProjectModels, ProjectRemote, ProjectServing, ProjectState, ProjectTools,
+};
 use crate::{
     bind::alternatives::{EngineSource, sources},
     build::{
-        DeclaredHub, DeclaredModel, DeclaredPersonality, Prices, Reliability,
-        hook::Hook,
-        mcp_server::McpServer,
-        serving::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
+        DeclaredHub, DeclaredModel, DeclaredPersonality, Prices,
+        mcp::server::McpServer,
+        serve::{ServeSettings, ServeToken, TokenError, TokenFile, token_file},
     },
-    skills::{
-        install::{InstallError, InstalledSkill},
-        watched::WatchedSkills,
-    },
-    user::{
-        approvals::ProjectApprovals, consent::TrustDecision, lock::Lock, own_store::OwnStore,
-        secrets::ProjectSecrets, server_log::path_of, sessions::Sessions, state::StateFolder,
-    },
+    skills::install::{InstallError, InstalledSkill},
+    user::{approvals::ProjectApprovals, lock::Lock, server_log::path_of, sessions::Sessions},
 };
 
 /// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
@@ -48,48 +49,12 @@ use crate::{
 pub struct Project {
     name: Arc<str>,
     root: PathBuf,
-    state: StateFolder,
-    tools: Vec<Tool>,
-    skills: Skills,
-    /// The skills while the project is in use; `None` without a skills folder.
-    watched: Option<WatchedSkills>,
-    policy: Policy,
-    hooks: Vec<Hook>,
-    deferral: Deferral,
-    personalities: Vec<DeclaredPersonality>,
-    agent_id: Option<Arc<str>>,
-    model: Option<Arc<dyn Model>>,
-    vendor_alone: Option<Vendor>,
-    fallback_models: Vec<Arc<dyn Model>>,
-    reliability: Reliability,
-    models: Vec<DeclaredModel>,
-    system: Option<Arc<str>>,
-    limits: Limits,
-    convert_text_arguments: bool,
-    turn_limits: TurnLimits,
-    budget: Budget,
-    prices: Prices,
-    max_iterations: Option<u32>,
-    turn_timeout: Option<Duration>,
-    secrets: ProjectSecrets,
-    /// Shared by all engines and clients: it also knows the tokens that servers get later.
-    redactor: Redactor,
-    mcp: Vec<McpServer>,
-    hubs: Vec<DeclaredHub>,
-    artifacts: Option<Artifacts>,
-    sessions: Sessions,
-    own: OwnStore,
-    approvals: ProjectApprovals,
-    lock: Lock,
-    keeps_artifacts: bool,
-    held: TrustDecision,
-    plugins: Vec<FolderPlugin>,
-    tokens: Vec<ServeToken>,
-    serving: ServeSettings,
-    watched_files: Vec<PathBuf>,
-    databases: Vec<Database>,
-    database_servers: Vec<PostgresDatabase>,
-    files: Vec<Files>,
+    tools: ProjectTools,
+    agent: ProjectAgent,
+    models: ProjectModels,
+    remote: ProjectRemote,
+    state: ProjectState,
+    serving: ProjectServing,
     warnings: Diagnostics,
 }
 
@@ -106,29 +71,29 @@ impl Project {
 
     /// The state folder, absolute. It may not exist until something is written.
     pub fn state(&self) -> &Path {
-        self.state.path()
+        self.state.folder.path()
     }
 
     /// The declared tools, in the order of the file, then those of plugins. `read_skill` is not
     /// included.
     pub fn tools(&self) -> &[Tool] {
-        &self.tools
+        &self.tools.tools
     }
 
     /// The skills, by name, then those of plugins, as of the time of loading. An
     /// [engine](Self::engine_builder) reloads changed skills at the start of a turn.
     pub fn skills(&self) -> &Skills {
-        &self.skills
+        &self.tools.skills
     }
 
     /// Whether it has a skills folder, which is checked for changes at the start of each turn.
     pub fn watches_skills(&self) -> bool {
-        self.watched.is_some()
+        self.tools.watched.is_some()
     }
 
     /// The plugins in folders of the project, in the order of the file.
     pub fn plugins(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.plugins.iter().map(|plugin| &*plugin.id)
+        self.tools.plugins.iter().map(|plugin| &*plugin.id)
     }
 
     /// Installs the skill of an archive, `.zip` or `.tar.gz`, into the skills folder. It is checked
@@ -144,9 +109,10 @@ impl Project {
         archive: &Path,
         replace: bool,
     ) -> Result<InstalledSkill, InstallError> {
-        match &self.watched {
+        match &self.tools.watched {
             Some(skills) => {
-                let of_plugins = self.plugins.iter().filter_map(|plugin| plugin.skills.as_ref());
+                let of_plugins =
+                    self.tools.plugins.iter().filter_map(|plugin| plugin.skills.as_ref());
                 skills.install(archive, replace, of_plugins)
             }
             None => Err(InstallError::NoProject),
@@ -159,97 +125,97 @@ impl Project {
     /// # Errors
     /// [`InstallError`]; nothing has changed then.
     pub fn remove_skill(&self, id: &str) -> Result<PathBuf, InstallError> {
-        self.watched.as_ref().ok_or(InstallError::NoProject)?.remove(id)
+        self.tools.watched.as_ref().ok_or(InstallError::NoProject)?.remove(id)
     }
 
     /// Roles, rules and the default effect.
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        &self.tools.policy
     }
 
     /// The id of the agent, for [`TurnInfo`](toolcrib_core::TurnInfo), if the project has one.
     pub fn agent_id(&self) -> Option<&Arc<str>> {
-        self.agent_id.as_ref()
+        self.agent.id.as_ref()
     }
 
     /// The declared personalities, in the order of the file. An engine always has one named
     /// `default`.
     pub fn personalities(&self) -> impl ExactSizeIterator<Item = &Personality> {
-        self.personalities.iter().map(|declared| &declared.personality)
+        self.agent.personalities.iter().map(|declared| &declared.personality)
     }
 
     /// The own model of a declared personality, if it has one.
     pub fn personality_model(&self, personality: &str) -> Option<&Arc<dyn Model>> {
-        let mut all = self.personalities.iter();
+        let mut all = self.agent.personalities.iter();
         all.find(|declared| declared.personality.id() == personality)?.model.as_ref()
     }
 
     /// The model, if the project or the options name one.
     pub fn model(&self) -> Option<&Arc<dyn Model>> {
-        self.model.as_ref()
+        self.models.chosen.model.as_ref()
     }
 
     /// The vendor, if the [`model`](Self::model) is named by it alone, and is therefore the vendor's
     /// default. A server other than the vendor's may lack that model.
     pub fn vendor_alone(&self) -> Option<Vendor> {
-        self.vendor_alone
+        self.models.chosen.vendor_alone
     }
 
     /// The alternative models for rules, in order; none if the options name a model.
     pub fn fallback_models(&self) -> &[Arc<dyn Model>] {
-        &self.fallback_models
+        &self.models.chosen.fallback_models
     }
 
     /// The rules for failures, in order.
     pub fn reliability(&self) -> &[ReliabilityRule] {
-        self.reliability.rules()
+        self.models.chosen.reliability.rules()
     }
 
     /// The models with a project name, in the order of the file.
     pub fn models(&self) -> &[DeclaredModel] {
-        &self.models
+        &self.models.declared
     }
 
     /// The system text, if there is one.
     pub fn system(&self) -> Option<&Arc<str>> {
-        self.system.as_ref()
+        self.agent.system.as_ref()
     }
 
     /// The limits of a batch of calls; the engine's defaults unless the file sets them.
     pub fn limits(&self) -> Limits {
-        self.limits
+        self.tools.limits
     }
 
     /// The limits of a turn's calls and cost; the agent's defaults unless the file sets them.
     pub fn turn_limits(&self) -> &TurnLimits {
-        &self.turn_limits
+        &self.agent.turn_limits
     }
 
     /// The budgets of all runs. A run of the [agent](Self::agent_builder) needs a store of usage if
     /// there is one, such as that of [`sessions`](Self::sessions).
     pub fn budget(&self) -> &Budget {
-        &self.budget
+        &self.agent.budget
     }
 
     /// The prices of models. The project's own models have theirs.
     pub fn prices(&self) -> &Prices {
-        &self.prices
+        &self.models.prices
     }
 
     /// The limit of iterations of a turn, after which it is wrapped up, if the file sets it.
     pub fn max_iterations(&self) -> Option<u32> {
-        self.max_iterations
+        self.agent.max_iterations
     }
 
     /// The timeout of a turn, if the file sets it.
     pub fn turn_timeout(&self) -> Option<Duration> {
-        self.turn_timeout
+        self.agent.turn_timeout
     }
 
     /// The MCP servers: the project's own in the order of its file, those of `mcpServers` files, then
     /// those of plugins.
     pub fn mcp_servers(&self) -> &[McpServer] {
-        &self.mcp
+        &self.remote.mcp
     }
 
     /// The file with the stderr of a server that is a program, written while calls are run. It may
@@ -260,63 +226,63 @@ impl Project {
 
     /// The hubs, in the order of the file, then those of plugins.
     pub fn hubs(&self) -> &[DeclaredHub] {
-        &self.hubs
+        &self.remote.hubs
     }
 
     /// The store for results that are too large for a model; `None` if the project does not enable
     /// it.
     pub fn artifacts(&self) -> Option<&Artifacts> {
-        self.artifacts.as_ref()
+        self.state.artifacts.as_ref()
     }
 
     /// The sessions: stored runs that can be continued.
     pub fn sessions(&self) -> &Sessions {
-        &self.sessions
+        &self.state.sessions
     }
 
     /// The approval of calls that a rule asks about.
     pub fn approvals(&self) -> &ProjectApprovals {
-        &self.approvals
+        &self.state.approvals
     }
 
     /// The pinned definitions of its remote sources.
     pub fn lock(&self) -> &Lock {
-        &self.lock
+        &self.remote.lock
     }
 
     /// Whether artifacts of a named conversation remain after this process has ended.
     pub fn keeps_artifacts(&self) -> bool {
-        self.keeps_artifacts
+        self.state.keeps_artifacts
     }
 
     /// Why no server is started or connected, if so: it is not trusted, or the options forbid it.
     /// Ends a sentence about a server.
     pub fn held(&self) -> Option<&str> {
-        self.held.reason.as_deref()
+        self.remote.trust.reason.as_deref()
     }
 
     /// Shuts down all MCP servers and waits until their processes and tasks have ended. From then
     /// on their tools return `not_available`, in each engine of this project.
     pub async fn close(&self) {
-        let clients = self.mcp.iter().filter_map(|server| server.client().ok());
+        let clients = self.remote.mcp.iter().filter_map(|server| server.client().ok());
         join_all(clients.map(McpClient::close)).await;
     }
 
     /// The declared tokens of a gateway over HTTP.
     pub fn serve_tokens(&self) -> &[ServeToken] {
-        &self.tokens
+        &self.serving.tokens
     }
 
     /// The settings of a gateway besides its tokens.
     pub fn serving(&self) -> &ServeSettings {
-        &self.serving
+        &self.serving.settings
     }
 
     /// The files by which the project is declared: `toolcrib.toml`, `mcpServers` files, the files of
     /// plugins, and the certificate of a gateway. A gateway loads the project again when one of them
     /// changes. Skills are watched separately.
     pub fn watched_files(&self) -> &[PathBuf] {
-        &self.watched_files
+        &self.serving.watched_files
     }
 
     /// The value of a declared token, read now.
@@ -324,7 +290,7 @@ impl Project {
     /// # Errors
     /// [`SecretError`] if its secret is not available.
     pub fn token(&self, token: &ServeToken) -> Result<Secret, SecretError> {
-        self.secrets.get(&token.secret)
+        self.remote.secrets.get(&token.secret)
     }
 
     /// The generated token of a gateway over HTTP without declared ones: stored in the state
@@ -334,24 +300,24 @@ impl Project {
     /// [`TokenError`], also for a file that others can read.
     pub fn token_file(&self) -> Result<TokenFile, TokenError> {
         let cannot = |source| TokenError::Io { path: self.state().to_owned(), source };
-        self.state.make().map_err(cannot)?;
+        self.state.folder.make().map_err(cannot)?;
         token_file(self.state())
     }
 
     /// The declared databases in files, in the order of the project file.
     pub fn databases(&self) -> &[Database] {
-        &self.databases
+        &self.state.databases
     }
 
     /// The declared databases on servers, in the order of the project file.
     pub fn database_servers(&self) -> &[PostgresDatabase] {
-        &self.database_servers
+        &self.state.database_servers
     }
 
     /// The declared folders, in the order of the project file. A program adds them to its
     /// `HostCapabilities`, so that its own tools may declare them.
     pub fn files(&self) -> &[Files] {
-        &self.files
+        &self.state.files
     }
 
     /// Warnings about programs that others may change: those that fetch packages without a fixed
@@ -360,13 +326,13 @@ impl Project {
     /// trust the project, not for each call. None if the load had no
     /// [consent](crate::user::options::LoadOptions::consent) to query.
     pub fn program_warnings(&self) -> &Diagnostics {
-        &self.held.warnings
+        &self.remote.trust.warnings
     }
 
     /// The store of the project for what outlives a process, such as the restrictions of the callers of
     /// a gateway; `None` if the project stores no sessions.
     pub fn key_values(&self) -> Option<Arc<dyn KvStore>> {
-        self.sessions.are_stored().then(|| Arc::new(self.own.clone()) as Arc<dyn KvStore>)
+        self.state.sessions.are_stored().then(|| Arc::new(self.state.own.clone()) as _)
     }
 
     /// Probable mistakes in a project that loads.
@@ -379,65 +345,66 @@ impl Project {
     pub fn engine_builder(&self) -> EngineBuilder {
         let redactor = self.redactor();
         let engine = Engine::builder()
-            .tools(of(&self.tools, |tool| tool.plugin().is_none()))
-            .policy(self.policy.clone())
-            .defer(self.deferral.clone())
-            .kv(self.own.clone())
-            .secrets(self.secrets.clone())
+            .tools(of(&self.tools.tools, |tool| tool.plugin().is_none()))
+            .policy(self.tools.policy.clone())
+            .defer(self.tools.deferral.clone())
+            .kv(self.state.own.clone())
+            .secrets(self.remote.secrets.clone())
             .redactor(redactor)
-            .limits(self.limits)
-            .convert_text_arguments(self.convert_text_arguments);
-        let engine = match &self.watched {
+            .limits(self.tools.limits)
+            .convert_text_arguments(self.tools.convert_text_arguments);
+        let engine = match &self.tools.watched {
             Some(skills) => engine.skill_source(skills.clone()),
-            None => engine.skills(self.skills.clone()),
+            None => engine.skills(self.tools.skills.clone()),
         };
-        let engine = match &self.artifacts {
+        let engine = match &self.state.artifacts {
             Some(artifacts) => engine.artifacts(artifacts.clone()),
             None => engine,
         };
-        let engine = self.reliability.add_to(engine);
-        let engine = self.hooks.iter().cloned().fold(engine, EngineBuilder::middleware);
+        let engine = self.models.chosen.reliability.add_to(engine);
+        let engine = self.tools.hooks.iter().cloned().fold(engine, EngineBuilder::middleware);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
-        let of_servers = sources(&self.mcp.iter().filter(|server| server.plugin().is_none()));
-        let of_hubs = sources(&self.hubs.iter().filter(|hub| hub.plugin().is_none()));
+        let of_servers =
+            sources(&self.remote.mcp.iter().filter(|server| server.plugin().is_none()));
+        let of_hubs = sources(&self.remote.hubs.iter().filter(|hub| hub.plugin().is_none()));
         let engine = of_servers.into_iter().chain(of_hubs).fold(engine, |engine, source| {
             let EngineSource { provider, alternatives, on_failure } = source;
             engine.provider_with_alternatives(provider, alternatives, on_failure)
         });
-        self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
+        self.tools.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
     }
 
     /// A redactor for the project's secrets: those of the process, the declared ones, and those in
     /// declarations of MCP servers.
     pub fn redactor(&self) -> Redactor {
-        self.redactor.clone()
+        self.remote.redactor.clone()
     }
 
     /// An agent builder over such an engine, with the project's model, system text and limits. It
     /// cannot be built without a [`model`](Self::model).
     pub fn agent_builder(&self) -> AgentBuilder {
         let mut agent = Agent::builder().engine(|_| self.engine_builder());
-        if let Some(model) = &self.model {
+        if let Some(model) = &self.models.chosen.model {
             agent = agent.shared_model(Arc::clone(model));
         }
-        for model in &self.fallback_models {
+        for model in &self.models.chosen.fallback_models {
             agent = agent.shared_fallback_model(Arc::clone(model));
         }
-        for DeclaredPersonality { personality, model, .. } in &self.personalities {
+        for DeclaredPersonality { personality, model, .. } in &self.agent.personalities {
             if let Some(model) = model {
                 agent = agent.personality_model(Arc::clone(&personality.id), Arc::clone(model));
             }
         }
-        if let Some(system) = &self.system {
+        if let Some(system) = &self.agent.system {
             agent = agent.system(Arc::clone(system));
         }
-        if let Some(iterations) = self.max_iterations {
+        if let Some(iterations) = self.agent.max_iterations {
             agent = agent.max_iterations(iterations);
         }
-        if let Some(timeout) = self.turn_timeout {
+        if let Some(timeout) = self.agent.turn_timeout {
             agent = agent.turn_timeout(timeout);
         }
-        agent.turn_limits(self.turn_limits.clone()).budget(self.budget.clone())
+        agent.turn_limits(self.agent.turn_limits.clone()).budget(self.agent.budget.clone())
     }
 }
 

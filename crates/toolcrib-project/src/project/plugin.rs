@@ -7,7 +7,7 @@ use toolcrib_engine::{Plugin, PluginRegistrar};
 
 use crate::{
     bind::alternatives::{EngineSource, sources},
-    build::{DeclaredHub, mcp_server::McpServer},
+    build::{DeclaredHub, mcp::server::McpServer},
     skills::watched::WatchedSkills,
 };
 

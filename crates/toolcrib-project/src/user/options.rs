@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_core::CancellationToken;
 
-use super::consent::Consent;
+use super::{lock::LockMode, trust::consent::Consent};
 
 /// How a project is loaded.
 #[derive(Debug, Clone, Default)]
@@ -65,19 +65,4 @@ pub enum Mode {
         /// none unless the project loads with all the new ones. The old files are kept.
         fresh: bool,
     },
-}
-
-/// How a project uses its pinned definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum LockMode {
-    /// A definition is pinned at its first use, in [`Mode::Run`](self::Mode::Run). A changed one is
-    /// withheld.
-    #[default]
-    Pin,
-    /// Nothing is pinned, and changes are remembered: to show or accept them.
-    Review,
-    /// For CI: a source with a definition that is not in `toolcrib.lock` exactly as listed is not
-    /// used at all, and nothing is written.
-    Locked,
 }

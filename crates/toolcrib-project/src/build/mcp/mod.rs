@@ -1,6 +1,7 @@
 //! Builds clients of MCP servers from sections and files. Starts and connects nothing.
 
 mod callers;
+pub(crate) mod server;
 mod value;
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
@@ -20,11 +21,10 @@ use toolcrib_mcp::{
 
 use self::{
     callers::{CallerOverrides, DeclaredCaller},
+    server::McpServer,
     value::{Template, Values, WrittenSecret},
 };
-use super::{
-    lint::definition_check, mcp_server::McpServer, process_limit::report_unlimited_processes,
-};
+use super::{lint::definition_check, process_limit::report_unlimited_processes};
 use crate::{
     bind::{
         grant::allowed_addresses,
@@ -71,7 +71,7 @@ pub(crate) struct McpSources<'a> {
 }
 
 /// One server before it is built.
-struct Plan<'a> {
+struct ServerPlan<'a> {
     name: &'a Arc<str>,
     at: &'a Spot,
     /// Its transport, else why it cannot be used.
@@ -87,7 +87,7 @@ struct Plan<'a> {
     is_imported: bool,
 }
 
-impl Plan<'_> {
+impl ServerPlan<'_> {
     /// Whether a file of `mcp_files` or `--import` declares it: then only a `[mcp.NAME]` of the
     /// project sets its sandbox.
     fn is_of_file(&self) -> bool {
@@ -121,7 +121,7 @@ impl McpSources<'_> {
                 None => Ok(server.transport.clone()?),
             };
             let section = self.sections.iter().find(|section| section.name.value == server.name);
-            Some(Plan {
+            Some(ServerPlan {
                 name: &server.name,
                 at: &server.at,
                 transport,
@@ -187,7 +187,7 @@ impl McpSources<'_> {
         }
     }
 
-    fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
+    fn of_section<'a>(&self, section: &'a McpSection) -> Option<ServerPlan<'a>> {
         let mut values = Values::new(self.secrets, self.names, self.problems);
         let mut per_caller = CallerOverrides::default();
         let (transport, is_secret): (Transport, fn(&str) -> bool) = match &section.transport {
@@ -222,7 +222,7 @@ impl McpSources<'_> {
                 Err(reason)
             }
         };
-        Some(Plan {
+        Some(ServerPlan {
             name: &section.name.value,
             at: &section.name.at,
             transport,
@@ -324,12 +324,12 @@ impl McpSources<'_> {
 
     /// Whether its hints about effects are trusted: by its section, otherwise for an imported server
     /// by the command line.
-    fn trusts(&self, plan: &Plan<'_>, settings: &McpSettings) -> bool {
+    fn trusts(&self, plan: &ServerPlan<'_>, settings: &McpSettings) -> bool {
         let is_named = || self.trusted.iter().any(|name| **name == **plan.name);
         settings.trusted.unwrap_or_else(|| plan.is_imported && is_named())
     }
 
-    fn server(&self, plan: &Plan<'_>) -> Option<McpServer> {
+    fn server(&self, plan: &ServerPlan<'_>) -> Option<McpServer> {
         // Problems of a name were recorded when it was read.
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
         for secret in &plan.secrets {
@@ -385,7 +385,7 @@ impl McpSources<'_> {
     fn client(
         &self,
         (name, log): (&ServerName, &str),
-        plan: &Plan<'_>,
+        plan: &ServerPlan<'_>,
         transport: Transport,
         settings: &McpSettings,
     ) -> Result<McpClient, ServerProblem> {
@@ -443,7 +443,7 @@ impl McpSources<'_> {
     fn limited(
         &self,
         name: &ServerName,
-        plan: &Plan<'_>,
+        plan: &ServerPlan<'_>,
         mut stdio: Stdio,
         settings: &McpSettings,
     ) -> Result<Stdio, ServerProblem> {

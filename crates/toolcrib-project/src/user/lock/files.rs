@@ -71,7 +71,8 @@ pub(crate) struct LoadedPins {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub(crate) struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
 
-pub(crate) struct Files {
+/// The files of the pins of a project.
+pub(crate) struct PinFiles {
     /// The project's folder or the imported file.
     subject: PathBuf,
     shared: Option<PathBuf>,
@@ -108,7 +109,9 @@ struct OwnPin {
     definition: Option<Arc<RawValue>>,
 }
 
-impl Files {
+impl PinFiles {
+    /// `subject` is the project's folder or the imported file. `shared` is the folder of
+    /// `toolcrib.lock`; `None` for imported files alone. `config` is the user's configuration folder.
     pub(crate) fn new(subject: &Path, shared: Option<PathBuf>, config: Option<PathBuf>) -> Self {
         Self {
             subject: subject.to_owned(),

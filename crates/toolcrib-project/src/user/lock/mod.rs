@@ -5,13 +5,14 @@
 //! of the project can neither write it nor remove it. `toolcrib.lock`, in the project, has only the
 //! digests; it is for other machines, and for CI.
 
+mod comparison;
 mod files;
 mod pin;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     fmt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,22 +21,37 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use toolcrib_core::{DefinitionPins, Digest, MissingReason, PinKind, PinRefusal, PinnedDefinition};
+use toolcrib_core::{DefinitionPins, Digest, PinKind, PinRefusal, PinnedDefinition};
 use toolcrib_engine::Redactor;
 
+pub(crate) use self::files::PinFiles;
 use self::{
-    files::{Files, SharedPins},
+    comparison::Comparison,
+    files::SharedPins,
     pin::{Pin, Pins, RenewedPin},
 };
 pub use self::{
     files::{LOCK_FILE, LockError},
     pin::PinName,
 };
-use super::options::{LoadOptions, Mode};
-use crate::LockMode;
 
 /// The limit of pinned definitions of one source: a source could list new names for ever.
 const MOST_PINS: usize = 10_000;
+
+/// How a project uses its pinned definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LockMode {
+    /// A definition is pinned at its first use, in [`Mode::Run`](crate::Mode::Run). A changed one is
+    /// withheld.
+    #[default]
+    Pin,
+    /// Nothing is pinned, and changes are remembered: to show or accept them.
+    Review,
+    /// For CI: a source with a definition that is not in `toolcrib.lock` exactly as listed is not
+    /// used at all, and nothing is written.
+    Locked,
+}
 
 /// A definition that is not pinned as it is listed now.
 #[derive(Debug, Clone)]
@@ -87,7 +103,7 @@ pub struct Lock(Arc<Inner>);
 type Listener = Arc<dyn Fn(&LockEvent) + Send + Sync>;
 
 struct Inner {
-    files: Files,
+    files: PinFiles,
     mode: LockMode,
     /// The options by which a command finds this project.
     flags: String,
@@ -133,20 +149,18 @@ enum Verdict {
 }
 
 impl Lock {
-    /// The pins of a project. `shared` is the folder of its `toolcrib.lock`; `None` for imported
-    /// files alone. `subject` is the project's folder or the imported file. Reads nothing yet.
+    /// The pins of a project. Reads nothing yet. `runs` says whether calls will be run, and `flags` are
+    /// the options by which a command finds the project.
     pub(crate) fn new(
-        subject: &Path,
-        shared: Option<PathBuf>,
-        config: Option<PathBuf>,
-        options: &LoadOptions,
+        files: PinFiles,
+        (mode, runs): (LockMode, bool),
+        flags: &str,
         redactor: &Redactor,
     ) -> Self {
-        let (mode, runs) = (options.lock, matches!(options.mode, Mode::Run { .. }));
         Self(Arc::new(Inner {
-            files: Files::new(subject, shared, config),
+            files,
             mode,
-            flags: options.flags.clone(),
+            flags: flags.to_owned(),
             writes: runs && mode == LockMode::Pin,
             asks: AtomicBool::new(false),
             redactor: redactor.clone(),
@@ -380,110 +394,17 @@ impl DefinitionPins for Lock {
         kind: PinKind,
         definitions: &mut dyn Iterator<Item = PinnedDefinition>,
     ) -> Result<Vec<Option<PinRefusal>>, Arc<str>> {
-        let source: Arc<str> = source.into();
-        let mut events = Vec::new();
         let mut state = self.0.state.lock();
-        state.sources.insert(Arc::clone(&source));
+        state.sources.insert(source.into());
         let read = self.read(&mut state).and_then(|()| self.renew(&mut state));
         read.map_err(|error| {
             format!("its definitions cannot be compared with the pinned ones: {error}")
         })?;
-        let mode = self.0.mode;
-        let asks = mode == LockMode::Pin
-            && self.0.asks.load(Ordering::Acquire)
-            && state.has_listed(&source, kind);
-        let (mut names, mut reasons, mut fresh) = (Vec::new(), Vec::new(), Pins::new());
-        let mut pinned = state.own.keys().filter(|place| place.source == source).count();
+        let mut comparison = Comparison::new(self, &mut state, source.into(), kind);
         for definition in definitions {
-            let PinnedDefinition { name, definition, is_offered } = self.pinnable(definition);
-            names.push(Arc::clone(&name));
-            let place = PinName { source: Arc::clone(&source), kind, name };
-            let digest = Digest::of_json(&definition);
-            let verdict = state.verdict(mode, &place, digest);
-            if !is_offered && matches!(verdict, Verdict::First) {
-                reasons.push(None);
-                continue;
-            }
-            if mode == LockMode::Review && !matches!(verdict, Verdict::Same) {
-                let own = state.own.get(&place);
-                let before = own.and_then(Pin::value);
-                let pinned = match verdict {
-                    Verdict::Changed(pinned) => Some(pinned),
-                    _ => None,
-                };
-                let change = PinChange { place: place.clone(), pinned, before, after: definition };
-                if state.changes.len() < MOST_PINS {
-                    state.changes.insert(place, change);
-                }
-                reasons.push(None);
-                continue;
-            }
-            reasons.push(match verdict {
-                Verdict::Same => None,
-                Verdict::Changed(_) => {
-                    let reason = self.changed(&place);
-                    if mode == LockMode::Locked {
-                        return Err(reason);
-                    }
-                    if state.reported.len() < MOST_PINS
-                        && state.reported.insert((place.clone(), digest))
-                    {
-                        events.push(LockEvent::Changed(place));
-                    }
-                    Some((MissingReason::Changed, reason))
-                }
-                Verdict::First if mode == LockMode::Locked => return Err(self.unpinned(&place)),
-                // The project's digest is part of the record too.
-                Verdict::First if asks && !state.shared.contains_key(&place) => {
-                    let reason = self.new_since(&place);
-                    if state.reported.len() < MOST_PINS
-                        && state.reported.insert((place.clone(), digest))
-                    {
-                        events.push(LockEvent::New(place));
-                    }
-                    Some((MissingReason::New, reason))
-                }
-                Verdict::First if pinned >= MOST_PINS => {
-                    let text = format!("its source has {MOST_PINS} pinned definitions already");
-                    Some((MissingReason::New, text.into()))
-                }
-                Verdict::First => {
-                    pinned += 1;
-                    fresh.insert(place, Pin::of(&definition, digest));
-                    None
-                }
-            });
+            comparison.compare(self.pinnable(definition))?;
         }
-        if mode == LockMode::Pin {
-            state.listed.insert((Arc::clone(&source), kind));
-        }
-        if !fresh.is_empty() && mode == LockMode::Pin {
-            let count = fresh.len();
-            state.own.extend(fresh.clone());
-            if self.0.writes {
-                events.push(LockEvent::Pinned { source: Arc::clone(&source), kind, count });
-                match self.0.files.save(&fresh, false) {
-                    Ok(saved) => {
-                        // Another process may have pinned another definition first.
-                        let lost = |place: &PinName, pin: &Pin| {
-                            saved.own.get(place).is_some_and(|first| first.digest != pin.digest)
-                        };
-                        for (name, reason) in names.into_iter().zip(&mut reasons) {
-                            let source = Arc::clone(&source);
-                            let place = PinName { source, kind, name };
-                            if fresh.get(&place).is_some_and(|pin| lost(&place, pin)) {
-                                *reason = Some((MissingReason::Changed, self.changed(&place)));
-                            }
-                        }
-                        state.take(saved);
-                    }
-                    Err(error) if !std::mem::replace(&mut state.has_reported_unsaved, true) => {
-                        events.push(LockEvent::Unsaved(error.to_string().into()));
-                    }
-                    Err(_) => {}
-                }
-            }
-        }
+        let (reasons, events) = comparison.finish();
         drop(state);
         events.iter().for_each(|event| self.report(event));
         Ok(reasons)

@@ -10,9 +10,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Digest;
 
+use super::consent::Review;
 use crate::{
     read::owner::{ForeignFile, with_folders},
-    user::{consent::Review, private},
+    user::private,
 };
 
 /// A longer record is not valid.

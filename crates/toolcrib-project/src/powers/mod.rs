@@ -1,4 +1,9 @@
-//! Collects the actions that a project performs with its user's authority.
+//! What a project would do with its user's authority, from its declarations: programs, hosts that are
+//! asked, files outside, and variables of the environment.
+
+mod pin;
+mod programs;
+mod variables;
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -8,7 +13,7 @@ use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
 use toolcrib_tools::{DeclaredKind as _, ExternalAccess, ProgramAccess};
 
-use super::{pin::unpinned, programs::note_programs, variables::shown};
+use self::{pin::unpinned, programs::note_programs, variables::shown};
 use crate::{
     bind::{mcp_files::McpFiles, part::Part},
     build::{DatabaseEntry, DatabaseSpecs, FolderEntry, FolderSpecs, references_in},
@@ -17,7 +22,7 @@ use crate::{
         ServeSection, Text, ToolSection, TransportSection, secrets::SecretSource,
     },
     read::{owner::ForeignFile, reads::ReadFiles, root::Root},
-    user::power::{Action, Power},
+    user::trust::power::{Action, Power},
 };
 
 /// All actions that a project may perform with its user's authority. Records the programs of the

@@ -1,13 +1,18 @@
-//! The tokens of a gateway.
+//! A gateway: its settings and tokens.
+
+mod settings;
+mod token_file;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Problems};
 
-use super::{
-    secrets::report_undeclared,
-    serving::{ServeOAuth, ServeSettings, ServeToken, TlsFiles},
+pub(crate) use self::token_file::token_file;
+pub use self::{
+    settings::{ServeOAuth, ServeSettings, ServeToken, TlsFiles},
+    token_file::{TokenError, TokenFile},
 };
+use super::secrets::report_undeclared;
 use crate::{
     bind::{grant::allowed_addresses, names::Names},
     file::{OAuthSection, ServeSection, TlsSection, TokenSection},

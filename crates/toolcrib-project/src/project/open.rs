@@ -1,0 +1,282 @@
+//! The last phase of loading: what was planned is opened.
+
+use std::{path::Path, sync::Arc};
+
+use toolcrib_artifacts::Artifacts;
+use toolcrib_capabilities::{
+    database::{Database, postgres::PostgresDatabase},
+    files::Files,
+};
+use toolcrib_config::Problems;
+use toolcrib_core::{Effect, Tool};
+use toolcrib_engine::{Limits, Skills};
+
+use super::{
+    Project,
+    bound::Bound,
+    declared::{Declared, cannot_make},
+    of,
+    parts::{ProjectAgent, ProjectRemote, ProjectState, ProjectTools},
+    plan::Plan,
+    plugin::FolderPlugin,
+};
+use crate::{
+    build::{
+        Databases, Folders, ProjectParts, ProjectStorage, ThirdParties, build_artifacts,
+        build_hooks, build_tools, for_all_skills, hook::Hook, offered_with_secrets,
+        report_unreachable_hosts, report_unreachable_hubs,
+    },
+    error::LoadError,
+    file::{LimitsSection, PROJECT_FILE},
+    skills::watched::WatchedSkills,
+    user::{
+        approvals::ProjectApprovals, options::Mode, own_store::OwnStore, sessions::Sessions,
+        trust::consent::TrustDecision,
+    },
+};
+
+/// A plan while it is carried out.
+struct Opening<'a> {
+    plan: &'a Plan<'a>,
+    trust: &'a TrustDecision,
+    mode: Mode,
+    artifacts: Option<Artifacts>,
+    folders: Folders,
+    sessions: Sessions,
+    storage: ProjectStorage,
+}
+
+/// The opened parts of a project.
+struct Opened {
+    tools: Vec<Tool>,
+    hooks: Vec<Hook>,
+    approvals: ProjectApprovals,
+    artifacts: Option<Artifacts>,
+    sessions: Sessions,
+    own: OwnStore,
+    databases: Vec<Database>,
+    database_servers: Vec<PostgresDatabase>,
+    files: Vec<Files>,
+}
+
+impl Plan<'_> {
+    /// Opens what was planned, as far as the user and the mode permit it.
+    ///
+    /// # Errors
+    /// [`LoadError`], with all problems of the project's files at once.
+    pub(super) fn open(mut self) -> Result<Project, LoadError> {
+        let trust = self.decide()?;
+        if let Some(reason) = &trust.reason {
+            self.mcp.iter_mut().for_each(|server| server.hold(reason));
+            self.hubs.iter_mut().for_each(|hub| hub.hold(reason));
+        }
+        match Opening::new(&self, &trust).finish()? {
+            Some(opened) => Ok(self.into_project(trust, opened)),
+            None => Err(LoadError::Diagnostics(self.bound.declared.problems.into_diagnostics())),
+        }
+    }
+
+    fn into_project(self, trust: TrustDecision, opened: Opened) -> Project {
+        let Self { bound, redactor, lock, mcp, hubs, models, personalities, .. } = self;
+        let GatheredSkills { all, watched, of_plugins } = gather_skills(&bound);
+        let Bound { declared, policy, deferral, system, secrets, serving, .. } = bound;
+        let Declared { problems, root, state, file, .. } = declared;
+        let tools = opened.tools;
+        let plugins = of_plugins.into_iter().map(|(id, skills)| FolderPlugin {
+            tools: of(&tools, |tool| tool.plugin() == Some(&id)),
+            mcp: of(&mcp, |server| server.plugin() == Some(&id)),
+            hubs: of(&hubs, |hub| hub.plugin() == Some(&id)),
+            skills,
+            id,
+        });
+        let plugins = plugins.collect();
+        Project {
+            name: file.name.unwrap_or_else(|| folder_name(root.path())),
+            root: root.path().to_owned(),
+            tools: ProjectTools {
+                tools,
+                skills: all,
+                watched,
+                plugins,
+                policy,
+                hooks: opened.hooks,
+                deferral,
+                limits: limits(&file.limits),
+                convert_text_arguments: file.convert_text_arguments.unwrap_or(true),
+            },
+            agent: ProjectAgent {
+                id: file.agent.id,
+                system,
+                personalities,
+                max_iterations: file.agent.max_iterations,
+                turn_timeout: file.agent.turn_timeout,
+                turn_limits: file.limits.turn,
+                budget: file.budget.budget,
+            },
+            models,
+            remote: ProjectRemote { mcp, hubs, lock, trust, secrets, redactor },
+            state: ProjectState {
+                folder: state,
+                sessions: opened.sessions,
+                own: opened.own,
+                approvals: opened.approvals,
+                artifacts: opened.artifacts,
+                keeps_artifacts: file.artifacts.is_some_and(|section| !section.in_memory),
+                databases: opened.databases,
+                database_servers: opened.database_servers,
+                files: opened.files,
+            },
+            serving,
+            warnings: problems.into_diagnostics(),
+        }
+    }
+}
+
+impl<'a> Opening<'a> {
+    /// Opens the folders and the stores. Files with errors are only inspected: the remaining problems
+    /// are still reported, but nothing is created.
+    fn new(plan: &'a Plan<'a>, trust: &'a TrustDecision) -> Self {
+        let Declared { options, problems, root, state, file, parts, .. } = &plan.bound.declared;
+        let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
+        let artifacts = file.artifacts.as_ref().map(|section| build_artifacts(section, state));
+        let folders = plan.folders.open(mode, trust, (root, parts, state), problems);
+        let sessions = Sessions::new(&file.sessions, state);
+        let storage = ProjectStorage::open(mode, parts, state, OwnStore::new(&sessions), problems);
+        Self { plan, trust, mode, artifacts, folders, sessions, storage }
+    }
+
+    /// Opens the databases and builds what uses them. `None` if the project has errors, which are
+    /// recorded.
+    fn finish(self) -> Result<Option<Opened>, LoadError> {
+        let Plan { bound, databases, .. } = self.plan;
+        let Declared { options, problems, root, state, file, parts, .. } = &bound.declared;
+        let held = self.trust.reason.as_ref();
+        let hooks =
+            parts.first().map(|own| build_hooks(&file.hooks, own, &bound.names, held, problems));
+        let replaces = self.mode == Mode::Run { fresh: true } && databases.has_seeded();
+        if replaces && !self.may_replace()? {
+            return Ok(None);
+        }
+        let creates = databases.has_seeded() || self.plan.folders.has_writable();
+        if matches!(self.mode, Mode::Run { .. }) && creates {
+            state.make().map_err(cannot_make(state.path()))?;
+        }
+        let (cancel, secrets) = (&options.cancel, &bound.secrets);
+        let databases = databases.open(self.mode, self.trust, secrets, cancel, problems);
+        let (tools, approvals) = self.tools(&databases, problems);
+        root.reads().close();
+        if problems.has_errors() {
+            return Ok(None);
+        }
+        if cancel.is_cancelled() {
+            return Err(LoadError::Cancelled);
+        }
+        let (databases, database_servers) = databases.into_usable()?;
+        Ok(Some(Opened {
+            tools,
+            hooks: hooks.unwrap_or_default(),
+            approvals,
+            artifacts: self.artifacts,
+            sessions: self.sessions,
+            own: self.storage.store,
+            databases,
+            database_servers,
+            files: self.folders.into_usable(),
+        }))
+    }
+
+    /// Whether the databases may be replaced: not for a project that would not load afterward, whose
+    /// errors are recorded, and not without consent.
+    fn may_replace(&self) -> Result<bool, LoadError> {
+        let Plan { bound, databases, .. } = self.plan;
+        let Declared { options, problems, .. } = &bound.declared;
+        let trial = Problems::new(PROJECT_FILE);
+        let (cancel, secrets) = (&options.cancel, &bound.secrets);
+        let previewed = databases.open(Mode::Preview, self.trust, secrets, cancel, &trial);
+        self.tools(&previewed, &trial);
+        if cancel.is_cancelled() {
+            return Err(LoadError::Cancelled);
+        }
+        if trial.has_errors() {
+            problems.merge(trial.into_diagnostics());
+        }
+        if problems.has_errors() {
+            return Ok(false);
+        }
+        let files = databases.files();
+        let consent = options.consent.as_ref().filter(|_| !files.is_empty());
+        match consent.is_none_or(|consent| consent.replace(&files)) {
+            true => Ok(true),
+            false => Err(LoadError::NotReplaced),
+        }
+    }
+
+    /// The tools over these databases, and the approvals of their calls.
+    fn tools(&self, databases: &Databases, problems: &Problems) -> (Vec<Tool>, ProjectApprovals) {
+        let Plan { bound, personalities, redactor, lock, .. } = self.plan;
+        let Bound { declared, names, secrets, policy, .. } = bound;
+        let Declared { root, file, parts, .. } = declared;
+        let used = ProjectParts::new(databases, &self.folders, &self.storage, secrets);
+        let is_held = self.trust.reason.is_some();
+        let third_parties = ThirdParties { redactor, lock, is_held };
+        let artifacts = self.artifacts.as_ref();
+        let tools = build_tools(parts, &used, artifacts, names, third_parties, problems);
+        report_unreachable_hosts(personalities, &tools, parts, problems);
+        report_unreachable_hubs(personalities, parts, problems);
+        names.sandboxes.report_uncontained(problems);
+        let tools = offered_with_secrets(tools, secrets);
+        let asks = policy.rules.iter().any(|rule| rule.effect == Effect::Ask)
+            || tools.iter().any(|tool| tool.asks_when_tainted());
+        let (weak, declared) = (names.sandboxes.weak_programs(), self.folders.paths());
+        let approvals = ProjectApprovals::new(
+            &file.approvals,
+            &file.policy,
+            asks,
+            &self.sessions,
+            root.path(),
+            (&*weak, &*declared),
+            problems,
+        );
+        (tools, approvals)
+    }
+}
+
+/// The skills at load time, and the folders to search for them later.
+struct GatheredSkills {
+    all: Skills,
+    watched: Option<WatchedSkills>,
+    of_plugins: Vec<(Arc<str>, Option<WatchedSkills>)>,
+}
+
+fn gather_skills(bound: &Bound<'_>) -> GatheredSkills {
+    let for_all = for_all_skills(&bound.declared.file.skills);
+    let mut gathered =
+        GatheredSkills { all: for_all.clone(), watched: None, of_plugins: Vec::new() };
+    for (part, skills) in bound.declared.parts.iter().zip(&bound.skills) {
+        // Duplicate names were recorded.
+        let with = |all: &Skills| all.with_shared(skills.iter().cloned());
+        gathered.all = with(&gathered.all).unwrap_or(gathered.all);
+        let names = bound.names.clone();
+        let watched = WatchedSkills::new(part, names, with(&for_all).unwrap_or_default());
+        match part.plugin_id() {
+            None => gathered.watched = watched,
+            Some(id) => gathered.of_plugins.push((Arc::clone(id), watched)),
+        }
+    }
+    gathered
+}
+
+fn limits(section: &LimitsSection) -> Limits {
+    let default = Limits::default();
+    Limits {
+        batch_result_chars: section.batch_result_chars.unwrap_or(default.batch_result_chars),
+        tool_timeout: section.tool_timeout.unwrap_or(default.tool_timeout),
+        idle_timeout: section.idle_timeout,
+        batch_timeout: section.batch_timeout,
+        ..default
+    }
+}
+
+fn folder_name(root: &Path) -> Arc<str> {
+    root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
+}

@@ -1,0 +1,176 @@
+//! The third phase of loading: everything that a project would open or dial.
+
+use std::sync::Arc;
+
+use toolcrib_core::Digest;
+use toolcrib_engine::Redactor;
+
+use super::{bound::Bound, declared::Declared, models::plan_models, parts::ProjectModels};
+use crate::{
+    bind::mcp_files::McpFiles,
+    build::{
+        DatabaseSpecs, DeclaredHub, DeclaredPersonality, FolderSpecs, HubSources, McpSources,
+        mcp::server::McpServer,
+    },
+    error::LoadError,
+    file::PROJECT_FILE,
+    powers::powers,
+    read::owner::FileOwner,
+    user::{
+        lock::{Lock, PinFiles},
+        options::Mode,
+        private,
+        trust::{
+            consent::{Review, TrustDecision},
+            decide,
+        },
+    },
+};
+
+/// Why no source is queried if the options forbid it.
+const OFFLINE: &str = "no program is started and no connection opened (--offline)";
+
+/// A project before anything of it is opened or dialed.
+pub(super) struct Plan<'a> {
+    pub(super) bound: Bound<'a>,
+    pub(super) redactor: Redactor,
+    pub(super) lock: Lock,
+    pub(super) mcp: Vec<McpServer>,
+    pub(super) hubs: Vec<DeclaredHub>,
+    pub(super) models: ProjectModels,
+    pub(super) personalities: Vec<DeclaredPersonality>,
+    pub(super) databases: DatabaseSpecs,
+    pub(super) folders: FolderSpecs,
+}
+
+impl<'a> Bound<'a> {
+    /// Plans what is opened and dialed.
+    ///
+    /// # Errors
+    /// The model of the options cannot be used.
+    pub(super) fn plan(self) -> Result<Plan<'a>, LoadError> {
+        let Declared { problems, root, state, file, .. } = &self.declared;
+        let redactor = self.secrets.redactor();
+        let lock = lock_of(&self.declared, &redactor);
+        let (mcp, hubs) = self.remote_sources(&redactor, &lock);
+        self.names.sandboxes.report_uncontained(problems);
+        let (models, personalities) = plan_models(&self)?;
+        let databases = DatabaseSpecs::read(&file.databases, root, state, &self.names, problems);
+        let folders = FolderSpecs::read(&file.files, root, state, problems);
+        Ok(Plan {
+            redactor,
+            lock,
+            mcp,
+            hubs,
+            models,
+            personalities,
+            databases,
+            folders,
+            bound: self,
+        })
+    }
+
+    /// The MCP servers and the hubs, of the project and of its plugins.
+    fn remote_sources(
+        &self,
+        redactor: &Redactor,
+        lock: &Lock,
+    ) -> (Vec<McpServer>, Vec<DeclaredHub>) {
+        let Declared { options, problems, state, parts, mcp_files, .. } = &self.declared;
+        let secrets = &self.secrets;
+        let no_files = McpFiles::default();
+        let logs = matches!(options.mode, Mode::Run { .. }).then_some(state);
+        let (mut mcp, mut hubs) = (Vec::new(), Vec::new());
+        for part in parts {
+            let names = &self.names.seen_by(part);
+            let servers = McpSources {
+                sections: &part.declared.mcp,
+                files: if part.plugin_id().is_none() { mcp_files } else { &no_files },
+                secrets,
+                names,
+                root: &part.root,
+                allow_stray_children: options.allow_stray_children,
+                trusted: &options.trusted,
+                lint_allow: &options.lint_allow,
+                flags: &options.flags,
+                lock,
+                logs,
+                redactor,
+                problems,
+            };
+            mcp.extend(servers.build());
+            let sections = &part.declared.hubs;
+            hubs.extend(HubSources { sections, secrets, names, lock, redactor, problems }.build());
+        }
+        (mcp, hubs)
+    }
+}
+
+impl Plan<'_> {
+    /// The user's decision on the project; none is asked for while its files have errors.
+    ///
+    /// # Errors
+    /// [`LoadError::NotTrusted`].
+    pub(super) fn decide(&self) -> Result<TrustDecision, LoadError> {
+        let Declared { options, problems, .. } = &self.bound.declared;
+        if problems.has_errors() {
+            return Ok(TrustDecision::default());
+        }
+        let offline = options.offline.then(|| Arc::from(OFFLINE));
+        let Some(consent) = &options.consent else {
+            if self.folders.has_writable() {
+                // Records the programs of the project, which the floor of folders protects.
+                self.review();
+            }
+            return Ok(TrustDecision { reason: offline, ..TrustDecision::default() });
+        };
+        decide(&self.review(), &**consent, offline, PROJECT_FILE)
+            .map_err(|message| LoadError::NotTrusted { message })
+    }
+
+    /// The review of a project that is not opened.
+    ///
+    /// # Errors
+    /// [`LoadError::Diagnostics`].
+    pub(super) fn into_review(self) -> Result<Review, LoadError> {
+        let review = self.review();
+        let problems = self.bound.declared.problems;
+        match problems.has_errors() {
+            true => Err(LoadError::Diagnostics(problems.into_diagnostics())),
+            false => Ok(review),
+        }
+    }
+
+    /// What the project would do with its user's authority, and the files that say so. Records the
+    /// programs of the project.
+    fn review(&self) -> Review {
+        let Declared { root, state, file, parts, mcp_files, .. } = &self.bound.declared;
+        let powers = powers(file, parts, mcp_files, (&self.databases, &self.folders), root);
+        // A load of imported files alone reads nothing of the current folder.
+        let is_project = parts.first().is_some_and(|own| own.skills.has_folder());
+        let folder = is_project.then(|| root.path().to_owned());
+        let mut owned = root.reads().owned();
+        if state.is_default() {
+            owned.extend(FileOwner::at(state.path()));
+        }
+        let mut digest = root.reads().digest_below(root.path());
+        let foreign: Vec<_> = powers.iter().flat_map(|power| &power.foreign).collect();
+        if !foreign.is_empty() {
+            // A changed owner of a program outside needs new consent.
+            digest = Digest::of_all([digest, Digest::of(format!("{foreign:?}"))].iter());
+        }
+        Review { folder, powers, digest, owned }
+    }
+}
+
+/// The pinned definitions: of a project's folder, or of the first imported file without one.
+fn lock_of(declared: &Declared<'_>, redactor: &Redactor) -> Lock {
+    let Declared { options, root, is_folder, .. } = declared;
+    let import = options.imports.first().filter(|_| !is_folder);
+    let import = import.map(|file| file.canonicalize().unwrap_or_else(|_| file.clone()));
+    let subject = import.as_deref().unwrap_or(root.path());
+    let shared = is_folder.then(|| root.path().to_owned());
+    let files = PinFiles::new(subject, shared, private::config_of_user());
+    let runs = matches!(options.mode, Mode::Run { .. });
+    Lock::new(files, (options.lock, runs), &options.flags, redactor)
+}
