@@ -128,8 +128,8 @@ pub use self::kind::MemoryParts;
 #[cfg(feature = "declared")]
 #[doc(hidden)]
 pub use self::kind::{
-    DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm, KindPorts, KindReader,
-    ThirdPartyDefinition,
+    BuiltTool, DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm, KindPorts,
+    KindReader, ReadDocument, ThirdPartyDefinition,
 };
 #[cfg(feature = "command")]
 #[doc(hidden)]

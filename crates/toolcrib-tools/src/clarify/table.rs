@@ -1,9 +1,7 @@
 //! `[[tool]]` of the kind `clarify`.
 
-use toolcrib_core::Tool;
-
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::{boxed, explain_of_agent},
 };
 
@@ -26,19 +24,11 @@ impl DeclaredKind for DeclaredClarify {
         Vec::new()
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         super::declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        _: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, _: &dyn KindPorts) -> BuiltTool {
         Some(super::build(declaration))
     }
 }

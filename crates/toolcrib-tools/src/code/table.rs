@@ -1,11 +1,10 @@
 //! `[[tool]]` of the kind `code`.
 
 use toolcrib_config::Table;
-use toolcrib_core::Tool;
 
 use super::CodeTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::boxed, terminal::DeclaredShell,
 };
 
@@ -45,11 +44,7 @@ impl DeclaredKind for DeclaredCode {
         self.tool.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         Some(self.tool.build(self.shell.complete(declaration, ports)))
     }
 }

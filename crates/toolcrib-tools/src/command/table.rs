@@ -7,12 +7,11 @@ use std::{
 
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Table, Value};
-use toolcrib_core::Tool;
 
 use super::{ArgItem, CommandToolSpec, ProcessLimitsSection, SandboxSection, Stdin};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ProgramAccess,
-    ProgramPlace, ToolErrors, findings::Field, kind::boxed,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
+    ProgramAccess, ProgramPlace, findings::Field, kind::boxed,
 };
 
 pub(crate) const KIND: KindReader = KindReader {
@@ -161,11 +160,7 @@ impl DeclaredKind for DeclaredCommand {
         variables.map(|(name, value)| (env_field(name).pointer(), &**value)).collect()
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let place = ports.program(&self.access(), SandboxTier::None);
         Some(self.complete(declaration, place).build())
     }

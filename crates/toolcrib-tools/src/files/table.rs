@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Table};
-use toolcrib_core::Tool;
 
 use super::FilesTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::boxed,
 };
 
@@ -41,10 +40,6 @@ impl DeclaredKind for DeclaredFiles {
         vec![ExternalAccess::Files { folders: &self.files, writes: self.tool.writes() }]
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn is_read_only(&self) -> bool {
         !self.tool.writes()
     }
@@ -54,11 +49,7 @@ impl DeclaredKind for DeclaredFiles {
         self.tool.declaration(base, prefix, &names)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let folders = ports.folders(&self.files)?;
         Some(self.tool.build(declaration, &folders))
     }

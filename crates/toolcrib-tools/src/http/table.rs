@@ -4,11 +4,10 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS};
 use toolcrib_config::{Located, Table, Value};
-use toolcrib_core::Tool;
 
 use super::{HttpToolSpec, Method, check::header_field};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::boxed,
 };
 
@@ -101,11 +100,7 @@ impl DeclaredKind for DeclaredHttp {
         matches!(self.spec.method, Method::GET | Method::HEAD)
     }
 
-    fn build(
-        &self,
-        mut declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, mut declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         declaration.source.mark_partial_if(self.is_partial);
         let client = ports.http_client(&self.allow_addresses);
         Some(HttpToolSpec { declaration, ..self.spec.clone() }.build(&client))

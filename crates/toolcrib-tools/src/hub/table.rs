@@ -10,7 +10,7 @@ use toolcrib_core::{
 
 use super::{HttpHub, HubPointers, HubSpec};
 use crate::{
-    DeclaredKind as _, ExternalAccess, FieldError, MAX_RESULT_CHARS, Source,
+    DeclaredKind, ExternalAccess, FieldError, MAX_RESULT_CHARS, Source,
     findings::{Field, Findings},
     http::{
         DeclaredHttp,
@@ -154,7 +154,7 @@ impl HubTable {
     /// [`DeclaredKind`](crate::DeclaredKind).
     pub fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let Self { spec, allow_addresses, call, .. } = self;
-        let calls = call.iter().flat_map(|call| call.external_access());
+        let calls = call.iter().flat_map(DeclaredKind::external_access);
         let catalog = ExternalAccess::Host {
             url: &spec.url,
             url_field: "/url",
@@ -169,7 +169,7 @@ impl HubTable {
         let headers = self.spec.headers.iter();
         let of_catalog =
             headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
-        let of_calls = self.call.iter().flat_map(|call| call.secret_texts());
+        let of_calls = self.call.iter().flat_map(DeclaredKind::secret_texts);
         of_catalog.chain(of_calls.map(|(field, text)| (format!("/call{field}"), text))).collect()
     }
 

@@ -37,7 +37,7 @@ pub struct KindReader {
 /// The content of a table of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindForm {
-    /// One tool, with a required name and description, and with parameters of its own.
+    /// One tool, with a required name and description, and with its parameters.
     Tool,
     /// Several tools, which know their names and parameters. The name of the table is a prefix.
     Toolset {
@@ -70,7 +70,9 @@ pub trait DeclaredKind: fmt::Debug + Send + Sync {
     fn external_access(&self) -> Vec<ExternalAccess<'_>>;
 
     /// The texts that may refer to secrets, each with its field as a JSON pointer into the table.
-    fn secret_texts(&self) -> Vec<(String, &str)>;
+    fn secret_texts(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
 
     /// Whether a tool is read-only unless its table says otherwise.
     fn is_read_only(&self) -> bool {
@@ -103,13 +105,16 @@ pub trait DeclaredKind: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Makes the tool; `None` if the project lacks a part of it, which is recorded.
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>>;
+    /// Makes the tool.
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool;
 }
+
+/// A tool or its errors; `None` if the project lacks a part of it, which is recorded.
+pub type BuiltTool = Option<Result<Tool, ToolErrors>>;
+
+/// Reads a named file, with at most so many bytes: the text, and the position of its start. A file that
+/// cannot be read is recorded.
+pub type ReadDocument<'a> = dyn Fn(&Located<Arc<str>>, u64) -> Option<(Arc<str>, Spot)> + 'a;
 
 /// A table of the form [`KindForm::Document`].
 pub struct DocumentTable<'a> {
@@ -119,9 +124,8 @@ pub struct DocumentTable<'a> {
     pub prefix: Option<&'a str>,
     /// Its position.
     pub at: &'a Spot,
-    /// Reads its file, with at most so many bytes: the text, and the position of its start. A file that
-    /// cannot be read is recorded.
-    pub read: &'a dyn Fn(&Located<Arc<str>>, u64) -> Option<(Arc<str>, Spot)>,
+    /// Reads its file.
+    pub read: &'a ReadDocument<'a>,
     /// The problems found.
     pub problems: &'a Problems,
 }

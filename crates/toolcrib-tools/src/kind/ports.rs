@@ -19,7 +19,7 @@ use super::access::ProgramAccess;
 #[cfg(feature = "sql")]
 use super::database::SqlDatabase;
 
-/// The parts of a project that its tools are built with. What cannot be used is recorded.
+/// The parts of a project that its tools are built with. A part that cannot be used is recorded.
 pub trait KindPorts {
     /// A declared database: the named one, or the only one.
     #[cfg(feature = "sql")]
@@ -42,7 +42,6 @@ pub trait KindPorts {
     fn memory(&self) -> Option<MemoryParts>;
 
     /// Whether these personalities can get tasks.
-    #[cfg(feature = "task")]
     fn may_delegate(&self, personalities: &[Located<Arc<str>>]) -> bool;
 
     /// Whether a secret is available now.

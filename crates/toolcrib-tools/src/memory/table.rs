@@ -1,11 +1,10 @@
 //! `[[tool]]` of the kind `memory`.
 
 use toolcrib_config::Table;
-use toolcrib_core::Tool;
 
 use super::{Memory, MemoryScope, MemoryTool};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::{MemoryParts, boxed, explain_of_agent},
 };
 
@@ -40,19 +39,11 @@ impl DeclaredKind for DeclaredMemory {
         vec![ExternalAccess::Memory]
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         self.tool.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let MemoryParts { files, sessions } = ports.memory()?;
         let memory = Memory::new(files, self.scope, sessions);
         Some(self.tool.build(declaration, &memory))

@@ -15,8 +15,8 @@ use super::{
     select::Selector,
 };
 use crate::{
-    Declaration, DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm, KindPorts,
-    KindReader, ThirdPartyDefinition, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, DocumentTable, ExpandedTool, ExternalAccess, KindForm,
+    KindPorts, KindReader, ThirdPartyDefinition, ToolErrors,
     findings::Findings,
     http::{
         HttpToolSpec, Method,
@@ -503,10 +503,6 @@ impl DeclaredKind for DeclaredOpenApi {
         Vec::new()
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn expand(&self, table: &DocumentTable<'_>) -> Option<Vec<ExpandedTool>> {
         let read = self.file.as_ref().and_then(|file| (table.read)(file, MAX_DOCUMENT));
         let Some((text, start)) = read else { return Some(Vec::new()) };
@@ -521,7 +517,7 @@ impl DeclaredKind for DeclaredOpenApi {
         Some(boxed.collect())
     }
 
-    fn build(&self, _: Declaration, _: &dyn KindPorts) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, _: Declaration, _: &dyn KindPorts) -> BuiltTool {
         None
     }
 }
@@ -560,11 +556,7 @@ impl DeclaredKind for DeclaredOperation {
         })
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let addresses = if self.plan.is_ok() { &*self.shared.allow_addresses } else { &[] };
         let client = ports.http_client(addresses);
         Some(self.tool(declaration, &client, |secret| ports.has_secret(secret)))

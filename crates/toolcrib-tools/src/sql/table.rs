@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Table, Value};
-use toolcrib_core::Tool;
 
 use super::{DEFAULT_MAX_ROWS, SqlStatement, SqlToolSpec};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::boxed,
 };
 
@@ -44,21 +43,13 @@ impl DeclaredKind for DeclaredSql {
         vec![ExternalAccess::Database(self.database.as_ref())]
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     /// The handle of a read-only tool cannot write.
     fn is_bounded(&self) -> bool {
         true
     }
 
     /// `None` also without statements, which the reader recorded.
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let database = ports.database(self.database.as_ref())?;
         let (statements, max_rows) = (self.statements.clone(), self.max_rows);
         let spec = SqlToolSpec { declaration, statements, max_rows };

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Table};
-use toolcrib_core::Tool;
 
 use super::ExploreTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::boxed,
     sql::{DEFAULT_MAX_ROWS, MAX_ROWS},
 };
@@ -41,10 +40,6 @@ impl DeclaredKind for DeclaredExplore {
         vec![ExternalAccess::Database(self.database.as_ref())]
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn is_read_only(&self) -> bool {
         true
     }
@@ -53,11 +48,7 @@ impl DeclaredKind for DeclaredExplore {
         self.tool.declaration(base, prefix.unwrap_or_default())
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let database = ports.database(self.database.as_ref())?;
         Some(self.tool.build(declaration, database, self.max_rows))
     }

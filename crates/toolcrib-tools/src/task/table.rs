@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Spot, Table};
-use toolcrib_core::Tool;
 
 use super::TaskSpec;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::{boxed, explain_of_agent},
 };
 
@@ -52,10 +51,6 @@ impl DeclaredKind for DeclaredTask {
         Vec::new()
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn cost_at(&self) -> Option<&Spot> {
         self.cost_at.as_ref()
     }
@@ -64,11 +59,7 @@ impl DeclaredKind for DeclaredTask {
         self.spec.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         ports.may_delegate(&self.agents).then(|| self.spec.build(declaration))
     }
 }

@@ -4,12 +4,11 @@ use std::{path::Path, time::Duration};
 
 use toolcrib_capabilities::process::{SandboxTier, find_program};
 use toolcrib_config::Table;
-use toolcrib_core::Tool;
 
 use super::{Jobs, TerminalTool};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ProgramAccess,
-    ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
+    ProgramAccess,
     command::{ArgItem, CommandToolSpec, DeclaredCommand},
     kind::boxed,
 };
@@ -146,11 +145,7 @@ impl DeclaredKind for DeclaredTerminal {
         self.tool.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let spec = self.shell.complete(declaration, ports);
         let source = spec.declaration.source.clone();
         Some(self.tool.build(spec, &self.jobs).map_err(|mut found| {

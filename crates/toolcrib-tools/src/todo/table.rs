@@ -1,10 +1,8 @@
 //! `[[tool]]` of the kind `todo`.
 
-use toolcrib_core::Tool;
-
 use super::TodoTool;
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     kind::{boxed, explain_of_agent},
 };
 
@@ -27,19 +25,11 @@ impl DeclaredKind for DeclaredTodo {
         Vec::new()
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn declaration(&self, base: &Declaration, prefix: Option<&str>) -> Declaration {
         self.0.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        _: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, _: &dyn KindPorts) -> BuiltTool {
         let usual = self.0.name(None);
         let prefix = declaration.name.strip_suffix(&usual).map(str::to_owned);
         let prefix = prefix.as_deref().and_then(|prefix| prefix.strip_suffix('_'));

@@ -4,11 +4,10 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use toolcrib_capabilities::http::HostPattern;
 use toolcrib_config::{Diagnostic, Located, Table};
-use toolcrib_core::Tool;
 
 use super::{DEFAULT_MAX_PAGE_BYTES, FetchLimits, WebTool};
 use crate::{
-    Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader, ToolErrors,
+    BuiltTool, Declaration, DeclaredKind, ExternalAccess, KindForm, KindPorts, KindReader,
     http::table::{read_addresses, read_bytes, read_redirects},
     kind::boxed,
 };
@@ -94,10 +93,6 @@ impl DeclaredKind for DeclaredWeb {
         }]
     }
 
-    fn secret_texts(&self) -> Vec<(String, &str)> {
-        Vec::new()
-    }
-
     fn is_read_only(&self) -> bool {
         true
     }
@@ -106,11 +101,7 @@ impl DeclaredKind for DeclaredWeb {
         self.tool.declaration(base, prefix)
     }
 
-    fn build(
-        &self,
-        declaration: Declaration,
-        ports: &dyn KindPorts,
-    ) -> Option<Result<Tool, ToolErrors>> {
+    fn build(&self, declaration: Declaration, ports: &dyn KindPorts) -> BuiltTool {
         let client = ports.http_client(&self.addresses);
         Some(match &self.hosts {
             Some(hosts) => self.tool.build(declaration, &client.only(hosts.iter().cloned())),
