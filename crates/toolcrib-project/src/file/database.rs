@@ -7,7 +7,7 @@ use std::{
 
 use toolcrib_config::{Located, Table, Value};
 
-use super::secret_reference;
+use super::secrets::secret_reference;
 
 /// A declared database.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use toolcrib_tools::{
 };
 
 use super::{
-    remote::{read_on_failure, read_order},
-    secret_reference,
+    remote::{read_on_failure, read_order, read_unfenced},
+    secrets::secret_reference,
     text::Text,
 };
 
@@ -303,7 +303,7 @@ impl McpSettings {
                 .map(|word| word.value),
             pin: table.boolean("pin"),
             skills: table.boolean("skills").unwrap_or_default(),
-            unfenced: super::read_unfenced(table),
+            unfenced: read_unfenced(table),
             prefix: prefix(table),
             max_sessions: table.integer("max_sessions", SESSIONS),
             limits: ProcessLimitsSection::read(table),

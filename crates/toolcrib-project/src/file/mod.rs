@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 use toolcrib_config::{Document, Located, Problems, Table};
 
-use self::secrets::secret_reference;
 pub(crate) use self::{
     approvals::ApprovalsSection,
     arguments::ArgumentSection,
@@ -69,13 +68,6 @@ pub const PROJECT_FILE: &str = "toolcrib.toml";
 
 /// The file in a plugin's folder that declares its content.
 pub const PLUGIN_FILE: &str = "plugin.toml";
-
-/// `fence`: whether the texts of a server, or for a token, are not fenced.
-fn read_unfenced(table: &Table<'_>) -> bool {
-    let fence = table.value("fence");
-    let word = fence.and_then(|value| value.word(&[("model", false), ("off", true)]));
-    word.is_some_and(|word| word.value)
-}
 
 /// The whole `toolcrib.toml`.
 #[derive(Debug, Default)]

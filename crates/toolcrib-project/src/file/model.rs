@@ -85,7 +85,7 @@ impl ModelSection {
                 .and_then(|value| value.word(&OpenAiApi::ALL.map(|api| (api.as_str(), api)))),
             base_url: table.text("base_url"),
             key: table.value("key").map_or(KeySource::Environment, |value| {
-                super::secret_reference(&value, "key")
+                super::secrets::secret_reference(&value, "key")
                     .map_or(KeySource::Unusable, KeySource::Secret)
             }),
             max_output_tokens: table.integer("max_output_tokens", OUTPUT_TOKENS),

@@ -13,3 +13,10 @@ pub(crate) fn read_on_failure(table: &Table<'_>) -> Option<OnFailure> {
     let word = table.value("on_failure").and_then(|value| value.word(&words));
     word.map(|word| word.value)
 }
+
+/// `fence`: whether the texts of a server, or for a token, are not fenced.
+pub(crate) fn read_unfenced(table: &Table<'_>) -> bool {
+    let fence = table.value("fence");
+    let word = fence.and_then(|value| value.word(&[("model", false), ("off", true)]));
+    word.is_some_and(|word| word.value)
+}

@@ -10,7 +10,7 @@ use std::{
 use toolcrib_config::{Located, Spot, Table};
 use toolcrib_engine::Reveal;
 
-use super::{read_unfenced, secret_reference};
+use super::{remote::read_unfenced, secrets::secret_reference};
 
 /// The permitted limits of calls.
 const CALLS: RangeFrom<u32> = 1..;
