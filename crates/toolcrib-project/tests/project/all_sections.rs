@@ -1,14 +1,10 @@
 //! A project with a mistake in every section, and the trust reviews of all examples.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-};
+use std::{fs, path::Path};
 
-use toolcrib_project::{Consent, LoadOptions, PROJECT_FILE, Project, Review, Verdict};
+use toolcrib_project::{LoadError, LoadOptions, PROJECT_FILE, Project};
 
-use crate::folder::Folder;
+use crate::folder::{DATABASE, Folder, TOOL};
 
 /// Each section has a mistake of its own keys, and one in a name that another section declares.
 const PROJECT: &str = r#"
@@ -496,21 +492,6 @@ fn mistakes_in_every_section_are_reported_at_once_in_the_order_of_the_files() {
     "##);
 }
 
-/// Records the review, and leaves everything alone.
-#[derive(Debug, Default)]
-struct ReviewRecorder(Mutex<Option<Review>>);
-
-impl Consent for ReviewRecorder {
-    fn review(&self, review: &Review) -> Verdict {
-        *self.0.lock().unwrap() = Some(review.clone());
-        Verdict::LookOnly("it is only reviewed".into())
-    }
-
-    fn replace(&self, _: &[PathBuf]) -> bool {
-        false
-    }
-}
-
 #[test]
 fn the_trust_review_of_each_example_shows_its_powers() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -520,10 +501,7 @@ fn the_trust_review_of_each_example_shows_its_powers() {
     folders.sort();
     let mut shown = String::new();
     for folder in folders {
-        let recorder = Arc::new(ReviewRecorder::default());
-        let consent = Some(Arc::clone(&recorder) as Arc<dyn Consent>);
-        Project::load(&folder, &LoadOptions { consent, ..LoadOptions::default() }).unwrap();
-        let review = recorder.0.lock().unwrap().take().unwrap();
+        let review = Project::review(&folder, &LoadOptions::default()).unwrap();
         shown += &format!("# {}\n", folder.file_name().unwrap().display());
         for power in &review.powers {
             shown += &format!("{power}\n");
@@ -585,4 +563,19 @@ fn the_trust_review_of_each_example_shows_its_powers() {
     # own-database
     # support-desk
     "##);
+}
+
+#[test]
+fn a_review_opens_nothing_and_refuses_files_with_errors() {
+    let sound = format!("{DATABASE}{TOOL}").replace("FROM charges", "FROM absent");
+    let folder = Folder::with(&sound);
+    let before = folder.listing();
+    let review = Project::review(folder.path(), &LoadOptions::default()).unwrap();
+    assert!(review.powers.is_empty());
+    assert_eq!(folder.listing(), before);
+    // Only a load asks the database.
+    insta::assert_snapshot!(folder.problems(), @"toolcrib.toml:12:15: statement 1: no such table: absent");
+    let broken = Folder::with("[[policy]]\ntool = 'absent'\n");
+    let refused = Project::review(broken.path(), &LoadOptions::default());
+    assert!(matches!(refused, Err(LoadError::Diagnostics(_))), "{refused:?}");
 }
