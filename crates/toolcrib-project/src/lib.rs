@@ -19,7 +19,7 @@
 //! - `init`: new projects.
 //! - `project`: the loaded project, and the four phases of its loading.
 //! - `skills`: skills that may change while they are used, and their installation.
-//! - `powers`: what a project would do with its user's rights, from its declarations.
+//! - `powers`: the actions of a project with its user's rights, from its declarations.
 //! - `build`: databases, tools, policy, skills, models and MCP servers from typed data.
 //! - `bind`: the names of a project: their declarations, and what refers to them.
 //! - `user`: options, trust, the lock, the vault, the state folder.

@@ -1,5 +1,5 @@
-//! What a project would do with its user's authority, from its declarations: programs, hosts that are
-//! asked, files outside, and variables of the environment.
+//! The actions of a project with its user's authority, from its declarations: programs, requests to
+//! hosts, files outside, and variables of the environment.
 
 mod pin;
 mod programs;
@@ -50,7 +50,7 @@ pub(crate) fn powers(
     powers.extend(file.hooks.iter().flat_map(|hook| {
         let name = hook.name.as_ref().map(|name| &*name.value).unwrap_or_default();
         let (accesses, texts) = (hook.command.external_access(), hook.command.secret_texts());
-        collector.declared(accesses, texts, (&hook.tool.at, &format!("hook `{name}`")), root)
+        collector.declared(accesses, &texts, (&hook.tool.at, &format!("hook `{name}`")), root)
     }));
     powers.extend(mcp_files.declared().map(|(name, at, transport)| {
         let mut sections = parts.iter().flat_map(|part| &part.declared.mcp);
@@ -200,7 +200,7 @@ impl Collector<'_> {
     fn hub(&self, section: &HubSection, root: &Root) -> Vec<Power> {
         let of = format!("hub `{}`", section.name.value);
         let (accesses, texts) = (section.hub.external_access(), section.hub.secret_texts());
-        self.declared(accesses, texts, (&section.name.at, &of), root)
+        self.declared(accesses, &texts, (&section.name.at, &of), root)
     }
 
     /// A database file in the project has no authority of the user's.
@@ -227,7 +227,7 @@ impl Collector<'_> {
             None => format!("tool `{name}`"),
         };
         let (accesses, texts) = (kind.external_access(), kind.secret_texts());
-        let mut powers = self.declared(accesses, texts, (&tool.at, &of), root);
+        let mut powers = self.declared(accesses, &texts, (&tool.at, &of), root);
         for power in &mut powers {
             if let Action::Dial { addresses, .. } = &power.action {
                 power.needs_trust = !power.reads.is_empty() || !addresses.is_empty();
@@ -240,7 +240,7 @@ impl Collector<'_> {
     fn declared(
         &self,
         accesses: Vec<ExternalAccess<'_>>,
-        secret_texts: Vec<(String, &str)>,
+        secret_texts: &[(String, &str)],
         (at, of): (&Spot, &str),
         root: &Root,
     ) -> Vec<Power> {

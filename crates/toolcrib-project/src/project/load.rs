@@ -28,8 +28,8 @@ impl Project {
         Declared::of_folder(dir, options)?.bind().plan()?.open()
     }
 
-    /// What the project in a folder would do with its user's authority. Blocking: it reads the files of
-    /// the project. Nothing is opened, started or dialed.
+    /// The actions that the project in a folder would perform with its user's authority. Blocking: it
+    /// reads the files of the project. Nothing is opened, started or dialed.
     ///
     /// # Errors
     /// [`LoadError`], with all errors of the project's files at once, but for those that only what would

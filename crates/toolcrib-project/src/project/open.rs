@@ -3,10 +3,6 @@
 use std::{path::Path, sync::Arc};
 
 use toolcrib_artifacts::Artifacts;
-use toolcrib_capabilities::{
-    database::{Database, postgres::PostgresDatabase},
-    files::Files,
-};
 use toolcrib_config::Problems;
 use toolcrib_core::{Effect, Tool};
 use toolcrib_engine::{Limits, Skills};
@@ -50,13 +46,7 @@ struct Opening<'a> {
 struct Opened {
     tools: Vec<Tool>,
     hooks: Vec<Hook>,
-    approvals: ProjectApprovals,
-    artifacts: Option<Artifacts>,
-    sessions: Sessions,
-    own: OwnStore,
-    databases: Vec<Database>,
-    database_servers: Vec<PostgresDatabase>,
-    files: Vec<Files>,
+    state: ProjectState,
 }
 
 impl Plan<'_> {
@@ -80,7 +70,7 @@ impl Plan<'_> {
         let Self { bound, redactor, lock, mcp, hubs, models, personalities, .. } = self;
         let GatheredSkills { all, watched, of_plugins } = gather_skills(&bound);
         let Bound { declared, policy, deferral, system, secrets, serving, .. } = bound;
-        let Declared { problems, root, state, file, .. } = declared;
+        let Declared { problems, root, file, .. } = declared;
         let tools = opened.tools;
         let plugins = of_plugins.into_iter().map(|(id, skills)| FolderPlugin {
             tools: of(&tools, |tool| tool.plugin() == Some(&id)),
@@ -115,17 +105,7 @@ impl Plan<'_> {
             },
             models,
             remote: ProjectRemote { mcp, hubs, lock, trust, secrets, redactor },
-            state: ProjectState {
-                folder: state,
-                sessions: opened.sessions,
-                own: opened.own,
-                approvals: opened.approvals,
-                artifacts: opened.artifacts,
-                keeps_artifacts: file.artifacts.is_some_and(|section| !section.in_memory),
-                databases: opened.databases,
-                database_servers: opened.database_servers,
-                files: opened.files,
-            },
+            state: opened.state,
             serving,
             warnings: problems.into_diagnostics(),
         }
@@ -172,17 +152,18 @@ impl<'a> Opening<'a> {
             return Err(LoadError::Cancelled);
         }
         let (databases, database_servers) = databases.into_usable()?;
-        Ok(Some(Opened {
-            tools,
-            hooks: hooks.unwrap_or_default(),
-            approvals,
-            artifacts: self.artifacts,
+        let state = ProjectState {
+            folder: state.clone(),
             sessions: self.sessions,
             own: self.storage.store,
+            approvals,
+            artifacts: self.artifacts,
+            keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
             databases,
             database_servers,
             files: self.folders.into_usable(),
-        }))
+        };
+        Ok(Some(Opened { tools, hooks: hooks.unwrap_or_default(), state }))
     }
 
     /// Whether the databases may be replaced: not for a project that would not load afterward, whose

@@ -141,8 +141,8 @@ impl Plan<'_> {
         }
     }
 
-    /// What the project would do with its user's authority, and the files that say so. Records the
-    /// programs of the project.
+    /// The actions of the project with its user's authority, and the files that declare them. Records
+    /// the programs of the project.
     fn review(&self) -> Review {
         let Declared { root, state, file, parts, mcp_files, .. } = &self.bound.declared;
         let powers = powers(file, parts, mcp_files, (&self.databases, &self.folders), root);

@@ -142,6 +142,7 @@ struct State {
 }
 
 /// The verdict on a definition.
+#[derive(Clone, Copy)]
 enum Verdict {
     Same,
     First,
