@@ -33,7 +33,6 @@
 //! # Layers
 //!
 //! - `call_artifacts`: the engine's port to artifacts.
-//! - `conformance`: tests a store against the contract of `ArtifactStore`.
 //! - `stores`: stores of artifacts.
 //! - `tools`: the tools by which a model reads artifacts.
 //! - `artifacts`, `turn`, `writer`: results that are stored, the artifacts of one turn, and content that is written in pieces.
@@ -46,8 +45,6 @@
 mod artifact;
 mod artifacts;
 mod call_artifacts;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod content;
 mod kinds;
 mod page;

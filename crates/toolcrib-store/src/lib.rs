@@ -24,18 +24,15 @@
 //! calls, calls that wait for approval, sums of usage, and keys and values of tools. [`SqliteStore`] is one
 //! file that several processes may share, or in memory for tests and for programs that keep nothing. It
 //! implements [`SessionStore`](toolcrib_core::SessionStore), [`ApprovalStore`](toolcrib_core::ApprovalStore),
-//! [`UsageStore`](toolcrib_core::UsageStore) and [`KvStore`](toolcrib_core::KvStore); the feature `conformance` tests
+//! [`UsageStore`](toolcrib_core::UsageStore) and [`KvStore`](toolcrib_core::KvStore); `toolcrib_testing::stores` tests
 //! any implementation.
 //!
 //! # Layers
 //!
-//! - `conformance`: tests a store against the contract of `SessionStore`.
 //! - `sqlite`: a store in one SQLite file, or in memory.
 //! - `session`: the rules that all stores share.
 //! - `frozen`: the stored form of a message.
 
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod frozen;
 mod session;
 mod sqlite;

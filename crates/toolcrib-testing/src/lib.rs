@@ -8,7 +8,7 @@
 //! | a source that fails | [`faulty()`], [`Fault`] |
 //! | events and conversations | [`EventRecorder`], [`assert_replayable()`] |
 //! | time | [`paused()`], [`in_time()`] |
-//! | contract checks | [`check_provider()`], [`check_tool()`], [`assert_reducer()`], [`Clause`] |
+//! | contract checks | [`check_provider()`], [`check_tool()`], [`assert_reducer()`], [`Clause`]; of stores: [`stores`] |
 //!
 //! ```
 //! use serde_json::json;
@@ -38,6 +38,7 @@
 //! # Layers
 //!
 //! - `contract`: contract checks for implementations.
+//! - `stores`: contract checks for stores.
 //! - `faulty`: a provider that fails on purpose.
 //! - `history`: checks of conversations.
 //! - `model`: models for tests.
@@ -57,6 +58,7 @@ mod history;
 mod model;
 mod random;
 mod recorder;
+pub mod stores;
 mod tool;
 
 pub use self::{

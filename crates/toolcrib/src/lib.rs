@@ -38,7 +38,7 @@
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills; with all that a project may declare |
 //! | `approvals` | approval of calls at the terminal and from other processes, in `policy::approvals` |
 //! | `sessions` | `agent`, and stores of conversations that outlive the process, in `sessions` |
-//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server; with `artifacts` and `sessions`, the tests that each store must pass |
+//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks, also for stores; with `mcp`, a mock of a server |
 //! | `tracing` | `Events::write_spans`: a span of the crate `tracing` for each turn, iteration, discovery, model call and tool call |
 //! | `full` | all of these |
 //!

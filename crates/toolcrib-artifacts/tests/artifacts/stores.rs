@@ -4,13 +4,12 @@ use std::{fs, sync::Arc, thread::ScopedJoinHandle, time::Duration};
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
-use toolcrib_artifacts::{
-    ArtifactSource, Artifacts, FileStore, MemoryStore, conformance::check_artifact_store,
-};
+use toolcrib_artifacts::{ArtifactSource, Artifacts, FileStore, MemoryStore};
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactReader, ArtifactStore, ArtifactStoreError, Digest,
     Identity, OnConflict, StoreWriter, StoredBytes, TextOrigin,
 };
+use toolcrib_testing::stores::check_artifact_store;
 
 use crate::support::{body, keep_as, turn_of};
 

@@ -23,7 +23,7 @@ use crate::{json::digest::Digest, names::identity::Identity, tool::text_origin::
 /// escaping it, such as by path traversal. One store serves many runs, and several processes may
 /// share its storage.
 ///
-/// `toolcrib_artifacts::conformance` tests implementations of this contract.
+/// `toolcrib_testing::stores` tests implementations of this contract.
 pub trait ArtifactStore: Send + Sync + 'static {
     /// Starts a write. Nothing is readable before [`StoreWriter::commit`].
     ///

@@ -129,7 +129,7 @@ pub enum KvError {
 
 /// Stores keys and values. A value that has expired does not exist. All methods block, and are
 /// atomic, also between processes that share the store. The caller redacts secrets.
-/// `toolcrib_store::conformance` tests an implementation.
+/// `toolcrib_testing::stores` tests an implementation.
 pub trait KvStore: Send + Sync + 'static {
     /// The value of a key.
     ///

@@ -3,7 +3,6 @@
 mod record;
 mod store;
 pub(crate) mod usage;
-pub(crate) mod violations;
 
 pub use self::{
     record::{
@@ -15,7 +14,6 @@ pub use self::{
         StoreId, is_session_id, is_session_name,
     },
     usage::{BudgetUse, StoredUsage, UsageStore},
-    violations::StoreViolations,
 };
 pub use crate::{
     kv::{KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},

@@ -44,7 +44,7 @@ pub fn is_session_name(text: &str) -> bool {
 /// [intent](SessionRecord::Intent) of a call that may not be repeated, or precedes such a write.
 ///
 /// All methods block. The caller redacts secrets; a store keeps what it receives.
-/// `toolcrib_store::conformance` tests an implementation.
+/// `toolcrib_testing::stores` tests an implementation.
 pub trait SessionStore: Send + Sync + 'static {
     /// Creates a session without turns, and with a new id.
     ///

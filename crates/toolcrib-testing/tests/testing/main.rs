@@ -16,5 +16,6 @@ mod models;
 mod providers;
 mod recorder;
 mod reducers;
+mod stores;
 mod support;
 mod tools;

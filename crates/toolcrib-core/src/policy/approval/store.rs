@@ -136,7 +136,7 @@ pub enum ApprovalStoreError {
 /// A store keeps what it receives and decides nothing: anybody who can write to it could change a
 /// row, so a reader verifies the seal of a settlement and of a grant. All methods block. A write is
 /// atomic, and has survived the death of this process when it returns. Removing a session removes
-/// its approvals. `toolcrib_store::conformance` tests an implementation.
+/// its approvals. `toolcrib_testing::stores` tests an implementation.
 pub trait ApprovalStore: Send + Sync + 'static {
     /// Parks a call, and returns it. If a call of the same [binding](ParkedCall::binding) is open
     /// and has not expired, that one is returned.

@@ -15,7 +15,7 @@ use toolcrib::{
     artifacts::{
         ArtifactCall, ArtifactEntry, ArtifactLog, ArtifactMeta, ArtifactPort, ArtifactReader,
         ArtifactStore, ArtifactStoreError, Artifacts, CommitError, LineIndex, OnConflict,
-        StoreWriter, StoredBytes, StoredResult, conformance::check_artifact_store,
+        StoreWriter, StoredBytes, StoredResult,
     },
     models::ScriptedModel,
     models::SentPart,
@@ -30,6 +30,7 @@ use toolcrib::{
         SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
         SessionStoreError, SqliteStore, StoredRun, StoredSession, TracedEvent,
     },
+    testing::stores::check_artifact_store,
     tool::{DigestHasher, InvalidToolError, KvScope},
 };
 

@@ -153,7 +153,7 @@ async fn an_agent_runs_with_an_own_model_and_an_own_store_of_usage() {
 
 #[test]
 fn an_own_store_of_usage_passes_the_tests_of_stores() {
-    toolcrib::sessions::conformance::check_usage_store(&Sums::default()).unwrap();
+    toolcrib::testing::stores::check_usage_store(&Sums::default()).unwrap();
 }
 
 /// A client that answers every request with its server.

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use toolcrib_core::{SessionOwner, SessionStoreError, Usage, UsageEntry, UsageSource, UsageStore};
 
-use super::{Violations, outcome, owner};
+use super::{StoreViolations, outcome, owner};
 
 /// Tests a store of usage. It uses its own owners, and ignores the sums of others.
 ///
 /// # Errors
 /// All violations.
-pub fn check_usage_store(store: &dyn UsageStore) -> Result<(), Violations> {
-    let mut broken = Violations::default();
+pub fn check_usage_store(store: &dyn UsageStore) -> Result<(), StoreViolations> {
+    let mut broken = StoreViolations::default();
     let result = check(store, &mut broken);
     outcome(broken, [("usage", result)])
 }
 
-fn check(store: &dyn UsageStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn check(store: &dyn UsageStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let (ann, bob) = (owner(), owner());
     let unnamed = SessionOwner { tenant: ann.tenant.clone(), principal: None };
     let session: Arc<str> = "3f2a91c0d4e5".into();

@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_core::{SessionLease, SessionStore, SessionStoreError};
 
-use super::{LONG, Violations, began, ended, leased, new, owner};
+use super::{LONG, StoreViolations, began, ended, leased, new, owner};
 
 /// A lease that expires during the suite.
 const SHORT: Duration = Duration::from_millis(20);
@@ -21,14 +21,17 @@ const THREADS: usize = 8;
 
 pub(super) fn check(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     exclusion(store, broken)?;
     expiry(store, broken)?;
     at_the_same_time(store, broken)
 }
 
-fn exclusion(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn exclusion(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let is_in_use = |result: Result<(), SessionStoreError>| {
@@ -55,7 +58,7 @@ fn exclusion(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Se
     Ok(())
 }
 
-fn expiry(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn expiry(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let info = store.create(&new(&owner, None))?;
     let expiring = store.acquire(&owner, &info.id, SHORT)?;
@@ -84,7 +87,7 @@ fn expiry(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessi
 
 fn at_the_same_time(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     let owner = owner();
     let info = store.create(&new(&owner, None))?;

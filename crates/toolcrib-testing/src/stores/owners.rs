@@ -2,18 +2,21 @@
 
 use toolcrib_core::{SessionOwner, SessionStore, SessionStoreError};
 
-use super::{LONG, Violations, began, ended, leased, new, owner};
+use super::{LONG, StoreViolations, began, ended, leased, new, owner};
 
 pub(super) fn check(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     isolation(store, broken)?;
     names(store, broken)?;
     listing(store, broken)
 }
 
-fn isolation(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn isolation(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
     let mine = owner();
     let others = [
         SessionOwner { tenant: None, ..mine.clone() },
@@ -46,7 +49,7 @@ fn isolation(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Se
     Ok(())
 }
 
-fn names(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn names(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let (mine, other) = (owner(), owner());
     let info = store.create(&new(&mine, Some("work")))?;
     broken.unless(store.find(&mine, "work")?.id == info.id, "a session must be found by its name");
@@ -69,7 +72,10 @@ fn names(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     Ok(())
 }
 
-fn listing(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn listing(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
     let owner = owner();
     let mut ids = Vec::new();
     for _ in 0..3 {

@@ -1,20 +1,14 @@
-//! Tests a store against the contract of [`ArtifactStore`]. Independent of any test runner: call it
-//! from a test, and `unwrap` shows the violations.
-//!
-//! ```
-//! # use toolcrib_artifacts::{MemoryStore, conformance::check_artifact_store};
-//! check_artifact_store(&MemoryStore::new())?;
-//! # Ok::<(), toolcrib_artifacts::conformance::Violations>(())
-//! ```
+//! Artifacts are read as they were written, by their owner only.
 
 use std::{sync::Arc, thread};
 
-pub use toolcrib_core::StoreViolations as Violations;
 use toolcrib_core::{
     ArtifactEntry, ArtifactMeta, ArtifactStore, ArtifactStoreError, CommitError, Digest, Identity,
     LineIndex, OnConflict, StoredBytes, TextOrigin,
 };
 use uuid::Uuid;
+
+use super::StoreViolations;
 
 /// The number of concurrent writers, and the number of artifacts of each.
 const THREADS: usize = 8;
@@ -24,8 +18,8 @@ const EACH: usize = 10;
 ///
 /// # Errors
 /// All violations.
-pub fn check_artifact_store(store: &dyn ArtifactStore) -> Result<(), Violations> {
-    let mut broken = Violations::default();
+pub fn check_artifact_store(store: &dyn ArtifactStore) -> Result<(), StoreViolations> {
+    let mut broken = StoreViolations::default();
     contents(store, &mut broken);
     commits(store, &mut broken);
     owners(store, &mut broken);
@@ -35,7 +29,7 @@ pub fn check_artifact_store(store: &dyn ArtifactStore) -> Result<(), Violations>
 }
 
 /// Written content is readable.
-fn contents(store: &dyn ArtifactStore, broken: &mut Violations) {
+fn contents(store: &dyn ArtifactStore, broken: &mut StoreViolations) {
     let owner = owner();
     let large: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
     let all: [(&str, &[u8]); 7] = [
@@ -88,7 +82,7 @@ fn contents(store: &dyn ArtifactStore, broken: &mut Violations) {
 }
 
 /// A commit is atomic.
-fn commits(store: &dyn ArtifactStore, broken: &mut Violations) {
+fn commits(store: &dyn ArtifactStore, broken: &mut StoreViolations) {
     let owner = owner();
     match store.create(&owner) {
         Ok(mut writer) => {
@@ -129,7 +123,7 @@ fn commits(store: &dyn ArtifactStore, broken: &mut Violations) {
 }
 
 /// Owners are isolated.
-fn owners(store: &dyn ArtifactStore, broken: &mut Violations) {
+fn owners(store: &dyn ArtifactStore, broken: &mut StoreViolations) {
     let mine = Identity {
         tenant: Some("t".into()),
         principal: Some("p".into()),
@@ -160,7 +154,7 @@ fn owners(store: &dyn ArtifactStore, broken: &mut Violations) {
 }
 
 /// Removal affects only the given id.
-fn removals(store: &dyn ArtifactStore, broken: &mut Violations) {
+fn removals(store: &dyn ArtifactStore, broken: &mut StoreViolations) {
     let owner = owner();
     let kept =
         ["a", "b"].iter().all(|id| keep(store, &owner, id, b"the same", OnConflict::Fail).is_ok());
@@ -191,7 +185,7 @@ fn removals(store: &dyn ArtifactStore, broken: &mut Violations) {
 }
 
 /// Concurrent writes.
-fn at_the_same_time(store: &dyn ArtifactStore, broken: &mut Violations) {
+fn at_the_same_time(store: &dyn ArtifactStore, broken: &mut StoreViolations) {
     let owner = owner();
     let won: usize = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

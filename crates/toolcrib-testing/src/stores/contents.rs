@@ -9,11 +9,11 @@ use toolcrib_core::{
     Usage, VendorContent,
 };
 
-use super::{Violations, began, ended, leased, owner};
+use super::{StoreViolations, began, ended, leased, owner};
 
 pub(super) fn check(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     messages(store, broken)?;
     calls(store, broken)?;
@@ -63,7 +63,10 @@ fn samples() -> Vec<Message> {
     ]
 }
 
-fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn messages(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let samples = samples();
@@ -105,7 +108,7 @@ fn messages(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Ses
     Ok(())
 }
 
-fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn calls(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let arguments = json!({"b": 0.1, "a": "x"});
@@ -182,7 +185,7 @@ fn calls(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     Ok(())
 }
 
-fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn turns(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     broken.unless(info.last_turn.is_none() && info.turns == 0, "a new session has no turns");
@@ -240,7 +243,7 @@ fn turns(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
     Ok(())
 }
 
-fn sent(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn sent(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let part = |of: &str, json: &str| SentPart { key: Digest::of(of), json: json.into() };
@@ -257,7 +260,7 @@ fn sent(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Session
     Ok(())
 }
 
-fn events(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn events(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let event = |at_ms: u64, iteration| TracedEvent {
@@ -305,7 +308,7 @@ fn events(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessi
 }
 
 /// Records that do not fit are refused, with all records of the write.
-fn order(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn order(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let message = || SessionRecord::Message(Message::user("hello"));
@@ -334,7 +337,10 @@ fn order(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), Sessio
 }
 
 /// A store may read less for a history than for the whole session, and returns the same.
-fn histories(store: &dyn SessionStore, broken: &mut Violations) -> Result<(), SessionStoreError> {
+fn histories(
+    store: &dyn SessionStore,
+    broken: &mut StoreViolations,
+) -> Result<(), SessionStoreError> {
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let mut differs = Vec::new();

@@ -6,14 +6,14 @@ use toolcrib_core::{
     Message, SessionOwner, SessionRecord, SessionRetention, SessionStore, SessionStoreError,
 };
 
-use super::{LONG, Violations, began, ended, leased, owner};
+use super::{LONG, StoreViolations, began, ended, leased, owner};
 
 /// Longer than the clock's resolution, so that sessions have an order.
 const TICK: Duration = Duration::from_millis(5);
 
 pub(super) fn check(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     let forever = SessionRetention { keep_for: 24 * 365 * LONG, max_bytes: u64::MAX };
     let (mine, other) = (owner(), owner());

@@ -4,7 +4,7 @@ use toolcrib_core::{
     Message, SessionOwner, SessionRecord, SessionSearch, SessionStore, SessionStoreError,
 };
 
-use super::{LONG, Violations, began, ended, new, owner};
+use super::{LONG, StoreViolations, began, ended, new, owner};
 
 fn words(words: &[&str]) -> SessionSearch {
     let words = words.iter().map(|word| (*word).into()).collect();
@@ -13,7 +13,7 @@ fn words(words: &[&str]) -> SessionSearch {
 
 pub(super) fn check(
     store: &dyn SessionStore,
-    broken: &mut Violations,
+    broken: &mut StoreViolations,
 ) -> Result<(), SessionStoreError> {
     let (mine, other) = (owner(), owner());
     let written = |owner: &SessionOwner, name: &str, said: &str, answer: &str| {

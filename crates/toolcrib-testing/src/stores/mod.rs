@@ -1,13 +1,16 @@
-//! Tests a store against the contract of [`SessionStore`]. Independent of any test runner: call it
-//! from a test, and `unwrap` shows the violations.
+//! Tests of stores against the contracts of their ports, for everybody who writes a store. Independent
+//! of any test runner: call them from a test, and `unwrap` shows the violations.
 //!
 //! ```
-//! # use toolcrib_store::{SqliteStore, conformance::check_session_store};
+//! use toolcrib_store::SqliteStore;
+//! use toolcrib_testing::stores::check_session_store;
+//!
 //! check_session_store(&SqliteStore::in_memory()?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod approvals;
+mod artifacts;
 mod contents;
 mod kv;
 mod leases;
@@ -15,12 +18,14 @@ mod owners;
 mod retention;
 mod search;
 mod usage;
+mod violations;
 
 use std::{fmt, time::Duration};
 
-pub use self::{approvals::check_approval_store, kv::check_kv_store, usage::check_usage_store};
-
-pub use toolcrib_core::StoreViolations as Violations;
+pub use self::{
+    approvals::check_approval_store, artifacts::check_artifact_store, kv::check_kv_store,
+    usage::check_usage_store, violations::StoreViolations,
+};
 use toolcrib_core::{
     NewSession, SessionInfo, SessionLease, SessionOwner, SessionRecord, SessionStore,
     SessionStoreError, Usage,
@@ -35,8 +40,8 @@ const LONG: Duration = Duration::from_hours(1);
 ///
 /// # Errors
 /// All violations.
-pub fn check_session_store(store: &dyn SessionStore) -> Result<(), Violations> {
-    let mut broken = Violations::default();
+pub fn check_session_store(store: &dyn SessionStore) -> Result<(), StoreViolations> {
+    let mut broken = StoreViolations::default();
     let parts = [
         ("contents", contents::check(store, &mut broken)),
         ("owners", owners::check(store, &mut broken)),
@@ -49,9 +54,9 @@ pub fn check_session_store(store: &dyn SessionStore) -> Result<(), Violations> {
 
 /// The result of a suite, with the unexpected errors of its parts.
 fn outcome<E: fmt::Display, const N: usize>(
-    mut broken: Violations,
+    mut broken: StoreViolations,
     parts: [(&str, Result<(), E>); N],
-) -> Result<(), Violations> {
+) -> Result<(), StoreViolations> {
     for (part, result) in parts {
         if let Err(error) = result {
             broken.unless(false, &format!("{part}: unexpected error: {error}"));

@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use super::{Violations, new, outcome, owner};
+use super::{StoreViolations, new, outcome, owner};
 
 /// The end of a wait that does not expire during the suite.
 const NEVER_MS: u64 = 1 << 50;
@@ -22,8 +22,10 @@ const LIMIT: usize = 1_000;
 ///
 /// # Errors
 /// All violations.
-pub fn check_approval_store(store: &(impl ApprovalStore + SessionStore)) -> Result<(), Violations> {
-    let mut broken = Violations::default();
+pub fn check_approval_store(
+    store: &(impl ApprovalStore + SessionStore),
+) -> Result<(), StoreViolations> {
+    let mut broken = StoreViolations::default();
     let parts = [
         ("parking", parking(store, &mut broken)),
         ("settling", settling(store, &mut broken)),
@@ -65,7 +67,7 @@ fn settlement(is_approved: bool) -> Settlement {
     }
 }
 
-fn parking(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
+fn parking(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckResult {
     let call = call(&owner());
     let parked = store.park(&call, LIMIT)?;
     broken.unless(parked.call == call, "a parked call must be returned as it was written");
@@ -92,7 +94,10 @@ fn parking(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
     Ok(())
 }
 
-fn settling(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> CheckResult {
+fn settling(
+    store: &(impl ApprovalStore + SessionStore),
+    broken: &mut StoreViolations,
+) -> CheckResult {
     for is_approved in [true, false] {
         let parked = store.park(&call(&owner()), LIMIT)?;
         let settled = settlement(is_approved);
@@ -137,7 +142,10 @@ fn settling(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations
     Ok(())
 }
 
-fn sessions(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations) -> CheckResult {
+fn sessions(
+    store: &(impl ApprovalStore + SessionStore),
+    broken: &mut StoreViolations,
+) -> CheckResult {
     let owner = owner();
     let session = store.create(&new(&owner, None))?.id;
     let call = ParkedCall {
@@ -162,7 +170,7 @@ fn sessions(store: &(impl ApprovalStore + SessionStore), broken: &mut Violations
     Ok(())
 }
 
-fn grants(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
+fn grants(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckResult {
     let grant = ApprovalGrant {
         id: "aaaabbbbcccc".into(),
         owner: owner(),
@@ -184,7 +192,7 @@ fn grants(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
     Ok(())
 }
 
-fn pruning(store: &impl ApprovalStore, broken: &mut Violations) -> CheckResult {
+fn pruning(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckResult {
     let open = store.park(&call(&owner()), LIMIT)?;
     let expired = store.park(&ParkedCall { expires_ms: 10, ..call(&owner()) }, LIMIT)?;
     let settled = store.park(&ParkedCall { expires_ms: 10, ..call(&owner()) }, LIMIT)?;

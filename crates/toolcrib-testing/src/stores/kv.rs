@@ -7,7 +7,7 @@ use toolcrib_core::{
 };
 use uuid::Uuid;
 
-use super::{Violations, new, outcome, owner};
+use super::{StoreViolations, new, outcome, owner};
 
 type CheckResult = Result<(), KvError>;
 
@@ -15,8 +15,8 @@ type CheckResult = Result<(), KvError>;
 ///
 /// # Errors
 /// All violations.
-pub fn check_kv_store(store: &(impl KvStore + SessionStore)) -> Result<(), Violations> {
-    let mut broken = Violations::default();
+pub fn check_kv_store(store: &(impl KvStore + SessionStore)) -> Result<(), StoreViolations> {
+    let mut broken = StoreViolations::default();
     let parts = [
         ("areas", areas(store, &mut broken)),
         ("limits", limits(store, &mut broken)),
@@ -34,7 +34,7 @@ fn tool() -> KvArea {
     KvArea::Tool { tenant: Some("conformance".into()), tool: Uuid::new_v4().to_string().into() }
 }
 
-fn areas(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
+fn areas(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
     let mine = owner();
     let area = KvArea::Principal { owner: mine.clone() };
     let others = [
@@ -65,7 +65,7 @@ fn areas(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     Ok(())
 }
 
-fn limits(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
+fn limits(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
     let area = tool();
     let long = "k".repeat(KvLimits::KEY_BYTES + 1);
     for key in ["", &long] {
@@ -101,7 +101,7 @@ fn limits(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     Ok(())
 }
 
-fn changes(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
+fn changes(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
     let area = tool();
     let change = |expected, value| KvWrite { expected: Some(expected), ..set("n", value) };
     store.put(&area, change(None, "1"))?;
@@ -117,7 +117,7 @@ fn changes(store: &impl KvStore, broken: &mut Violations) -> CheckResult {
     Ok(())
 }
 
-fn sessions(store: &(impl KvStore + SessionStore), broken: &mut Violations) -> CheckResult {
+fn sessions(store: &(impl KvStore + SessionStore), broken: &mut StoreViolations) -> CheckResult {
     let mine = owner();
     let info = store.create(&new(&mine, Some("work")))?;
     let area = |owner: &SessionOwner, conversation: &str| KvArea::Session {
