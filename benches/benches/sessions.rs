@@ -61,7 +61,7 @@ fn journal(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
     let store = SqliteStore::open(folder.join("journal.db"))?;
     let info = store.create(&new_session("journal"))?;
     let lease = store.acquire(&SessionOwner::default(), &info.id, Duration::from_secs(600))?;
-    store.write(&lease, &[turn_began()])?;
+    store.write(&lease, 0, &[turn_began()])?;
     let mut rows = Vec::new();
     let kinds = [
         ("normal sync: `read_only` or `idempotent`", true, Cell::from(100.0)),
@@ -75,8 +75,8 @@ fn journal(folder: &Path) -> Outcome<Vec<Vec<Cell>>> {
             let before = intent(&id, idempotent);
             let after = SessionRecord::Outcome { call_id: id.into(), outcome, result };
             let began = Instant::now();
-            store.write(&lease, &[before])?;
-            store.write(&lease, &[after])?;
+            store.write(&lease, 0, &[before])?;
+            store.write(&lease, 0, &[after])?;
             times.push(micros(began.elapsed()));
         }
         let slow = quantile(times.clone(), 0.99);

@@ -79,7 +79,7 @@ pub fn stored(
         ]);
     }
     records.extend(more);
-    store.write(&lease, &records)?;
+    store.write(&lease, 0, &records)?;
     store.release(&lease)?;
     Ok(info)
 }

@@ -11,10 +11,11 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`], [`KvStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`], [`SessionStore`], [`ApprovalStore`], [`KvStore`], or all as a [`Store`] |
 //!
 //! # Layers
 //!
+//! - `store`: all ports of storage in one.
 //! - `event`: typed events.
 //! - `reliability`: the handling of failures.
 //! - `policy`: decisions by rules and by people.
@@ -28,7 +29,7 @@
 //! - `untrusted`: texts and lists of tools that another party wrote.
 //! - `provider`: where tools come from.
 //! - `tool`: a tool, its context and its output.
-//! - `kv`: the store of small values.
+//! - `kv`: the store of small values, and of limits.
 //! - `store_error`: the error of a store.
 //! - `messages`: the messages of a conversation.
 //! - `schema`: compiled JSON Schemas.
@@ -56,6 +57,7 @@ pub mod reliability;
 mod schema;
 pub mod secrets;
 pub mod sessions;
+pub mod store;
 mod store_error;
 mod text;
 pub mod tool;
@@ -65,7 +67,7 @@ pub mod untrusted;
 #[doc(no_inline)]
 pub use self::{
     artifacts::*, event::*, menu::*, messages::*, middleware::*, models::*, names::*, policy::*,
-    provider::*, registry::*, reliability::*, secrets::*, sessions::*, tool::*, turn::*,
+    provider::*, registry::*, reliability::*, secrets::*, sessions::*, store::*, tool::*, turn::*,
     untrusted::*,
 };
 pub use self::{internal::Lanes, json::changes_integers};

@@ -46,6 +46,16 @@ pub enum SessionStoreError {
         /// The session's id.
         session: Arc<str>,
     },
+    /// The store has fewer writes than it has acknowledged: its server has crashed, or has been
+    /// replaced by a copy.
+    #[error(
+        "the store has lost writes to the session `{session}`, such as by a crash of its server; \
+         `toolcrib resume` continues from those that it has"
+    )]
+    WritesLost {
+        /// The session's id.
+        session: Arc<str>,
+    },
     /// A record that does not fit the state of the session, such as a message without a turn.
     #[error("the session `{session}` cannot record {what}")]
     OutOfOrder {

@@ -10,7 +10,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use toolcrib_core::{
-    __internal::PlainJson, Arguments, ContentBlock, Message, ToolCall, VendorContent,
+    __internal::PlainJson, Arguments, ContentBlock, Message, SecretReference, StoredArguments,
+    ToolCall, VendorContent,
 };
 
 /// The reason why a message cannot be stored or read.
@@ -271,6 +272,34 @@ impl FrozenBlock {
             None => block,
         })
     }
+}
+
+/// Arguments as stored.
+#[derive(Serialize, Deserialize)]
+struct FrozenStoredArguments {
+    value: FrozenJson,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<(Arc<str>, usize, Arc<str>)>,
+}
+
+/// The stored form of arguments.
+pub(crate) fn freeze_arguments(arguments: &StoredArguments) -> Result<String, FrozenError> {
+    let secrets = arguments.secrets.iter();
+    let frozen = FrozenStoredArguments {
+        value: FrozenJson::from(&arguments.value),
+        secrets: secrets
+            .map(|one| (Arc::clone(&one.pointer), one.at, Arc::clone(&one.name)))
+            .collect(),
+    };
+    Ok(serde_json::to_string(&frozen)?)
+}
+
+/// The arguments of a stored form.
+pub(crate) fn thaw_arguments(frozen: &str) -> Result<StoredArguments, FrozenError> {
+    let FrozenStoredArguments { value, secrets } = serde_json::from_str(frozen)?;
+    let secrets = secrets.into_iter();
+    let secrets = secrets.map(|(pointer, at, name)| SecretReference { pointer, at, name });
+    Ok(StoredArguments::new(value.thaw()?, secrets.collect()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
 //! let session = store.create(&new)?;
 //! let lease = store.acquire(&owner, &session.id, Duration::from_secs(10))?;
-//! store.write(&lease, &[
+//! store.write(&lease, 0, &[
 //!     SessionRecord::TurnBegan {
 //!         model: "openai:gpt-5".into(),
 //!         title: "Hello".into(),
@@ -30,11 +30,15 @@
 //! # Layers
 //!
 //! - `sqlite`: a store in one SQLite file, or in memory.
+//! - `unsaved`: keys and values that no row can have, in memory.
+//! - `usage`: sums of usage.
 //! - `session`: the rules that all stores share.
 //! - `frozen`: the stored form of a message.
 
 mod frozen;
 mod session;
 mod sqlite;
+mod unsaved;
+mod usage;
 
 pub use self::sqlite::SqliteStore;

@@ -2,9 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::json;
 pub(crate) use toolcrib_core::__internal::now_ms;
-use toolcrib_core::{__internal::millis, NewSession, SessionStoreError, is_session_name};
+use toolcrib_core::{
+    __internal::millis, NewSession, SessionOwner, SessionStoreError, is_session_name,
+};
 use uuid::Uuid;
+
+use crate::frozen::FrozenError;
 
 /// The number of ids that are tried for a new session. They have 48 random bits, so a second is
 /// rare, and more would mean a broken generator.
@@ -13,6 +18,20 @@ pub(crate) const ID_ATTEMPTS: u32 = 8;
 /// The time after which a session without a name and without turns is removed: its run failed
 /// before it began.
 pub(crate) const EMPTY_DIES_AFTER: Duration = Duration::from_hours(1);
+
+/// The number of days after which sums of usage are removed.
+pub(crate) const KEPT_DAYS: u64 = 400;
+
+/// The owner as a column: SQL's `NULL` would not equal itself.
+pub(crate) fn owner_key(owner: &SessionOwner) -> String {
+    json!([owner.tenant, owner.principal]).to_string()
+}
+
+/// The owner of a column.
+pub(crate) fn owner_of(key: &str) -> Result<SessionOwner, FrozenError> {
+    let (tenant, principal) = serde_json::from_str(key)?;
+    Ok(SessionOwner { tenant, principal })
+}
 
 /// A new id of a session.
 pub(crate) fn new_id() -> Arc<str> {

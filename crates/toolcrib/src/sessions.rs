@@ -2,7 +2,7 @@
 //! and its types; the feature `sessions` adds stores, and `agent::Session`, which runs use.
 
 #[doc(inline)]
-pub use toolcrib_core::sessions::*;
+pub use toolcrib_core::{sessions::*, store::*};
 #[cfg(feature = "sessions")]
 #[doc(inline)]
 pub use toolcrib_store::*;

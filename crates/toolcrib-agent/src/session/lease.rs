@@ -1,21 +1,23 @@
 //! The lease of an open session.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{
     runtime::Handle,
     task::AbortHandle,
     time::{Instant, sleep},
 };
-use toolcrib_core::{SessionInfo, SessionLease, SessionStore, SessionStoreError};
+use toolcrib_core::{
+    LeaseTimes, SessionInfo, SessionLease, SessionRecord, SessionStore, SessionStoreError,
+};
 
 use super::with;
-
-/// The time of a lease. A killed process keeps its sessions for this time.
-const LEASE: Duration = Duration::from_secs(15);
-
-/// The time between two renewals. A slow machine may miss six of them.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// The time between two attempts to get a lease whose process may have been killed.
 const ATTEMPT_EVERY: Duration = Duration::from_millis(200);
@@ -23,8 +25,28 @@ const ATTEMPT_EVERY: Duration = Duration::from_millis(200);
 /// A lease that is renewed until it is dropped.
 pub(super) struct KeptLease {
     store: Arc<dyn SessionStore>,
-    lease: SessionLease,
+    writer: LeaseWriter,
     renewal: AbortHandle,
+}
+
+/// The right to write with a lease, and the highest number of a write that the store has returned.
+#[derive(Clone)]
+pub(super) struct LeaseWriter {
+    lease: SessionLease,
+    seen: Arc<AtomicU64>,
+}
+
+impl LeaseWriter {
+    /// Writes records. Blocks.
+    pub(super) fn write(
+        &self,
+        store: &dyn SessionStore,
+        records: &[SessionRecord],
+    ) -> Result<(), SessionStoreError> {
+        let number = store.write(&self.lease, self.seen.load(Ordering::Acquire), records)?;
+        self.seen.fetch_max(number, Ordering::AcqRel);
+        Ok(())
+    }
 }
 
 impl KeptLease {
@@ -35,32 +57,34 @@ impl KeptLease {
     ) -> Result<Self, SessionStoreError> {
         let began = Instant::now();
         let mut other_until = None;
+        let times = store.lease_times();
         let lease = loop {
             let (owner, id) = (info.owner.clone(), Arc::clone(&info.id));
-            let lease = with(store, move |store| store.acquire(&owner, &id, LEASE)).await;
+            let lease = with(store, move |store| store.acquire(&owner, &id, times.lease)).await;
             match lease {
                 // A lease that does not move belongs to a process that may have been killed. One
                 // that ends later than any lease is due to a changed clock.
                 Err(SessionStoreError::InUse { until_ms, .. })
                     if *other_until.get_or_insert(until_ms) == until_ms
-                        && began.elapsed() < 2 * LEASE =>
+                        && began.elapsed() < 2 * times.lease =>
                 {
                     sleep(ATTEMPT_EVERY).await;
                 }
                 lease => break lease?,
             }
         };
-        let renewal = tokio::spawn(renew(Arc::clone(store), lease.clone())).abort_handle();
-        Ok(Self { store: Arc::clone(store), lease, renewal })
+        let renewal = tokio::spawn(renew(Arc::clone(store), lease.clone(), times)).abort_handle();
+        let writer = LeaseWriter { lease, seen: Arc::default() };
+        Ok(Self { store: Arc::clone(store), writer, renewal })
     }
 
-    pub(super) fn get(&self) -> &SessionLease {
-        &self.lease
+    pub(super) fn writer(&self) -> LeaseWriter {
+        self.writer.clone()
     }
 
     pub(super) async fn release(&self) -> Result<(), SessionStoreError> {
         self.renewal.abort();
-        let lease = self.lease.clone();
+        let lease = self.writer.lease.clone();
         with(&self.store, move |store| store.release(&lease)).await
     }
 }
@@ -69,7 +93,7 @@ impl Drop for KeptLease {
     fn drop(&mut self) {
         self.renewal.abort();
         if let Ok(runtime) = Handle::try_current() {
-            let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
+            let (store, lease) = (Arc::clone(&self.store), self.writer.lease.clone());
             // Without a second result: the lease expires if this fails.
             drop(runtime.spawn_blocking(move || store.release(&lease)));
         }
@@ -77,11 +101,11 @@ impl Drop for KeptLease {
 }
 
 /// Renews a lease until it is lost. A failure of the store may pass; writes report it.
-async fn renew(store: Arc<dyn SessionStore>, lease: SessionLease) {
+async fn renew(store: Arc<dyn SessionStore>, lease: SessionLease, times: LeaseTimes) {
     loop {
-        sleep(RENEW_EVERY).await;
+        sleep(times.renew_every).await;
         let renewed = lease.clone();
-        let renewed = with(&store, move |store| store.renew(&renewed, LEASE)).await;
+        let renewed = with(&store, move |store| store.renew(&renewed, times.lease)).await;
         if let Err(SessionStoreError::LeaseLost { .. }) = renewed {
             return;
         }

@@ -16,11 +16,11 @@ use tokio::{
     task::spawn_blocking,
 };
 use toolcrib_core::{
-    Message, NewSession, SentParts, SessionHistory, SessionInfo, SessionLease, SessionOwner,
-    SessionRecord, SessionStore, SessionStoreError, StoreId,
+    Message, NewSession, SentParts, SessionHistory, SessionInfo, SessionOwner, SessionRecord,
+    SessionStore, SessionStoreError, StoreId,
 };
 
-use self::lease::KeptLease;
+use self::lease::{KeptLease, LeaseWriter};
 pub(crate) use self::recovery::{
     CallState, InterruptedCall, InterruptedTurn, denied, not_made, outcome_unknown, unknown,
     what_ran,
@@ -192,13 +192,13 @@ impl Session {
     /// The messages in the store, after the end of an interrupted turn.
     pub(crate) async fn load(&self) -> Result<Arc<Vec<Message>>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
-        let lease = self.0.lease.get().clone();
+        let writer = self.0.lease.writer();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let messages = with(&self.0.store, move |store| {
-            let mut stored = read_as_made(store, &lease, &owner, &id)?;
+            let mut stored = read_as_made(store, &writer, &owner, &id)?;
             let end = recovery::end_of_interrupted(&stored);
             if !end.is_empty() {
-                store.write(&lease, &end)?;
+                writer.write(store, &end)?;
             }
             *left_out.lock() = mem::take(&mut stored.left_out_calls);
             note_taint(&tainted, &stored);
@@ -218,10 +218,10 @@ impl Session {
         &self,
     ) -> Result<Option<(Vec<Message>, InterruptedTurn)>, SessionStoreError> {
         let (owner, id) = (self.owner().clone(), Arc::clone(self.id()));
-        let lease = self.0.lease.get().clone();
+        let writer = self.0.lease.writer();
         let (left_out, tainted) = (Arc::clone(&self.0.left_out), Arc::clone(&self.0.tainted));
         let found = with(&self.0.store, move |store| {
-            let mut stored = read_as_made(store, &lease, &owner, &id)?;
+            let mut stored = read_as_made(store, &writer, &owner, &id)?;
             let Some(turn) = recovery::interrupted(&stored) else { return Ok(None) };
             *left_out.lock() = mem::take(&mut stored.left_out_calls);
             note_taint(&tainted, &stored);
@@ -274,9 +274,9 @@ impl Session {
         records: Vec<SessionRecord>,
         then: impl FnOnce(&Result<(), SessionStoreError>) + Send + 'static,
     ) -> Result<(), SessionStoreError> {
-        let lease = self.0.lease.get().clone();
+        let writer = self.0.lease.writer();
         with(&self.0.store, move |store| {
-            let written = store.write(&lease, &records);
+            let written = writer.write(store, &records);
             then(&written);
             written
         })
@@ -293,14 +293,14 @@ impl std::fmt::Debug for Session {
 /// Reads a session, whose last response gets the arguments that ran.
 fn read_as_made(
     store: &dyn SessionStore,
-    lease: &SessionLease,
+    writer: &LeaseWriter,
     owner: &SessionOwner,
     id: &str,
 ) -> Result<SessionHistory, SessionStoreError> {
     let mut stored = store.history(owner, id)?;
     if let Some((position, message)) = recovery::with_what_ran(&stored) {
         let replaced = SessionRecord::Replaced { position, message: message.clone() };
-        store.write(lease, &[replaced])?;
+        writer.write(store, &[replaced])?;
         let mut history = stored.messages.iter_mut().filter(|stored| !stored.left_out);
         if let Some(stored) = history.nth(position) {
             stored.message = message;

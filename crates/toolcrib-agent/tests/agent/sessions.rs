@@ -257,8 +257,9 @@ impl SessionStore for Full {
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError> {
+    ) -> Result<u64, SessionStoreError> {
         let left = self
             .writes
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
@@ -269,7 +270,7 @@ impl SessionStore for Full {
             let source = "the disk is full".into();
             return Err(SessionStoreError::Io { store: "full".into(), doing: "written", source });
         }
-        self.store.write(lease, records)
+        self.store.write(lease, seen, records)
     }
 
     fn usage_store_id(&self) -> Option<StoreId> {

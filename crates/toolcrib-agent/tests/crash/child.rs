@@ -324,13 +324,14 @@ impl SessionStore for Observed {
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError> {
+    ) -> Result<u64, SessionStoreError> {
         self.points.pass();
-        self.store.write(lease, records)?;
+        let number = self.store.write(lease, seen, records)?;
         self.commit(records);
         self.points.pass();
-        Ok(())
+        Ok(number)
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {

@@ -1,6 +1,6 @@
 //! `toolcrib sessions`, `show` and `export`: the stored runs of a project.
 
-use toolcrib_core::{CancellationToken, KvError, SessionOwner, SessionStore as _};
+use toolcrib_core::{CancellationToken, KvError, SessionOwner};
 use toolcrib_gateway::CallerRestrictions;
 use toolcrib_project::Project;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use toolcrib_core::{CancellationToken, SessionStore, StoredRun};
+use toolcrib_core::{CancellationToken, StoredRun};
 
 use crate::{
     args::{GlobalArgs, ListArgs, TraceArgs},

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use toolcrib_core::{
-    CancellationToken, SessionOwner, SessionStore as _, StoredUsage, UsageSource, UsageStore,
-    is_session_id,
-};
+use toolcrib_core::{CancellationToken, SessionOwner, StoredUsage, UsageSource, is_session_id};
 
 use crate::{
     args::{Day, GlobalArgs, UsageArgs, UsageGrouping},

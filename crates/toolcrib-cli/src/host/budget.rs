@@ -47,5 +47,5 @@ pub(crate) async fn store_without_session(
     }
     let sessions = project.sessions().clone();
     let store = on_store(move || sessions.open()).await?;
-    Ok(Some(Arc::new(store)))
+    Ok(Some(store))
 }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use toolcrib_agent::Session;
 use toolcrib_core::{
     CancellationToken, NewSession, SessionInfo, SessionOwner, SessionStore, SessionStoreError,
-    TurnState, UsageStore, is_session_id,
+    Store, TurnState, UsageStore, is_session_id,
 };
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
@@ -23,8 +23,7 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// The session that a run continues or creates.
 pub(crate) struct ChosenSession {
-    store: Arc<dyn SessionStore>,
-    usage_store: Arc<dyn UsageStore>,
+    store: Arc<dyn Store>,
     owner: SessionOwner,
     target: Target,
 }
@@ -37,13 +36,6 @@ enum Target {
 }
 
 impl ChosenSession {
-    fn new<S>(store: S, owner: SessionOwner, target: Target) -> Self
-    where
-        S: SessionStore + UsageStore + Clone + 'static,
-    {
-        Self { usage_store: Arc::new(store.clone()), store: Arc::new(store), owner, target }
-    }
-
     /// Finds the session of the command line; `None` if the run is not stored. Creates none yet: a
     /// run that cannot begin leaves nothing.
     pub(crate) async fn find(
@@ -60,12 +52,12 @@ impl ChosenSession {
         let sessions = project.sessions().clone();
         let store = on_store(move || sessions.open()).await?;
         let (of, session, last) = (owner.clone(), named.map(Arc::<str>::from), wanted.last);
-        let searched = store.clone();
-        let target = on_store(move || target(&searched, &of, session, last)).await?;
+        let searched = Arc::clone(&store);
+        let target = on_store(move || target(&*searched, &of, session, last)).await?;
         let target = target.ok_or_else(|| {
             Problem::usage("there is no session to continue; leave out `-c` to begin one")
         })?;
-        Ok(Some(Self::new(store, owner, target)))
+        Ok(Some(Self { store, owner, target }))
     }
 
     /// Finds the interrupted session of the command line, or the last interrupted one.
@@ -96,7 +88,7 @@ impl ChosenSession {
             ))),
             (Some((store, info)), _) => {
                 let target = Target::Existing { id: info.id, personality: info.personality };
-                Ok(Self::new(store, owner, target))
+                Ok(Self { store, owner, target })
             }
             (None, Some(session)) => Err(SessionStoreError::Unknown { session }.into()),
             (None, None) => Err(Problem::usage(
@@ -108,7 +100,7 @@ impl ChosenSession {
 
     /// The store that counts the usage of its runs.
     pub(crate) fn usage_store(&self) -> Arc<dyn UsageStore> {
-        Arc::clone(&self.usage_store)
+        Arc::<dyn Store>::clone(&self.store)
     }
 
     /// Whether it begins with the first turn.
@@ -139,7 +131,7 @@ impl ChosenSession {
         tells: bool,
         cancellation: &CancellationToken,
     ) -> Result<Session, Problem> {
-        let Self { store, owner, target, .. } = self;
+        let Self { store, owner, target } = self;
         let opening = async {
             match target {
                 Target::Existing { id, .. } => Session::open(store, &owner, &id).await,

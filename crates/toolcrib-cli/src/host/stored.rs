@@ -9,8 +9,8 @@ use std::{
 
 use toolcrib_approvals::{ApprovalError, Approvals, Review};
 use toolcrib_core::{
-    ApprovalGrant, CancellationToken, Identity, SessionInfo, SessionOwner, SessionStore as _,
-    SessionStoreError, StoredSession,
+    ApprovalGrant, CancellationToken, Identity, SessionInfo, SessionOwner, SessionStoreError,
+    StoredSession,
 };
 use toolcrib_project::Project;
 

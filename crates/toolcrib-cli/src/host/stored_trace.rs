@@ -1,6 +1,6 @@
 //! A stored run with its session.
 
-use toolcrib_core::{SessionStore, StoredSession};
+use toolcrib_core::StoredSession;
 use toolcrib_project::Project;
 
 use super::stored::{on_store, unknown};

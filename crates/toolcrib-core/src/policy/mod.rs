@@ -12,9 +12,9 @@ mod tests;
 
 pub use self::{
     approval::{
-        Approval, ApprovalGrant, ApprovalRequest, ApprovalState, ApprovalStore, ApprovalStoreError,
-        Approver, ArgumentPart, NotStorableError, ParkedCall, SecretReference, Settlement,
-        StoredApproval, StoredArguments, call_approver,
+        Approval, ApprovalGrant, ApprovalMark, ApprovalRequest, ApprovalState, ApprovalStore,
+        ApprovalStoreError, Approver, ArgumentPart, MarkStore, NotStorableError, ParkedCall,
+        SecretReference, Settlement, StoredApproval, StoredArguments, call_approver,
     },
     arguments::{ArgumentMatch, InvalidArgumentMatchError},
     gate::NotAGateError,

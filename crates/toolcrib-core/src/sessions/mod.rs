@@ -10,13 +10,13 @@ pub use self::{
         StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState,
     },
     store::{
-        NewSession, SessionInfo, SessionLease, SessionRetention, SessionSearch, SessionStore,
-        StoreId, is_session_id, is_session_name,
+        LeaseTimes, NewSession, SessionInfo, SessionLease, SessionRetention, SessionSearch,
+        SessionStore, StoreId, is_session_id, is_session_name,
     },
     usage::{BudgetUse, StoredUsage, UsageStore},
 };
 pub use crate::{
-    kv::{KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite},
+    kv::{KvArea, KvError, KvLimits, KvScope, KvStore, KvWrite, LimitStore, SharedLimit},
     messages::{UsageEntry, UsageSource},
     names::owner::SessionOwner,
     store_error::{MAX_SESSION_NAME, SessionStoreError},

@@ -42,6 +42,7 @@ pub fn is_session_name(text: &str) -> bool {
 /// A write is atomic, and has survived the death of this process when [`write`](Self::write)
 /// returns. It survives the loss of power only if it contains the
 /// [intent](SessionRecord::Intent) of a call that may not be repeated, or precedes such a write.
+/// Times are of one clock: that of the machine if all processes are on it, else that of the store.
 ///
 /// All methods block. The caller redacts secrets; a store keeps what it receives.
 /// `toolcrib_testing::stores` tests an implementation.
@@ -131,6 +132,11 @@ pub trait SessionStore: Send + Sync + 'static {
         time: Duration,
     ) -> Result<SessionLease, SessionStoreError>;
 
+    /// The times of the leases of its sessions. Default: those of [`LeaseTimes::default`].
+    fn lease_times(&self) -> LeaseTimes {
+        LeaseTimes::default()
+    }
+
     /// Extends a lease to a time from now. A lease that has expired, but was not taken over, is
     /// extended too.
     ///
@@ -145,16 +151,22 @@ pub trait SessionStore: Send + Sync + 'static {
     /// A failure of the store.
     fn release(&self, lease: &SessionLease) -> Result<(), SessionStoreError>;
 
-    /// Writes records in order, all or none of them.
+    /// Writes records in order, all or none of them, and returns the number of the write: 1 for the
+    /// first of the session, and one more for each later one, also where several threads write.
+    ///
+    /// `seen` is the highest number that the writer has received; 0 before its first write. A store
+    /// with fewer writes has lost one that it had acknowledged, such as a server that crashed
+    /// between two writes that did not have to survive the loss of power.
     ///
     /// # Errors
-    /// [`LeaseLost`](SessionStoreError::LeaseLost),
+    /// [`LeaseLost`](SessionStoreError::LeaseLost), [`WritesLost`](SessionStoreError::WritesLost),
     /// [`OutOfOrder`](SessionStoreError::OutOfOrder), or a failure of the store.
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError>;
+    ) -> Result<u64, SessionStoreError>;
 
     /// The [id](crate::UsageStore::store_id) of the store of usage to which a write can add
     /// [usage](SessionRecord::Spent). Default: none, and usage is written apart.
@@ -264,6 +276,21 @@ impl SessionInfo {
     /// The conversation of the identity of its turns: its name, else its id.
     pub fn conversation(&self) -> &Arc<str> {
         self.name.as_ref().unwrap_or(&self.id)
+    }
+}
+
+/// The times of the leases of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseTimes {
+    /// The time of a lease. A killed process keeps its sessions for this time. Default: 15 seconds.
+    pub lease: Duration,
+    /// The time between two renewals, several of which a slow machine may miss. Default: 2 seconds.
+    pub renew_every: Duration,
+}
+
+impl Default for LeaseTimes {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(15), renew_every: Duration::from_secs(2) }
     }
 }
 

@@ -5,8 +5,7 @@ use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
 use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::{Effect, SessionStoreError};
-use toolcrib_store::SqliteStore;
+use toolcrib_core::{ApprovalStore, Effect, SessionStoreError};
 
 use super::{private, sessions::Sessions};
 use crate::file::{ApprovalsSection, PolicySection};
@@ -97,8 +96,8 @@ impl ProjectApprovals {
     }
 
     /// The approvals in a store that is open already.
-    pub fn in_store(&self, store: SqliteStore) -> Approvals {
-        let approvals = Approvals::new(Arc::new(store), self.keys.clone(), Arc::clone(&self.place));
+    pub fn in_store(&self, store: Arc<dyn ApprovalStore>) -> Approvals {
+        let approvals = Approvals::new(store, self.keys.clone(), Arc::clone(&self.place));
         match self.expire_after {
             Some(time) => approvals.expire_after(time),
             None => approvals,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use toolcrib_core::{
     FoundMessage, KvArea, KvError, KvStore, KvWrite, SessionOwner, SessionSearch,
-    SessionStore as _, SessionStoreError,
+    SessionStoreError, Store,
 };
 use toolcrib_store::SqliteStore;
 
@@ -18,7 +18,7 @@ pub(crate) struct OwnStore(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     sessions: Sessions,
-    opened: Mutex<Option<SqliteStore>>,
+    opened: Mutex<Option<Arc<dyn Store>>>,
 }
 
 impl OwnStore {
@@ -26,16 +26,16 @@ impl OwnStore {
         Self(Arc::new(Shared { sessions: sessions.clone(), opened: Mutex::default() }))
     }
 
-    fn store(&self) -> Result<SqliteStore, SessionStoreError> {
+    fn store(&self) -> Result<Arc<dyn Store>, SessionStoreError> {
         let mut opened = self.0.opened.lock();
         if let Some(store) = &*opened {
-            return Ok(store.clone());
+            return Ok(Arc::clone(store));
         }
         let store = match self.0.sessions.are_stored() {
             true => self.0.sessions.open()?,
-            false => SqliteStore::in_memory()?,
+            false => Arc::new(SqliteStore::in_memory()?),
         };
-        *opened = Some(store.clone());
+        *opened = Some(Arc::clone(&store));
         Ok(store)
     }
 

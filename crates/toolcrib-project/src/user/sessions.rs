@@ -1,8 +1,8 @@
 //! The sessions of a project.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{SessionRetention, SessionStore as _, SessionStoreError};
+use toolcrib_core::{SessionRetention, SessionStore as _, SessionStoreError, Store};
 use toolcrib_store::SqliteStore;
 
 use super::state::StateFolder;
@@ -47,7 +47,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`SessionStoreError`], with the file or folder.
-    pub fn open(&self) -> Result<SqliteStore, SessionStoreError> {
+    pub fn open(&self) -> Result<Arc<dyn Store>, SessionStoreError> {
         self.state.make().map_err(|source| SessionStoreError::Io {
             store: self.state.path().display().to_string(),
             doing: "created",
@@ -55,14 +55,15 @@ impl Sessions {
         })?;
         let store = SqliteStore::open(self.state.path().join(FILE))?;
         store.prune(&self.retention)?;
-        Ok(store)
+        Ok(Arc::new(store))
     }
 
     /// Opens the store to inspect or delete sessions; `None` if there is none. Blocking.
     ///
     /// # Errors
     /// [`SessionStoreError`], with the file.
-    pub fn open_existing(&self) -> Result<Option<SqliteStore>, SessionStoreError> {
-        SqliteStore::open_existing(self.state.path().join(FILE))
+    pub fn open_existing(&self) -> Result<Option<Arc<dyn Store>>, SessionStoreError> {
+        let store = SqliteStore::open_existing(self.state.path().join(FILE))?;
+        Ok(store.map(|store| Arc::new(store) as Arc<dyn Store>))
     }
 }

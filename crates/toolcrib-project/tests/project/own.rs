@@ -155,7 +155,7 @@ fn a_list_and_taint_stay_with_the_session_and_no_topic_enters_the_system_text() 
         let owner = SessionOwner { tenant: None, principal: Some("ann".into()) };
         let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
         let project = open();
-        let store = Arc::new(project.sessions().open().unwrap());
+        let store = project.sessions().open().unwrap();
         let session = Session::create(store, new).await.unwrap();
         let id = Arc::clone(session.id());
         let planned = run(&project, &session, "plan").await;
@@ -165,7 +165,7 @@ fn a_list_and_taint_stay_with_the_session_and_no_topic_enters_the_system_text() 
 
         // Another process resumes the session: its list is there, and it is still tainted.
         let project = open();
-        let store = Arc::new(project.sessions().open().unwrap());
+        let store = project.sessions().open().unwrap();
         let session = Session::open(store, &owner, &id).await.unwrap();
         let listed = run(&project, &session, "list").await;
         assert!(result(&listed, "plan_todo_list").unwrap().0.contains("[ ] t1: Water the roses"));

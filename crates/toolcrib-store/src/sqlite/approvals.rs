@@ -3,49 +3,16 @@
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use toolcrib_core::{
     ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, Digest, ParkedCall,
-    SecretReference, SessionOwner, SessionStoreError, Settlement, StoredApproval, StoredArguments,
+    SessionStoreError, Settlement, StoredApproval,
 };
 
-use super::{Failure, SqliteStore, owner_key, unknown, unsigned::UnsignedInt, write::Durability};
+use super::{Failure, SqliteStore, unknown, unsigned::UnsignedInt, write::Durability};
 use crate::{
-    frozen::{FrozenError, FrozenJson},
-    session::{ID_ATTEMPTS, new_id, now_ms},
+    frozen::{freeze_arguments, thaw_arguments},
+    session::{ID_ATTEMPTS, new_id, now_ms, owner_key, owner_of},
 };
-
-/// Arguments as stored.
-#[derive(Serialize, Deserialize)]
-struct FrozenStoredArguments {
-    value: FrozenJson,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    secrets: Vec<(Arc<str>, usize, Arc<str>)>,
-}
-
-fn freeze(arguments: &StoredArguments) -> Result<String, FrozenError> {
-    let secrets = arguments.secrets.iter();
-    let frozen = FrozenStoredArguments {
-        value: FrozenJson::from(&arguments.value),
-        secrets: secrets
-            .map(|one| (Arc::clone(&one.pointer), one.at, Arc::clone(&one.name)))
-            .collect(),
-    };
-    Ok(serde_json::to_string(&frozen)?)
-}
-
-fn thaw(frozen: &str) -> Result<StoredArguments, FrozenError> {
-    let FrozenStoredArguments { value, secrets } = serde_json::from_str(frozen)?;
-    let secrets = secrets.into_iter();
-    let secrets = secrets.map(|(pointer, at, name)| SecretReference { pointer, at, name });
-    Ok(StoredArguments::new(value.thaw()?, secrets.collect()))
-}
-
-fn owner_of(key: &str) -> Result<SessionOwner, FrozenError> {
-    let (tenant, principal) = serde_json::from_str(key)?;
-    Ok(SessionOwner { tenant, principal })
-}
 
 fn digest(text: &str) -> Result<Digest, Failure> {
     text.parse().map_err(|_| Failure::Content("a digest that cannot be read".to_owned()))
@@ -97,7 +64,7 @@ fn stored(row: &Row<'_>) -> Result<StoredApproval, Failure> {
             tool: row.get("tool")?,
             origin: row.get("origin")?,
             definition: digest(&row.get::<_, String>("definition")?)?,
-            arguments: arguments.as_deref().map(thaw).transpose()?,
+            arguments: arguments.as_deref().map(thaw_arguments).transpose()?,
             binding: digest(&row.get::<_, String>("binding")?)?,
             rule: row.get("rule")?,
             reason: row.get("reason")?,
@@ -156,7 +123,7 @@ fn park(
     if usize::try_from(open).unwrap_or(usize::MAX) >= limit {
         return Ok(Err(ApprovalStoreError::TooMany { limit }));
     }
-    let arguments = call.arguments.as_ref().map(freeze).transpose()?;
+    let arguments = call.arguments.as_ref().map(freeze_arguments).transpose()?;
     let insert = "INSERT INTO approvals (id, owner, session, call_id, tool, origin, definition,
         arguments, binding, rule, reason, created_ms, expires_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
@@ -165,7 +132,7 @@ fn park(
         let id = new_id();
         let row = params![
             id,
-            json!([call.owner.tenant, call.owner.principal]).to_string(),
+            owner_key(&call.owner),
             call.session,
             call.call_id,
             call.tool,

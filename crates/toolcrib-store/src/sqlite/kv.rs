@@ -8,8 +8,8 @@ use toolcrib_core::{
     __internal::millis, KvArea, KvError, KvLimits, KvStore, KvWrite, SessionStoreError,
 };
 
-use super::{Failure, IN_MEMORY, SqliteStore, owner_key, unsigned::UnsignedInt, write::Durability};
-use crate::session::now_ms;
+use super::{Failure, IN_MEMORY, SqliteStore, unsigned::UnsignedInt, write::Durability};
+use crate::session::{now_ms, owner_key};
 
 /// The column of an area, and its session, if it has one.
 type Area = (String, Option<Arc<str>>);

@@ -7,10 +7,10 @@
 
 mod approvals;
 mod kv;
+mod limits;
 mod open;
 mod read;
 mod search;
-mod unsaved;
 mod unsigned;
 mod usage;
 mod write;
@@ -26,17 +26,19 @@ use parking_lot::Mutex;
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
 };
-use serde_json::json;
 use toolcrib_core::{
     __internal::millis, FoundMessage, NewSession, SentPart, SessionHistory, SessionInfo,
     SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
-    SessionStoreError, StoreId, StoredRun, StoredSession, TracedEvent,
+    SessionStoreError, Store, StoreId, StoredRun, StoredSession, TracedEvent,
 };
 
-use self::{unsaved::UnsavedKeys, unsigned::UnsignedInt, write::Durability};
+use self::{unsigned::UnsignedInt, write::Durability};
 use crate::{
     frozen::FrozenError,
-    session::{EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms},
+    session::{
+        EMPTY_DIES_AFTER, ID_ATTEMPTS, check_name, lease_end, new_id, new_token, now_ms, owner_key,
+    },
+    unsaved::UnsavedKeys,
 };
 
 /// The path of a store in memory, as SQLite names it.
@@ -202,11 +204,6 @@ fn unknown(session: &str) -> Failure {
     SessionStoreError::Unknown { session: session.into() }.into()
 }
 
-/// The owner as a column: SQL's `NULL` would not equal itself.
-fn owner_key(owner: &SessionOwner) -> String {
-    json!([owner.tenant, owner.principal]).to_string()
-}
-
 /// Refuses a session with a lease that has not expired. The session must be the owner's.
 fn check_free(
     transaction: &Transaction<'_>,
@@ -362,10 +359,11 @@ impl SessionStore for SqliteStore {
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError> {
+    ) -> Result<u64, SessionStoreError> {
         self.writing(Durability::of(records), |transaction| {
-            write::records(transaction, lease, records)
+            write::records(transaction, lease, seen, records)
         })
     }
 
@@ -396,6 +394,7 @@ impl SessionStore for SqliteStore {
             let ages =
                 params![UnsignedInt(now), since(retention.keep_for), since(EMPTY_DIES_AFTER)];
             transaction.execute("DELETE FROM kv WHERE expires_ms <= ?1", [UnsignedInt(now)])?;
+            limits::prune(transaction)?;
             let expired = transaction.execute(expired, ages)?;
             usage::prune(transaction)?;
             // The sum alone needs no order.
@@ -413,6 +412,8 @@ impl SessionStore for SqliteStore {
         Ok(removed)
     }
 }
+
+impl Store for SqliteStore {}
 
 impl SqliteStore {
     /// Returns the space of removed content to the file system, also in the write-ahead log. If

@@ -26,7 +26,7 @@ const KEPT_STATEMENTS: usize = 64;
 
 /// The steps from an empty file to the present format. A step is never changed once it is
 /// published: a new one follows it.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     "
     CREATE TABLE sessions (
         id TEXT NOT NULL PRIMARY KEY,
@@ -274,6 +274,13 @@ const MIGRATIONS: [&str; 11] = [
         SELECT session, json_extract(call.value, '$.id')
         FROM messages, json_each(body, '$.calls') AS call WHERE left_out = 1;
     CREATE INDEX messages_of_requests ON messages (session, position) WHERE left_out = 0;
+",
+    "
+    ALTER TABLE sessions ADD COLUMN writes INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE limits (
+        name TEXT NOT NULL PRIMARY KEY,
+        full_at_us INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 

@@ -8,8 +8,11 @@ use toolcrib_core::{
     StoredMessage, StoredRun, StoredSession, StoredTurn, TracedEvent, TurnState, Usage,
 };
 
-use super::{Failure, owner_key, unknown, unsigned::UnsignedInt};
-use crate::frozen::{FrozenError, FrozenJson, thaw};
+use super::{Failure, unknown, unsigned::UnsignedInt};
+use crate::{
+    frozen::{FrozenError, FrozenJson, thaw},
+    session::owner_key,
+};
 
 /// The columns of [`to_info`].
 macro_rules! info_of {

@@ -3,7 +3,8 @@
 use rusqlite::{Transaction, params};
 use toolcrib_core::{FoundMessage, SessionOwner, SessionSearch};
 
-use super::{Failure, owner_key, unsigned::UnsignedInt};
+use super::{Failure, unsigned::UnsignedInt};
+use crate::session::owner_key;
 
 pub(super) fn found(
     transaction: &Transaction<'_>,

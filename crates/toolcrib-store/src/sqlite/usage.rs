@@ -1,9 +1,6 @@
 //! Sums of usage.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use rusqlite::{Row, Transaction, params};
 use toolcrib_core::{
@@ -12,15 +9,15 @@ use toolcrib_core::{
 };
 
 use super::{
-    Failure, SqliteStore, owner_key,
+    Failure, SqliteStore,
     read::{all, unsigned},
     unsigned::UnsignedInt,
     write::{Durability, Shared, shared},
 };
-use crate::{frozen::FrozenError, session::today};
-
-/// The number of days after which sums are removed.
-const KEPT_DAYS: u64 = 400;
+use crate::{
+    session::{KEPT_DAYS, owner_key, owner_of, today},
+    usage::{UsageSums, definitions_of, is_definition, sizes_of},
+};
 
 const MODEL: &str = "model";
 const TOOL: &str = "tool";
@@ -51,16 +48,19 @@ impl UsageStore for SqliteStore {
             FROM offered JOIN definitions ON id = definitions WHERE day >= ?1";
         self.reading(|transaction| {
             let day = UnsignedInt(day);
-            let mut sums: BTreeMap<UsageKey, UsageEntry> = BTreeMap::new();
-            let rows = all(transaction, usage, params![day], to_usage)?;
-            let offered = all(transaction, definitions, params![day], to_definitions)?;
-            for (key, entry) in rows.into_iter().chain(offered.into_iter().flatten()) {
-                match sums.entry(key) {
-                    Entry::Vacant(vacant) => drop(vacant.insert(entry)),
-                    Entry::Occupied(sum) => sum.into_mut().add(&entry),
-                }
-            }
-            sums.into_iter().map(|(key, entry)| key.with(entry)).collect()
+            let mut sums = UsageSums::default();
+            all(transaction, usage, params![day], |row| {
+                sums.add(unsigned(row, 0)?, row.get(1)?, &row.get(2)?, to_usage(row)?);
+                Ok(())
+            })?;
+            all(transaction, definitions, params![day], |row| {
+                let (day, owner, session) = (unsigned(row, 0)?, row.get(1)?, row.get(2)?);
+                let owner: String = owner;
+                let offered = definitions_of(&row.get::<_, String>(4)?, unsigned(row, 3)?)?;
+                offered.for_each(|entry| sums.add(day, owner.clone(), &session, entry));
+                Ok(())
+            })?;
+            Ok(sums.into_stored(owner_of)?)
         })
     }
 
@@ -148,39 +148,8 @@ fn add(
     Ok(())
 }
 
-/// The key of a sum, in the order of the rows.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct UsageKey {
-    day: u64,
-    owner: String,
-    session: Arc<str>,
-    source: UsageSource,
-}
-
-impl UsageKey {
-    /// The day, the owner and the session in the first columns of a row.
-    fn of(row: &Row<'_>, source: UsageSource) -> rusqlite::Result<Self> {
-        Ok(Self { day: unsigned(row, 0)?, owner: row.get(1)?, session: row.get(2)?, source })
-    }
-
-    fn with(self, entry: UsageEntry) -> Result<StoredUsage, Failure> {
-        let (tenant, principal) =
-            serde_json::from_str(&self.owner).map_err(|_| invalid("an owner of usage"))?;
-        let owner = SessionOwner { tenant, principal };
-        let session = Some(self.session).filter(|session| !session.is_empty());
-        Ok(StoredUsage::new(self.day, owner, session, entry))
-    }
-}
-
 fn invalid(what: &str) -> Failure {
     Failure::Content(format!("a row of usage lacks {what}"))
-}
-
-/// Whether an entry only has the size of a tool's definition.
-fn is_definition(entry: &UsageEntry) -> bool {
-    let mut definition = UsageEntry::new(entry.source.clone());
-    definition.definition_bytes = entry.definition_bytes;
-    matches!(entry.source, UsageSource::Tool(_)) && *entry == definition
 }
 
 /// Counts definitions that were offered together. Their names and sizes are stored once for all
@@ -192,14 +161,7 @@ fn offered(
     session: &str,
     definitions: &[&UsageEntry],
 ) -> Result<(), Failure> {
-    if definitions.is_empty() {
-        return Ok(());
-    }
-    let sizes = definitions.iter().filter_map(|entry| match &entry.source {
-        UsageSource::Tool(name) => Some((name, entry.definition_bytes)),
-        UsageSource::Model(_) => None,
-    });
-    let sizes = serde_json::to_string(&sizes.collect::<Vec<_>>()).map_err(FrozenError::from)?;
+    let Some(sizes) = sizes_of(definitions)? else { return Ok(()) };
     let id = shared(transaction, Shared::Definitions, &sizes)?;
     transaction
         .prepare_cached(
@@ -210,26 +172,14 @@ fn offered(
     Ok(())
 }
 
-fn to_definitions(row: &Row<'_>) -> Result<Vec<(UsageKey, UsageEntry)>, Failure> {
-    let times = unsigned(row, 3)?;
-    let sizes: Vec<(Arc<str>, u64)> =
-        serde_json::from_str(&row.get::<_, String>(4)?).map_err(FrozenError::from)?;
-    let entries = sizes.into_iter().map(|(name, bytes)| {
-        let mut entry = UsageEntry::new(UsageSource::Tool(name));
-        entry.definition_bytes = bytes.saturating_mul(times);
-        Ok((UsageKey::of(row, entry.source.clone())?, entry))
-    });
-    entries.collect()
-}
-
-fn to_usage(row: &Row<'_>) -> Result<(UsageKey, UsageEntry), Failure> {
+fn to_usage(row: &Row<'_>) -> Result<UsageEntry, Failure> {
     let (kind, name): (String, Arc<str>) = (row.get(3)?, row.get(4)?);
     let source = match &*kind {
         MODEL => UsageSource::Model(name),
         TOOL => UsageSource::Tool(name),
         _ => return Err(invalid("a kind of usage")),
     };
-    let entry = UsageEntry {
+    Ok(UsageEntry {
         source,
         count: unsigned(row, 5)?,
         input_tokens: unsigned(row, 6)?,
@@ -243,8 +193,7 @@ fn to_usage(row: &Row<'_>) -> Result<(UsageKey, UsageEntry), Failure> {
         assumed_cost_usd: row.get(14)?,
         definition_bytes: unsigned(row, 15)?,
         result_chars: unsigned(row, 16)?,
-    };
-    Ok((UsageKey::of(row, entry.source.clone())?, entry))
+    })
 }
 
 /// Removes old sums.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use toolcrib_core::{
-    CallIntent, Digest, Message, SentPart, SessionLease, SessionRecord, SkillId, TracedEvent,
-    Usage, UsageEntry,
+    CallIntent, Digest, Message, SentPart, SessionLease, SessionRecord, SessionStoreError, SkillId,
+    TracedEvent, Usage, UsageEntry,
 };
 
 use super::{Failure, lost, unsigned::UnsignedInt, usage};
@@ -74,29 +74,44 @@ pub(super) fn shared(
     }
 }
 
-/// Writes records in order, unless another lease has replaced this one.
+/// Writes records in order, unless another lease has replaced this one, or the store has fewer writes
+/// than the writer has seen. Returns the number of the write.
 pub(super) fn records(
     transaction: &Transaction<'_>,
     lease: &SessionLease,
+    seen: u64,
     records: &[SessionRecord],
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let session = &lease.session;
     let last = "SELECT turns, calls, EXISTS (SELECT 1 FROM turns
-        WHERE session = id AND number = sessions.turns AND ended_ms IS NULL)
+        WHERE session = id AND number = sessions.turns AND ended_ms IS NULL), writes
         FROM sessions WHERE id = ?1 AND lease = ?2";
     let last = transaction
         .prepare_cached(last)?
-        .query_row([session, &lease.token], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([session, &lease.token], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, UnsignedInt>(3)?.0))
+        })
         .optional()?;
-    let (turn, calls, is_running) = last.ok_or_else(|| lost(lease))?;
+    let (turn, calls, is_running, writes) = last.ok_or_else(|| lost(lease))?;
+    if writes < seen {
+        return Err(SessionStoreError::WritesLost { session: Arc::clone(session) }.into());
+    }
     let mut writer = Writer { transaction, session, turn, calls, is_running, bytes: 0 };
     records.iter().try_for_each(|record| writer.write(record))?;
     let Writer { turn, calls, bytes, .. } = writer;
-    let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, calls = ?4, bytes = bytes + ?5
-        WHERE id = ?1";
-    let row = params![session, UnsignedInt(now_ms()), turn, calls, UnsignedInt(bytes)];
+    let used = "UPDATE sessions SET used_ms = ?2, turns = ?3, calls = ?4, bytes = bytes + ?5,
+        writes = ?6 WHERE id = ?1";
+    let number = writes + 1;
+    let row = params![
+        session,
+        UnsignedInt(now_ms()),
+        turn,
+        calls,
+        UnsignedInt(bytes),
+        UnsignedInt(number)
+    ];
     transaction.prepare_cached(used)?.execute(row)?;
-    Ok(())
+    Ok(number)
 }
 
 struct Writer<'a> {

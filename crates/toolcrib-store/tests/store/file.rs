@@ -42,7 +42,7 @@ fn only_the_user_can_read_the_files() {
     let path = folder.path().join("sessions.db");
     let store = SqliteStore::open(&path).unwrap();
     let (_, lease) = begin(&store);
-    store.write(&lease, &[began()]).unwrap();
+    store.write(&lease, 0, &[began()]).unwrap();
     let files: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(files.len() >= 2, "{files:?}");
@@ -60,7 +60,7 @@ fn another_connection_sees_what_was_written() {
     let store = SqliteStore::open(&path).unwrap();
     let (id, lease) = begin(&store);
     let message = Message::user("hello");
-    store.write(&lease, &[began(), SessionRecord::Message(message.clone())]).unwrap();
+    store.write(&lease, 0, &[began(), SessionRecord::Message(message.clone())]).unwrap();
     let other = SqliteStore::open(&path).unwrap();
     let owner = SessionOwner::default();
     assert_eq!(other.read(&owner, &id).unwrap().messages[0].message, message);
@@ -85,11 +85,11 @@ fn a_newer_format_is_refused_and_unchanged() {
     let path = folder.path().join("sessions.db");
     drop(SqliteStore::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 12).unwrap();
+    connection.pragma_update(None, "user_version", 13).unwrap();
     drop(connection);
     let error = SqliteStore::open(&path).unwrap_err();
     assert!(
-        matches!(error, SessionStoreError::NewerSchema { found: 12, known: 11, .. }),
+        matches!(error, SessionStoreError::NewerSchema { found: 13, known: 12, .. }),
         "{error}"
     );
     assert!(error.to_string().contains("was written by a newer Toolcrib"), "{error}");
@@ -126,7 +126,7 @@ fn removed_content_is_overwritten() {
     let store = SqliteStore::open(&path).unwrap();
     let (id, lease) = begin(&store);
     let message = Message::user("a very recognizable text ".repeat(1_000));
-    store.write(&lease, &[began(), SessionRecord::Message(message.clone()), ended()]).unwrap();
+    store.write(&lease, 0, &[began(), SessionRecord::Message(message.clone()), ended()]).unwrap();
     store.release(&lease).unwrap();
     let is_in_files = || {
         fs::read_dir(folder.path()).unwrap().any(|file| {
@@ -155,9 +155,9 @@ fn the_intent_of_a_call_that_may_not_be_repeated_is_synced() {
         })
     };
     // Both modes, in both directions, on one connection.
-    store.write(&lease, &[began(), intent("a", true)]).unwrap();
-    store.write(&lease, &[intent("b", false)]).unwrap();
-    store.write(&lease, &[intent("c", true), ended()]).unwrap();
+    store.write(&lease, 0, &[began(), intent("a", true)]).unwrap();
+    store.write(&lease, 0, &[intent("b", false)]).unwrap();
+    store.write(&lease, 0, &[intent("c", true), ended()]).unwrap();
     let session = store.read(&SessionOwner::default(), &id).unwrap();
     assert_eq!(session.calls.len(), 3);
 }
@@ -169,7 +169,9 @@ fn a_hundred_turns_are_read_in_order() {
     let (id, lease) = begin(&store);
     for turn in 1..=100 {
         let message = Message::user(turn.to_string());
-        store.write(&lease, &[began(), SessionRecord::Message(message.clone()), ended()]).unwrap();
+        store
+            .write(&lease, 0, &[began(), SessionRecord::Message(message.clone()), ended()])
+            .unwrap();
     }
     let session = store.read(&SessionOwner::default(), &id).unwrap();
     let expected: Vec<_> = (1..=100).map(|turn| Message::user(turn.to_string())).collect();
@@ -187,7 +189,7 @@ fn a_file_of_an_older_format_is_converted() {
     let new = NewSession { owner: owner.clone(), name: None, personality: "default".into() };
     let session = store.create(&new).unwrap();
     let lease = store.acquire(&owner, &session.id, Duration::from_secs(9)).unwrap();
-    store.write(&lease, &[began(), SessionRecord::Message(Message::user("kept"))]).unwrap();
+    store.write(&lease, 0, &[began(), SessionRecord::Message(Message::user("kept"))]).unwrap();
     let result = |untrusted| Message::Tool {
         call_id: "c1".into(),
         name: "t".into(),
@@ -200,12 +202,13 @@ fn a_file_of_an_older_format_is_converted() {
     let more = [called, result(true), Message::assistant("More.", [])];
     let more = more.map(SessionRecord::Message).into_iter();
     let more: Vec<_> = more.chain([SessionRecord::LeftOut(vec![1, 2]), ended()]).collect();
-    store.write(&lease, &more).unwrap();
+    store.write(&lease, 0, &more).unwrap();
     let history = store.history(&owner, &session.id).unwrap();
     assert_eq!((&*history.left_out_calls[0], history.left_out_untrusted), ("c1", true));
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
     let to_tenth_format = "DROP TABLE left_out_calls; DROP INDEX messages_of_requests;
+        DROP TABLE limits; ALTER TABLE sessions DROP COLUMN writes;
         ALTER TABLE sessions DROP COLUMN left_out_untrusted; PRAGMA user_version = 10";
     connection.execute_batch(to_tenth_format).unwrap();
     let store = SqliteStore::open(&path).unwrap();
@@ -246,7 +249,7 @@ fn nothing_of_a_removed_session_stays_in_the_files() {
     for (name, text) in [("gone", "zebrafinch zebrafinch"), ("stays", "a blackbird")] {
         let session = store.create(&new(name)).unwrap();
         let lease = store.acquire(&owner, &session.id, Duration::from_secs(9)).unwrap();
-        store.write(&lease, &[began(), SessionRecord::Message(Message::user(text))]).unwrap();
+        store.write(&lease, 0, &[began(), SessionRecord::Message(Message::user(text))]).unwrap();
         store.release(&lease).unwrap();
         let area = KvArea::Session { owner: owner.clone(), conversation: name.into() };
         let (expected, lives_for) = (None, Duration::from_secs(99));
@@ -285,7 +288,7 @@ fn sessions_with_the_same_tools_share_the_texts_about_them() {
     };
     let run = || {
         let (id, lease) = begin(&store);
-        store.write(&lease, &[began(), part(menu.clone()), ended()]).unwrap();
+        store.write(&lease, 0, &[began(), part(menu.clone()), ended()]).unwrap();
         store.release(&lease).unwrap();
         store.add_usage(&owner, Some(&id), &definitions(200)).unwrap();
         id
@@ -311,7 +314,7 @@ fn sessions_with_the_same_tools_share_the_texts_about_them() {
 
     // A part that no session has any more is removed, when it is replaced too.
     let lease = store.acquire(&owner, &sessions[0], LEASE).unwrap();
-    store.write(&lease, &[began(), part("[1]".into()), part("[2]".into())]).unwrap();
+    store.write(&lease, 0, &[began(), part("[1]".into()), part("[2]".into())]).unwrap();
     store.release(&lease).unwrap();
     assert_eq!(number("SELECT count(*) FROM parts"), 2);
     for id in &sessions {

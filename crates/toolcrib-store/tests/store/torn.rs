@@ -84,7 +84,7 @@ fn a_torn_log_loses_whole_writes_at_its_end_and_nothing_else() {
     let mut states = vec![store.read(&owner, &id).unwrap()];
     let lease = store.acquire(&owner, &id, Duration::ZERO).unwrap();
     for records in writes() {
-        store.write(&lease, &records).unwrap();
+        store.write(&lease, 0, &records).unwrap();
         states.push(store.read(&owner, &id).unwrap());
     }
     let (file, log) =

@@ -1,6 +1,6 @@
 //! Parked calls are decided once and closed once, and their arguments are deleted.
 
-use std::{sync::Arc, thread};
+use std::{collections::HashSet, sync::Arc, thread};
 
 use serde_json::json;
 use toolcrib_core::{
@@ -13,6 +13,10 @@ use super::{StoreViolations, new, outcome, owner};
 
 /// The end of a wait that does not expire during the suite.
 const NEVER_MS: u64 = 1 << 50;
+
+/// The number of callers at the same time, and of the rounds that they race.
+const CALLERS: usize = 8;
+const ROUNDS: usize = 4;
 
 /// The number of calls that may wait during the suite.
 const LIMIT: usize = 1_000;
@@ -29,6 +33,7 @@ pub fn check_approval_store(
     let parts = [
         ("parking", parking(store, &mut broken)),
         ("settling", settling(store, &mut broken)),
+        ("races", races(store, &mut broken)),
         ("sessions", sessions(store, &mut broken)),
         ("grants", grants(store, &mut broken)),
         ("pruning", pruning(store, &mut broken)),
@@ -46,13 +51,13 @@ fn call(owner: &SessionOwner) -> ParkedCall {
         owner: owner.clone(),
         session: None,
         call_id: None,
-        tool: "pay".into(),
-        origin: "host".into(),
+        tool: "pay\0".into(),
+        origin: "host\0".into(),
         definition: Digest::of("definition"),
         arguments: Some(StoredArguments::new(value, vec![secret])),
         binding: Digest::of(Uuid::new_v4().to_string()),
-        rule: "rule 1".into(),
-        reason: Some("money".into()),
+        rule: "rule 1\0".into(),
+        reason: Some("money\0".into()),
         expires_ms: NEVER_MS,
     }
 }
@@ -60,7 +65,7 @@ fn call(owner: &SessionOwner) -> ParkedCall {
 fn settlement(is_approved: bool) -> Settlement {
     Settlement {
         is_approved,
-        reason: (!is_approved).then(|| "not today".into()),
+        reason: (!is_approved).then(|| "not today\0".into()),
         settled_ms: 7,
         until_ms: NEVER_MS,
         seal: "5eal".into(),
@@ -142,6 +147,30 @@ fn settling(
     Ok(())
 }
 
+/// Of several callers at the same time, one decides, and one row waits.
+fn races(store: &(impl ApprovalStore + SessionStore), broken: &mut StoreViolations) -> CheckResult {
+    for _ in 0..ROUNDS {
+        let call = call(&owner());
+        let parked: HashSet<_> = thread::scope(|scope| {
+            let park = || scope.spawn(|| store.park(&call, LIMIT));
+            let parking: Vec<_> = (0..CALLERS).map(|_| park()).collect();
+            let parked = parking.into_iter().filter_map(|one| one.join().ok()?.ok());
+            parked.map(|parked| parked.id).collect()
+        });
+        broken.unless(parked.len() == 1, "of several that park one call, all must get one row");
+        let Some(id) = parked.iter().next() else { return Ok(()) };
+        let settled: usize = thread::scope(|scope| {
+            let settle =
+                |number| scope.spawn(move || store.settle(id, &settlement(number % 2 == 0)));
+            let settling: Vec<_> = (0..CALLERS).map(settle).collect();
+            settling.into_iter().filter_map(|one| one.join().ok()?.ok()).count()
+        });
+        broken.unless(settled == 1, "of several that settle a call, one must succeed");
+        store.close(id, "withdrawn")?;
+    }
+    Ok(())
+}
+
 fn sessions(
     store: &(impl ApprovalStore + SessionStore),
     broken: &mut StoreViolations,
@@ -174,8 +203,8 @@ fn grants(store: &impl ApprovalStore, broken: &mut StoreViolations) -> CheckResu
     let grant = ApprovalGrant {
         id: "aaaabbbbcccc".into(),
         owner: owner(),
-        tool: "pay".into(),
-        origin: "host".into(),
+        tool: "pay\0".into(),
+        origin: "host\0".into(),
         scope: r#"{"where":["amount<=0.30000000000000004"]}"#.into(),
         created_ms: 5,
         until_ms: NEVER_MS,

@@ -9,7 +9,7 @@ use toolcrib_core::{
     Usage, VendorContent,
 };
 
-use super::{StoreViolations, began, ended, leased, owner};
+use super::{StoreViolations, began, ended, leased, owner, write};
 
 pub(super) fn check(
     store: &dyn SessionStore,
@@ -70,11 +70,11 @@ fn messages(
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let samples = samples();
-    store.write(&lease, &[began(), SessionRecord::Message(Message::user("first"))])?;
+    write(store, &lease, &[began(), SessionRecord::Message(Message::user("first"))])?;
     for message in &samples {
-        store.write(&lease, &[SessionRecord::Message(message.clone())])?;
+        write(store, &lease, &[SessionRecord::Message(message.clone())])?;
     }
-    store.write(&lease, &[ended(), began(), SessionRecord::Message(Message::user("second"))])?;
+    write(store, &lease, &[ended(), began(), SessionRecord::Message(Message::user("second"))])?;
     let session = store.read(&owner, &info.id)?;
     let read: Vec<_> = session.messages.iter().map(|stored| stored.message.clone()).collect();
     let first = [Message::user("first")].into_iter();
@@ -83,14 +83,14 @@ fn messages(
     // Equality ignores the order of keys.
     let same_bytes = format!("{read:?}") == format!("{written:?}");
     broken.unless(same_bytes, "the order of keys and all digits of numbers must be kept");
-    store.write(&lease, &[SessionRecord::LeftOut(vec![1, 3])])?;
-    store.write(&lease, &[SessionRecord::LeftOut(vec![0, 9])])?;
+    write(store, &lease, &[SessionRecord::LeftOut(vec![1, 3])])?;
+    write(store, &lease, &[SessionRecord::LeftOut(vec![0, 9])])?;
     let left_out: Vec<_> =
         store.read(&owner, &info.id)?.messages.iter().map(|stored| stored.left_out).collect();
     let expected = [true, true, false, true, false, false, false];
     broken.unless(left_out == expected, "messages that are left out must be marked, and stay");
     let message = Message::user("replaced");
-    store.write(&lease, &[SessionRecord::Replaced { position: 1, message: message.clone() }])?;
+    write(store, &lease, &[SessionRecord::Replaced { position: 1, message: message.clone() }])?;
     let read = store.read(&owner, &info.id)?.messages.into_iter().map(|stored| stored.message);
     let mut written = written;
     if let Some(at) = left_out.iter().enumerate().filter(|(_, out)| !**out).nth(1)
@@ -115,7 +115,7 @@ fn calls(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
     let intent = |call_id: &str| {
         SessionRecord::Intent(CallIntent {
             call_id: call_id.into(),
-            tool: "refund".into(),
+            tool: "refund\0".into(),
             arguments: arguments.clone(),
             read_only: call_id == "reads",
             idempotent: call_id == "repeats",
@@ -140,10 +140,10 @@ fn calls(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
         outcome: failed,
         result: Some(result(text)),
     };
-    store.write(&lease, &[began(), intent("open"), intent("reads"), intent("repeats")])?;
-    store.write(&lease, &[outcome("reads", CallOutcome::Succeeded), outcome("repeats", failed)])?;
-    store.write(&lease, &[outcome("reads", failed), outcome("never", failed)])?;
-    store.write(&lease, &[ended_with("first"), ended_with("second")])?;
+    write(store, &lease, &[began(), intent("open"), intent("reads"), intent("repeats")])?;
+    write(store, &lease, &[outcome("reads", CallOutcome::Succeeded), outcome("repeats", failed)])?;
+    write(store, &lease, &[outcome("reads", failed), outcome("never", failed)])?;
+    write(store, &lease, &[ended_with("first"), ended_with("second")])?;
     let session = store.read(&owner, &info.id)?;
     let of = |call: &StoredCall| (Arc::clone(&call.call_id), call.attempts, call.outcome);
     let read: Vec<_> = session.calls.iter().map(of).collect();
@@ -165,21 +165,21 @@ fn calls(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
     let kept = session
         .calls
         .iter()
-        .all(|call| text(&call.arguments) == text(&arguments) && *call.tool == *"refund");
+        .all(|call| text(&call.arguments) == text(&arguments) && *call.tool == *"refund\0");
     broken.unless(kept, "a call must keep its tool and its arguments");
-    store.write(&lease, &[intent("repeats")])?;
+    write(store, &lease, &[intent("repeats")])?;
     let session = store.read(&owner, &info.id)?;
     let again = session.calls.get(2).map(of);
     let reopened = again == Some(("repeats".into(), 2, None));
     broken.unless(reopened, "a second intent must be a second attempt without an outcome");
-    store.write(&lease, &[intent("repeats"), intent("reads")])?;
+    write(store, &lease, &[intent("repeats"), intent("reads")])?;
     let session = store.read(&owner, &info.id)?;
     let cut_off: Vec<_> = session.calls.iter().map(|call| call.cut_off).collect();
     let counted = cut_off == [0, 0, 1];
     broken.unless(counted, "an intent without an outcome must count once another follows");
     let none = session.calls.iter().all(|call| call.result.is_none());
     broken.unless(none, "a second intent must remove the result of the first");
-    store.write(&lease, &[ended_with("third"), ended()])?;
+    write(store, &lease, &[ended_with("third"), ended()])?;
     let none = store.read(&owner, &info.id)?.calls.iter().all(|call| call.result.is_none());
     broken.unless(none, "the end of a turn must remove the results of its calls");
     Ok(())
@@ -191,7 +191,7 @@ fn turns(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
     broken.unless(info.last_turn.is_none() && info.turns == 0, "a new session has no turns");
     let listed = store.list(&owner, 10)?;
     broken.unless(listed.is_empty(), "a session without turns must not be listed");
-    store.write(&lease, &[began()])?;
+    write(store, &lease, &[began()])?;
     let info = store.find(&owner, &info.id)?;
     let running = info.turns == 1 && info.last_turn == Some(TurnState::Running);
     broken.unless(running, "a turn that has begun must be running");
@@ -203,14 +203,14 @@ fn turns(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
         output_tokens: 5,
         cost_usd: Some(0.1),
     };
-    let (stopped, error) = ("failed".into(), Some("why".into()));
+    let (stopped, error) = ("failed".into(), Some("why\0".into()));
     let ended = SessionRecord::TurnEnded { stopped, error, usage };
     let second = SessionRecord::TurnBegan {
-        model: "other".into(),
-        title: "ignored".into(),
+        model: "other\0".into(),
+        title: "ignored\0".into(),
         skills: Vec::new(),
     };
-    store.write(&lease, &[SessionRecord::Used(usage), SessionRecord::Used(usage)])?;
+    write(store, &lease, &[SessionRecord::Used(usage), SessionRecord::Used(usage)])?;
     let twice = Usage {
         input_tokens: 14,
         cached_input_tokens: 6,
@@ -223,11 +223,11 @@ fn turns(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
     let unknown_cost = Usage { cost_usd: None, ..Usage::NOTHING };
     let stopped = "answered".into();
     let last = SessionRecord::TurnEnded { stopped, error: None, usage: unknown_cost };
-    store.write(&lease, &[ended, second, last])?;
+    write(store, &lease, &[ended, second, last])?;
     let session = store.read(&owner, &info.id)?;
     let states: Vec<_> = session.turns.iter().map(|turn| turn.state.clone()).collect();
     let expected = [
-        TurnState::Ended { stopped: "failed".into(), error: Some("why".into()) },
+        TurnState::Ended { stopped: "failed".into(), error: Some("why\0".into()) },
         TurnState::Ended { stopped: "answered".into(), error: None },
     ];
     broken.unless(states == expected, "turns must keep how they ended");
@@ -236,7 +236,7 @@ fn turns(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
     let skills: Vec<_> = session.turns.iter().map(|turn| turn.skills.clone()).collect();
     broken.unless(skills == [vec!["billing".into()], vec![]], "turns must keep their skills");
     let models: Vec<_> = session.turns.iter().map(|turn| &*turn.model).collect();
-    broken.unless(models == ["m", "other"], "turns must keep their model");
+    broken.unless(models == ["m", "other\0"], "turns must keep their model");
     let same =
         *session.info.title == *"first words" && session.info == store.find(&owner, &info.id)?;
     broken.unless(same, "a session must have the same properties everywhere");
@@ -247,10 +247,10 @@ fn sent(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), Se
     let owner = owner();
     let (info, lease) = leased(store, &owner)?;
     let part = |of: &str, json: &str| SentPart { key: Digest::of(of), json: json.into() };
-    let write = |part| store.write(&lease, &[SessionRecord::Sent(part)]);
-    store.write(&lease, &[began(), SessionRecord::Sent(part("a", r#"[ {"x":1.0}]"#))])?;
-    write(part("b", "first"))?;
-    write(part("b", "last \u{1f600}"))?;
+    let replace = |part| write(store, &lease, &[SessionRecord::Sent(part)]);
+    write(store, &lease, &[began(), SessionRecord::Sent(part("a", r#"[ {"x":1.0}]"#))])?;
+    replace(part("b", "first"))?;
+    replace(part("b", "last \u{1f600}"))?;
     let mut read = store.sent(&owner, &info.id)?;
     read.sort_by_key(|part| part.key != Digest::of("a"));
     let same = read == [part("a", r#"[ {"x":1.0}]"#), part("b", "last \u{1f600}")];
@@ -281,10 +281,10 @@ fn events(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), 
         read_only: true,
         idempotent: true,
     });
-    store.write(&lease, &[began(), intent, record(&first), ended(), began()])?;
+    write(store, &lease, &[began(), intent, record(&first), ended(), began()])?;
     let size = store.find(&owner, &info.id)?.bytes;
     for record in rest {
-        store.write(&lease, &[record])?;
+        write(store, &lease, &[record])?;
     }
     let read = |turn| store.events(&owner, &info.id, turn);
     let same = read(1)? == [first] && read(2)? == written && read(3)?.is_empty();
@@ -326,7 +326,7 @@ fn order(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), S
         vec![SessionRecord::Event(event)],
     ];
     for records in &refused {
-        let result = store.write(&lease, records);
+        let result = write(store, &lease, records);
         let refused = matches!(&result, Err(SessionStoreError::OutOfOrder { .. }));
         broken.unless(refused, &format!("{records:?} must be refused, but: {result:?}"));
     }
@@ -376,8 +376,9 @@ fn histories(
             outcome: CallOutcome::Succeeded,
             result: Some(result.clone()),
         };
-        store.write(&lease, &[began(), SessionRecord::Message(Message::user("go"))])?;
-        store.write(
+        write(store, &lease, &[began(), SessionRecord::Message(Message::user("go"))])?;
+        write(
+            store,
             &lease,
             &[
                 SessionRecord::Message(Message::assistant("", [called])),
@@ -386,7 +387,8 @@ fn histories(
             ],
         )?;
         compare("a call has ended, and its result is not in the history")?;
-        store.write(
+        write(
+            store,
             &lease,
             &[
                 SessionRecord::Message(result),
@@ -398,14 +400,14 @@ fn histories(
         let said = Message::assistant("other", []);
         // The last message: `go` of each turn, and an answer of each.
         let last = SessionRecord::Replaced { position: 2 * turn - 1, message: said.clone() };
-        store.write(&lease, &[last])?;
+        write(store, &lease, &[last])?;
         compare("the last message is replaced")?;
         let replaced = store.history(&owner, &info.id)?.messages.pop();
         broken.unless(
             replaced.is_some_and(|stored| stored.message == said),
             "a message must be replaced at its position",
         );
-        store.write(&lease, &[ended()])?;
+        write(store, &lease, &[ended()])?;
         compare("the turn has ended")?;
     }
     for when in differs {

@@ -49,8 +49,10 @@ fn areas(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
     store.put(&area, set("a/1", "one \u{0}\u{1f600}\n"))?;
     store.put(&area, set("a/2", "two"))?;
     store.put(&area, set("b%_", ""))?;
+    store.put(&area, set("c\0", "three"))?;
     let is_read = store.value(&area, "a/1")?.as_deref() == Some("one \u{0}\u{1f600}\n")
-        && store.value(&area, "b%_")?.as_deref() == Some("");
+        && store.value(&area, "b%_")?.as_deref() == Some("")
+        && store.value(&area, "c\0")?.as_deref() == Some("three");
     broken.unless(is_read, "a value must be read as it was written");
     broken.unless(store.value(&area, "a")?.is_none(), "a key that was not written has no value");
     let keys: Vec<_> = store.keys(&area, "a/")?.iter().map(ToString::to_string).collect();
@@ -114,6 +116,12 @@ fn changes(store: &impl KvStore, broken: &mut StoreViolations) -> CheckResult {
         store.value(&area, "n")?.as_deref() == Some("2"),
         "a refused write must change nothing",
     );
+    let changed: usize = thread::scope(|scope| {
+        let put = || scope.spawn(|| store.put(&area, change(Some("2"), "3")));
+        let changing: Vec<_> = (0..8).map(|_| put()).collect();
+        changing.into_iter().filter_map(|one| one.join().ok()?.ok()).count()
+    });
+    broken.unless(changed == 1, "of several writes that expect one value, one must succeed");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use toolcrib_core::{SessionLease, SessionStore, SessionStoreError};
 
-use super::{LONG, StoreViolations, began, ended, leased, new, owner};
+use super::{LONG, StoreViolations, began, ended, leased, new, owner, write};
 
 /// A lease that expires during the suite.
 const SHORT: Duration = Duration::from_millis(20);
@@ -46,13 +46,13 @@ fn exclusion(
     let lost = |result: Result<(), SessionStoreError>| {
         matches!(result, Err(SessionStoreError::LeaseLost { .. }))
     };
-    broken.unless(lost(store.write(&forged, &[began()])), "a write must require the lease");
+    broken.unless(lost(write(store, &forged, &[began()])), "a write must require the lease");
     broken.unless(lost(store.renew(&forged, LONG)), "a renewal must require the lease");
     store.release(&forged)?;
-    let kept = store.write(&lease, &[began(), ended()]);
+    let kept = write(store, &lease, &[began(), ended()]);
     broken.unless(kept.is_ok(), "a lease must not be ended by another");
     store.release(&lease)?;
-    broken.unless(lost(store.write(&lease, &[began()])), "a released lease must permit no write");
+    broken.unless(lost(write(store, &lease, &[began()])), "a released lease must permit no write");
     let again = store.acquire(&owner, &info.id, LONG);
     broken.unless(again.is_ok(), "a released session must be free");
     Ok(())
@@ -76,11 +76,11 @@ fn expiry(store: &dyn SessionStore, broken: &mut StoreViolations) -> Result<(), 
     };
     broken.unless(taken.is_ok(), "a session must be free once its lease has expired");
     let lost =
-        matches!(store.write(&expiring, &[began()]), Err(SessionStoreError::LeaseLost { .. }))
+        matches!(write(store, &expiring, &[began()]), Err(SessionStoreError::LeaseLost { .. }))
             && matches!(store.renew(&expiring, LONG), Err(SessionStoreError::LeaseLost { .. }));
     broken.unless(lost, "a lease that was taken over must permit nothing");
     if let Ok(lease) = taken {
-        broken.unless(store.write(&lease, &[began()]).is_ok(), "the new lease must permit writes");
+        broken.unless(write(store, &lease, &[began()]).is_ok(), "the new lease must permit writes");
     }
     Ok(())
 }

@@ -14,16 +14,21 @@ mod artifacts;
 mod contents;
 mod kv;
 mod leases;
+mod limits;
+mod machines;
 mod owners;
 mod retention;
 mod search;
+mod start;
 mod usage;
 mod violations;
+mod writes;
 
 use std::{fmt, time::Duration};
 
 pub use self::{
     approvals::check_approval_store, artifacts::check_artifact_store, kv::check_kv_store,
+    limits::check_limit_store, machines::check_machines, start::check_start,
     usage::check_usage_store, violations::StoreViolations,
 };
 use toolcrib_core::{
@@ -46,6 +51,7 @@ pub fn check_session_store(store: &dyn SessionStore) -> Result<(), StoreViolatio
         ("contents", contents::check(store, &mut broken)),
         ("owners", owners::check(store, &mut broken)),
         ("leases", leases::check(store, &mut broken)),
+        ("writes", writes::check(store, &mut broken)),
         ("search", search::check(store, &mut broken)),
         ("retention", retention::check(store, &mut broken)),
     ];
@@ -85,6 +91,15 @@ fn leased(
     let info = store.create(&new(owner, None))?;
     let lease = store.acquire(owner, &info.id, LONG)?;
     Ok((info, lease))
+}
+
+/// Writes as a writer that has seen no write yet.
+fn write(
+    store: &dyn SessionStore,
+    lease: &SessionLease,
+    records: &[SessionRecord],
+) -> Result<(), SessionStoreError> {
+    store.write(lease, 0, records).map(drop)
 }
 
 fn began() -> SessionRecord {

@@ -2,7 +2,7 @@
 
 use toolcrib_core::{SessionOwner, SessionStore, SessionStoreError};
 
-use super::{LONG, StoreViolations, began, ended, leased, new, owner};
+use super::{LONG, StoreViolations, began, ended, leased, new, owner, write};
 
 pub(super) fn check(
     store: &dyn SessionStore,
@@ -26,7 +26,7 @@ fn isolation(
     ];
     let info = store.create(&new(&mine, Some("mine")))?;
     let lease = store.acquire(&mine, &info.id, LONG)?;
-    store.write(&lease, &[began(), ended()])?;
+    write(store, &lease, &[began(), ended()])?;
     store.release(&lease)?;
     for other in &others {
         let is_unknown = |result: Result<(), SessionStoreError>| {
@@ -80,7 +80,7 @@ fn listing(
     let mut ids = Vec::new();
     for _ in 0..3 {
         let (info, lease) = leased(store, &owner)?;
-        store.write(&lease, &[began(), ended()])?;
+        write(store, &lease, &[began(), ended()])?;
         store.release(&lease)?;
         // The order is by milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -6,7 +6,7 @@ use toolcrib_core::{
     Message, SessionOwner, SessionRecord, SessionRetention, SessionStore, SessionStoreError,
 };
 
-use super::{LONG, StoreViolations, began, ended, leased, owner};
+use super::{LONG, StoreViolations, began, ended, leased, owner, write};
 
 /// Longer than the clock's resolution, so that sessions have an order.
 const TICK: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ fn filled(
 ) -> Result<std::sync::Arc<str>, SessionStoreError> {
     let (info, lease) = leased(store, owner)?;
     let message = Message::user("x".repeat(1_000));
-    store.write(&lease, &[began(), SessionRecord::Message(message.clone()), ended()])?;
+    write(store, &lease, &[began(), SessionRecord::Message(message.clone()), ended()])?;
     store.release(&lease)?;
     thread::sleep(TICK);
     Ok(info.id)

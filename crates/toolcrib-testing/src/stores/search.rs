@@ -4,7 +4,7 @@ use toolcrib_core::{
     Message, SessionOwner, SessionRecord, SessionSearch, SessionStore, SessionStoreError,
 };
 
-use super::{LONG, StoreViolations, began, ended, new, owner};
+use super::{LONG, StoreViolations, began, ended, new, owner, write};
 
 fn words(words: &[&str]) -> SessionSearch {
     let words = words.iter().map(|word| (*word).into()).collect();
@@ -21,7 +21,7 @@ pub(super) fn check(
         let lease = store.acquire(owner, &info.id, LONG)?;
         let answer = Message::Assistant { text: answer.into(), calls: [].into(), vendor: None };
         let said = SessionRecord::Message(Message::user(said));
-        store.write(&lease, &[began(), said, SessionRecord::Message(answer), ended()])?;
+        write(store, &lease, &[began(), said, SessionRecord::Message(answer), ended()])?;
         store.release(&lease)?;
         Ok::<_, SessionStoreError>(info.id)
     };

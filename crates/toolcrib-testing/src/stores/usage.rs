@@ -32,7 +32,7 @@ fn check(store: &dyn UsageStore, broken: &mut StoreViolations) -> Result<(), Ses
     cut_off.assumed_costs = 1;
     cut_off.assumed_tokens = 7;
     cut_off.assumed_cost_usd = 0.25;
-    let mut tool = UsageEntry::new(UsageSource::Tool("m".into()));
+    let mut tool = UsageEntry::new(UsageSource::Tool("m\0".into()));
     tool.definition_bytes = 100;
     tool.result_chars = 20;
 

@@ -1,19 +1,34 @@
 //! The tests of stores find each fault.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
 
 use toolcrib_core::{
-    FoundMessage, KvArea, KvError, KvStore, KvWrite, NewSession, SentPart, SessionInfo,
-    SessionLease, SessionOwner, SessionRecord, SessionRetention, SessionSearch, SessionStore,
-    SessionStoreError, StoredRun, StoredSession, TracedEvent,
+    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, FoundMessage, KvArea, KvError,
+    KvStore, KvWrite, NewSession, ParkedCall, SentPart, SessionInfo, SessionLease, SessionOwner,
+    SessionRecord, SessionRetention, SessionSearch, SessionStore, SessionStoreError, Settlement,
+    StoredApproval, StoredRun, StoredSession, TracedEvent,
 };
 use toolcrib_store::SqliteStore;
-use toolcrib_testing::stores::{check_kv_store, check_session_store};
+use toolcrib_testing::stores::{
+    check_approval_store, check_kv_store, check_machines, check_session_store, check_start,
+};
 
 /// A store with one fault.
 struct Faulty {
     store: SqliteStore,
     fault: Fault,
+    writes: Mutex<u64>,
+    leases: Arc<Mutex<HashMap<Arc<str>, SessionLease>>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -26,9 +41,21 @@ enum Fault {
     KeepsAll,
     FindsNothing,
     NoCompare,
+    NoNul,
+    ForgetsLoss,
+    LosesWrite,
+    NoLock,
+    SettlesTwice,
+    /// Its machine's clock is ahead by an hour: it takes over each lease that seems to have expired.
+    Ahead,
 }
 
 impl Faulty {
+    fn new(fault: Fault) -> Self {
+        let (writes, leases) = (Mutex::default(), Arc::default());
+        Self { store: SqliteStore::in_memory().unwrap(), fault, writes, leases }
+    }
+
     fn owner(&self, owner: &SessionOwner) -> SessionOwner {
         match self.fault {
             Fault::OneOwner => SessionOwner::default(),
@@ -101,7 +128,13 @@ impl SessionStore for Faulty {
         time: Duration,
     ) -> Result<SessionLease, SessionStoreError> {
         let time = if self.fault == Fault::NoLease { Duration::ZERO } else { time };
-        self.store.acquire(&self.owner(owner), id, time)
+        if self.fault == Fault::Ahead && time < Duration::from_hours(1) {
+            let expired = self.leases.lock().remove(id);
+            expired.map(|lease| self.store.release(&lease)).transpose()?;
+        }
+        let lease = self.store.acquire(&self.owner(owner), id, time)?;
+        self.leases.lock().insert(id.into(), lease.clone());
+        Ok(lease)
     }
 
     fn renew(&self, lease: &SessionLease, time: Duration) -> Result<(), SessionStoreError> {
@@ -115,9 +148,29 @@ impl SessionStore for Faulty {
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError> {
-        self.store.write(lease, records)
+    ) -> Result<u64, SessionStoreError> {
+        let text = |record: &SessionRecord| match record {
+            SessionRecord::TurnBegan { title, .. } => title.contains('\0'),
+            _ => false,
+        };
+        match self.fault {
+            Fault::NoNul if records.iter().any(text) => {
+                let source = "invalid byte sequence: 0x00".into();
+                Err(SessionStoreError::Io { store: "faulty".into(), doing: "written", source })
+            }
+            Fault::ForgetsLoss => self.store.write(lease, 0, records),
+            Fault::LosesWrite if seen == 40 => Ok(seen),
+            Fault::NoLock => {
+                let number = *self.writes.lock() + 1;
+                thread::sleep(Duration::from_millis(1));
+                self.store.write(lease, seen.min(1), records)?;
+                *self.writes.lock() = number;
+                Ok(number)
+            }
+            _ => self.store.write(lease, seen, records),
+        }
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {
@@ -167,7 +220,7 @@ fn the_suite_of_keys_finds_each_fault() {
         (Fault::KeepsAll, "an expired value does not exist"),
         (Fault::NoCompare, "a write that expects another value must be refused"),
     ] {
-        let faulty = Faulty { store: SqliteStore::in_memory().unwrap(), fault };
+        let faulty = Faulty::new(fault);
         let broken = check_kv_store(&faulty).unwrap_err();
         assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
     }
@@ -183,9 +236,110 @@ fn the_suite_finds_each_fault() {
         (Fault::NoSent, "parts of requests must be read as they were written"),
         (Fault::FindsNothing, "a search must find the messages with all words"),
         (Fault::KeepsAll, "expired sessions must be removed"),
+        (Fault::NoNul, "contents: unexpected error"),
+        (Fault::ForgetsLoss, "a writer that has seen more writes than there are must learn it"),
+        (Fault::LosesWrite, "a store must keep each write that it has acknowledged"),
+        (Fault::NoLock, "each of several concurrent writes must have its number"),
     ] {
-        let faulty = Faulty { store: SqliteStore::in_memory().unwrap(), fault };
+        let faulty = Faulty::new(fault);
         let broken = check_session_store(&faulty).unwrap_err();
         assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
     }
+}
+
+impl ApprovalStore for Faulty {
+    fn park(&self, call: &ParkedCall, limit: usize) -> Result<StoredApproval, ApprovalStoreError> {
+        self.store.park(call, limit)
+    }
+
+    fn approval(&self, id: &str) -> Result<StoredApproval, ApprovalStoreError> {
+        self.store.approval(id)
+    }
+
+    fn approvals(&self, with_closed: bool) -> Result<Vec<StoredApproval>, ApprovalStoreError> {
+        self.store.approvals(with_closed)
+    }
+
+    fn settle(&self, id: &str, settlement: &Settlement) -> Result<(), ApprovalStoreError> {
+        let is_open = self.store.approval(id)?.state == ApprovalState::Open;
+        thread::sleep(Duration::from_millis(1));
+        match self.store.settle(id, settlement) {
+            Err(ApprovalStoreError::NotOpen { .. })
+                if is_open && self.fault == Fault::SettlesTwice =>
+            {
+                Ok(())
+            }
+            settled => settled,
+        }
+    }
+
+    fn close(&self, id: &str, how: &str) -> Result<bool, ApprovalStoreError> {
+        self.store.close(id, how)
+    }
+
+    fn add_grant(&self, grant: &ApprovalGrant) -> Result<(), ApprovalStoreError> {
+        self.store.add_grant(grant)
+    }
+
+    fn grants(&self) -> Result<Vec<ApprovalGrant>, ApprovalStoreError> {
+        self.store.grants()
+    }
+
+    fn remove_grant(&self, id: &str) -> Result<bool, ApprovalStoreError> {
+        self.store.remove_grant(id)
+    }
+
+    fn prune_approvals(&self, before_ms: u64) -> Result<usize, ApprovalStoreError> {
+        self.store.prune_approvals(before_ms)
+    }
+}
+
+#[test]
+fn the_suite_of_approvals_finds_a_call_that_is_settled_twice() {
+    let broken = check_approval_store(&Faulty::new(Fault::SettlesTwice)).unwrap_err();
+    let clause = "of several that settle a call, one must succeed";
+    assert!(broken.iter().all(|found| found == clause), "{broken}");
+}
+
+#[test]
+fn the_test_of_machines_finds_a_store_that_follows_a_machines_clock() {
+    let here = Faulty::new(Fault::Ahead);
+    let (store, leases) = (here.store.clone(), Arc::clone(&here.leases));
+    let ahead = Faulty { store, leases, ..Faulty::new(Fault::Ahead) };
+    let broken = check_machines(&here, &ahead).unwrap_err();
+    let clause = "a machine whose clock is ahead must not take a lease over";
+    assert!(broken.iter().any(|found| found == clause), "{broken}");
+    check_machines(&here.store, &here.store).unwrap();
+}
+
+#[test]
+fn the_test_of_starts_finds_those_that_fail_or_wait_in_a_circle() {
+    let long = Duration::from_secs(60);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    check_start(move || SqliteStore::open(&path), long).unwrap();
+
+    let starting = Mutex::new(());
+    let failing = move || {
+        let source = "deadlock detected".into();
+        let deadlock = SessionStoreError::Io { store: "faulty".into(), doing: "opened", source };
+        let _starting = starting.try_lock().ok_or(deadlock)?;
+        thread::sleep(Duration::from_millis(20));
+        SqliteStore::in_memory()
+    };
+    let broken = check_start(failing, long).unwrap_err();
+    let clause = "a start must not fail because of another: faulty cannot be opened: deadlock";
+    assert!(broken.iter().any(|found| found.starts_with(clause)), "{broken}");
+
+    let is_first = AtomicBool::new(true);
+    let stuck = move || {
+        while !is_first.load(Ordering::Relaxed) {
+            thread::park();
+        }
+        is_first.store(false, Ordering::Relaxed);
+        SqliteStore::in_memory()
+    };
+    let broken = check_start(stuck, Duration::from_millis(500)).unwrap_err();
+    let clause = "starts must not wait for each other without an end";
+    assert!(broken.iter().any(|found| found == clause), "{broken}");
 }

@@ -17,7 +17,7 @@ fn said(agent: &Agent, principal: &str, name: &str, texts: &[&str]) {
         let (stopped, usage) = ("answered".into(), Usage::NOTHING);
         let ended = SessionRecord::TurnEnded { stopped, error: None, usage };
         let message = SessionRecord::Message(Message::user(*text));
-        agent.store.write(&lease, &[began, message, ended]).unwrap();
+        agent.store.write(&lease, 0, &[began, message, ended]).unwrap();
     }
 }
 

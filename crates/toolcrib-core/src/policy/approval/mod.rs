@@ -1,6 +1,7 @@
 //! Approval of calls: the approver, its request, and the store of waiting calls.
 
 mod arguments;
+mod marks;
 mod store;
 
 use std::{fmt, future::ready, ops::Deref, sync::Arc};
@@ -9,6 +10,7 @@ use futures_util::future::BoxFuture;
 
 pub use self::{
     arguments::{ArgumentPart, NotStorableError, SecretReference, StoredArguments},
+    marks::{ApprovalMark, MarkStore},
     store::{
         ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, ParkedCall, Settlement,
         StoredApproval,

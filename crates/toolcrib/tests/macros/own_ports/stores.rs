@@ -305,12 +305,13 @@ impl SessionStore for Audited {
     fn write(
         &self,
         lease: &SessionLease,
+        seen: u64,
         records: &[SessionRecord],
-    ) -> Result<(), SessionStoreError> {
+    ) -> Result<u64, SessionStoreError> {
         if records.iter().any(|record| matches!(record, SessionRecord::TurnBegan { .. })) {
             self.1.add("turn");
         }
-        self.0.write(lease, records)
+        self.0.write(lease, seen, records)
     }
 
     fn remove(&self, owner: &SessionOwner, id: &str) -> Result<(), SessionStoreError> {

@@ -13,7 +13,7 @@ use crate::session::now_ms;
 const MOST_AREAS: usize = 1_024;
 
 /// The keys and values of areas.
-pub(super) struct UnsavedKeys(LruCache<KvArea, BTreeMap<Arc<str>, Entry>>);
+pub(crate) struct UnsavedKeys(LruCache<KvArea, BTreeMap<Arc<str>, Entry>>);
 
 struct Entry {
     value: Arc<str>,
@@ -33,19 +33,19 @@ impl std::fmt::Debug for UnsavedKeys {
 }
 
 impl UnsavedKeys {
-    pub(super) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {
+    pub(crate) fn value(&mut self, area: &KvArea, key: &str) -> Option<Arc<str>> {
         let entry = self.0.get(area)?.get(key)?;
         (entry.expires_ms > now_ms()).then(|| Arc::clone(&entry.value))
     }
 
-    pub(super) fn keys(&mut self, area: &KvArea, prefix: &str) -> Vec<Arc<str>> {
+    pub(crate) fn keys(&mut self, area: &KvArea, prefix: &str) -> Vec<Arc<str>> {
         let now = now_ms();
         let all = self.0.get(area).into_iter().flat_map(|area| area.iter());
         let found = all.filter(|(key, entry)| entry.expires_ms > now && key.starts_with(prefix));
         found.map(|(key, _)| Arc::clone(key)).collect()
     }
 
-    pub(super) fn write(&mut self, area: &KvArea, write: &KvWrite<'_>) -> Result<(), KvError> {
+    pub(crate) fn write(&mut self, area: &KvArea, write: &KvWrite<'_>) -> Result<(), KvError> {
         let KvWrite { key, value, expected, lives_for } = *write;
         if let Some(expected) = expected
             && self.value(area, key).as_deref() != expected
