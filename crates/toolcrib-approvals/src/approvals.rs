@@ -5,15 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde_json::json;
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    ApprovalGrant, ApprovalState, ApprovalStore, ApprovalStoreError, SessionStoreError, Settlement,
-    StoredApproval, StoredArguments,
+    ApprovalGrant, ApprovalMark, ApprovalState, ApprovalStore, ApprovalStoreError,
+    SessionStoreError, Settlement, StoredApproval, StoredArguments,
 };
 
 use crate::{
     binding::digest_of,
     error::ApprovalError,
     grant::GrantScope,
-    key::{ApprovalKey, ApprovalKeys, Mark},
+    key::{ApprovalKey, ApprovalKeys},
     parking::ParkingApprover,
 };
 
@@ -226,15 +226,13 @@ impl Approvals {
     /// [`ApprovalError`].
     pub fn grants(&self) -> Result<Vec<ApprovalGrant>, ApprovalError> {
         let Some(key) = self.keys.read()? else { return Ok(Vec::new()) };
-        let mut valid = Vec::new();
-        for grant in self.store.grants()? {
-            let is_valid = grant.until_ms > now_ms()
-                && key.is_seal(&self.granted(&grant), &grant.seal)
-                && !self.keys.is_marked(Mark::Revoked, &grant.id)?;
-            if is_valid {
-                valid.push(grant);
-            }
-        }
+        let mut valid = self.store.grants()?;
+        valid.retain(|grant| {
+            grant.until_ms > now_ms() && key.is_seal(&self.granted(grant), &grant.seal)
+        });
+        let ids: Vec<_> = valid.iter().map(|grant| &*grant.id).collect();
+        let revoked = self.keys.marked(ApprovalMark::Revoked, &ids)?;
+        valid.retain(|grant| !revoked.contains(&*grant.id));
         Ok(valid)
     }
 
@@ -246,7 +244,7 @@ impl Approvals {
         let unknown = || ApprovalStoreError::Unknown { id: id.into() };
         let grant =
             self.grants()?.into_iter().find(|grant| *grant.id == *id).ok_or_else(unknown)?;
-        self.keys.mark(Mark::Revoked, id, grant.until_ms)?;
+        self.keys.mark(ApprovalMark::Revoked, id, grant.until_ms)?;
         self.store.remove_grant(id)?;
         Ok(grant)
     }

@@ -1,6 +1,7 @@
 //! The user's key, which seals decisions, and the marks of decisions that are over.
 
 use std::{
+    collections::HashSet,
     fmt, fs,
     fs::{DirBuilder, OpenOptions},
     io::{self, Read as _, Write as _},
@@ -11,8 +12,8 @@ use std::{
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::fs::OFlags;
-use sha2::Sha256;
-use toolcrib_core::is_session_id;
+use sha2::{Digest as _, Sha256};
+use toolcrib_core::{ApprovalMark, MarkStore, SessionStoreError, is_session_id};
 
 /// The length of a key, in bytes.
 const KEY_BYTES: usize = 32;
@@ -23,34 +24,26 @@ const BLOCK_BYTES: usize = 64;
 /// The name of the key's file.
 const KEY: &str = "key";
 
-/// The statement of a mark.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Mark {
-    /// The decision on a call was used.
-    Used,
-    /// The grant was revoked.
-    Revoked,
-}
-
-impl Mark {
-    /// The name of the folder of such marks.
-    fn folder(self) -> &'static str {
-        match self {
-            Self::Used => "used",
-            Self::Revoked => "revoked",
-        }
-    }
-}
-
 /// A mark that is longer is not valid.
 const MOST_BYTES: u64 = 64;
 
-/// The folder with the user's key. It must be outside of every folder that a model's tools can
-/// write to or read: who can read the key can decide.
+/// The least length of a secret that a key is made of, in bytes.
+const SECRET_BYTES: usize = 32;
+
+/// The key that seals decisions, and the marks of those that are over: in the [folder](Self::new) of a user,
+/// or [shared](Self::shared) by machines. It must be out of reach of a model's tools: who can read the key can
+/// decide.
 #[derive(Debug, Clone)]
-pub struct ApprovalKeys {
+pub struct ApprovalKeys(KeySource);
+
+#[derive(Debug, Clone)]
+enum KeySource {
     /// `None` if the user has no configuration folder: then nothing can be settled.
-    folder: Option<Arc<Path>>,
+    Folder(Option<Arc<Path>>),
+    Shared {
+        key: ApprovalKey,
+        marks: Arc<dyn MarkStore>,
+    },
 }
 
 /// A secret key that seals decisions.
@@ -78,6 +71,15 @@ pub enum KeyError {
         /// The problem.
         problem: &'static str,
     },
+    /// A secret that is easier to guess than a key.
+    #[error(
+        "the secret of the key that seals decisions has less than {SECRET_BYTES} bytes; make it of \
+         random ones, such as by `openssl rand -hex 32`"
+    )]
+    TooShort,
+    /// The store of marks cannot be used.
+    #[error(transparent)]
+    Marks(#[from] SessionStoreError),
     /// The key or a mark cannot be read or written.
     #[error("{} cannot be used: {source}", path.display())]
     Io {
@@ -89,14 +91,37 @@ pub enum KeyError {
 }
 
 impl ApprovalKeys {
-    /// The key in a folder, which is created with the key.
+    /// The key in a folder, which is created with the key. Its marks are there too.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder: folder.map(Into::into) }
+        Self(KeySource::Folder(folder.map(Into::into)))
+    }
+
+    /// A key that several machines make of one secret. The marks are shared too, or an older copy of the store
+    /// would revive on one machine what another has used.
+    ///
+    /// # Errors
+    /// [`KeyError::TooShort`].
+    pub fn shared(secret: &str, marks: Arc<dyn MarkStore>) -> Result<Self, KeyError> {
+        if secret.len() < SECRET_BYTES {
+            return Err(KeyError::TooShort);
+        }
+        let mut digest = Sha256::new_with_prefix("toolcrib-approval-key-1 ");
+        digest.update(secret);
+        let key = ApprovalKey(digest.finalize().into());
+        Ok(Self(KeySource::Shared { key, marks }))
     }
 
     /// The folder, if there is one.
     pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
+        match &self.0 {
+            KeySource::Folder(folder) => folder.as_deref(),
+            KeySource::Shared { .. } => None,
+        }
+    }
+
+    /// Whether decisions can be sealed.
+    pub fn can_seal(&self) -> bool {
+        !matches!(&self.0, KeySource::Folder(None))
     }
 
     /// The key; `None` if it was never created, and so nothing was ever settled. Blocking.
@@ -104,7 +129,11 @@ impl ApprovalKeys {
     /// # Errors
     /// [`KeyError`], also for a file that another user can read.
     pub fn read(&self) -> Result<Option<ApprovalKey>, KeyError> {
-        let Some(folder) = self.folder() else { return Ok(None) };
+        let folder = match &self.0 {
+            KeySource::Folder(None) => return Ok(None),
+            KeySource::Folder(Some(folder)) => folder,
+            KeySource::Shared { key, .. } => return Ok(Some(key.clone())),
+        };
         let path = folder.join(KEY);
         let fail = |source| KeyError::Io { path: path.clone(), source };
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -170,7 +199,15 @@ impl ApprovalKeys {
     ///
     /// # Errors
     /// [`KeyError`]; the decision must not be used then.
-    pub(crate) fn mark(&self, mark: Mark, id: &str, until_ms: u64) -> Result<bool, KeyError> {
+    pub(crate) fn mark(
+        &self,
+        mark: ApprovalMark,
+        id: &str,
+        until_ms: u64,
+    ) -> Result<bool, KeyError> {
+        if let KeySource::Shared { marks, .. } = &self.0 {
+            return Ok(marks.mark(mark, id, until_ms)?);
+        }
         let Some(path) = self.path(mark, id)? else { return Ok(false) };
         let fail = |source| KeyError::Io { path: path.clone(), source };
         if let Some(folder) = path.parent() {
@@ -187,9 +224,25 @@ impl ApprovalKeys {
         Ok(true)
     }
 
-    /// Whether a decision is over. Blocking.
-    pub(crate) fn is_marked(&self, mark: Mark, id: &str) -> Result<bool, KeyError> {
-        Ok(self.path(mark, id)?.is_none_or(|path| path.symlink_metadata().is_ok()))
+    /// Those of some decisions that are over. Blocking.
+    pub(crate) fn marked(
+        &self,
+        mark: ApprovalMark,
+        ids: &[&str],
+    ) -> Result<HashSet<String>, KeyError> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        if let KeySource::Shared { marks, .. } = &self.0 {
+            return Ok(marks.marked(mark, ids)?.into_iter().collect());
+        }
+        let mut marked = HashSet::new();
+        for id in ids {
+            if self.path(mark, id)?.is_none_or(|path| path.symlink_metadata().is_ok()) {
+                marked.insert((*id).to_owned());
+            }
+        }
+        Ok(marked)
     }
 
     /// Removes the marks of decisions that have expired. Blocking.
@@ -197,7 +250,7 @@ impl ApprovalKeys {
         let folders = self
             .folder()
             .into_iter()
-            .flat_map(|folder| [Mark::Used, Mark::Revoked].map(|mark| folder.join(mark.folder())));
+            .flat_map(|folder| ApprovalMark::ALL.map(|mark| folder.join(mark.as_str())));
         for entry in folders.filter_map(|folder| folder.read_dir().ok()).flatten().flatten() {
             let path = entry.path();
             let mut text = String::new();
@@ -211,9 +264,9 @@ impl ApprovalKeys {
     }
 
     /// The file of a mark; `None` for a text that is not an id, which comes from a changed store.
-    fn path(&self, mark: Mark, id: &str) -> Result<Option<PathBuf>, KeyError> {
+    fn path(&self, mark: ApprovalMark, id: &str) -> Result<Option<PathBuf>, KeyError> {
         let folder = self.folder().ok_or(KeyError::NoHome)?;
-        Ok(is_session_id(id).then(|| folder.join(mark.folder()).join(id)))
+        Ok(is_session_id(id).then(|| folder.join(mark.as_str()).join(id)))
     }
 }
 

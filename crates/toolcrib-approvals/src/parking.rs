@@ -5,7 +5,7 @@ use std::{fmt, future::ready, sync::Arc};
 use tokio::task::spawn_blocking;
 use toolcrib_core::{
     __internal::{millis, now_ms},
-    Approval, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification,
+    Approval, ApprovalMark, ApprovalRequest, ApprovalState, Approver, BoxFuture, Clarification,
     ClarificationOutcome, ParkedCall, SessionOwner, Settlement, StoredApproval, StoredArguments,
 };
 
@@ -14,7 +14,6 @@ use crate::{
     binding::{CallBinding, digest_of},
     error::ApprovalError,
     grant::GrantScope,
-    key::Mark,
 };
 
 /// The number of calls that may wait in a store at a time.
@@ -243,7 +242,7 @@ impl Approvals {
         how: &str,
     ) -> Result<bool, ApprovalError> {
         Ok(self.store.close(&stored.id, how)?
-            && self.keys.mark(Mark::Used, &stored.id, settled.until_ms)?)
+            && self.keys.mark(ApprovalMark::Used, &stored.id, settled.until_ms)?)
     }
 
     fn is_granted(&self, call: &ParkedCall) -> Result<bool, ApprovalError> {

@@ -1,10 +1,15 @@
 //! Processes with one key and one store, and separate configuration folders.
 
-use std::{env, fs, path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    env, fs,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use tokio::task::JoinSet;
 use toolcrib_approvals::{ApprovalKeys, Approvals};
-use toolcrib_core::ErrorCode;
+use toolcrib_core::{ApprovalMark, ErrorCode, MarkStore, SessionStoreError};
 use toolcrib_store::SqliteStore;
 
 use crate::setup::{Made, PLACE, Setup, payment};
@@ -103,4 +108,40 @@ async fn a_denial_is_told_once_and_an_older_copy_of_the_store_revives_nothing() 
     let again = setup.make_with(&other, &processes[0]).await;
     assert_eq!(again.code, Some(ErrorCode::AwaitingApproval), "the mark of the folder refuses it");
     assert_eq!(setup.paid(), 1);
+}
+
+/// The marks that machines share, apart from the store.
+#[derive(Default)]
+struct Marks(Mutex<HashSet<(ApprovalMark, String)>>);
+
+impl MarkStore for Marks {
+    fn mark(&self, mark: ApprovalMark, id: &str, _: u64) -> Result<bool, SessionStoreError> {
+        Ok(self.0.lock().unwrap().insert((mark, id.to_owned())))
+    }
+
+    fn marked(&self, mark: ApprovalMark, ids: &[&str]) -> Result<Vec<String>, SessionStoreError> {
+        let marks = self.0.lock().unwrap();
+        let ids = ids.iter().map(|id| (*id).to_owned());
+        Ok(ids.filter(|id| marks.contains(&(mark, id.clone()))).collect())
+    }
+}
+
+#[tokio::test]
+async fn an_older_dump_revives_no_approval_on_another_machine_with_the_key() {
+    let setup = Setup::new();
+    let marks: Arc<dyn MarkStore> = Arc::new(Marks::default());
+    let secret = "0123456789abcdef0123456789abcdef";
+    let keys = ApprovalKeys::shared(secret, marks).unwrap();
+    let here = Approvals::new(setup.store.clone(), keys.clone(), PLACE);
+    let call = payment(7);
+    let id = setup.parked(&call).await;
+    here.approve(&id).unwrap();
+    let dump = setup.folder.path().join("dump.db");
+    setup.file().execute("VACUUM INTO ?1", [dump.to_str().unwrap()]).unwrap();
+    assert!(setup.make_with(&call, &here).await.is_ok());
+    let there = Approvals::new(Arc::new(SqliteStore::open(&dump).unwrap()), keys, PLACE);
+    let again = setup.make_with(&call, &there).await;
+    assert_eq!((again.code, setup.paid()), (Some(ErrorCode::AwaitingApproval), 1), "{again:?}");
+    let short = ApprovalKeys::shared("short", Arc::new(Marks::default())).unwrap_err();
+    assert!(short.to_string().contains("less than 32 bytes"), "{short}");
 }
