@@ -30,15 +30,20 @@
 //! # Layers
 //!
 //! - `sqlite`: a store in one SQLite file, or in memory.
+//! - `postgres`: a store in a PostgreSQL database.
 //! - `unsaved`: keys and values that no row can have, in memory.
 //! - `usage`: sums of usage.
 //! - `session`: the rules that all stores share.
 //! - `frozen`: the stored form of a message.
 
 mod frozen;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod session;
 mod sqlite;
 mod unsaved;
 mod usage;
 
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresMarks, PostgresStore};
 pub use self::sqlite::SqliteStore;

@@ -8,4 +8,5 @@
 
 mod contract;
 mod file;
+mod postgres;
 mod torn;
