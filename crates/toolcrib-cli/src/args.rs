@@ -148,6 +148,10 @@ pub(crate) struct GlobalArgs {
     /// The folder for the project's state [default: .toolcrib in the project]
     #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) state: Option<PathBuf>,
+    /// The PostgreSQL database that stores sessions, instead of the project's own place. A password in
+    /// it is visible to others on this machine: `[sessions] store` takes a secret
+    #[arg(long, value_name = "URL", global = true, help_heading = GLOBAL)]
+    pub(crate) store: Option<String>,
     /// Import the MCP servers of this `mcpServers` file. With --project they are added to the
     /// project's servers; without it no project is needed. May be repeated
     #[arg(long = "import", value_name = "FILE", global = true, help_heading = GLOBAL)]

@@ -21,6 +21,7 @@ pub(super) async fn init(
     let refused = [
         (global.project.is_some(), "--project"),
         (global.state.is_some(), "--state"),
+        (global.store.is_some(), "--store"),
         (!global.imports.is_empty(), "--import"),
         (global.no_project, "--no-project"),
         (global.allow_stray_children, "--allow-stray-children"),

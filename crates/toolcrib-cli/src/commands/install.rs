@@ -57,6 +57,12 @@ pub(super) async fn install(
 
 /// The arguments by which the client starts `serve`, with absolute paths and without secrets.
 fn serve_words(global: &GlobalArgs, args: &InstallArgs) -> Result<Vec<String>, Problem> {
+    if global.store.is_some() {
+        return Err(Problem::usage(
+            "`install` does not accept `--store`, whose URL may contain a password: write `[sessions]` \
+             with store = \"secret:NAME\" in the project file",
+        ));
+    }
     let mut words = vec!["serve".to_owned()];
     let mut push = |flag: &str, path: &Path| -> Result<(), Problem> {
         let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));

@@ -71,6 +71,7 @@ pub(crate) async fn load(
     };
     let options = LoadOptions {
         state: absolute(global.state.as_ref())?,
+        store: global.store.clone(),
         mode: purpose.mode(),
         consent: Some(Arc::new(consent)),
         offline: match purpose {

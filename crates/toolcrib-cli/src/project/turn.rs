@@ -21,6 +21,8 @@ pub(crate) fn project_flags(global: &GlobalArgs) -> String {
     };
     global.project.iter().for_each(|path| push("--project", path));
     global.state.iter().for_each(|path| push("--state", path));
+    // The URL may contain a password.
+    global.store.iter().for_each(|_| push("--store", Path::new("URL")));
     global.imports.iter().for_each(|path| push("--import", path));
     global.trusted.iter().for_each(|name| push("--trust", Path::new(name)));
     for (name, rule) in &global.lint_allow {

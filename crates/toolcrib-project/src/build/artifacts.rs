@@ -1,13 +1,16 @@
 //! The artifact store of a project.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use toolcrib_artifacts::{ArtifactLimits, Artifacts, FileStore, MemoryStore};
 use toolcrib_core::{
     ArtifactEntry, ArtifactStore, ArtifactStoreError, Identity, StoreWriter, StoredBytes,
 };
 
-use crate::{file::ArtifactsSection, user::state::StateFolder};
+use crate::{
+    file::ArtifactsSection,
+    user::{sessions::Sessions, state::StateFolder},
+};
 
 /// The folder of the artifacts, in the state folder.
 const FOLDER: &str = "artifacts";
@@ -20,7 +23,11 @@ const TURN_IN_MEMORY: u64 = 256 << 20;
 const SESSION_IN_MEMORY: u64 = 512 << 20;
 
 /// The artifacts of a project.
-pub(crate) fn build_artifacts(section: &ArtifactsSection, state: &StateFolder) -> Artifacts {
+pub(crate) fn build_artifacts(
+    section: &ArtifactsSection,
+    state: &StateFolder,
+    sessions: &Sessions,
+) -> Artifacts {
     let keep_for = section.keep_for.unwrap_or(KEEP_FOR);
     let default = ArtifactLimits::default();
     let (store, default): (Arc<dyn ArtifactStore>, _) = if section.in_memory {
@@ -31,6 +38,8 @@ pub(crate) fn build_artifacts(section: &ArtifactsSection, state: &StateFolder) -
             ..default
         };
         (Arc::new(store), limits)
+    } else if sessions.are_on_server() {
+        (Arc::new(ServerArtifacts { sessions: sessions.clone(), keep_for }), default)
     } else {
         let files = FileStore::new(state.path().join(FOLDER)).keep_for(keep_for);
         (Arc::new(LazyFileStore { state: state.clone(), files }), default)
@@ -70,5 +79,41 @@ impl ArtifactStore for LazyFileStore {
 
     fn forget(&self, owner: &Identity) -> Result<(), ArtifactStoreError> {
         self.files.forget(owner)
+    }
+}
+
+/// The artifacts in the database of the sessions, which is connected to when the first is stored or read.
+struct ServerArtifacts {
+    sessions: Sessions,
+    keep_for: Duration,
+}
+
+impl ServerArtifacts {
+    fn store(&self) -> Result<Arc<dyn ArtifactStore>, ArtifactStoreError> {
+        let failed = |source| ArtifactStoreError::Io { doing: "reached", source };
+        let store = self.sessions.open().map_err(|error| failed(io::Error::other(error)))?;
+        store.artifacts(self.keep_for).ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))
+    }
+}
+
+impl ArtifactStore for ServerArtifacts {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
+        self.store()?.create(owner)
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
+        self.store()?.open(owner, id)
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
+        self.store()?.entries(owner)
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
+        self.store()?.remove(owner, id)
+    }
+
+    fn forget(&self, owner: &Identity) -> Result<(), ArtifactStoreError> {
+        self.store()?.forget(owner)
     }
 }

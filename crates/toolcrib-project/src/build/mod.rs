@@ -37,7 +37,7 @@ pub(crate) use self::{
     policy::build_policy,
     prices::refuse_unknown_costs,
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
-    secrets::{build_secrets, offered_with_secrets, references_in},
+    secrets::{build_secrets, offered_with_secrets, references_in, report_undeclared},
     serve::{build_serving, build_tokens},
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
     tools::{

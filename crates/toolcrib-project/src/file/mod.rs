@@ -55,7 +55,7 @@ pub(crate) use self::{
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name, is_vault_entry},
     serve::{OAuthSection, ServeSection, TlsSection, TokenSection},
-    sessions::SessionsSection,
+    sessions::{SessionsSection, StorePlace},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     team::TeamSection,
     text::Text,

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
 
 /// The prefix of a reference to a secret.
-const SECRET: &str = "secret:";
+pub(crate) const SECRET: &str = "secret:";
 
 /// A declared secret.
 #[derive(Debug)]

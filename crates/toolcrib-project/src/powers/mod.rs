@@ -58,6 +58,7 @@ pub(crate) fn powers(
         collector.of_file(name, at, transport, section.map(|section| &section.settings))
     }));
     powers.extend(databases.entries().iter().filter_map(|database| collector.database(database)));
+    powers.extend(collector.stores());
     powers.extend(folders.entries().iter().filter_map(folder));
     powers.extend(file.models.iter().filter_map(|model| collector.model(model)));
     powers.extend(collector.named_models());
@@ -216,6 +217,18 @@ impl Collector<'_> {
             (None, None) => return None,
         };
         Some(power(&database.at, format!("database `{}`", database.name), action, reads))
+    }
+
+    /// The databases of the store and of the marks of approvals.
+    fn stores(&self) -> Vec<Power> {
+        let store = self.file.sessions.secret().map(|secret| ("the store", secret));
+        let shared = self.file.approvals.shared.as_ref();
+        let marks = shared.map(|(_, marks)| ("the marks of approvals", marks));
+        let connect = |(of, secret): (&str, &Located<Arc<str>>)| {
+            let reads = self.variables_of([&*secret.value]);
+            power(&secret.at, of.to_owned(), Action::Connect { writable: true }, reads)
+        };
+        store.into_iter().chain(marks).map(connect).collect()
     }
 
     /// A tool that sends no secret to the public internet needs no trust.

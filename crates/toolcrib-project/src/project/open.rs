@@ -118,9 +118,11 @@ impl<'a> Opening<'a> {
     fn new(plan: &'a Plan<'a>, trust: &'a TrustDecision) -> Self {
         let Declared { options, problems, root, state, file, parts, .. } = &plan.bound.declared;
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
-        let artifacts = file.artifacts.as_ref().map(|section| build_artifacts(section, state));
+        let (given, held) = (options.store.as_deref(), trust.reason.as_ref());
+        let sessions = Sessions::new(&file.sessions, state, given, &plan.bound.secrets, held);
+        let artifacts = file.artifacts.as_ref();
+        let artifacts = artifacts.map(|section| build_artifacts(section, state, &sessions));
         let folders = plan.folders.open(mode, trust, (root, parts, state), problems);
-        let sessions = Sessions::new(&file.sessions, state);
         let storage = ProjectStorage::open(mode, parts, state, OwnStore::new(&sessions), problems);
         Self { plan, trust, mode, artifacts, folders, sessions, storage }
     }
@@ -216,6 +218,7 @@ impl<'a> Opening<'a> {
             &self.sessions,
             root.path(),
             (&*weak, &*declared),
+            (secrets, self.trust.reason.as_ref()),
             problems,
         );
         (tools, approvals)

@@ -10,7 +10,7 @@ use crate::{
     bind::mcp_files::McpFiles,
     build::{
         DatabaseSpecs, DeclaredHub, DeclaredPersonality, FolderSpecs, HubSources, McpSources,
-        mcp::server::McpServer,
+        mcp::server::McpServer, report_undeclared,
     },
     error::LoadError,
     file::PROJECT_FILE,
@@ -57,6 +57,10 @@ impl<'a> Bound<'a> {
         let (models, personalities) = plan_models(&self)?;
         let databases = DatabaseSpecs::read(&file.databases, root, state, &self.names, problems);
         let folders = FolderSpecs::read(&file.files, root, state, problems);
+        let shared = file.approvals.shared.iter().flat_map(|(key, marks)| [key, marks]);
+        for secret in file.sessions.secret().into_iter().chain(shared) {
+            report_undeclared(secret, &self.names, problems);
+        }
         Ok(Plan {
             redactor,
             lock,

@@ -2,12 +2,19 @@
 
 use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
+
 use toolcrib_approvals::{ApprovalKeys, Approvals};
 use toolcrib_capabilities::process::SandboxTier;
-use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::{ApprovalStore, Effect, SessionStoreError};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_core::{ApprovalMark, ApprovalStore, Effect, MarkStore, SessionStoreError};
+use toolcrib_store::PostgresMarks;
 
-use super::{private, sessions::Sessions};
+use super::{
+    private,
+    secrets::ProjectSecrets,
+    sessions::{Sessions, StoreUrl},
+};
 use crate::file::{ApprovalsSection, PolicySection};
 
 /// The folder of the key in the user's configuration of Toolcrib.
@@ -42,9 +49,14 @@ impl ProjectApprovals {
         sessions: &Sessions,
         root: &Path,
         reach: (&[WeakProgram], &[&Path]),
+        (secrets, held): (&ProjectSecrets, Option<&Arc<str>>),
         problems: &Problems,
     ) -> Self {
-        let keys = ApprovalKeys::new(private::config_of_user().map(|all| all.join(FOLDER)));
+        let of_user = private::config_of_user().map(|all| all.join(FOLDER));
+        let keys = match &section.shared {
+            Some(shared) => shared_keys(shared, secrets, held, problems),
+            None => ApprovalKeys::new(of_user),
+        };
         let advisory = advisory(&keys, reach);
         let this = Self {
             sessions: sessions.clone(),
@@ -88,8 +100,8 @@ impl ProjectApprovals {
             None
         } else if !self.sessions.are_stored() {
             Some("a call cannot wait, because `[sessions]` has store = \"none\"")
-        } else if self.keys.folder().is_none() {
-            Some("no decision can be sealed, because neither XDG_CONFIG_HOME nor HOME is set")
+        } else if !self.keys.can_seal() {
+            Some("no decision can be sealed, because there is no key")
         } else {
             None
         }
@@ -122,6 +134,59 @@ impl ProjectApprovals {
     /// [`SessionStoreError`], with the file.
     pub fn open_existing(&self) -> Result<Option<Approvals>, SessionStoreError> {
         Ok(self.sessions.open_existing()?.map(|store| self.in_store(store)))
+    }
+}
+
+/// The keys of secrets. Without them nothing can be settled.
+fn shared_keys(
+    (key, marks): &(Located<Arc<str>>, Located<Arc<str>>),
+    secrets: &ProjectSecrets,
+    held: Option<&Arc<str>>,
+    problems: &Problems,
+) -> ApprovalKeys {
+    let none = || ApprovalKeys::new(None);
+    let url = match held {
+        Some(reason) => StoreUrl::Held(Arc::clone(reason)),
+        None => StoreUrl::Secret { secrets: secrets.clone(), name: Arc::clone(&marks.value) },
+    };
+    let Ok(secret) = secrets.get(&key.value) else {
+        let message = format!("the secret `{}` is not available", key.value);
+        let help = "until it is, no call can be approved";
+        problems.push(Diagnostic::warning(&key.at, message).help(help));
+        return none();
+    };
+    let marks = Arc::new(Marks { url, opened: Mutex::default() });
+    ApprovalKeys::shared(secret.expose(), marks).unwrap_or_else(|error| {
+        problems.push(Diagnostic::error(&key.at, error.to_string()));
+        none()
+    })
+}
+
+/// The marks of a database, which is connected to when they are first needed.
+struct Marks {
+    url: StoreUrl,
+    opened: Mutex<Option<PostgresMarks>>,
+}
+
+impl Marks {
+    fn open(&self) -> Result<PostgresMarks, SessionStoreError> {
+        let mut opened = self.opened.lock();
+        if let Some(marks) = &*opened {
+            return Ok(marks.clone());
+        }
+        let marks = PostgresMarks::connect(&self.url.get()?)?;
+        *opened = Some(marks.clone());
+        Ok(marks)
+    }
+}
+
+impl MarkStore for Marks {
+    fn mark(&self, mark: ApprovalMark, id: &str, until_ms: u64) -> Result<bool, SessionStoreError> {
+        self.open()?.mark(mark, id, until_ms)
+    }
+
+    fn marked(&self, mark: ApprovalMark, ids: &[&str]) -> Result<Vec<String>, SessionStoreError> {
+        self.open()?.marked(mark, ids)
     }
 }
 

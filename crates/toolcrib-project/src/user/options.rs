@@ -11,6 +11,8 @@ use super::{lock::LockMode, trust::consent::Consent};
 pub struct LoadOptions {
     /// The state folder. Default: `.toolcrib` in the project.
     pub state: Option<PathBuf>,
+    /// The URL of the PostgreSQL database that stores sessions, instead of the project's own place.
+    pub store: Option<String>,
     /// Whether calls will be run. Default: no.
     pub mode: Mode,
     /// A model that replaces the project's own, in the same notation. A script given here may be
