@@ -7,7 +7,10 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -23,6 +26,9 @@ const BLOCK_BYTES: usize = 64;
 
 /// The name of the key's file.
 const KEY: &str = "key";
+
+/// The number of keys that this process has begun to write: two threads may write at the same time.
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// A mark that is longer is not valid.
 const MOST_BYTES: u64 = 64;
@@ -175,7 +181,8 @@ impl ApprovalKeys {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| fail(io::Error::other(error)))?;
         // Complete before it has its name, and never replacing one: another process may do the same.
-        let draft = folder.join(format!(".draft-{}", std::process::id()));
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = folder.join(format!(".draft-{}-{number}", std::process::id()));
         let _ = fs::remove_file(&draft);
         let mut options = OpenOptions::new();
         let written = options

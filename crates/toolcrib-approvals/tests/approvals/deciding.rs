@@ -1,9 +1,9 @@
 //! What a decision permits, and for how long.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
-use toolcrib_approvals::{ApprovalError, GrantScope};
+use toolcrib_approvals::{ApprovalError, ApprovalKeys, GrantScope};
 use toolcrib_core::{Approver as _, ErrorCode, StoredArguments};
 
 use crate::setup::{Made, Setup, payment};
@@ -168,5 +168,22 @@ async fn of_calls_that_use_one_approval_at_once_one_is_made() {
         let open = setup.open();
         setup.approvals.deny(&open, None).unwrap();
         setup.make(&payment(1)).await;
+    }
+}
+
+/// Each thread once removed the draft of another, and its caller could not decide.
+#[test]
+fn threads_that_create_the_key_at_the_same_time_all_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let keys = ApprovalKeys::new(Some(folder.path().join(round.to_string())));
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| keys.read_or_create())).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+        let files = fs::read_dir(keys.folder().unwrap()).unwrap();
+        assert_eq!(files.count(), 1, "no draft is left");
     }
 }
