@@ -16,6 +16,7 @@
 //! - `jdk`: a Java development kit, whose programs tests run under the default limits.
 //! - `harm`: runs the tests of the faults that were found from outside.
 //! - `frameworks`: runs the programs of `examples/frameworks`, a separate workspace, and compares its page with them.
+//! - `crash_table`: kills the same loop in Toolcrib and in other systems, and writes what happened into `docs/crash-table.md`.
 //! - `conformance`: the official MCP conformance suite, run on the gateway and on the client.
 //! - `cargo_deny`: licenses, bans and sources of the dependencies, by cargo-deny.
 //! - `browser`: Chromium, in which tests open pages.
@@ -49,6 +50,7 @@ mod browser;
 mod cargo_deny;
 mod conformance;
 mod counts;
+mod crash_table;
 mod example;
 mod frameworks;
 mod gateways;
@@ -79,9 +81,9 @@ use std::process::ExitCode;
 use crate::{
     steps::{
         API, ATTACKS, BENCH, BENCH_GATEWAY, BENCH_LOOPS, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK,
-        CONFIGS, CONFORMANCE, COUNTS, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE, OTLP, PACKAGE,
-        PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH, SEARCH_BENCH,
-        SEARCH_CHOOSE, SHAPE, TEST,
+        CONFIGS, CONFORMANCE, COUNTS, CRASH_TABLE, EXAMPLE, FRAMEWORKS, FULL, HARM, LINT, ORACLE,
+        OTLP, PACKAGE, PACKAGE_LICENSES, PACKAGE_MUSL, PEERS, PORTABLE, PROSE, SANITIZE_BENCH,
+        SEARCH_BENCH, SEARCH_CHOOSE, SHAPE, TEST,
     },
     workspace::Workspace,
 };
@@ -124,6 +126,10 @@ Commands:
             the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
   bench loops
             the agent loop beside those of rig, Vercel's ai and pydantic-ai, which it installs (60 MB)
+  crash-table [ROW…]
+            what happens to effects when a process is killed, in Toolcrib and in other systems, which it installs
+            (700 MB), into docs/crash-table.md; TOOLCRIB_KILLS=20 tries a row, and writes nothing; --page writes
+            only the page
   sanitize-bench
             how many files of the packages that the lock files name, which it installs, are not shown to
             a model as they are; fails if 1 in 2,000 or more has a replaced token, or 1 in 1,000 or more a
@@ -171,6 +177,7 @@ fn main() -> ExitCode {
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
         ["bench", "loops"] => BENCH_LOOPS,
+        ["crash-table", ..] => CRASH_TABLE,
         ["sanitize-bench"] => SANITIZE_BENCH,
         ["search-bench"] => SEARCH_BENCH,
         ["search-bench", "--choose"] => SEARCH_CHOOSE,

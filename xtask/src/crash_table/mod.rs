@@ -1,0 +1,60 @@
+//! Kills the same loop in Toolcrib and in other systems, which it installs, and writes what happened to
+//! the effects into `docs/crash-table.md`.
+//!
+//! # Layers
+//!
+//! - `page`: the table, from the results that the repository keeps.
+//! - `plot`: the table as a picture.
+//! - `kills`: kills the processes of one system, and counts.
+//! - `systems`: the systems, and how each is installed and started.
+//! - `restate`: Restate's server.
+//! - `results`: what was counted, as the repository keeps it.
+//! - `worker`: the process that is killed.
+//! - `stand_in`: the model, the API with the effects and the person, for all systems.
+//! - `random`: random numbers that are the same for the same seed.
+
+mod kills;
+mod page;
+mod plot;
+mod random;
+mod restate;
+mod results;
+mod stand_in;
+mod systems;
+mod worker;
+
+use std::env;
+
+use self::{
+    results::Results,
+    systems::{SYSTEMS, System},
+};
+use crate::{problem::Problem, workspace::Workspace};
+
+/// The argument that only writes the page.
+const ONLY_PAGE: &str = "--page";
+
+/// Measures the rows that the arguments name, or all, and writes each as soon as it is measured.
+pub(crate) fn measure(workspace: &Workspace) -> Result<(), Problem> {
+    let names: Vec<String> = env::args().skip(2).collect();
+    if names == [ONLY_PAGE] {
+        return page::write(workspace, &Results::read(workspace)?);
+    }
+    let is_named = |system: &System| names.iter().any(|name| *name == system.name);
+    let known = SYSTEMS.map(|system| system.name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        let problem = format!("there is no row `{unknown}`");
+        return Err(Problem::new(problem, format!("name some of {}", known.join(", "))));
+    }
+    for system in SYSTEMS.iter().filter(|system| names.is_empty() || is_named(system)) {
+        let counts = kills::count(workspace, system)?;
+        println!("{}: {counts:?}", system.name);
+        // A shorter run is for the development of a row.
+        if env::var_os(kills::VARIABLE).is_none() {
+            let mut results = Results::read(workspace)?;
+            results.replace(workspace, system.name, counts)?;
+            page::write(workspace, &results)?;
+        }
+    }
+    Ok(())
+}
