@@ -1,6 +1,8 @@
 //! The output of pytest with `--tb=short`, of unittest, ruff, flake8 and mypy, and of
 //! Python itself.
 
+use std::str::FromStr;
+
 use super::{
     Report,
     cargo::count,
@@ -8,63 +10,54 @@ use super::{
 };
 
 pub(super) fn read(output: &str) -> Report {
-    let mut report = Report::default();
-    // The place where the present failure was raised: the last one of its traceback.
-    let mut places: Vec<(String, Option<Place>)> = Vec::new();
-    // The last place of an error outside of tests.
-    let mut raised = None;
-    // The test of `unittest` that a traceback follows.
-    let mut of_test = None;
-    for line in output.lines() {
+    let mut reader = Reader::default();
+    output.lines().for_each(|line| reader.read(line));
+    reader.report.drop_repeats();
+    reader.report
+}
+
+/// The report so far, and the state between lines.
+#[derive(Default)]
+struct Reader<'o> {
+    report: Report,
+    /// The failed tests by title, each with the last place of its traceback: where it was raised.
+    places: Vec<(&'o str, Option<Place>)>,
+    /// The last place of an error outside of tests.
+    raised: Option<Place>,
+    /// The test of `unittest` that a traceback follows.
+    unittest: Option<&'o str>,
+}
+
+impl<'o> Reader<'o> {
+    fn read(&mut self, line: &'o str) {
+        let report = &mut self.report;
         if let Some(test) = line.strip_prefix("FAIL: ").or(line.strip_prefix("ERROR: ")) {
-            of_test = test.split(' ').next();
-            continue;
-        }
-        if let Some(all) = line.strip_prefix("Ran ").and_then(|line| line.split(' ').next()) {
-            report.passed = all.parse().unwrap_or_default();
+            self.unittest = test.split(' ').next();
+        } else if let Some(all) = line.strip_prefix("Ran ") {
+            report.passed = all.split(' ').next().unwrap_or_default().parse().unwrap_or_default();
             report.has_counts = true;
-            continue;
-        }
-        if let Some(result) = line.strip_prefix("FAILED (") {
+        } else if let Some(result) = line.strip_prefix("FAILED (") {
             report.failed = number_after(result, "failures=") + number_after(result, "errors=");
             report.passed = report.passed.saturating_sub(report.failed);
-            continue;
-        }
-        if let Some(at) = line.trim_start().strip_prefix("File \"") {
-            raised = of_traceback(at).or(raised);
-        } else if let Some(error) = line.split_once("Error: ").filter(|(name, _)| {
-            places.is_empty() && raised.is_some() && name.chars().all(char::is_alphanumeric)
-        }) {
-            let message = format!("{}Error: {}", error.0, error.1);
-            report.problems.push(match of_test.take() {
-                Some(test) => Problem::of_test(raised.take(), test, &message),
-                None => Problem::new(raised.take(), Level::Error, &message),
+        } else if let Some(at) = line.trim_start().strip_prefix("File \"") {
+            self.raised = of_traceback(at).or(self.raised.take());
+        } else if self.places.is_empty() && self.raised.is_some() && is_error(line) {
+            report.problems.push(match self.unittest.take() {
+                Some(test) => Problem::of_test(self.raised.take(), test, line),
+                None => Problem::new(self.raised.take(), Level::Error, line),
             });
         } else if let Some(title) =
             line.strip_prefix("____").and_then(|line| line.strip_suffix("____"))
         {
-            places.push((title.trim_matches(['_', ' ']).to_owned(), None));
+            self.places.push((title.trim_matches(['_', ' ']), None));
         } else if let Some(failed) = line.strip_prefix("FAILED ").or(line.strip_prefix("ERROR ")) {
-            let (id, message) = failed.split_once(" - ").unwrap_or((failed, ""));
-            let test = id.split_once("::").map_or(id, |(_, test)| test);
-            let title = test.replace("::", ".");
-            let place = places.iter().find(|(known, _)| *known == title);
-            let place = place.and_then(|(_, place)| place.clone()).or_else(|| {
-                let file = id.split("::").next().unwrap_or_default().to_owned();
-                Some(Place { file, line: 1, column: None })
-            });
-            report.problems.push(Problem::of_test(place, test, message));
+            let problem = self.failed_test(failed);
+            self.report.problems.push(problem);
         } else if let Some((place, rest)) = placed(line) {
-            match places.last_mut() {
+            match self.places.last_mut() {
                 // tests/test_a.py:5: in test_x
                 Some((_, last)) => *last = Some(place),
-                None => {
-                    let (word, message) = rest.split_once(": ").unwrap_or(("error", rest));
-                    let is_level = matches!(word, "error" | "warning" | "note");
-                    let message = if is_level { message } else { rest };
-                    let level = if is_level { Level::of(word) } else { Level::Error };
-                    report.problems.push(Problem::new(Some(place), level, message));
-                }
+                None => report.problems.push(diagnostic(place, rest)),
             }
         } else if line.contains(" in ")
             && (line.contains(" passed") || line.contains(" failed") || line.contains(" error"))
@@ -74,20 +67,48 @@ pub(super) fn read(output: &str) -> Report {
             report.has_counts = true;
         }
     }
-    report.drop_repeats();
-    report
+
+    /// A failed test in the summary of pytest: `tests/test_a.py::test_x - assert 1 == 2`.
+    fn failed_test(&self, failed: &str) -> Problem {
+        let (id, message) = failed.split_once(" - ").unwrap_or((failed, ""));
+        let (file, test) = id.split_once("::").unwrap_or((id, id));
+        let title = test.replace("::", ".");
+        let raised = self.places.iter().find(|(known, _)| *known == title);
+        let start = || Place { file: file.to_owned(), line: 1, column: None };
+        let place = raised.and_then(|(_, place)| place.clone()).unwrap_or_else(start);
+        Problem::of_test(Some(place), test, message)
+    }
+}
+
+/// Whether a line is the error at the end of a traceback: `ValueError: too large`.
+fn is_error(line: &str) -> bool {
+    let name = line.split_once("Error: ").map(|(name, _)| name);
+    name.is_some_and(|name| name.chars().all(char::is_alphanumeric))
+}
+
+/// The problem of a linter or a type checker at a place.
+fn diagnostic(place: Place, rest: &str) -> Problem {
+    match rest.split_once(": ") {
+        Some((word @ ("error" | "warning" | "note"), message)) => {
+            Problem::new(Some(place), Level::of(word), message)
+        }
+        _ => Problem::new(Some(place), Level::Error, rest),
+    }
 }
 
 fn number_after(text: &str, word: &str) -> usize {
     let after = text.split_once(word).map(|(_, after)| after).unwrap_or_default();
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or_default()
+    leading(after).unwrap_or_default()
 }
 
 /// `app/a.py", line 3, in <module>`
 fn of_traceback(at: &str) -> Option<Place> {
     let (file, rest) = at.split_once("\", line ")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let file = file.strip_prefix("./").unwrap_or(file).to_owned();
-    Some(Place { file, line: digits.parse().ok()?, column: None })
+    Some(Place { file, line: leading(rest)?, column: None })
+}
+
+/// The number at the beginning of a text.
+fn leading<N: FromStr>(text: &str) -> Option<N> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }

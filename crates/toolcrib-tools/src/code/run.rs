@@ -177,16 +177,10 @@ impl Body {
         if let Some((code, about)) = ran.stopped(what, self.most, next, &cx) {
             return Err(ToolError::new(code, format!("{about}\n{}", shown(&ran, &cx))));
         }
-        let code = match ran.finished.ended {
-            ProcessEnd::Code(code) => code,
-            end => {
-                let about = format!(
-                    "{what} was ended by {}\n{}",
-                    ended_by(end, ran.limits),
-                    shown(&ran, &cx)
-                );
-                return Err(ToolError::failed(about));
-            }
+        let ProcessEnd::Code(code) = ran.finished.ended else {
+            let end = ended_by(ran.finished.ended, ran.limits);
+            let about = format!("{what} was ended by {end}\n{}", shown(&ran, &cx));
+            return Err(ToolError::failed(about));
         };
         if command.is_empty() && code == NOTHING_TO_RUN {
             return Err(not_found(output));
@@ -194,17 +188,7 @@ impl Body {
         if let Some(text) = missing(command, code, output) {
             return Err(ToolError::new(ErrorCode::NotAvailable, text));
         }
-        let mut report = match language {
-            "rust" => cargo::read(output),
-            "node" => node::read(output),
-            "python" => pytest::read(output),
-            _ => go::read(output),
-        };
-        for place in report.problems.iter_mut().filter_map(|problem| problem.place.as_mut()) {
-            if let Ok(below) = Path::new(&place.file).strip_prefix(&root) {
-                place.file = below.to_string_lossy().into_owned();
-            }
-        }
+        let report = read(language, output, &root);
         Ok(self.result(&ran, &report, (command, code), &cx, has_filter))
     }
 
@@ -260,6 +244,22 @@ impl Body {
             "artifact": ran.artifact.as_ref().map(Artifact::id),
         }))
     }
+}
+
+/// Reads the output of the programs of a language. Places are relative to `root`.
+fn read(language: &str, output: &str, root: &Path) -> Report {
+    let mut report = match language {
+        "rust" => cargo::read(output),
+        "node" => node::read(output),
+        "python" => pytest::read(output),
+        _ => go::read(output),
+    };
+    for place in report.problems.iter_mut().filter_map(|problem| problem.place.as_mut()) {
+        if let Ok(below) = Path::new(&place.file).strip_prefix(root) {
+            place.file = below.to_string_lossy().into_owned();
+        }
+    }
+    report
 }
 
 /// The error of a program that is not installed.

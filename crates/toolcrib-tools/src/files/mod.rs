@@ -198,104 +198,21 @@ impl FilesTool {
 
     /// The required parameters, and all of them.
     fn parameters(self) -> Parameters {
-        let file = || {
-            let about = "The path of the file, such as notes/a.md.";
-            (PATH, json!({ "type": "string", "description": about }))
-        };
-        let below = |about: &str| (PATH, json!({ "type": "string", "description": about }));
-        let text = |about: &str| json!({ "type": "string", "description": about });
-        let number = |least: usize, most: usize, default: usize, about: &str| {
-            json!({
-                "type": "integer", "minimum": least, "maximum": most, "default": default,
-                "description": about,
-            })
-        };
-        let is = |about: &str| json!({ "type": "boolean", "default": false, "description": about });
-        let glob = "A pattern of paths, such as *.md or src/**/*.rs.";
-        let ignored = || (IGNORED, is("Whether files that .gitignore names are included."));
+        let file = (PATH, text("The path of the file, such as notes/a.md."));
         match self {
-            Self::Read => {
-                let lines = json!({
-                    "type": "integer", "minimum": 1, "maximum": MOST_LINES,
-                    "description": "The number of lines; as many as fit by default.",
-                });
-                let first = json!({
-                    "type": "integer", "minimum": 1, "default": 1,
-                    "description": "The first line to read.",
-                });
-                let column = json!({
-                    "type": "integer", "minimum": 1, "default": 1,
-                    "description": "The first character to read of the first line, if that line is long.",
-                });
-                let numbered = is("Whether each line begins with its number.");
-                let encoding = text(
-                    "The encoding of a file that is not UTF-8 or UTF-16, such as windows-1252.",
-                );
-                let all = vec![
-                    file(),
-                    (FIRST_LINE, first),
-                    (LINES, lines),
-                    (FIRST_COLUMN, column),
-                    (NUMBERED, numbered),
-                    (ENCODING, encoding),
-                ];
-                (vec![PATH], all)
-            }
-            Self::List => {
-                let depth = number(1, MOST_LEVELS, 1, "The levels of folders to list.");
-                let folder = below("The folder to look in; all of it by default.");
-                (vec![], vec![folder, (DEPTH, depth), (GLOB, text(glob)), ignored()])
-            }
-            Self::Search => {
-                let pattern =
-                    text("A regular expression, without look-around and back-references.");
-                let most = number(1, MOST_MATCHES, MATCHES, "The most matching lines, or files.");
-                let mode = json!({
-                    "type": "string", "enum": MODES, "default": MODES[0],
-                    "description": "The matching lines, the files with a match, or the number of \
-                                    matching lines of each file.",
-                });
-                let ignore = is("Whether case is ignored.");
-                let context = json!({
-                    "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "default": 0,
-                    "description": "The lines to show before and after each match.",
-                });
-                let all = vec![
-                    (PATTERN, pattern),
-                    below("The file or the folder to search; all of it by default."),
-                    (GLOB, text(glob)),
-                    (IGNORE_CASE, ignore),
-                    (CONTEXT, context),
-                    (MODE, mode),
-                    ignored(),
-                    (MAX_MATCHES, most),
-                ];
-                (vec![PATTERN], all)
-            }
+            Self::Read => (vec![PATH], read_parameters(file)),
+            Self::List => (vec![], list_parameters()),
+            Self::Search => (vec![PATTERN], search_parameters()),
             Self::Write => {
-                (vec![PATH, CONTENT], vec![file(), (CONTENT, text("The whole new content."))])
+                (vec![PATH, CONTENT], vec![file, (CONTENT, text("The whole new content."))])
             }
-            Self::Patch => {
-                let old = text("The text to replace, with its exact spaces.");
-                let all = is("Whether every occurrence is replaced; else there must be only one.");
-                let edits = json!({
-                    "type": "array", "minItems": 1, "maxItems": MOST_EDITS,
-                    "description": "The replacements, each in the result of those before it.",
-                    "items": {
-                        "type": "object",
-                        "required": [OLD, NEW],
-                        "properties": { OLD: old, NEW: text("The new text."), ALL: all },
-                        "additionalProperties": false,
-                    },
-                });
-                (vec![PATH, EDITS], vec![file(), (EDITS, edits)])
-            }
+            Self::Patch => (vec![PATH, EDITS], vec![file, (EDITS, edits())]),
             Self::Move => {
                 let from = text("The path of the file.");
                 let to = text("Its new path, with the file name. Missing folders are created.");
                 (vec![FROM, TO], vec![(FROM, from), (TO, to)])
             }
-            Self::Delete | Self::Undo => (vec![PATH], vec![file()]),
+            Self::Delete | Self::Undo => (vec![PATH], vec![file]),
         }
     }
 
@@ -326,4 +243,97 @@ impl FilesTool {
         let made = builder.handler(move |args: Value, cx| body.clone().call(args, cx));
         found.or_tool(name, made)
     }
+}
+
+fn text(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+fn flag(about: &str) -> Value {
+    json!({ "type": "boolean", "default": false, "description": about })
+}
+
+fn number(least: usize, most: usize, default: usize, about: &str) -> Value {
+    json!({
+        "type": "integer", "minimum": least, "maximum": most, "default": default,
+        "description": about,
+    })
+}
+
+/// The number of the first line or character, without an upper limit.
+fn first(about: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "default": 1, "description": about })
+}
+
+fn glob() -> (&'static str, Value) {
+    (GLOB, text("A pattern of paths, such as *.md or src/**/*.rs."))
+}
+
+fn ignored() -> (&'static str, Value) {
+    (IGNORED, flag("Whether files that .gitignore names are included."))
+}
+
+fn read_parameters(file: (&'static str, Value)) -> Vec<(&'static str, Value)> {
+    let lines = json!({
+        "type": "integer", "minimum": 1, "maximum": MOST_LINES,
+        "description": "The number of lines; as many as fit by default.",
+    });
+    let column = "The first character to read of the first line, if that line is long.";
+    let encoding = "The encoding of a file that is not UTF-8 or UTF-16, such as windows-1252.";
+    vec![
+        file,
+        (FIRST_LINE, first("The first line to read.")),
+        (LINES, lines),
+        (FIRST_COLUMN, first(column)),
+        (NUMBERED, flag("Whether each line begins with its number.")),
+        (ENCODING, text(encoding)),
+    ]
+}
+
+fn list_parameters() -> Vec<(&'static str, Value)> {
+    vec![
+        (PATH, text("The folder to look in; all of it by default.")),
+        (DEPTH, number(1, MOST_LEVELS, 1, "The levels of folders to list.")),
+        glob(),
+        ignored(),
+    ]
+}
+
+fn search_parameters() -> Vec<(&'static str, Value)> {
+    let pattern = "A regular expression, without look-around and back-references.";
+    let context = "The lines to show before and after each match.";
+    let mode = json!({
+        "type": "string", "enum": MODES, "default": MODES[0],
+        "description": "The matching lines, the files with a match, or the number of matching \
+                        lines of each file.",
+    });
+    vec![
+        (PATTERN, text(pattern)),
+        (PATH, text("The file or the folder to search; all of it by default.")),
+        glob(),
+        (IGNORE_CASE, flag("Whether case is ignored.")),
+        (CONTEXT, number(0, MOST_CONTEXT, 0, context)),
+        (MODE, mode),
+        ignored(),
+        (MAX_MATCHES, number(1, MOST_MATCHES, MATCHES, "The most matching lines, or files.")),
+    ]
+}
+
+/// The schema of the replacements of a patch.
+fn edits() -> Value {
+    let all = "Whether every occurrence is replaced; else there must be only one.";
+    json!({
+        "type": "array", "minItems": 1, "maxItems": MOST_EDITS,
+        "description": "The replacements, each in the result of those before it.",
+        "items": {
+            "type": "object",
+            "required": [OLD, NEW],
+            "properties": {
+                OLD: text("The text to replace, with its exact spaces."),
+                NEW: text("The new text."),
+                ALL: flag(all),
+            },
+            "additionalProperties": false,
+        },
+    })
 }

@@ -211,84 +211,90 @@ impl<'d> Schemas<'d> {
         to: &mut Map<String, Value>,
         level: usize,
     ) {
-        let is_request = self.side == Side::Request;
         if let Some(kind) = from.get("type").and_then(types) {
             to.insert("type".to_owned(), kind);
         }
+        let is_request = self.side == Side::Request;
         for (key, value) in from {
-            let below = level + 1;
             let made = match (key.as_str(), value) {
-                ("properties", Value::Object(all)) => self.properties(all, below).into(),
-                ("patternProperties", Value::Object(all)) if is_request => all
-                    .iter()
-                    .map(|(name, schema)| (name.clone(), self.convert(schema, below)))
-                    .collect::<Map<_, _>>()
-                    .into(),
-                ("required", Value::Array(names)) if is_request => {
-                    let required = self.required(names, from.get("properties"));
-                    if required.is_empty() {
-                        continue;
-                    }
-                    required.into()
+                ("properties", Value::Object(all)) => {
+                    Some((key.as_str(), self.properties(all, level + 1).into()))
                 }
-                ("additionalProperties", Value::Bool(false)) if !is_request => continue,
+                ("additionalProperties", Value::Bool(false)) if !is_request => None,
                 ("additionalProperties" | "items", Value::Object(_) | Value::Bool(_)) => {
-                    self.convert(value, below)
-                }
-                ("propertyNames" | "contains", Value::Object(_)) if is_request => {
-                    self.convert(value, below)
-                }
-                ("not", Value::Object(_)) if is_request => self.convert(value, level),
-                ("prefixItems", Value::Array(all)) if is_request && !all.is_empty() => {
-                    all.iter().map(|one| self.convert(one, below)).collect::<Vec<_>>().into()
+                    Some((key.as_str(), self.convert(value, level + 1)))
                 }
                 ("allOf" | "anyOf" | "oneOf", Value::Array(all)) if !all.is_empty() => {
-                    // Alternatives of documents overlap often; the server decides.
-                    let key = if key == "allOf" { "allOf" } else { "anyOf" };
-                    let all: Vec<_> = all.iter().map(|one| self.convert(one, level)).collect();
-                    if to.contains_key(key) {
-                        let more = to.entry("allOf").or_insert_with(|| json!([]));
-                        if let Some(more) = more.as_array_mut() {
-                            more.push(json!({ "anyOf": all }));
-                        }
-                    } else {
-                        to.insert(key.to_owned(), all.into());
-                    }
-                    continue;
+                    self.combine(key, all, to, level);
+                    None
                 }
-                ("enum", Value::Array(all)) if is_request && !all.is_empty() => value.clone(),
-                ("const", _) if is_request => value.clone(),
-                ("default", _) if is_request && is_small(value) => value.clone(),
-                ("format" | "pattern", Value::String(_)) if is_request => value.clone(),
-                ("uniqueItems", Value::Bool(_)) if is_request => value.clone(),
-                (
-                    "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum",
-                    Value::Number(_),
-                ) if is_request => {
-                    let exclusive = match key.as_str() {
-                        "minimum" => "exclusiveMinimum",
-                        "maximum" => "exclusiveMaximum",
-                        key => key,
-                    };
-                    let is_exclusive = from.get(exclusive).and_then(Value::as_bool) == Some(true);
-                    let key = if is_exclusive { exclusive } else { key };
-                    to.insert(key.to_owned(), value.clone());
-                    continue;
-                }
-                ("multipleOf", Value::Number(number))
-                    if is_request && number.as_f64().is_some_and(|number| number > 0.0) =>
-                {
-                    value.clone()
-                }
-                (
-                    "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
-                    | "minProperties",
-                    Value::Number(number),
-                ) if is_request && number.is_u64() => value.clone(),
-                _ => continue,
+                (key, value) if is_request => self.constraint((key, value), from, level),
+                _ => None,
             };
-            to.insert(key.clone(), made);
+            to.extend(made.map(|(key, made)| (key.to_owned(), made)));
         }
+    }
+
+    /// Adds all of `allOf`, or one of the others.
+    fn combine(&mut self, key: &str, all: &'d [Value], to: &mut Map<String, Value>, level: usize) {
+        // Alternatives of documents overlap often; the server decides.
+        let key = if key == "allOf" { "allOf" } else { "anyOf" };
+        let all: Vec<_> = all.iter().map(|one| self.convert(one, level)).collect();
+        if !to.contains_key(key) {
+            to.insert(key.to_owned(), all.into());
+        } else if let Some(more) = to.entry("allOf").or_insert_with(|| json!([])).as_array_mut() {
+            more.push(json!({ "anyOf": all }));
+        }
+    }
+
+    /// A keyword that only arguments must satisfy, and its name as of JSON Schema 2020-12.
+    fn constraint(
+        &mut self,
+        (key, value): (&'d str, &'d Value),
+        from: &'d Map<String, Value>,
+        level: usize,
+    ) -> Option<(&'d str, Value)> {
+        let below = level + 1;
+        let made = match (key, value) {
+            ("patternProperties", Value::Object(all)) => all
+                .iter()
+                .map(|(name, schema)| (name.clone(), self.convert(schema, below)))
+                .collect::<Map<_, _>>()
+                .into(),
+            ("required", Value::Array(names)) => {
+                let required = self.required(names, from.get("properties"));
+                (!required.is_empty()).then(|| required.into())?
+            }
+            ("propertyNames" | "contains", Value::Object(_)) => self.convert(value, below),
+            ("not", Value::Object(_)) => self.convert(value, level),
+            ("prefixItems", Value::Array(all)) if !all.is_empty() => {
+                all.iter().map(|one| self.convert(one, below)).collect::<Vec<_>>().into()
+            }
+            ("enum", Value::Array(all)) if !all.is_empty() => value.clone(),
+            ("default", _) if is_small(value) => value.clone(),
+            ("const", _) | ("format" | "pattern", Value::String(_)) => value.clone(),
+            ("uniqueItems", Value::Bool(_)) => value.clone(),
+            ("minimum" | "maximum", Value::Number(_)) => {
+                // A boolean beside it, up to OpenAPI 3.0.
+                let exclusive =
+                    if key == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
+                let is_exclusive = from.get(exclusive).and_then(Value::as_bool) == Some(true);
+                return Some((if is_exclusive { exclusive } else { key }, value.clone()));
+            }
+            ("exclusiveMinimum" | "exclusiveMaximum", Value::Number(_)) => value.clone(),
+            ("multipleOf", Value::Number(number))
+                if number.as_f64().is_some_and(|number| number > 0.0) =>
+            {
+                value.clone()
+            }
+            (
+                "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
+                | "minProperties",
+                Value::Number(number),
+            ) if number.is_u64() => value.clone(),
+            _ => return None,
+        };
+        Some((key, made))
     }
 
     /// Properties, without those of the other direction.

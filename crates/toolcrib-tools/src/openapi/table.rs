@@ -80,8 +80,8 @@ pub(super) struct DeclaredOperation {
     /// The schemas of arguments and results as JSON: only the tools have them as values.
     input_schema: Box<str>,
     output_schema: Option<Box<str>>,
-    /// The secrets of its credentials as written, each with its field.
-    secrets: Vec<(String, String)>,
+    /// The secrets of its credentials as written.
+    secrets: Vec<String>,
     shared: Arc<Shared>,
 }
 
@@ -132,41 +132,19 @@ impl DeclaredOpenApi {
         let operations = document.operations();
         let start = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
         let names = OpenApi::names(&operations, &start);
-        let read = |patterns: &[Located<Arc<str>>]| -> Vec<Selector> {
-            patterns.iter().map(|pattern| Selector::new(&pattern.value)).collect()
-        };
-        let (include, exclude) = (read(&self.include), read(&self.exclude));
-        let patterns = self.include.iter().zip(&include).chain(self.exclude.iter().zip(&exclude));
-        for (pattern, selector) in patterns {
-            let mut all = operations.iter().zip(&names);
-            if !all.any(|(one, name)| selector.matches(one, name.as_deref().unwrap_or_default())) {
-                let message = format!("no operation of `{file}` matches `{}`", pattern.value);
-                let help = "write tag:NAME, a path such as /v1/*, a method such as GET, or an \
-                            operationId";
-                problems.push(Diagnostic::warning(&pattern.at, message).help(help));
-            }
-        }
+        let selected = self.select(&operations, names, (&file, problems));
         self.report_unknown_schemes(document, &operations, &file, problems);
+        let warn = |message, help| problems.push(Diagnostic::warning(at, message).help(help));
         for (flaw, help) in document.flaws(&operations) {
-            let message = format!("`{file}` {flaw}");
-            problems.push(Diagnostic::warning(at, message).help(help));
+            warn(format!("`{file}` {flaw}"), help);
         }
         let others = document.other_operations();
         if !others.is_empty() {
             let others = suggest::quoted(others.iter().map(String::as_str));
             let message = format!("operations of `{file}` are left out: {others}");
             let help = "a document of OpenAPI 3.2 is read as 3.1, without the methods new in it";
-            problems.push(Diagnostic::warning(at, message).help(help));
+            warn(message, help);
         }
-        let is_selected = |one: &Outline<'_>, name: &str| {
-            let is_in = |all: &[Selector]| all.iter().any(|selector| selector.matches(one, name));
-            let reads = matches!(one.method, Method::GET | Method::HEAD);
-            (include.is_empty() || is_in(&include))
-                && !is_in(&exclude)
-                && (reads || !self.reads_only)
-        };
-        let named = operations.iter().zip(names).filter_map(|(one, name)| Some((one, name?)));
-        let selected: Vec<_> = named.filter(|(one, name)| is_selected(one, name)).collect();
         if selected.len() > MOST_TOOLS {
             let message = format!("`{file}` has more than {MOST_TOOLS} operations");
             problems.push(Diagnostic::error(at, message).help("choose some with `include`"));
@@ -178,36 +156,76 @@ impl DeclaredOpenApi {
         }
         let made = self.made(document, &selected, (&file, at, problems));
         report_omissions(&selected, &made, (&file, at, problems));
-        let toolset = base.toolset.clone().unwrap_or_else(|| match prefix {
-            Some(prefix) => prefix.into(),
-            None => stem(&file).into(),
-        });
+        let toolset = base.toolset.clone();
+        let toolset = toolset.unwrap_or_else(|| prefix.unwrap_or_else(|| stem(&file)).into());
+        let base = Declaration { toolset: Some(toolset), ..base.clone() };
         let tool = |((one, name), made): ((&Outline<'_>, ToolName), _)| {
             let mut declaration = Declaration {
                 name: name.to_string(),
                 description: description(one),
                 annotations: annotations(&one.method),
-                toolset: Some(Arc::clone(&toolset)),
                 ..base.clone()
             };
-            let (plan, input_schema, output_schema) = match made {
-                Ok(CompiledOperation { plan, arguments, input_schema, output_schema, .. }) => {
-                    declaration.input_schema = outline(arguments);
-                    (Ok(Box::new(plan)), input_schema.json, output_schema)
-                }
-                Err(flaw) => (Err(Arc::from(flaw)), Box::default(), None),
-            };
-            let secrets = plan.iter().flat_map(|plan| &plan.credentials);
-            let secrets = secrets
-                .map(|credential| ("/auth".to_owned(), format!("{SECRET}{}", credential.secret)));
-            let secrets = secrets.collect();
-            let shared = Arc::clone(&self.shared);
-            let file = Arc::clone(&file);
-            let operation =
-                DeclaredOperation { file, plan, input_schema, output_schema, secrets, shared };
+            let operation = self.operation(&file, made, &mut declaration.input_schema);
             (name, declaration, operation)
         };
         selected.into_iter().zip(made).map(tool).collect()
+    }
+
+    /// The operations that the patterns choose, of those with a name. Warns of each pattern without any.
+    fn select<'o, 'd>(
+        &'o self,
+        operations: &'o [Outline<'d>],
+        names: Vec<Option<ToolName>>,
+        (file, problems): (&str, &Problems),
+    ) -> Vec<(&'o Outline<'d>, ToolName)> {
+        let selectors = |patterns: &'o [Located<Arc<str>>]| -> Vec<_> {
+            patterns.iter().map(|pattern| (pattern, Selector::new(&pattern.value))).collect()
+        };
+        let (include, exclude) = (selectors(&self.include), selectors(&self.exclude));
+        for (pattern, selector) in include.iter().chain(&exclude) {
+            let mut all = operations.iter().zip(&names);
+            if !all.any(|(one, name)| selector.matches(one, name.as_deref().unwrap_or_default())) {
+                let message = format!("no operation of `{file}` matches `{}`", pattern.value);
+                let help = "write tag:NAME, a path such as /v1/*, a method such as GET, or an \
+                            operationId";
+                problems.push(Diagnostic::warning(&pattern.at, message).help(help));
+            }
+        }
+        let is_selected = |(one, name): &(&Outline<'_>, ToolName)| {
+            let is_in = |all: &[(_, Selector)]| all.iter().any(|(_, all)| all.matches(one, name));
+            let reads = matches!(one.method, Method::GET | Method::HEAD);
+            (include.is_empty() || is_in(&include))
+                && !is_in(&exclude)
+                && (reads || !self.reads_only)
+        };
+        let named = operations.iter().zip(names).filter_map(|(one, name)| Some((one, name?)));
+        named.filter(is_selected).collect()
+    }
+
+    /// An operation of a tool, whose arguments `input_schema` then names. One that did not compile has the reason.
+    fn operation(
+        &self,
+        file: &Arc<str>,
+        made: Result<CompiledOperation, String>,
+        input_schema: &mut serde_json::Value,
+    ) -> DeclaredOperation {
+        let (plan, schema, output_schema) = match made {
+            Ok(made) => {
+                *input_schema = outline(made.arguments);
+                (Ok(Box::new(made.plan)), made.input_schema.json, made.output_schema)
+            }
+            Err(flaw) => (Err(Arc::from(flaw)), Box::default(), None),
+        };
+        let credentials = plan.iter().flat_map(|plan| &plan.credentials);
+        DeclaredOperation {
+            file: Arc::clone(file),
+            secrets: credentials.map(|one| format!("{SECRET}{}", one.secret)).collect(),
+            plan,
+            input_schema: schema,
+            output_schema,
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// The operations. Their schemas together have at most one and a half times the bytes of the document, since
@@ -433,23 +451,9 @@ impl DeclaredOperation {
         if let Ok(schema) = serde_json::from_str(&self.input_schema) {
             declaration.input_schema = schema;
         }
-        let placeholder = |flaw: Arc<str>| {
-            let found = Findings::of(&declaration).finish();
-            let name = declaration.name.clone();
-            let blank = Declaration {
-                input_schema: serde_json::json!({ "type": "object" }),
-                ..declaration.clone()
-            };
-            let made = blank
-                .into_builder()
-                .open_world()
-                .available_if(move || Err::<(), _>(Arc::clone(&flaw)))
-                .handler(|_: serde_json::Value, _| async { "not available" });
-            found.or_tool(name, made)
-        };
         let mut plan = match &self.plan {
             Ok(plan) => (**plan).clone(),
-            Err(flaw) => return placeholder(Arc::clone(flaw)),
+            Err(flaw) => return placeholder(declaration, Arc::clone(flaw)),
         };
         if plan.credentials.iter().any(|one| one.is_optional && !has_secret(&one.secret)) {
             plan.credentials.retain(|one| !one.is_optional);
@@ -481,19 +485,15 @@ impl DeclaredOperation {
             plan,
             headers: headers.body.headers,
         };
-        let output_schema = self.output_schema.as_deref().map(serde_json::from_str);
         let mut builder = declaration
             .clone()
             .into_builder()
             .capabilities(Capabilities::none().secrets(secrets))
             .open_world();
-        if let Some(Ok(schema)) = output_schema {
+        if let Some(Ok(schema)) = self.output_schema.as_deref().map(serde_json::from_str) {
             builder = builder.output_schema(schema);
         }
-        match builder.body(call) {
-            Ok(tool) => Ok(tool),
-            Err(invalid) => placeholder(invalid.to_string().into()),
-        }
+        builder.body(call).or_else(|invalid| placeholder(declaration, invalid.to_string().into()))
     }
 }
 
@@ -522,6 +522,20 @@ impl DeclaredKind for DeclaredOpenApi {
     }
 }
 
+/// A tool that is never offered, since its operation has a flaw.
+fn placeholder(declaration: Declaration, flaw: Arc<str>) -> Result<Tool, ToolErrors> {
+    let found = Findings::of(&declaration).finish();
+    let name = declaration.name.clone();
+    let blank =
+        Declaration { input_schema: serde_json::json!({ "type": "object" }), ..declaration };
+    let made = blank
+        .into_builder()
+        .open_world()
+        .available_if(move || Err::<(), _>(Arc::clone(&flaw)))
+        .handler(|_: serde_json::Value, _| async { "not available" });
+    found.or_tool(name, made)
+}
+
 impl DeclaredKind for DeclaredOperation {
     fn external_access(&self) -> Vec<ExternalAccess<'_>> {
         let allow_addresses = &self.shared.allow_addresses;
@@ -536,7 +550,7 @@ impl DeclaredKind for DeclaredOperation {
     }
 
     fn secret_texts(&self) -> Vec<(String, &str)> {
-        let credentials = self.secrets.iter().map(|(field, text)| (field.clone(), text.as_str()));
+        let credentials = self.secrets.iter().map(|text| ("/auth".to_owned(), text.as_str()));
         let headers = self.shared.headers.iter();
         let headers = headers.map(|(name, value)| (header_field(name).pointer(), value.as_str()));
         credentials.chain(headers.filter(|_| self.plan.is_ok())).collect()
