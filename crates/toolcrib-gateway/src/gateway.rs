@@ -11,7 +11,6 @@ use toolcrib_core::{CancellationToken, KvStore};
 use toolcrib_engine::Engine;
 use toolcrib_mcp::McpClient;
 
-use super::error::GatewayError;
 use crate::{
     access::{
         HttpAccess,
@@ -26,6 +25,7 @@ use crate::{
         names::ShownNames,
         state::GatewayState,
     },
+    error::GatewayError,
 };
 
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the

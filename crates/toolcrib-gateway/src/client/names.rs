@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use toolcrib_core::{__internal::is_mcp_name, Digest, Menu, Tool};
 use toolcrib_engine::MissingTool;
-use toolcrib_mcp::{__internal as wire, ServerName};
+use toolcrib_mcp::{__internal as mcp, ServerName};
 
 /// The beginning of the origin of an MCP server's tools, which is the id of their source.
 pub(crate) const ORIGIN_OF_SERVER: &str = "mcp:";
@@ -45,7 +45,7 @@ impl ShownNames {
     fn of_tool<'a>(&self, tool: &'a Tool, longest: Option<usize>) -> Cow<'a, str> {
         let known = tool.name().as_str();
         let name = match tool.mcp_server() {
-            Some(server) => self.of_server(server, known, wire::renamed(tool)),
+            Some(server) => self.of_server(server, known, mcp::renamed(tool)),
             None => Cow::Borrowed(known),
         };
         fitted(name, known, longest)
@@ -61,7 +61,7 @@ impl ShownNames {
     ) -> Cow<'a, str> {
         let shown = self.0.iter().find(|(named, _)| **named == *server);
         let name = shown.and_then(|(server, prefix)| {
-            let name = match own.filter(|own| prefix.is_empty() && wire::is_permitted_name(own)) {
+            let name = match own.filter(|own| prefix.is_empty() && mcp::is_permitted_name(own)) {
                 Some(own) => own.to_owned(),
                 None => format!("{prefix}{}", known.strip_prefix(&*prefix_of(server))?),
             };
@@ -91,7 +91,7 @@ impl ShownNames {
         self.0.iter().filter_map(move |(server, prefix)| {
             let rest = name.strip_prefix(&**prefix)?;
             let fitted = || Some(ServerName::new(Arc::clone(server)).ok()?.tool_name(rest));
-            let (known, own) = match prefix.is_empty() && wire::is_permitted_name(name) {
+            let (known, own) = match prefix.is_empty() && mcp::is_permitted_name(name) {
                 true => (fitted()?, Some(name)),
                 false => (format!("{}{rest}", prefix_of(server)), None),
             };

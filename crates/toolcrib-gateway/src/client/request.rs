@@ -12,7 +12,7 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use toolcrib_core::{CancellationToken, ClientAbilities, ClientPort};
-use toolcrib_mcp::__internal as wire;
+use toolcrib_mcp::__internal as mcp;
 
 use super::{
     connection::Connection,
@@ -25,8 +25,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    Access,
-    access::Caller,
+    access::{Access, Caller, access_log::AccessEntry},
     wire::{
         message::{Request, complete, is_of_protocol},
         params::ParamHeaders,
@@ -73,6 +72,14 @@ impl ClientRequest {
         }
     }
 
+    /// An entry of the access log about this request.
+    pub(crate) fn log_entry(&self, method: &'static str) -> AccessEntry {
+        let mut entry = AccessEntry::new(method, Some(&self.caller));
+        entry.session = self.era.session().map(|session| Arc::clone(&session.id));
+        entry.protocol = Some(self.era.version().to_string());
+        entry
+    }
+
     /// Whether the client may receive progress of its call: further rounds have their own tokens.
     pub(crate) fn may_report(&self) -> bool {
         self.asks.is_some() || self.open.progress().is_some()
@@ -84,7 +91,7 @@ impl ClientRequest {
             Era::Session(session) => session.client.abilities,
             Era::Stateless(_) => {
                 let declared = request.meta.0.get(CAPABILITIES);
-                declared.map(wire::abilities).unwrap_or_default()
+                declared.map(mcp::abilities).unwrap_or_default()
             }
         }
     }

@@ -37,7 +37,7 @@ const EXPIRES_AFTER: Duration = Duration::from_secs(10 * 60);
 const MOST_WAITING: usize = 256;
 
 /// The methods that may need input.
-const METHODS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+const WITH_ROUNDS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// The calls that wait for their clients, by their states.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Round {
         access: &Access,
         open: &OpenRequest,
     ) -> Result<Option<Self>, ErrorData> {
-        if !METHODS.contains(&request.method.as_str()) {
+        if !WITH_ROUNDS.contains(&request.method.as_str()) {
             return Ok(None);
         }
         let state = request.params.remove(STATE);
@@ -90,7 +90,7 @@ impl Round {
 
 /// Whether a request without a session continues an earlier one.
 pub(crate) fn continues(request: &Request) -> bool {
-    METHODS.contains(&request.method.as_str()) && request.params.contains_key(STATE)
+    WITH_ROUNDS.contains(&request.method.as_str()) && request.params.contains_key(STATE)
 }
 
 /// The caller and the request that a state is valid for.
@@ -116,6 +116,12 @@ pub(crate) struct Call {
     _ends: DropGuard,
     /// Fires when the client came back, or its time is over.
     taken: CancellationToken,
+}
+
+/// Requests of a server that wait for the client's next round.
+pub(crate) struct InputRequests {
+    pub(crate) requests: Map<String, Value>,
+    pub(crate) reply: oneshot::Sender<Map<String, Value>>,
 }
 
 /// Requests of a server, and the responses so far.
@@ -307,10 +313,4 @@ fn take_for(calls: &mut HashMap<Arc<str>, Call>, owner: &SessionOwner) -> Option
     let call = calls.remove(&oldest)?;
     call.taken.cancel();
     Some(call)
-}
-
-/// Requests of a server that wait for the client's next round.
-pub(crate) struct InputRequests {
-    pub(crate) requests: Map<String, Value>,
-    pub(crate) reply: oneshot::Sender<Map<String, Value>>,
 }

@@ -10,7 +10,6 @@ use super::{
     callers::{Noted, Restrictions},
     context::ServeContext,
     request::{Era, RequestContext},
-    servers::{Server, reached},
     session::{Purpose, SessionTurn},
 };
 use crate::access::Caller;
@@ -133,31 +132,4 @@ pub(crate) fn refusal(error: &TurnError) -> ErrorData {
         _ => "the tools cannot be listed now; try again, and see the server's log for the reason",
     };
     ErrorData::internal_error(message, None)
-}
-
-/// The servers that a request may reach, and the iteration that decides on it.
-pub(crate) struct Servers {
-    pub(crate) step: Step,
-    pub(crate) all: Vec<Server>,
-}
-
-impl RequestContext<'_> {
-    /// The servers, in configured order.
-    pub(crate) async fn servers(&self) -> Result<Servers, ErrorData> {
-        let step = tokio::select! {
-            biased;
-            () = self.no_longer_needed() => Err(toolcrib_engine::TurnError::Cancelled),
-            // No source is needed.
-            step = self.step(Purpose::Call("")) => step,
-        };
-        let step = step.map_err(|error| refusal(&error))?;
-        let all = reached(&step.iteration, &step.identity, &self.serving.gateway.config.servers);
-        Ok(Servers { step, all })
-    }
-}
-
-impl Servers {
-    pub(crate) fn by_name(&self, name: &str) -> Option<&Server> {
-        self.all.iter().find(|server| *server.name == *name)
-    }
 }

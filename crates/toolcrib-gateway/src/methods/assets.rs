@@ -11,13 +11,12 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 use toolcrib_core::{__internal::millis, Progress, ToolContext};
 use toolcrib_engine::Redactor;
-use toolcrib_mcp::__internal::{self as wire, AssetKind, McpRequest};
+use toolcrib_mcp::__internal::{self as mcp, AssetKind, McpRequest};
 
 use crate::client::{
     config::SOURCES_WITHIN,
     request::{Era, RequestContext},
-    servers::Server,
-    step::Servers,
+    servers::{Server, Servers},
 };
 
 /// The items of a server's list.
@@ -51,7 +50,7 @@ pub(crate) fn described(
     if !names.all(is_clean) {
         return Err(SECRET_IN_ARGUMENT);
     }
-    match wire::harmless_json(redactor.description(Value::Object(item.clone()))) {
+    match mcp::harmless_json(redactor.description(Value::Object(item.clone()))) {
         Value::Object(clean) => Ok(clean),
         _ => Err(SECRET_IN_NAME),
     }

@@ -6,8 +6,9 @@ use std::{sync::Arc, time::Instant};
 use futures_util::future::BoxFuture;
 use rmcp::{ErrorData, model::CallToolResult};
 use serde_json::{Map, Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use toolcrib_core::{
-    __internal::millis, Audience, ErrorCode, MissingReason, ToolCall, ToolResult, args_digest,
+    __internal::millis, Audience, ErrorCode, MissingReason, Tool, ToolCall, ToolResult, args_digest,
 };
 use toolcrib_engine::{CALL_TOOL, SEARCH_TOOLS, SKILL_TOOLS, TurnError};
 
@@ -46,12 +47,7 @@ impl Call {
 pub(crate) async fn call(context: &RequestContext<'_>, params: Map<String, Value>) -> Outcome {
     let began = Instant::now();
     let gateway = &context.serving.gateway;
-    let mut entry = {
-        let mut entry = AccessEntry::new("tools/call", Some(&context.caller));
-        entry.session = context.era.session().map(|session| Arc::clone(&session.id));
-        entry.protocol = Some(context.era.version().to_string());
-        entry
-    };
+    let mut entry = context.log_entry("tools/call");
     let span = CallSpan::open(context, &entry);
     let answer = match Call::read(params) {
         Some(call) if !gateway.is_recording() => {
@@ -116,19 +112,7 @@ async fn answer(
         headers.check(tool.input_schema(), &arguments)?;
     }
 
-    let alone = runs.as_ref().is_some_and(|tool| tool.sequential());
-    let _share = match &context.connection {
-        None => None,
-        Some(connection) => tokio::select! {
-            biased;
-            () = context.no_longer_needed() => {
-                // It does not run, and returns the error of a cancelled call.
-                step.iteration.cancellation().cancel();
-                None
-            }
-            share = connection.share(alone) => share,
-        },
-    };
+    let _share = share(context, &step, runs.as_ref()).await;
     let call = ToolCall::new(context.id.to_string(), Arc::clone(&name), arguments);
     // A finished skill step, a change of a skill, or a found tool changes the menu.
     let may_change =
@@ -137,57 +121,70 @@ async fn answer(
     let audience = if server.is_some() { Audience::Dashboard } else { Audience::User };
     let mut result = run(&mut step, call, audience, context).await?;
     // The tool that was called: without a permitted target that is `call_tool` itself.
-    let called = match target.filter(|target| **target == *result.name) {
-        Some(target) => CalledTool::of(&step, &target),
-        None => CalledTool::of(&step, &name),
-    };
-    context.remember(&step, &result).await;
-    if let Some(session) = context.era.session() {
-        session.settle_approval(&result);
-    }
-
-    // The call as it was judged and ran: of the target of `call_tool`, and as a middleware rewrote it.
-    entry.tool = Some(Arc::clone(&result.name));
-    entry.arguments = entry.arguments.and(result.args_digest);
-    entry.code = result.code;
-    entry.error = result.cause.clone();
-    let gateway = &context.serving.gateway;
-    if gateway.config.log.is_some() {
-        entry.chars = Some(result.text.chars().count());
-    }
-    if result.is_ok()
-        && may_change
-        && let Some(session) = context.era.session()
-    {
-        // It is set once: this is the only call of the request.
-        let _ = context.recheck.set(RecheckOnDrop(Arc::clone(&session.recheck)));
-    }
+    let called = target.filter(|target| **target == *result.name).unwrap_or(name);
+    let called = CalledTool::of(&step, &called);
+    settle(context, &step, &result, may_change).await;
+    describe(&result, context.serving.gateway.config.log.is_some(), entry);
     if let Some(server) = server {
         link(context, &step, server, &mut result.blocks);
         if let Some(error) = result::protocol_error(&result) {
             return Err(error);
         }
     }
-    let fences = gateway.fences(&context.caller.access, server.unwrap_or_default());
-    let data = match (runs.as_ref().map(output_schema), context.era.session()) {
-        (Some(Some(_)), _) => Data::Declared,
-        // Before 2026-07-28, data is an object; a remote tool need not declare it.
-        (Some(None), Some(_)) if server.is_some() => Data::Object,
-        (Some(None), None) if server.is_some() => Data::Any,
-        _ => Data::None,
-    };
-    match called {
-        CalledTool::Offered => Ok(result::wire(result, data, fences)),
-        CalledTool::Away => Ok(result::wire(result, Data::None, true)),
-        CalledTool::Missing(reason) => {
-            let message = format!("this tool is withheld: {reason}; go on without it");
-            let data = json!({ "code": ErrorCode::NotAvailable, "reason": reason });
-            Err(ErrorData::invalid_params(message, Some(data)))
+    let access = &context.caller.access;
+    let fences = context.serving.gateway.fences(access, server.unwrap_or_default());
+    called.response(result, data(context, runs.as_ref()), fences)
+}
+
+/// Waits until the tool may run beside the others of its connection: a sequential one alone.
+async fn share(
+    context: &RequestContext<'_>,
+    step: &Step,
+    tool: Option<&Tool>,
+) -> Option<OwnedSemaphorePermit> {
+    let alone = tool.is_some_and(|tool| tool.sequential());
+    let connection = context.connection.as_ref()?;
+    tokio::select! {
+        biased;
+        () = context.no_longer_needed() => {
+            // It does not run, and returns the error of a cancelled call.
+            step.iteration.cancellation().cancel();
+            None
         }
-        CalledTool::Unknown => Err(ErrorData::invalid_params(
-            result.text.to_string(),
-            Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
-        )),
+        share = connection.share(alone) => share,
+    }
+}
+
+/// Applies a result to the caller and its session, whose menu it `may_change`.
+async fn settle(context: &RequestContext<'_>, step: &Step, result: &ToolResult, may_change: bool) {
+    context.remember(step, result).await;
+    let Some(session) = context.era.session() else { return };
+    session.settle_approval(result);
+    if result.is_ok() && may_change {
+        // It is set once: this is the only call of the request.
+        let _ = context.recheck.set(RecheckOnDrop(Arc::clone(&session.recheck)));
+    }
+}
+
+/// Describes the call as it was judged and ran: of the target of `call_tool`, and as a middleware
+/// rewrote it.
+fn describe(result: &ToolResult, has_chars: bool, entry: &mut AccessEntry) {
+    entry.tool = Some(Arc::clone(&result.name));
+    entry.arguments = entry.arguments.and(result.args_digest);
+    entry.code = result.code;
+    entry.error = result.cause.clone();
+    entry.chars = has_chars.then(|| result.text.chars().count());
+}
+
+/// The data of its result that a client of this era may receive.
+fn data(context: &RequestContext<'_>, tool: Option<&Tool>) -> Data {
+    let is_remote = |tool: &Tool| tool.mcp_server().is_some();
+    match (tool, context.era.session()) {
+        (Some(tool), _) if output_schema(tool).is_some() => Data::Declared,
+        // Before 2026-07-28, data is an object; a remote tool need not declare it.
+        (Some(tool), Some(_)) if is_remote(tool) => Data::Object,
+        (Some(tool), None) if is_remote(tool) => Data::Any,
+        _ => Data::None,
     }
 }
 
@@ -218,6 +215,27 @@ impl CalledTool {
             return Self::Away;
         }
         called_name::missing(step, name).map_or(Self::Unknown, Self::Missing)
+    }
+
+    fn response(
+        self,
+        result: ToolResult,
+        data: Data,
+        fences: bool,
+    ) -> Result<CallToolResult, ErrorData> {
+        match self {
+            Self::Offered => Ok(result::wire(result, data, fences)),
+            Self::Away => Ok(result::wire(result, Data::None, true)),
+            Self::Missing(reason) => {
+                let message = format!("this tool is withheld: {reason}; go on without it");
+                let data = json!({ "code": ErrorCode::NotAvailable, "reason": reason });
+                Err(ErrorData::invalid_params(message, Some(data)))
+            }
+            Self::Unknown => {
+                let data = json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) });
+                Err(ErrorData::invalid_params(result.text.to_string(), Some(data)))
+            }
+        }
     }
 }
 

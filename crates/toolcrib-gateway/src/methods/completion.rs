@@ -7,7 +7,8 @@ use rmcp::{
     model::{CustomResult, ServerResult},
 };
 use serde_json::{Map, Value, json};
-use toolcrib_core::{ToolContext, ToolOutput};
+use toolcrib_core::{ToolContext, ToolError, ToolOutput};
+use toolcrib_mcp::McpClient;
 
 use super::{assets::request, find_resource, prompts};
 use crate::{
@@ -65,19 +66,7 @@ pub(crate) async fn complete(
     arguments.retain(|key, _| ["argument", "context"].contains(&key.as_str()));
     arguments.extend(of.into_iter().filter(|(key, _)| key == "uri"));
     let client = server.client.clone();
-    let body = Body(move |cx: ToolContext| {
-        let (client, params) = (client.clone(), params.clone());
-        async move {
-            let offers = client.offers().await?;
-            if offers.capabilities.completions.is_none() {
-                return Ok(ToolOutput::json(json!({ "values": [] })));
-            }
-            let mut answer = client.request(request("completion/complete", params, &cx)).await?;
-            let completion = answer.remove("completion").unwrap_or_default();
-            answer.retain(|key, _| key == "_meta");
-            Ok(ToolOutput { meta: Some(answer.into()), ..ToolOutput::json(completion) })
-        }
-    });
+    let body = Body(move |cx: ToolContext| values(client.clone(), params.clone(), cx));
     let tool = match &prompt {
         Some(known) => prompts::prompt(server, known, body),
         None => tool(&server.name, "resources", RESOURCES, body),
@@ -91,4 +80,20 @@ pub(crate) async fn complete(
     answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
     prompts::finish(context, &mut answer);
     Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
+}
+
+/// The values that a server proposes; none if it completes nothing.
+async fn values(
+    client: McpClient,
+    params: Map<String, Value>,
+    cx: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let offers = client.offers().await?;
+    if offers.capabilities.completions.is_none() {
+        return Ok(ToolOutput::json(json!({ "values": [] })));
+    }
+    let mut answer = client.request(request("completion/complete", params, &cx)).await?;
+    let completion = answer.remove("completion").unwrap_or_default();
+    answer.retain(|key, _| key == "_meta");
+    Ok(ToolOutput { meta: Some(answer.into()), ..ToolOutput::json(completion) })
 }

@@ -11,8 +11,9 @@ use super::assets::{Items, Lists, lists};
 use crate::{
     client::{
         request::{Era, RequestContext},
+        servers::Servers,
         servers::{Server, reached},
-        step::{Servers, Step},
+        step::Step,
     },
     wire::message::no_method,
 };

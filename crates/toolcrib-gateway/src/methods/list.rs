@@ -8,8 +8,8 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::millis, Tool};
-use toolcrib_engine::{Iteration, Notice, TurnError};
-use toolcrib_mcp::__internal as wire;
+use toolcrib_engine::{Iteration, MissingTool, Notice, TurnError};
+use toolcrib_mcp::__internal as mcp;
 
 use super::Outcome;
 use crate::{
@@ -24,18 +24,9 @@ const NOTICES: &str = "toolcrib/notices";
 
 pub(crate) async fn list(context: &RequestContext<'_>, params: Map<String, Value>) -> Outcome {
     let began = Instant::now();
-    let wrong = |message| Err(ErrorData::invalid_params(message, None));
-    match params.get("cursor") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(_)) => {
-            return wrong("unknown cursor: the list of tools has one page, without a cursor");
-        }
-        Some(_) => return wrong("these are not the parameters of `tools/list`"),
-    }
+    refuse_cursor(&params)?;
     let log = |describe: &dyn Fn(&mut AccessEntry)| {
-        let mut entry = AccessEntry::new("tools/list", Some(&context.caller));
-        entry.session = context.era.session().map(|session| Arc::clone(&session.id));
-        entry.protocol = Some(context.era.version().to_string());
+        let mut entry = context.log_entry("tools/list");
         entry.duration_ms = millis(began.elapsed());
         describe(&mut entry);
         context.serving.gateway.log(entry);
@@ -62,7 +53,7 @@ pub(crate) async fn list(context: &RequestContext<'_>, params: Map<String, Value
     let longest = context.caller.access.max_name_chars;
     let names = gateway.config.names.of(menu, longest);
     let tools = menu.tools().iter().zip(names).map(|(tool, name)| {
-        let mut tool = wire::tool(tool, output_schema(tool));
+        let mut tool = mcp::tool(tool, output_schema(tool));
         if let Cow::Owned(name) = name {
             tool.name = name.into();
         }
@@ -71,20 +62,7 @@ pub(crate) async fn list(context: &RequestContext<'_>, params: Map<String, Value
     let mut answer = ListToolsResult::with_all_items(tools.collect());
     let withheld = step.iteration.withheld();
     gateway.metrics.withheld(withheld.missing_origins());
-    let known = step.iteration.notices().iter();
-    let known = known.filter(|notice| withheld.may_know(notice));
-    let notices: Vec<_> = known.map(Notice::model_text).collect();
-    let mut meta = JsonObject::new();
-    if !notices.is_empty() {
-        meta.insert(NOTICES.to_owned(), json!(notices));
-    }
-    let name = |tool| gateway.config.names.of_missing(tool, longest);
-    if let Some(missing) = missing::in_meta(withheld.missing(), name) {
-        meta.insert(missing::KEY.to_owned(), missing);
-    }
-    if !meta.is_empty() {
-        answer.meta = Some(MetaObject::from(meta));
-    }
+    answer.meta = meta(&step.iteration, |tool| gateway.config.names.of_missing(tool, longest));
     match context.era.session() {
         Some(session) => session.tell_missing(gateway, withheld.missing(), &context.client),
         None => {
@@ -96,6 +74,35 @@ pub(crate) async fn list(context: &RequestContext<'_>, params: Map<String, Value
         }
     }
     Ok(answer.into())
+}
+
+fn refuse_cursor(params: &Map<String, Value>) -> Result<(), ErrorData> {
+    let message = match params.get("cursor") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::String(_)) => {
+            "unknown cursor: the list of tools has one page, without a cursor"
+        }
+        Some(_) => "these are not the parameters of `tools/list`",
+    };
+    Err(ErrorData::invalid_params(message, None))
+}
+
+/// The notices and the missing tools that the client may know.
+fn meta<'a>(
+    iteration: &'a Iteration,
+    name: impl Fn(&'a MissingTool) -> Cow<'a, str>,
+) -> Option<MetaObject> {
+    let withheld = iteration.withheld();
+    let known = iteration.notices().iter().filter(|notice| withheld.may_know(notice));
+    let notices: Vec<_> = known.map(Notice::model_text).collect();
+    let mut meta = JsonObject::new();
+    if !notices.is_empty() {
+        meta.insert(NOTICES.to_owned(), json!(notices));
+    }
+    if let Some(missing) = missing::in_meta(withheld.missing(), name) {
+        meta.insert(missing::KEY.to_owned(), missing);
+    }
+    (!meta.is_empty()).then(|| meta.into())
 }
 
 /// Adds a listing to the log entry.

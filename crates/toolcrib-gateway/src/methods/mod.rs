@@ -64,111 +64,73 @@ enum OfferedBy {
 
 /// Every method, except for `initialize`, which begins a session.
 static METHODS: [Method; 17] = [
-    Method {
-        name: "tools/call",
-        eras: Eras::All,
-        offered_by: OfferedBy::Gateway,
-        answer: |context, params| Box::pin(call::call(context, params)),
-    },
-    Method {
-        name: "tools/list",
-        eras: Eras::All,
-        offered_by: OfferedBy::Gateway,
-        answer: |context, params| Box::pin(list::list(context, params)),
-    },
-    Method {
-        name: "resources/list",
-        eras: Eras::All,
-        offered_by: OfferedBy::ServersOrSkills,
-        answer: |context, params| Box::pin(resources::list(context, params, AssetKind::Resources)),
-    },
-    Method {
-        name: "resources/templates/list",
-        eras: Eras::All,
-        offered_by: OfferedBy::ServersOrSkills,
-        answer: |context, params| Box::pin(resources::list(context, params, AssetKind::Templates)),
-    },
-    Method {
-        name: "resources/read",
-        eras: Eras::All,
-        offered_by: OfferedBy::ServersOrSkills,
-        answer: |context, params| Box::pin(resources::read(context, params)),
-    },
-    Method {
-        name: "resources/directory/read",
-        eras: Eras::All,
-        offered_by: OfferedBy::Skills,
-        answer: |context, params| Box::pin(skills::directory(context, params)),
-    },
-    Method {
-        name: "resources/subscribe",
-        eras: Eras::WithSessions,
-        offered_by: OfferedBy::Servers,
-        answer: |context, params| Box::pin(resources::subscribe(context, params)),
-    },
-    Method {
-        name: "resources/unsubscribe",
-        eras: Eras::WithSessions,
-        offered_by: OfferedBy::Servers,
-        answer: |context, params| Box::pin(resources::unsubscribe(context, params)),
-    },
-    Method {
-        name: "prompts/list",
-        eras: Eras::All,
-        offered_by: OfferedBy::Servers,
-        answer: |context, params| Box::pin(prompts::list(context, params)),
-    },
-    Method {
-        name: "prompts/get",
-        eras: Eras::All,
-        offered_by: OfferedBy::Servers,
-        answer: |context, params| Box::pin(prompts::get(context, params)),
-    },
-    Method {
-        name: "completion/complete",
-        eras: Eras::All,
-        offered_by: OfferedBy::Servers,
-        answer: |context, params| Box::pin(completion::complete(context, params)),
-    },
-    Method {
-        name: "skills/list",
-        eras: Eras::All,
-        offered_by: OfferedBy::Skills,
-        answer: |context, params| Box::pin(skills::list(context, params)),
-    },
-    Method {
-        name: "skills/get",
-        eras: Eras::All,
-        offered_by: OfferedBy::Skills,
-        answer: |context, params| Box::pin(skills::get(context, params)),
-    },
-    Method {
-        name: "logging/setLevel",
-        eras: Eras::WithSessions,
-        offered_by: OfferedBy::Gateway,
-        answer: |context, params| Box::pin(logging::set_level(context, params)),
-    },
-    Method {
-        name: "server/discover",
-        eras: Eras::All,
-        offered_by: OfferedBy::Gateway,
-        answer: |context, _| Box::pin(discover::discover(context)),
-    },
-    Method {
-        name: "subscriptions/listen",
-        eras: Eras::Stateless,
-        offered_by: OfferedBy::Gateway,
-        answer: |context, params| Box::pin(subscribe::listen(context, params)),
-    },
-    Method {
-        name: "ping",
-        eras: Eras::WithSessions,
-        offered_by: OfferedBy::Gateway,
-        answer: |_, _| Box::pin(async { Ok(ServerResult::empty(())) }),
-    },
+    Method::new("tools/call", Eras::All, OfferedBy::Gateway, |context, params| {
+        Box::pin(call::call(context, params))
+    }),
+    Method::new("tools/list", Eras::All, OfferedBy::Gateway, |context, params| {
+        Box::pin(list::list(context, params))
+    }),
+    Method::new("resources/list", Eras::All, OfferedBy::ServersOrSkills, |context, params| {
+        Box::pin(resources::list(context, params, AssetKind::Resources))
+    }),
+    Method::new(
+        "resources/templates/list",
+        Eras::All,
+        OfferedBy::ServersOrSkills,
+        |context, params| Box::pin(resources::list(context, params, AssetKind::Templates)),
+    ),
+    Method::new("resources/read", Eras::All, OfferedBy::ServersOrSkills, |context, params| {
+        Box::pin(resources::read(context, params))
+    }),
+    Method::new("resources/directory/read", Eras::All, OfferedBy::Skills, |context, params| {
+        Box::pin(skills::directory(context, params))
+    }),
+    Method::new(
+        "resources/subscribe",
+        Eras::WithSessions,
+        OfferedBy::Servers,
+        |context, params| Box::pin(resources::subscribe(context, params)),
+    ),
+    Method::new(
+        "resources/unsubscribe",
+        Eras::WithSessions,
+        OfferedBy::Servers,
+        |context, params| Box::pin(resources::unsubscribe(context, params)),
+    ),
+    Method::new("prompts/list", Eras::All, OfferedBy::Servers, |context, params| {
+        Box::pin(prompts::list(context, params))
+    }),
+    Method::new("prompts/get", Eras::All, OfferedBy::Servers, |context, params| {
+        Box::pin(prompts::get(context, params))
+    }),
+    Method::new("completion/complete", Eras::All, OfferedBy::Servers, |context, params| {
+        Box::pin(completion::complete(context, params))
+    }),
+    Method::new("skills/list", Eras::All, OfferedBy::Skills, |context, params| {
+        Box::pin(skills::list(context, params))
+    }),
+    Method::new("skills/get", Eras::All, OfferedBy::Skills, |context, params| {
+        Box::pin(skills::get(context, params))
+    }),
+    Method::new("logging/setLevel", Eras::WithSessions, OfferedBy::Gateway, |context, params| {
+        Box::pin(logging::set_level(context, params))
+    }),
+    Method::new("server/discover", Eras::All, OfferedBy::Gateway, |context, _| {
+        Box::pin(discover::discover(context))
+    }),
+    Method::new(subscribe::LISTEN, Eras::Stateless, OfferedBy::Gateway, |context, params| {
+        Box::pin(subscribe::listen(context, params))
+    }),
+    Method::new("ping", Eras::WithSessions, OfferedBy::Gateway, |_, _| {
+        Box::pin(async { Ok(ServerResult::empty(())) })
+    }),
 ];
 
 impl Method {
+    const fn new(name: &'static str, eras: Eras, offered_by: OfferedBy, answer: Handler) -> Self {
+        Self { name, eras, offered_by, answer }
+    }
+
     /// The method of a name that this request may use.
     fn of(name: &str, context: &RequestContext<'_>) -> Option<&'static Self> {
         let method = METHODS.iter().find(|method| method.name == name)?;
@@ -197,7 +159,7 @@ impl Method {
 pub(super) async fn answer(request: ClientRequest, mut message: Request) -> Answer {
     let id = request.id.clone();
     // A subscription does not end by itself.
-    let is_waited_for = message.method != "subscriptions/listen";
+    let is_waited_for = message.method != subscribe::LISTEN;
     let counted = is_waited_for.then(|| request.serving.counted());
     let round = match request.era {
         Era::Session(_) => Ok(None),
@@ -259,7 +221,14 @@ async fn finished(
     can: ClientAbilities,
     recheck: &OnceLock<RecheckOnDrop>,
 ) -> Outcome {
-    let outcome = AssertUnwindSafe(outcome(request, message, can, recheck)).catch_unwind().await;
+    let outcome = async {
+        let Request { method: name, params, meta, .. } = message;
+        let port: Arc<dyn ClientPort> = Arc::new(request.client(meta.0.0, can));
+        let context = RequestContext { request, port: &port, recheck };
+        let method = Method::of(&name, &context).ok_or_else(|| no_method(&name))?;
+        (method.answer)(&context, params).await
+    };
+    let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| {
         Err(ErrorData::internal_error("the request ended without an answer", None))
     });
@@ -270,17 +239,4 @@ async fn finished(
         }
         result
     })
-}
-
-async fn outcome(
-    request: &ClientRequest,
-    message: Request,
-    can: ClientAbilities,
-    recheck: &OnceLock<RecheckOnDrop>,
-) -> Outcome {
-    let Request { method: name, params, meta, .. } = message;
-    let port: Arc<dyn ClientPort> = Arc::new(request.client(meta.0.0, can));
-    let context = RequestContext { request, port: &port, recheck };
-    let method = Method::of(&name, &context).ok_or_else(|| no_method(&name))?;
-    (method.answer)(&context, params).await
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rmcp::ErrorData;
 use serde_json::{Map, Value};
 use toolcrib_core::{ErrorCode, Tool, ToolCall, ToolResult};
-use toolcrib_mcp::__internal as wire;
+use toolcrib_mcp::__internal as mcp;
 
-use crate::client::{request::RequestContext, step::Step};
+use crate::client::{progress, request::RequestContext, step::Step};
 
 impl RequestContext<'_> {
     /// Passes a request through the pipe, like a call.
@@ -26,7 +26,7 @@ impl RequestContext<'_> {
         let call_id = Arc::clone(&call.id);
         // Large and rare: on the heap, because each request has room for the rest.
         let execute = Box::pin(step.iteration.execute_apart(&tool, call, Some(self.port)));
-        let forwarded = crate::client::progress::forwarded(self.request, step, &call_id, execute);
+        let forwarded = progress::forwarded(self.request, step, &call_id, execute);
         let mut results = std::pin::pin!(forwarded);
         let result = tokio::select! {
             biased;
@@ -52,7 +52,7 @@ impl RequestContext<'_> {
 /// A failed result as an error of the protocol.
 fn error(result: &ToolResult, code: ErrorCode) -> ErrorData {
     let text = result.value.to_string();
-    match result.meta.as_deref().and_then(wire::protocol_error) {
+    match result.meta.as_deref().and_then(mcp::protocol_error) {
         Some((code, data)) => ErrorData::new(rmcp::model::ErrorCode(code), text, data),
         None if code == ErrorCode::InputInvalid => ErrorData::invalid_params(text, None),
         None => {

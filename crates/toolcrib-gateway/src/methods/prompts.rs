@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{
     __internal::shortened, ContentBlock, Tool, ToolBody, ToolContext, ToolError, ToolOutput,
 };
-use toolcrib_mcp::__internal::{self as wire, AssetKind};
+use toolcrib_mcp::{
+    __internal::{self as mcp, AssetKind},
+    McpClient,
+};
 
 use super::{
     assets::{described, listed, lists, one_page, request, withheld},
@@ -21,10 +24,12 @@ use crate::{
         judged::{Body, JudgedOnly, PROMPTS, named},
         names::ShownNames,
         request::RequestContext,
-        servers::Server,
-        step::Servers,
+        servers::{Server, Servers},
     },
-    wire::message::{Outcome, is_of_protocol, no_method},
+    wire::{
+        message::{Outcome, is_of_protocol, no_method},
+        result,
+    },
 };
 
 /// The field of a block with the role of its message.
@@ -79,27 +84,12 @@ pub(crate) async fn get(context: &RequestContext<'_>, mut params: Map<String, Va
         find(&servers, &context.serving.gateway.config.names, &name).await?;
     let redactor = context.serving.gateway.config.engine.redactor();
     described(redactor, AssetKind::Prompts, &item).map_err(withheld)?;
-    let (client, server_name, sent) =
-        (server.client.clone(), Arc::clone(&server.name), arguments.clone());
-    let body = Body(move |cx: ToolContext| {
-        let (client, server) = (client.clone(), Arc::clone(&server_name));
-        let mut params = Map::from_iter([("name".to_owned(), Value::from(&*own))]);
-        if !sent.is_empty() {
-            params.insert("arguments".to_owned(), sent.clone().into());
-        }
-        async move {
-            let mut answer = client.request(request("prompts/get", params, &cx)).await?;
-            let Some(Value::Array(messages)) = answer.remove("messages") else {
-                return Err(ToolError::failed(format!(
-                    "MCP server `{server}` gave no messages of the prompt"
-                )));
-            };
-            let blocks = messages.into_iter().map(|message| block(&server, message));
-            let blocks = blocks.collect::<Result<_, _>>()?;
-            answer.retain(|key, _| ["_meta", "description"].contains(&key.as_str()));
-            Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
-        }
-    });
+    let mut sent = Map::from_iter([("name".to_owned(), Value::from(&*own))]);
+    if !arguments.is_empty() {
+        sent.insert("arguments".to_owned(), arguments.clone().into());
+    }
+    let client = server.client.clone();
+    let body = Body(move |cx: ToolContext| messages(client.clone(), sent.clone(), cx));
     let absent = || no_prompt(&name);
     let tool = prompt(server, &known, body).ok_or_else(absent)?;
     let mut result = context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
@@ -113,10 +103,8 @@ pub(crate) async fn get(context: &RequestContext<'_>, mut params: Map<String, Va
         .filter_map(|block| {
             let role = block.fields().and_then(|fields| fields.get(ROLE)).cloned();
             let content = match block {
-                ContentBlock::Text { .. } => {
-                    crate::wire::result::block(block, &result.name, fences)
-                }
-                _ => wire::block(block),
+                ContentBlock::Text { .. } => result::block(block, &result.name, fences),
+                _ => mcp::block(block),
             };
             Some(json!({ "role": role.unwrap_or_else(|| "user".into()), "content": content? }))
         })
@@ -125,6 +113,24 @@ pub(crate) async fn get(context: &RequestContext<'_>, mut params: Map<String, Va
     answer.extend(result.meta.map(|meta| *meta).unwrap_or_default());
     finish(context, &mut answer);
     Ok(ServerResult::CustomResult(CustomResult::new(answer.into())))
+}
+
+/// The messages of a server's prompt.
+async fn messages(
+    client: McpClient,
+    params: Map<String, Value>,
+    cx: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let mut answer = client.request(request("prompts/get", params, &cx)).await?;
+    let server = client.name().as_str();
+    let Some(Value::Array(messages)) = answer.remove("messages") else {
+        let about = format!("MCP server `{server}` gave no messages of the prompt");
+        return Err(ToolError::failed(about));
+    };
+    let blocks = messages.into_iter().map(|message| block(server, message));
+    let blocks = blocks.collect::<Result<_, _>>()?;
+    answer.retain(|key, _| ["_meta", "description"].contains(&key.as_str()));
+    Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
 }
 
 /// Completes a result with a server's metadata, in the form of the request's era.
@@ -140,14 +146,14 @@ pub(crate) fn finish(context: &RequestContext<'_>, answer: &mut Map<String, Valu
 /// A message of a prompt, whose role is kept in a field.
 fn block(server: &str, message: Value) -> Result<ContentBlock, ToolError> {
     let Value::Object(mut message) = message else {
-        return wire::content_block(server, message);
+        return mcp::content_block(server, message);
     };
     let role = message.remove(ROLE).unwrap_or_else(|| "user".into());
     let mut content = message.remove("content").unwrap_or_default();
     if let Some(content) = content.as_object_mut() {
         content.insert(ROLE.to_owned(), role);
     }
-    wire::content_block(server, content)
+    mcp::content_block(server, content)
 }
 
 /// A prompt of a server.

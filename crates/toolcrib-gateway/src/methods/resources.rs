@@ -10,7 +10,10 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Tool, ToolContext, ToolError, ToolOutput, harmless};
-use toolcrib_mcp::__internal::{self as wire, AssetKind};
+use toolcrib_mcp::{
+    __internal::{self as mcp, AssetKind},
+    McpClient,
+};
 
 use super::{
     assets::{SECRET_IN_NAME, described, listed, lists, one_page, request, withheld},
@@ -21,8 +24,7 @@ use crate::{
     client::{
         judged::{Body, JudgedOnly, RESOURCES, tool},
         request::{Era, RequestContext},
-        servers::Server,
-        step::Servers,
+        servers::{Server, Servers},
         subscription::{MOST_SUBSCRIPTIONS, Subscription},
     },
     wire::message::{Outcome, is_of_protocol, no_method},
@@ -98,24 +100,8 @@ pub(crate) async fn read(context: &RequestContext<'_>, params: Map<String, Value
         find(context, &servers, &requested, "resources/read").await?;
     let absent = || not_found(context, &requested);
     let arguments = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
-    let (client, name, own) = (server.client.clone(), Arc::clone(&server.name), Arc::clone(&uri));
-    let body = Body(move |cx: ToolContext| {
-        let (client, name, uri) = (client.clone(), Arc::clone(&name), Arc::clone(&own));
-        async move {
-            let params = Map::from_iter([("uri".to_owned(), Value::from(&*uri))]);
-            let mut answer = client.request(request("resources/read", params, &cx)).await?;
-            let Some(Value::Array(contents)) = answer.remove("contents") else {
-                return Err(ToolError::failed(format!(
-                    "MCP server `{name}` gave no contents of the resource"
-                )));
-            };
-            let blocks = contents.into_iter().map(|each| wire::resource_block(&name, each));
-            let blocks = blocks.collect::<Result<_, _>>()?;
-            // The server's lifetime does not consider this gateway's policy.
-            answer.retain(|key, _| key == "_meta");
-            Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
-        }
-    });
+    let (client, sent) = (server.client.clone(), arguments.clone());
+    let body = Body(move |cx: ToolContext| contents(client.clone(), sent.clone(), cx));
     let tool = tool(&server.name, "resources", RESOURCES, body).ok_or_else(absent)?;
     let mut result = context.through_the_pipe(&servers.step, tool, arguments, absent).await?;
     link(context, &servers.step, &server.name, &mut result.blocks);
@@ -124,7 +110,7 @@ pub(crate) async fn read(context: &RequestContext<'_>, params: Map<String, Value
     let mut contents: Vec<_> = result
         .blocks
         .iter()
-        .map(|block| match wire::contents(block) {
+        .map(|block| match mcp::contents(block) {
             Some(ResourceContents::TextResourceContents { uri, mime_type, text, meta }) => {
                 let text = if fences { toolcrib_core::fence(&result.name, &text) } else { text };
                 ResourceContents::TextResourceContents { uri: shown(uri), mime_type, text, meta }
@@ -146,6 +132,25 @@ pub(crate) async fn read(context: &RequestContext<'_>, params: Map<String, Value
         serde_json::from_value(meta.into()).ok()
     });
     Ok(read.into())
+}
+
+/// The contents of a server's resource.
+async fn contents(
+    client: McpClient,
+    params: Map<String, Value>,
+    cx: ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let mut answer = client.request(request("resources/read", params, &cx)).await?;
+    let name = client.name().as_str();
+    let Some(Value::Array(contents)) = answer.remove("contents") else {
+        let about = format!("MCP server `{name}` gave no contents of the resource");
+        return Err(ToolError::failed(about));
+    };
+    let blocks = contents.into_iter().map(|each| mcp::resource_block(name, each));
+    let blocks = blocks.collect::<Result<_, _>>()?;
+    // The server's lifetime does not consider this gateway's policy.
+    answer.retain(|key, _| key == "_meta");
+    Ok(ToolOutput { blocks, meta: Some(answer.into()), ..ToolOutput::default() })
 }
 
 /// `resources/subscribe`, in a session.

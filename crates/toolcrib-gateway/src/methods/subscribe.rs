@@ -1,6 +1,6 @@
 //! `subscriptions/listen`: the announcements for a client without a session.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{
     StreamExt as _,
@@ -32,6 +32,8 @@ use crate::client::{
     subscription::{MOST_SUBSCRIPTIONS, Subscription},
 };
 
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+
 /// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends, or
 /// its token is refused.
 /// The menu of such a client is unknown: it is notified at the first possible change.
@@ -39,37 +41,20 @@ pub(crate) async fn listen(context: &RequestContext<'_>, params: Map<String, Val
     let _place = context.place()?;
     let requested: SubscriptionsListenRequestParams = serde_json::from_value(params.into())
         .map_err(|error| {
-            let message =
-                format!("these are not the parameters of `subscriptions/listen`: {error}");
+            let message = format!("these are not the parameters of `{LISTEN}`: {error}");
             ErrorData::invalid_params(message, None)
         })?;
     let filter = requested.notifications;
     let mut stream = NoticeStream::default();
-    let mut offered = CombinedOffers::default();
     let is_about_more = filter.prompts_list_changed == Some(true)
         || filter.resources_list_changed == Some(true)
         || filter.resource_subscriptions.is_some();
     // Then the request receives log messages.
     let has_log = context.port.log_level().is_some();
     if is_about_more || has_log {
-        let servers = context.servers().await?;
-        let notices = servers
-            .all
-            .iter()
-            .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
-        stream.notices = SelectAll::from_iter(notices);
-        offered = CombinedOffers::of(&servers.all).await;
-        stream.untold = offered.not_ready.clone();
-        stream.servers = servers.all.iter().map(|server| server.client.clone()).collect();
-        let uris = filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS);
-        for uri in uris {
-            // One that cannot be subscribed to is not acknowledged.
-            if let Ok(subscription) = subscribed(context, &servers, uri).await {
-                stream.subscriptions.push((uri.clone(), subscription));
-            }
-        }
+        stream = NoticeStream::open(context, &filter).await?;
     }
-    let config = offered.config(false);
+    let config = stream.offered.config(false);
     let mut accepted = filter.supported_by(&config.capabilities);
     if accepted.resource_subscriptions.is_some() {
         let uris = stream.subscriptions.iter().map(|(uri, _)| uri.clone());
@@ -108,18 +93,43 @@ struct NoticeStream {
     /// By the URI that the client uses.
     subscriptions: Vec<(String, Subscription)>,
     servers: Vec<McpClient>,
-    /// The servers whose instructions the client has not received.
-    untold: HashSet<Arc<str>>,
+    /// The instructions of servers that are not ready are sent when they are.
+    offered: CombinedOffers,
 }
 
 impl NoticeStream {
+    async fn open(
+        context: &RequestContext<'_>,
+        filter: &SubscriptionFilter,
+    ) -> Result<Self, ErrorData> {
+        let servers = context.servers().await?;
+        let notices = servers
+            .all
+            .iter()
+            .map(|server| announcements((Arc::clone(&server.name), server.client.notices())));
+        let mut stream = Self {
+            // First: a server may connect meanwhile.
+            notices: SelectAll::from_iter(notices),
+            subscriptions: Vec::new(),
+            servers: servers.all.iter().map(|server| server.client.clone()).collect(),
+            offered: CombinedOffers::of(&servers.all).await,
+        };
+        for uri in filter.resource_subscriptions.iter().flatten().take(MOST_SUBSCRIPTIONS) {
+            // One that cannot be subscribed to is not acknowledged.
+            if let Ok(subscription) = subscribed(context, &servers, uri).await {
+                stream.subscriptions.push((uri.clone(), subscription));
+            }
+        }
+        Ok(stream)
+    }
+
     /// Notifies a subscriber until it reads nothing any more.
     async fn tell(&mut self, context: &RequestContext<'_>, accepted: &SubscriptionFilter) {
         while let Some((server, notice)) = self.notices.next().await {
             let messages = match notice {
                 ServerNotice::Connected => {
                     let (gateway, access) = (&context.serving.gateway, &context.caller.access);
-                    let (servers, untold) = (&self.servers, &mut self.untold);
+                    let (servers, untold) = (&self.servers, &mut self.offered.not_ready);
                     let text = introduction(gateway, access, servers, untold, &server).await;
                     let least = context.port.log_level();
                     let message = text.and_then(|text| own_message(least, "info", &server, &text));

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use rmcp::{ErrorData, model::ProtocolVersion};
 use toolcrib_core::{__internal::millis, ClientAbilities};
-use toolcrib_mcp::__internal as wire;
+use toolcrib_mcp::__internal as mcp;
 
 use crate::{
     access::{Caller, access_log::AccessEntry},
@@ -35,7 +35,7 @@ pub(crate) async fn initialize(
     let outcome = async {
         let protocol = negotiated(&request)?;
         let declared = request.params.get("capabilities");
-        let mut can = declared.map(wire::abilities).unwrap_or_default();
+        let mut can = declared.map(mcp::abilities).unwrap_or_default();
         can.in_session = true;
         let start = SessionStart { connection, client };
         let offered = begin(serving, caller, protocol.clone(), can, start, &mut cause).await?;

@@ -146,18 +146,14 @@ impl Post<'_> {
         let era = Era::of(&request, begun)
             .map_err(|error| Refusal::of(Some(request.id.clone()), error))?;
         let unwanted = CancellationToken::new();
-        let registered = match &connection {
-            None => None,
-            Some(connection) => match connection.register(&request.id, unwanted.clone()) {
-                Some(registered) => Some(registered),
-                None => return Err(InvalidMessage::id_in_use(request.id).into()),
-            },
-        };
+        let in_use = || InvalidMessage::id_in_use(request.id.clone());
+        let registered = connection
+            .as_ref()
+            .map(|connection| connection.register(&request.id, unwanted.clone()).ok_or_else(in_use))
+            .transpose()?;
         let stream = session.as_ref().map(HttpSession::open_stream);
-        let events = match &stream {
-            Some(stream) => stream.events.clone(),
-            None => EventStream::new(None, None),
-        };
+        let events = stream.as_ref().map(|stream| stream.events.clone());
+        let events = events.unwrap_or_else(|| EventStream::new(None, None));
         let client = ClientSender::Events(events.clone());
         let progress = request.meta.get_progress_token();
         // In a session, a client that requests progress receives it in a stream from the start.
@@ -182,18 +178,9 @@ impl Post<'_> {
         });
         // A client without a session that disconnects ends its request.
         let guard = is_independent.then(|| unwanted.drop_guard());
-        let patience = async {
-            match &stream {
-                _ if streams_at_once => {}
-                Some(_) => sleep(PATIENCE).await,
-                None => pending().await,
-            }
-        };
-        let early = tokio::select! {
-            biased;
-            answer = &mut running, if !streams_at_once => Some(answer),
-            () = events.has_message() => None,
-            () = patience => None,
+        let early = match streams_at_once {
+            true => None,
+            false => running.early(&events, stream.is_some()).await,
         };
         match early {
             Some(answer) if events.is_empty() => return whole_answer(answer, is_independent),
@@ -249,6 +236,18 @@ struct RequestFuture {
 impl RequestFuture {
     fn new(serving: &ServeContext, request: impl Future<Output = Answer> + Send + 'static) -> Self {
         Self { request: Some(request.boxed()), tasks: serving.running.clone() }
+    }
+
+    /// The answer, if neither another message comes before it nor a session's client waits too long.
+    async fn early(&mut self, events: &EventStream, is_in_session: bool) -> Option<Answer> {
+        let patience =
+            if is_in_session { sleep(PATIENCE).left_future() } else { pending().right_future() };
+        tokio::select! {
+            biased;
+            answer = self => Some(answer),
+            () = events.has_message() => None,
+            () = patience => None,
+        }
     }
 }
 

@@ -50,6 +50,9 @@ pub(crate) struct Request {
     pub(crate) params: Map<String, Value>,
 }
 
+/// The result of a request, in its response.
+pub(crate) type Outcome = Result<ServerResult, ErrorData>;
+
 /// A message that needs no response.
 pub(crate) struct Notification {
     pub(crate) method: String,
@@ -268,6 +271,3 @@ pub(crate) fn requested_version(params: &Map<String, Value>) -> Result<ProtocolV
 pub(crate) fn json(message: &ServerJsonRpcMessage) -> Bytes {
     serde_json::to_vec(message).unwrap_or_default().into()
 }
-
-/// The result of a request.
-pub(crate) type Outcome = Result<ServerResult, ErrorData>;

@@ -7,7 +7,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, ToolResult, fence};
 use toolcrib_engine::__internal::is_data_note;
-use toolcrib_mcp::__internal as wire;
+use toolcrib_mcp::__internal as mcp;
 
 use super::message::is_of_protocol;
 
@@ -85,7 +85,7 @@ pub(crate) fn block(block: &ContentBlock, tool: &str, fences: bool) -> Option<Wi
     match block {
         ContentBlock::Paragraph { text, .. } if fences => {
             let fields = block.fields().cloned().unwrap_or_default();
-            wire::block(&ContentBlock::paragraph(fenced(text)).with_fields(fields))
+            mcp::block(&ContentBlock::paragraph(fenced(text)).with_fields(fields))
         }
         ContentBlock::Text { uri, media_type, text, .. } if fences => {
             let fields = block.fields().cloned().unwrap_or_default();
@@ -93,9 +93,9 @@ pub(crate) fn block(block: &ContentBlock, tool: &str, fences: bool) -> Option<Wi
             if let Some(media_type) = media_type {
                 fenced = fenced.media_type(&**media_type);
             }
-            wire::block(&fenced)
+            mcp::block(&fenced)
         }
-        _ => wire::block(block),
+        _ => mcp::block(block),
     }
 }
 
@@ -103,6 +103,6 @@ pub(crate) fn block(block: &ContentBlock, tool: &str, fences: bool) -> Option<Wi
 pub(crate) fn protocol_error(result: &ToolResult) -> Option<ErrorData> {
     result.code?;
     let (code, data): (i32, Option<Value>) =
-        result.meta.as_deref().and_then(wire::protocol_error)?;
+        result.meta.as_deref().and_then(mcp::protocol_error)?;
     Some(ErrorData::new(ErrorCode(code), result.value.to_string(), data))
 }
