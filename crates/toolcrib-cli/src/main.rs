@@ -44,8 +44,11 @@ use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 use toolcrib_core::CancellationToken;
 
-use self::problem::{Form, Problem};
-use crate::{args::Cli, exit::Exit};
+use self::{
+    args::Cli,
+    exit::Exit,
+    problem::{Form, Problem},
+};
 
 /// A call through the gateway is hundreds of small allocations, many freed by another thread.
 #[global_allocator]
@@ -59,7 +62,7 @@ fn main() -> ExitCode {
             let form = Form::of(&cli);
             start(cli, watching).unwrap_or_else(|problem| problem.report(form))
         }
-        Err(error) => self::problem::misread(&error),
+        Err(error) => problem::misread(&error),
     };
     output::settle(exit).into()
 }

@@ -22,13 +22,12 @@ use crate::{
     args::{ChatArgs, GlobalArgs},
     exit::{self, Exit},
     host::{
-        agent, approver, attachments, budget, conversation::Conversation, fresh, iteration,
-        questions, stored,
+        agent, approver, attachments, budget, conversation::Conversation, fresh, iteration, stored,
     },
     output::{self, ChatStart, Narrator},
-    problem::Problem,
+    problem::{Form, Problem},
     project::{
-        load::{ChosenModel, Purpose, with_project},
+        load::{ChosenModel, Purpose, unless_cancelled, with_project},
         turn::skills,
     },
     signals::TurnGuard,
@@ -55,12 +54,8 @@ pub(super) async fn chat(
     })
     .await?;
     with_project(global, Purpose::Run(args.fresh), model, &token, async |project| {
-        let chat = tokio::select! {
-            biased;
-            chat = Chat::begin(global, &args, project, &cancellation) => chat?,
-            () = cancellation.cancelled() => return Err(Problem::cancelled()),
-        };
-        chat.talk().await
+        let chat = Chat::begin(global, &args, project, &cancellation);
+        unless_cancelled(chat, &cancellation).await??.talk().await
     })
     .await
 }
@@ -141,7 +136,7 @@ impl<'a> Chat<'a> {
                 if self.cancellation.is_cancelled() {
                     return Err(problem);
                 }
-                problem.report(crate::problem::Form::Text);
+                problem.report(Form::Text);
             }
         }
         if let Some(session) = self.conversation.session()
@@ -175,11 +170,7 @@ impl<'a> Chat<'a> {
         let _guard = TurnGuard::new(&token);
         self.conversation.create(true, &token).await?;
         let mut turn = self.conversation.turn(token)?;
-        let terminal = approver::terminal();
-        questions::ask_at(&terminal, &mut turn)?;
-        let session = self.conversation.session();
-        let of_run = approver::of_run(self.project, approver::person(terminal), session, false);
-        turn.approver = Some(of_run.await?);
+        approver::attend(&mut turn, self.project, self.conversation.session(), false).await?;
         turn.attachments = std::mem::take(&mut self.attachments);
         let narrator = Arc::new(Narrator::of_chat(self.global.verbose));
         let told = Arc::clone(&narrator);
@@ -222,39 +213,10 @@ impl<'a> Chat<'a> {
                 output::chat_skills(known, &self.conversation.situation.skills);
             }
             SlashCommand::Skill { name, is_on } => {
-                skills(self.project, &[name.to_owned()])?;
-                self.conversation.situation.skills.retain(|active| active != name);
-                if is_on {
-                    self.conversation.situation.skills.push(name.to_owned());
-                }
-                // The skill may be refused for this principal.
-                if let Err(problem) = self.look(token).await {
-                    self.conversation.situation.skills.retain(|active| active != name);
-                    return Err(problem);
-                }
-                let what = if is_on { "is active from the next turn" } else { "is not active" };
-                output::chat_note(&format!("skill {name} {what}"));
+                self.switch_skill(name, is_on, token).await?;
             }
             SlashCommand::Attach(path) => {
-                let reader = attachments::Reader {
-                    project: self.project,
-                    engine: self.conversation.agent().engine(),
-                    situation: &self.conversation.situation,
-                    cancellation: &token,
-                };
-                for attachment in reader.one(Path::new(path)).await? {
-                    let (name, bytes) = (attachment.name(), attachment.data().len());
-                    let image = match attachment.image() {
-                        Some(Ok(image)) => format!(", {image}"),
-                        Some(Err(error)) => format!("; {error}"),
-                        None => String::new(),
-                    };
-                    let note =
-                        format!("{name}, {bytes} bytes, is attached to the next message{image}");
-                    let added = self.attachments.add(attachment);
-                    added.map_err(|error| Problem::usage(error.to_string()))?;
-                    output::chat_note(&note);
-                }
+                self.attach(Path::new(path), &token).await?;
             }
             SlashCommand::Approvals => {
                 let (reviews, grants) = stored::listed(self.project, false).await?;
@@ -268,6 +230,49 @@ impl<'a> Chat<'a> {
             SlashCommand::Help => output::chat_help(slash::HELP),
             SlashCommand::Invalid(problem) => return Err(Problem::usage(problem)),
             SlashCommand::Quit => {}
+        }
+        Ok(())
+    }
+
+    async fn switch_skill(
+        &mut self,
+        name: &str,
+        is_on: bool,
+        token: CancellationToken,
+    ) -> Result<(), Problem> {
+        skills(self.project, &[name.to_owned()])?;
+        self.conversation.situation.skills.retain(|active| active != name);
+        if is_on {
+            self.conversation.situation.skills.push(name.to_owned());
+        }
+        // The skill may be refused for this principal.
+        if let Err(problem) = self.look(token).await {
+            self.conversation.situation.skills.retain(|active| active != name);
+            return Err(problem);
+        }
+        let what = if is_on { "is active from the next turn" } else { "is not active" };
+        output::chat_note(&format!("skill {name} {what}"));
+        Ok(())
+    }
+
+    async fn attach(&mut self, path: &Path, token: &CancellationToken) -> Result<(), Problem> {
+        let reader = attachments::Reader {
+            project: self.project,
+            engine: self.conversation.agent().engine(),
+            situation: &self.conversation.situation,
+            cancellation: token,
+        };
+        for attachment in reader.one(path).await? {
+            let (name, bytes) = (attachment.name(), attachment.data().len());
+            let image = match attachment.image() {
+                Some(Ok(image)) => format!(", {image}"),
+                Some(Err(error)) => format!("; {error}"),
+                None => String::new(),
+            };
+            let note = format!("{name}, {bytes} bytes, is attached to the next message{image}");
+            let added = self.attachments.add(attachment);
+            added.map_err(|error| Problem::usage(error.to_string()))?;
+            output::chat_note(&note);
         }
         Ok(())
     }

@@ -23,13 +23,10 @@ use super::lint::linter;
 use crate::{
     args::{CheckServerArgs, GlobalArgs},
     exit::{self, Exit},
-    host::{
-        server_words::{self, Target},
-        servers::unless_cancelled,
-    },
+    host::server_words::{self, Target},
     output::{self, CheckedSuite, ServerFinding, ServerReport},
     problem::Problem,
-    project::load::here,
+    project::load::{here, unless_cancelled},
 };
 
 pub(super) async fn check_server(

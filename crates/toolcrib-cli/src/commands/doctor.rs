@@ -8,10 +8,9 @@ use toolcrib_core::CancellationToken;
 use crate::{
     args::{GlobalArgs, OfflineArgs},
     exit::{self, Exit},
-    host::servers::unless_cancelled,
     output::{self, Checkup, DoctorJson},
     problem::Problem,
-    project::load::{ChosenModel, Purpose, load},
+    project::load::{ChosenModel, Purpose, load, unless_cancelled},
 };
 
 /// The tests block, for some milliseconds each, and do not depend on a project.

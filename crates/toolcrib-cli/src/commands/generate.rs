@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use toolcrib_project::PROJECT_FILE_SCHEMA;
 
 use crate::{
     args::{Cli, GlobalArgs},
@@ -43,7 +44,7 @@ pub(super) fn man(global: &GlobalArgs, dir: Option<&Path>) -> Result<Exit, Probl
 
 /// It is JSON with `--json` and without.
 pub(super) fn schema() -> Exit {
-    output::raw(toolcrib_project::PROJECT_FILE_SCHEMA.as_bytes());
+    output::raw(PROJECT_FILE_SCHEMA.as_bytes());
     exit::FINE
 }
 

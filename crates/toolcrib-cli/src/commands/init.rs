@@ -13,29 +13,15 @@ use crate::{
     problem::Problem,
 };
 
+/// The limit on a fetched document, in bytes.
+const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+
 pub(super) async fn init(
     global: &GlobalArgs,
     args: &InitArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let refused = [
-        (global.project.is_some(), "--project"),
-        (global.state.is_some(), "--state"),
-        (global.store.is_some(), "--store"),
-        (!global.imports.is_empty(), "--import"),
-        (global.no_project, "--no-project"),
-        (global.allow_stray_children, "--allow-stray-children"),
-        (!global.trusted.is_empty(), "--trust"),
-        (!global.lint_allow.is_empty(), "--lint-allow"),
-        (global.locked, "--locked"),
-    ];
-    for (is_given, flag) in refused {
-        if is_given {
-            return Err(Problem::usage(format!(
-                "`init` does not accept `{flag}`; name the folder to create: `toolcrib init DIR`"
-            )));
-        }
-    }
+    refuse_flags(global)?;
     let url = args.from.as_ref().and_then(|from| from.to_str());
     let url = url.filter(|from| from.starts_with("http://") || from.starts_with("https://"));
     let begun = match &args.from {
@@ -70,18 +56,31 @@ pub(super) async fn init(
         let created: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
         output::json(&json!({ "dir": args.dir.to_string_lossy(), "created": created }));
     } else {
-        output::begun(
-            &args.dir,
-            &written,
-            args.from.is_some() || args.with.is_some(),
-            global.quiet,
-        );
+        let is_from = args.from.is_some() || args.with.is_some();
+        output::begun(&args.dir, &written, is_from, global.quiet);
     }
     Ok(exit::FINE)
 }
 
-/// The limit on a fetched document, in bytes.
-const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+fn refuse_flags(global: &GlobalArgs) -> Result<(), Problem> {
+    let flags = [
+        (global.project.is_some(), "--project"),
+        (global.state.is_some(), "--state"),
+        (global.store.is_some(), "--store"),
+        (!global.imports.is_empty(), "--import"),
+        (global.no_project, "--no-project"),
+        (global.allow_stray_children, "--allow-stray-children"),
+        (!global.trusted.is_empty(), "--trust"),
+        (!global.lint_allow.is_empty(), "--lint-allow"),
+        (global.locked, "--locked"),
+    ];
+    match flags.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => Err(Problem::usage(format!(
+            "`init` does not accept `{flag}`; name the folder to create: `toolcrib init DIR`"
+        ))),
+        None => Ok(()),
+    }
+}
 
 /// An OpenAPI document from a URL, and the URL at which it was found. This machine is permitted: the
 /// user typed its name.

@@ -8,12 +8,11 @@ use toolcrib_project::{DeclaredHub, LockError, PinChange, Project};
 use crate::{
     args::{AcceptArgs, GlobalArgs, LockCommand, LockScope},
     exit::{self, Exit},
-    host::servers::unless_cancelled,
     output::{self, LockJson},
     problem::Problem,
     project::{
         consent::{ask, can_ask},
-        load::{ChosenModel, Purpose, with_project},
+        load::{ChosenModel, Purpose, unless_cancelled, with_project},
         turn::{engine, project_flags},
     },
 };

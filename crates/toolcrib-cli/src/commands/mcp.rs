@@ -12,17 +12,17 @@ use std::{
 
 use toolcrib_core::CancellationToken;
 
-use super::{call, editor::refuse_json, mcp_entry};
+use super::{call, generate::refuse_json, mcp_entry};
 use crate::{
     args::{CallArgs, GlobalArgs, IdentityArgs, McpCommand, OfflineArgs},
     exit::{self, Exit},
     host::{
         catalog::identity,
-        servers::{anonymous, ask, ask_all, find, unless_cancelled},
+        servers::{anonymous, ask, ask_all, find},
     },
     output::{self, ServerJson, ServersJson},
     problem::Problem,
-    project::load::{ChosenModel, Purpose, with_project},
+    project::load::{ChosenModel, Purpose, unless_cancelled, with_project},
 };
 
 pub(super) async fn mcp(

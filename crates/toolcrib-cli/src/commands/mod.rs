@@ -8,9 +8,9 @@ mod check;
 mod check_server;
 mod discover;
 mod doctor;
-mod editor;
 mod explain;
 mod find;
+mod generate;
 mod init;
 mod install;
 mod lint;
@@ -77,9 +77,9 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Discover => discover::discover(&global, cancellation).await,
         Command::Install(args) => install::install(&global, args, cancellation).await,
         Command::Doctor => doctor::doctor(&global, cancellation).await,
-        Command::Completions { shell, .. } => editor::completions(&global, shell),
-        Command::Man { dir, .. } => editor::man(&global, dir.as_deref()),
-        Command::Schema => Ok(editor::schema()),
+        Command::Completions { shell, .. } => generate::completions(&global, shell),
+        Command::Man { dir, .. } => generate::man(&global, dir.as_deref()),
+        Command::Schema => Ok(generate::schema()),
         Command::Models(look) => models::models(&global, look, cancellation).await,
         Command::Check(look) => check::check(&global, look, cancellation).await,
         Command::Trust(args) => trust::trust(&global, args, cancellation).await,

@@ -13,7 +13,7 @@ use crate::{
     host::candidate::{Candidate, candidates, named},
     output::{self, ListedModel, ModelState},
     problem::Problem,
-    project::load::{ChosenModel, Purpose, load},
+    project::load::{ChosenModel, Purpose, load, unless_cancelled},
 };
 
 pub(super) async fn models(
@@ -40,11 +40,7 @@ pub(super) async fn models(
             }
         }
     }));
-    let asked = tokio::select! {
-        biased;
-        () = cancellation.cancelled() => return Err(Problem::cancelled()),
-        asked = asked => asked,
-    };
+    let asked = unless_cancelled(asked, &cancellation).await?;
     let mut names = HashSet::new();
     let mut listed: Vec<_> = asked
         .into_iter()

@@ -7,7 +7,7 @@ mod sides;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use toolcrib_agent::{Budget, RunOptions};
+use toolcrib_agent::{Agent, Budget, RunOptions};
 use toolcrib_core::{CancellationToken, EventKind, Message, Model, StoredSession};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_project::Project;
@@ -74,23 +74,9 @@ async fn repeat(
 ) -> Result<Exit, Problem> {
     let StoredTrace { session, trace } = stored;
     let tools = Arc::new(RecordedTools::new(session, trace, sides.tools));
-    let mut builder = project.agent_builder();
     let model = model(sides, stored, project).await?;
     let model_name = model.name().to_owned();
-    builder = builder.shared_model(Arc::clone(&model));
-    if let Some(declared) = project.personalities().find(|own| own.id() == &*trace.personality)
-        && project.personality_model(declared.id()).is_some()
-    {
-        builder = builder.personality_model(Arc::clone(&trace.personality), model);
-    }
-    if sides.model {
-        // A recorded answer costs nothing.
-        builder = builder.budget(Budget::default());
-    }
-    let agent = builder
-        .engine(|engine| engine.middleware(SharedTools(Arc::clone(&tools))))
-        .build()
-        .map_err(|error| Problem::usage(error.to_string()))?;
+    let agent = agent(sides, trace, project, model, Arc::clone(&tools))?;
     let situation = situation(args, trace);
     let turn = turn_options(project, &situation, cancellation)?;
     let mut options = RunOptions::from(turn);
@@ -127,6 +113,28 @@ async fn repeat(
         output::replayed(&replayed);
     }
     Ok(exit)
+}
+
+/// The agent of the run, with the sides that the journal answers.
+fn agent(
+    sides: Sides,
+    trace: &Trace,
+    project: &Project,
+    model: Arc<dyn Model>,
+    tools: Arc<RecordedTools>,
+) -> Result<Agent, Problem> {
+    let mut builder = project.agent_builder().shared_model(Arc::clone(&model));
+    if let Some(declared) = project.personalities().find(|own| own.id() == &*trace.personality)
+        && project.personality_model(declared.id()).is_some()
+    {
+        builder = builder.personality_model(Arc::clone(&trace.personality), model);
+    }
+    if sides.model {
+        // A recorded answer costs nothing.
+        builder = builder.budget(Budget::default());
+    }
+    let builder = builder.engine(|engine| engine.middleware(SharedTools(tools)));
+    builder.build().map_err(|error| Problem::usage(error.to_string()))
 }
 
 /// The journal's model, or the one that runs now.

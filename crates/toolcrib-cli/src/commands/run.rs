@@ -8,7 +8,8 @@ use std::{
 };
 
 use rustix::io::ioctl_fionread;
-use toolcrib_agent::{AnswerSchema, EndReason, RunOptions};
+use serde_json::Value;
+use toolcrib_agent::{AnswerSchema, EndReason, RunOptions, RunOutcome};
 use toolcrib_core::CancellationToken;
 use toolcrib_project::Project;
 
@@ -21,14 +22,14 @@ use crate::{
         attachments::{self, STDIN},
         budget,
         call_arguments::{read_stdin, read_text},
-        fresh, iteration, json_lines, questions,
+        fresh, iteration, json_lines,
         recording::Recording,
         run_session::ChosenSession,
     },
     output::{self, Narrator, RunJson},
     problem::Problem,
     project::{
-        load::{ChosenModel, Purpose, with_project_told},
+        load::{ChosenModel, Purpose, unless_cancelled, with_project_told},
         turn::{export_spans, project_flags, turn_options},
     },
 };
@@ -87,12 +88,11 @@ async fn begin(
     let purpose = Purpose::Run(args.fresh);
     let model = ChosenModel::from(&args.model);
     let token = cancellation.clone();
-    let told = tells && !global.quiet;
     fresh::judge(global, args.fresh, &model, &token, async |project| {
         judge(&args, project, token.clone()).await
     })
     .await?;
-    with_project_told(global, told, purpose, model, &token, async |project| {
+    with_project_told(global, tells, purpose, model, &token, async |project| {
         follow(global, args, message, tells, project, cancellation).await
     })
     .await
@@ -150,11 +150,8 @@ async fn follow(
     if let Some(chosen) = &chosen {
         chosen.adapt(&mut args.situation)?;
     }
-    let agent = tokio::select! {
-        biased;
-        agent = agent(project, &args.situation, tells) => agent?,
-        () = cancellation.cancelled() => return Err(Problem::cancelled()),
-    };
+    let agent = agent(project, &args.situation, tells);
+    let agent = unless_cancelled(agent, &cancellation).await??;
 
     export_spans(agent.engine())?;
     let own_model = own_model(project, &args.situation);
@@ -173,11 +170,7 @@ async fn follow(
         Some(chosen) => Some(chosen.open(&args.situation, tells, &cancellation).await?),
         None => None,
     };
-    let terminal = approver::terminal();
-    questions::ask_at(&terminal, &mut turn)?;
-    let person = approver::person(terminal);
-    let of_run = approver::of_run(project, person, session.as_ref(), message.is_none());
-    turn.approver = Some(of_run.await?);
+    approver::attend(&mut turn, project, session.as_ref(), message.is_none()).await?;
     if session.is_some() {
         // It has the conversation.
         turn.conversation = None;
@@ -191,7 +184,7 @@ async fn follow(
     };
     turn.attachments = reader.read(&args.attachments).await?;
     let mut options = RunOptions::from(turn);
-    options.tool_choices = args.tool_choices;
+    options.tool_choices.clone_from(&args.tool_choices);
     options.turn_timeout = args.timeout;
     options.session.clone_from(&session);
     options.usage_store = usage_store;
@@ -215,34 +208,62 @@ async fn follow(
     }
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
-    let waiting = match (&session_id, outcome.end_reason) {
-        (Some(session), EndReason::AwaitingApproval) => approver::waiting(project, session).await?,
-        _ => Vec::new(),
-    };
-    if global.json {
-        let json = RunJson::new(&model, session_id.as_deref(), &outcome);
-        output::json(&json.waiting(&waiting).with_value(value.as_ref()));
-    } else {
-        match &value {
+    let ended = EndedRun { outcome, value, session: session_id, narrator, recorded };
+    ended.print(global, &args, &model, project, tells).await
+}
+
+/// A run that ended.
+struct EndedRun {
+    outcome: RunOutcome,
+    /// The structured answer.
+    value: Option<Value>,
+    /// The id of its session.
+    session: Option<Arc<str>>,
+    narrator: Option<Arc<Narrator>>,
+    /// The command that replays its recording, if it has one.
+    recorded: Option<Option<String>>,
+}
+
+impl EndedRun {
+    async fn print(
+        &self,
+        global: &GlobalArgs,
+        args: &RunArgs,
+        model: &str,
+        project: &Project,
+        tells: bool,
+    ) -> Result<Exit, Problem> {
+        let Self { outcome, value, session, narrator, recorded } = self;
+        let is_waiting = outcome.end_reason == EndReason::AwaitingApproval;
+        let waiting = match session {
+            Some(session) if is_waiting => approver::waiting(project, session).await?,
+            _ => Vec::new(),
+        };
+        if global.json {
+            let json = RunJson::new(model, session.as_deref(), outcome);
+            output::json(&json.waiting(&waiting).with_value(value.as_ref()));
+            return Ok(Exit::from(outcome));
+        }
+        match value {
             Some(value) => output::json(value),
-            None if outcome.end_reason == EndReason::AwaitingApproval => {}
-            None => output::answer(&outcome, narrator.as_deref()),
+            None if is_waiting => {}
+            None => output::answer(outcome, narrator.as_deref()),
         }
         if tells {
             let tools = remote_tools(project, &args.situation).await;
             if args.dry_run {
                 output::plan(&outcome.tool_calls);
             }
-            output::summary(&outcome, project, &tools);
+            output::summary(outcome, project, &tools);
             if let Some(play_back) = recorded {
                 output::recorded(play_back.as_deref());
             }
         }
-        if let Some(session) = &session_id {
+        if let Some(session) = session {
             output::waiting(&waiting, session, &project_flags(global));
         }
+        Ok(Exit::from(outcome))
     }
-    Ok(Exit::from(&outcome))
 }
 
 /// The schema of the answer, from a file.

@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _};
 
 use serde_json::json;
-use tokio::task::spawn_blocking;
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::Redactor;
 use toolcrib_project::{Vault, VaultError};
@@ -14,6 +13,7 @@ use crate::{
     host::call_arguments::read_stdin,
     output,
     problem::Problem,
+    project::load::{blocking, unless_cancelled},
 };
 
 pub(super) async fn secret(
@@ -72,14 +72,9 @@ async fn value(name: &str, cancellation: &CancellationToken) -> Result<String, P
         return Ok(text.to_owned());
     }
     let prompt = format!("Value of {name} (not shown): ");
-    let reading = spawn_blocking(move || rpassword::prompt_password(prompt));
-    tokio::select! {
-        biased;
-        () = cancellation.cancelled() => Err(Problem::cancelled()),
-        read = reading => read
-            .map_err(|error| Problem::failed("internal", error.to_string()))?
-            .map_err(|error| Problem::failed("terminal_failed", format!("the terminal: {error}"))),
-    }
+    let reading = blocking(move || rpassword::prompt_password(prompt));
+    let read = unless_cancelled(reading, cancellation).await??;
+    read.map_err(|error| Problem::failed("terminal_failed", format!("the terminal: {error}")))
 }
 
 fn done(global: &GlobalArgs, name: &str, what: &str) {

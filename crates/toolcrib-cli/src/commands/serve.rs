@@ -4,6 +4,7 @@ mod http;
 mod reload;
 
 use std::{
+    convert::Infallible,
     io::IsTerminal as _,
     sync::{Arc, OnceLock},
 };
@@ -97,12 +98,13 @@ struct ServedProject {
     access: Access,
 }
 
-async fn configured(
+/// The engine, with its logs of events.
+async fn observed_engine(
     global: &GlobalArgs,
     args: &ServeArgs,
     project: &Project,
     logs: &Logs,
-) -> Result<ServedProject, Problem> {
+) -> Result<Engine, Problem> {
     let mut builder = project.engine_builder();
     if let Some(approvals) = approver::of_calls(project).await? {
         builder = builder.approver(approvals.approver(None));
@@ -120,6 +122,16 @@ async fn configured(
     if !global.quiet && project.watches_skills() {
         engine.events().on("skill.reload_failed", output::reload_failed)?;
     }
+    Ok(engine)
+}
+
+async fn configured(
+    global: &GlobalArgs,
+    args: &ServeArgs,
+    project: &Project,
+    logs: &Logs,
+) -> Result<ServedProject, Problem> {
+    let engine = observed_engine(global, args, project, logs).await?;
     let mut access = Access::new();
     access.principal = args.principal.as_deref().map(Into::into);
     access.tenant = args.tenant.as_deref().map(Into::into);
@@ -185,22 +197,6 @@ async fn serve_project(
     let gateway = gateway.build();
 
     let accesses = accesses(args, project, &access);
-    let quiet = global.quiet;
-    let telling = async {
-        // With or without output, the servers start now and not in the first request.
-        let warmed = warmed(&accesses);
-        let asked = warmed.iter().map(|identity| ask_all(project, identity));
-        let asked = join_all(asked).await.into_iter().next().unwrap_or_default();
-        if !quiet && !cancellation.is_cancelled() {
-            let is_warmed =
-                |access: &Access| warmed.iter().any(|identity| is_whose(identity, access));
-            let (now, later): (Vec<_>, Vec<_>) = accesses.into_iter().partition(is_warmed);
-            tell(global, project, &asked, now, &cancellation).await;
-            output::served_later(later.len());
-            join_all(asked.iter().map(|asked| follow(project, asked))).await;
-        }
-        std::future::pending::<()>().await;
-    };
     let address = OnceLock::new();
     let mut reload = Reload::new(global, args, project, &gateway, &logs, &address);
     let serving = async {
@@ -229,11 +225,31 @@ async fn serve_project(
     };
     let served = tokio::select! {
         served = serving => served,
-        () = telling => Ok(()),
+        never = start_servers(global, project, accesses, &cancellation) => match never {},
         never = reload.follow(&cancellation) => match never {},
     };
     reload.close().await;
     served
+}
+
+/// Starts the servers now, not in the first request, and prints the menus that are served.
+async fn start_servers(
+    global: &GlobalArgs,
+    project: &Project,
+    accesses: Vec<Access>,
+    cancellation: &CancellationToken,
+) -> Infallible {
+    let warmed = warmed(&accesses);
+    let asked = warmed.iter().map(|identity| ask_all(project, identity));
+    let asked = join_all(asked).await.into_iter().next().unwrap_or_default();
+    if !global.quiet && !cancellation.is_cancelled() {
+        let is_warmed = |access: &Access| warmed.iter().any(|identity| is_whose(identity, access));
+        let (now, later): (Vec<_>, Vec<_>) = accesses.into_iter().partition(is_warmed);
+        tell(global, project, &asked, now, cancellation).await;
+        output::served_later(later.len());
+        join_all(asked.iter().map(|asked| follow(project, asked))).await;
+    }
+    std::future::pending().await
 }
 
 /// The maximum of identities whose servers are started at once: each may need its own programs.

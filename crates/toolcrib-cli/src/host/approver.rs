@@ -6,9 +6,13 @@ use std::sync::Arc;
 use toolcrib_agent::Session;
 use toolcrib_approvals::{Approvals, ParkingApprover, Review, TerminalApprover};
 use toolcrib_core::Approver;
+use toolcrib_engine::TurnOptions;
 use toolcrib_project::Project;
 
-use super::stored::{existing, on_approvals, on_store};
+use super::{
+    questions,
+    stored::{existing, on_approvals, on_store},
+};
 use crate::{output, problem::Problem};
 
 /// The terminal of this process. Its clones ask one question at a time.
@@ -17,8 +21,21 @@ pub(crate) fn terminal() -> TerminalApprover {
 }
 
 /// The person at the terminal, if there is one.
-pub(crate) fn person(terminal: TerminalApprover) -> Option<Arc<dyn Approver>> {
+fn person(terminal: TerminalApprover) -> Option<Arc<dyn Approver>> {
     TerminalApprover::is_available().then(|| Arc::new(terminal) as Arc<dyn Approver>)
+}
+
+/// Lets the person at the terminal answer the questions of a run's turn, and decide on its calls.
+pub(crate) async fn attend(
+    turn: &mut TurnOptions,
+    project: &Project,
+    session: Option<&Session>,
+    is_resumed: bool,
+) -> Result<(), Problem> {
+    let terminal = terminal();
+    questions::ask_at(&terminal, turn)?;
+    turn.approver = Some(of_run(project, person(terminal), session, is_resumed).await?);
+    Ok(())
 }
 
 /// The approver of a run. A new message closes what waited for the last turn of its session.

@@ -10,7 +10,6 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::task::spawn_blocking;
 use toolcrib_core::{
     Attachment, Attachments, CancellationToken, ClientHandle, Tool, ToolCall, ToolContext,
     ToolError,
@@ -20,7 +19,11 @@ use toolcrib_mcp::{__internal::McpRequest, McpClient};
 use toolcrib_project::Project;
 
 use super::{catalog::identity, iteration, servers};
-use crate::{args::Situation, problem::Problem};
+use crate::{
+    args::Situation,
+    problem::Problem,
+    project::load::{blocking, unless_cancelled},
+};
 
 /// The beginning of a resource.
 const OF_SERVER: &str = "mcp:";
@@ -76,18 +79,14 @@ impl Reader<'_> {
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
     ) -> Result<Attachment, Problem> {
         let path = name.as_ref();
-        let reading = spawn_blocking(move || -> io::Result<Vec<u8>> {
+        let reading = blocking(move || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             let most = u64::try_from(Attachment::MAX_BYTES).unwrap_or(u64::MAX);
             open()?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
             Ok(bytes)
         });
-        let bytes = tokio::select! {
-            biased;
-            // A named pipe may never end.
-            () = self.cancellation.cancelled() => return Err(Problem::cancelled()),
-            read = reading => read.map_err(|error| Problem::failed("internal", error.to_string()))?,
-        };
+        // A named pipe may never end.
+        let bytes = unless_cancelled(reading, self.cancellation).await??;
         let bytes = bytes.map_err(|error| unusable(path, &error))?;
         Attachment::new(&path.to_string_lossy(), bytes).map_err(|error| unusable(path, &error))
     }

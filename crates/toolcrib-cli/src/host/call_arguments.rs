@@ -10,7 +10,12 @@ use serde_json::{Map, Value};
 use toolcrib_config::{pointer_step, suggest};
 use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
-use crate::{output::shell_word, problem::Problem, schema_types::SchemaTypes};
+use crate::{
+    output::shell_word,
+    problem::Problem,
+    project::load::{blocking, unless_cancelled},
+    schema_types::SchemaTypes,
+};
 
 /// The size limit of arguments from a file or standard input; a device is endless.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -129,7 +134,7 @@ pub(crate) async fn read_text<R: Read>(
     cancellation: &CancellationToken,
     open: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> Result<String, Problem> {
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = blocking(move || {
         let mut bytes = Vec::new();
         open()?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
         let too_long = u64::try_from(bytes.len()).is_ok_and(|length| length > MOST_BYTES);
@@ -138,13 +143,8 @@ pub(crate) async fn read_text<R: Read>(
         }
         String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
     });
-    tokio::select! {
-        biased;
-        () = cancellation.cancelled() => Err(Problem::cancelled()),
-        read = reading => read
-            .map_err(|error| Problem::failed("internal", error.to_string()))?
-            .map_err(|error| Problem::usage(format!("{what} cannot be read: {error}"))),
-    }
+    let read = unless_cancelled(reading, cancellation).await??;
+    read.map_err(|error| Problem::usage(format!("{what} cannot be read: {error}")))
 }
 
 impl RawArguments {

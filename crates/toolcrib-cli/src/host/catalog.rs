@@ -11,11 +11,11 @@ use toolcrib_engine::OnFailure;
 use toolcrib_lint::SourceFacts;
 use toolcrib_project::{DeclaredHub, McpServer, Project};
 
-use super::servers::unless_cancelled;
 use crate::{
     args::IdentityArgs,
     output::{KnownSource, KnownTool, KnownTools},
     problem::Problem,
+    project::load::unless_cancelled,
 };
 
 /// Queries all sources concurrently for their tools for `whom`. Policy and skills are not applied.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use futures_util::future::join_all;
-use toolcrib_core::{CancellationToken, Identity};
+use toolcrib_core::Identity;
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_mcp::McpClient;
 use toolcrib_project::{McpServer, Project};
@@ -73,15 +73,4 @@ async fn offer(
         offered: iteration.menu().tools().to_vec(),
         withheld: iteration.withheld().tools().collect(),
     })
-}
-
-pub(crate) async fn unless_cancelled<T>(
-    work: impl Future<Output = T>,
-    cancellation: &CancellationToken,
-) -> Result<T, Problem> {
-    tokio::select! {
-        biased;
-        () = cancellation.cancelled() => Err(Problem::cancelled()),
-        done = work => Ok(done),
-    }
 }

@@ -11,7 +11,7 @@ use toolcrib_core::{
     ToolDefinition, ToolName, ToolResult, Usage, WithheldTool,
 };
 use toolcrib_engine::{__internal::is_data_note, Explanation, Iteration, Notice, Personality};
-use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
+use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use super::approvals::approval_json;
 
@@ -282,6 +282,33 @@ fn offered(tool: &ToolDefinition) -> Value {
     })
 }
 
+/// The databases in files, then those of servers, without user and password.
+fn databases(project: &Project) -> Vec<Value> {
+    let files = project.databases().iter().map(|database| {
+        let file = database.file().to_string_lossy();
+        json!({ "name": database.name(), "file": file, "writable": database.is_writable() })
+    });
+    let servers = project.database_servers().iter().map(|server| {
+        let (name, writable) = (server.name(), server.is_writable());
+        json!({ "name": name, "server": server.shown(), "writable": writable })
+    });
+    files.chain(servers).collect()
+}
+
+fn mcp_servers(project: &Project) -> Vec<Value> {
+    let server = |server: &McpServer| {
+        json!({
+            "name": server.name().as_str(),
+            "origin": server.origin(),
+            "plugin": server.plugin(),
+            "target": super::text::target(project, server),
+            "trusted": server.is_trusted(),
+            "on_failure": server.on_failure(),
+        })
+    };
+    project.mcp_servers().iter().map(server).collect()
+}
+
 /// A valid project. An invalid one is printed as a problem, with the same `errors`.
 pub(crate) fn checked(project: &Project) -> Value {
     let warnings = [project.warnings(), project.program_warnings()];
@@ -302,31 +329,6 @@ pub(crate) fn checked(project: &Project) -> Value {
             "plugin": skill.plugin.as_deref(),
             "tools": skill.tools,
             "body_chars": skill.body.chars().count(),
-        })
-    });
-    let files = project.databases().iter().map(|database| {
-        json!({
-            "name": database.name(),
-            "file": database.file().to_string_lossy(),
-            "writable": database.is_writable(),
-        })
-    });
-    // Without user and password.
-    let servers = project.database_servers().iter().map(|server| {
-        json!({
-            "name": server.name(),
-            "server": server.shown(),
-            "writable": server.is_writable(),
-        })
-    });
-    let mcp_servers = project.mcp_servers().iter().map(|server| {
-        json!({
-            "name": server.name().as_str(),
-            "origin": server.origin(),
-            "plugin": server.plugin(),
-            "target": super::text::target(project, server),
-            "trusted": server.is_trusted(),
-            "on_failure": server.on_failure(),
         })
     });
     let hubs = project.hubs().iter().map(|hub| {
@@ -352,8 +354,8 @@ pub(crate) fn checked(project: &Project) -> Value {
         "personalities": project.personalities().map(Personality::id).collect::<Vec<_>>(),
         "plugins": project.plugins().collect::<Vec<_>>(),
         "rules": project.policy().rules.iter().map(|rule| &*rule.label).collect::<Vec<_>>(),
-        "databases": files.chain(servers).collect::<Vec<_>>(),
-        "mcp_servers": mcp_servers.collect::<Vec<_>>(),
+        "databases": databases(project),
+        "mcp_servers": mcp_servers(project),
         "hubs": hubs.collect::<Vec<_>>(),
     })
 }

@@ -270,13 +270,11 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
             sources.join(" and ")
         );
     }
-    if verbose {
-        for tool in tools {
-            let set = safe(tool.toolset().unwrap_or("-"));
-            let kind = if tool.annotations().read_only { "reads" } else { "writes" };
-            let from = safe(&tool.origin_label());
-            say!("    {}  {DIM}{set}, {kind}, {from}{DIM:#}", tool.name());
-        }
+    for tool in tools.iter().filter(|_| verbose) {
+        let set = safe(tool.toolset().unwrap_or("-"));
+        let kind = if tool.annotations().read_only { "reads" } else { "writes" };
+        let from = safe(&tool.origin_label());
+        say!("    {}  {DIM}{set}, {kind}, {from}{DIM:#}", tool.name());
     }
     for skill in project.skills().iter() {
         let names: Vec<_> = skill.tools.iter().map(ToolName::as_str).collect();
@@ -296,6 +294,15 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
     if project.approvals().are_needed() {
         advisory(project.approvals().advisory());
     }
+    sources(project);
+    match project.model() {
+        Some(model) => say!("  model {}", safe(model.name())),
+        None => say!("  no model is named; `run` uses the first configured one"),
+    }
+}
+
+/// The databases and servers of a project.
+fn sources(project: &Project) {
     for database in project.databases() {
         say!("  database {}: {}", safe(database.name()), shown(database.file()));
     }
@@ -310,10 +317,6 @@ pub(crate) fn project(project: &Project, menu: &Menu, quiet: bool, verbose: bool
     for hub in project.hubs() {
         let of = of_plugin(hub.plugin());
         say!("  hub {}{of}: {}", safe(hub.name()), safe(hub.url()));
-    }
-    match project.model() {
-        Some(model) => say!("  model {}", safe(model.name())),
-        None => say!("  no model is named; `run` uses the first configured one"),
     }
 }
 

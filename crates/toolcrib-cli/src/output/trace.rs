@@ -9,7 +9,8 @@ use super::{
     text::{BAD, DIM, GOOD, STRONG, WARN, count, grouped, one_line, safe},
 };
 use crate::trace::{
-    Note, Trace, TracedCall, TracedDiscovery, TracedEnd, TracedIteration, TracedMenu, TracedRequest,
+    Note, Trace, TracedCall, TracedDiscovery, TracedEnd, TracedIteration, TracedMenu,
+    TracedRequest, first_names,
 };
 
 /// The length limit of arguments, results and texts without `-v`, in characters.
@@ -241,22 +242,12 @@ fn menu(menu: &TracedMenu, verbose: bool) {
     let groups = menu.withheld_by_reason();
     let shown = if verbose { groups.len() } else { SHORT_LIST };
     for (by, reason, names) in groups.iter().take(shown) {
-        let names = if verbose { names.join(", ") } else { some(names) };
+        let names = if verbose { names.join(", ") } else { first_names(names) };
         say!("  {DIM}withheld{DIM:#}  {}: {} {DIM}({by}){DIM:#}", safe(&names), safe(reason));
     }
     let missing = groups.len().saturating_sub(shown);
     if missing > 0 {
         say!("            {DIM}{}; -v lists all{DIM:#}", count(missing, "more reason"));
-    }
-}
-
-/// The first names of a list, and the number of the others.
-pub(super) fn some(names: &[&str]) -> String {
-    match names {
-        [first, second, third, rest @ ..] if rest.len() > 1 => {
-            format!("{first}, {second}, {third} and {} more", rest.len())
-        }
-        names => names.join(", "),
     }
 }
 

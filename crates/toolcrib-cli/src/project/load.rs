@@ -62,14 +62,34 @@ pub(crate) async fn load(
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
     let dir = project_folder(global)?;
+    let options = options(global, purpose, model, dir.is_some(), cancellation)?;
+    let loading = blocking(move || match dir {
+        Some(dir) => Project::load(&dir, &options),
+        None => Project::of_imports(&options),
+    });
+    let project = unless_cancelled(loading, cancellation).await???;
+    refuse_unknown_servers(global, &project)?;
+    if !global.quiet {
+        tell(&project, global, purpose);
+    }
+    Ok(project)
+}
+
+fn options(
+    global: &GlobalArgs,
+    purpose: Purpose,
+    model: ChosenModel,
+    has_folder: bool,
+    cancellation: &CancellationToken,
+) -> Result<LoadOptions, Problem> {
     let consent = UserConsent {
         store: TrustStore::of_user(),
-        found: dir.is_some() && global.project.is_none(),
+        found: has_folder && global.project.is_none(),
         import: global.imports.first().cloned(),
         purpose,
         quiet: global.quiet,
     };
-    let options = LoadOptions {
+    Ok(LoadOptions {
         state: absolute(global.state.as_ref())?,
         store: global.store.clone(),
         mode: purpose.mode(),
@@ -85,7 +105,6 @@ pub(crate) async fn load(
         allow_stray_children: global.allow_stray_children,
         trusted: global.trusted.clone(),
         lint_allow: global.lint_allow.clone(),
-        plugins: Vec::new(),
         lock: match purpose {
             Purpose::Review => LockMode::Review,
             _ if global.locked => LockMode::Locked,
@@ -93,20 +112,12 @@ pub(crate) async fn load(
         },
         flags: project_flags(global),
         cancel: cancellation.clone(),
-    };
-    let loading = tokio::task::spawn_blocking(move || match dir {
-        Some(dir) => Project::load(&dir, &options),
-        None => Project::of_imports(&options),
-    });
-    let project = tokio::select! {
-        biased;
-        loaded = loading => loaded
-            .map_err(|error| Problem::failed("internal", error.to_string()))??,
-        () = cancellation.cancelled() => return Err(Problem::cancelled()),
-    };
-    if cancellation.is_cancelled() {
-        return Err(Problem::cancelled());
-    }
+        ..LoadOptions::default()
+    })
+}
+
+/// Refuses flags about servers that no imported file declares.
+fn refuse_unknown_servers(global: &GlobalArgs, project: &Project) -> Result<(), Problem> {
     let is_server = |name: &str| {
         let is_named = |server: &McpServer| server.name().as_str() == name;
         project.mcp_servers().iter().any(|server| server.is_imported() && is_named(server))
@@ -114,28 +125,12 @@ pub(crate) async fn load(
     let trusted = global.trusted.iter().map(|name| (name, format!("--trust {name}")));
     let allowed = global.lint_allow.iter();
     let allowed = allowed.map(|(name, rule)| (name, format!("--lint-allow {name}={rule}")));
-    if let Some((_, unknown)) = trusted.chain(allowed).find(|(name, _)| !is_server(name)) {
-        let message = format!("`{unknown}`: no file of `--import` declares this server");
-        return Err(Problem::usage(message));
-    }
-    // After an evaluation, the project is loaded once more.
-    if !global.quiet && !global.json && !matches!(purpose, Purpose::Judge) {
-        // `check` does not exist for imported files, and their warnings may be about lost servers.
-        let all =
-            global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
-        output::warnings(project.warnings(), all);
-    }
-    if !global.quiet && !matches!(purpose, Purpose::Judge) {
-        tell(&project, project_flags(global));
-    }
-    if !global.quiet {
-        for database in project.databases() {
-            if let Some(kept) = database.kept() {
-                output::kept(database.name(), kept);
-            }
+    match trusted.chain(allowed).find(|(name, _)| !is_server(name)) {
+        Some((_, unknown)) => {
+            Err(Problem::usage(format!("`{unknown}`: no file of `--import` declares this server")))
         }
+        None => Ok(()),
     }
-    Ok(project)
 }
 
 /// The project's folder; `None` for imported servers alone.
@@ -146,10 +141,7 @@ pub(crate) fn project_folder(global: &GlobalArgs) -> Result<Option<PathBuf>, Pro
     if global.no_project {
         return Ok(None);
     }
-    let here = global.search_from.clone().map_or_else(std::env::current_dir, Ok);
-    let here = here
-        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
-    match find(&here) {
+    match find(&global.search_from.clone().map_or_else(here, Ok)?) {
         // The project's rules must not be ignored by accident.
         Ok(dir) if !global.imports.is_empty() => Err(Problem::usage(format!(
             "this is in the project {}, whose rules `--import` alone ignores; add `--project` \
@@ -202,6 +194,18 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::failed("internal", error.to_string()))
 }
 
+/// The result of a future, unless the command is cancelled before.
+pub(crate) async fn unless_cancelled<T>(
+    work: impl Future<Output = T>,
+    cancellation: &CancellationToken,
+) -> Result<T, Problem> {
+    tokio::select! {
+        biased;
+        () = cancellation.cancelled() => Err(Problem::cancelled()),
+        done = work => Ok(done),
+    }
+}
+
 /// A relative state folder on the command line starts at the current folder, not at the project.
 fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
     path.map(std::path::absolute)
@@ -209,16 +213,31 @@ fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
         .map_err(|error| Problem::usage(format!("`--state`: {error}")))
 }
 
-/// Prints news about pinned definitions, for commands that run calls. With `flags` another command finds
-/// the project.
-fn tell(project: &Project, flags: String) {
-    project.lock().on_event(move |event| match event {
-        LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
-        LockEvent::Changed(place) => output::pin_changed(place, &flags),
-        LockEvent::New(place) => output::pin_new(place, &flags),
-        LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
-        _ => {}
-    });
+/// Prints the project's warnings and backups, and from now on the news about its pinned definitions.
+fn tell(project: &Project, global: &GlobalArgs, purpose: Purpose) {
+    // After an evaluation, the project is loaded once more.
+    if !matches!(purpose, Purpose::Judge) {
+        if !global.json {
+            // `check` does not exist for imported files, and their warnings may be about lost servers.
+            let all = global.verbose
+                || !global.imports.is_empty()
+                || matches!(purpose, Purpose::Check(_));
+            output::warnings(project.warnings(), all);
+        }
+        let flags = project_flags(global);
+        project.lock().on_event(move |event| match event {
+            LockEvent::Pinned { source, kind, count } => output::pinned(source, *kind, *count),
+            LockEvent::Changed(place) => output::pin_changed(place, &flags),
+            LockEvent::New(place) => output::pin_new(place, &flags),
+            LockEvent::Unsaved(reason) => output::pins_unsaved(reason),
+            _ => {}
+        });
+    }
+    for database in project.databases() {
+        if let Some(kept) = database.kept() {
+            output::kept(database.name(), kept);
+        }
+    }
 }
 
 pub(crate) fn here() -> Result<PathBuf, Problem> {

@@ -268,12 +268,7 @@ impl Note {
                 Value::Array(items) if items.is_empty() => continue,
                 Value::Array(items) if items.iter().all(Value::is_string) => {
                     let names: Vec<_> = items.iter().filter_map(Value::as_str).collect();
-                    match names.as_slice() {
-                        [first, second, third, rest @ ..] if rest.len() > 1 => {
-                            format!("{first}, {second}, {third} and {} more", rest.len())
-                        }
-                        names => names.join(", "),
-                    }
+                    first_names(&names)
                 }
                 other => other.to_string(),
             };
@@ -285,5 +280,15 @@ impl Note {
             words.push_str(&value);
         }
         words
+    }
+}
+
+/// The first names of a list, and the number of the others.
+pub(crate) fn first_names(names: &[&str]) -> String {
+    match names {
+        [first, second, third, rest @ ..] if rest.len() > 1 => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
+        names => names.join(", "),
     }
 }

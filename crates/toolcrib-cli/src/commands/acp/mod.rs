@@ -55,12 +55,11 @@ pub(super) async fn acp(
         ));
     }
     let (sender, requests) = mpsc::channel(MAX_WAITING);
-    let passed = |request: Request| {
+    let pass = |request: Request| {
         let sender = sender.clone();
         // It fails at the end alone, when nothing is answered any more.
         async move { sender.send(request).await.map_err(|_| Error::internal_error()) }
     };
-    let (new, load, prompt, cancel, close) = (&passed, &passed, &passed, &passed, &passed);
     let served = Agent
         .v1()
         .name("toolcrib")
@@ -69,30 +68,28 @@ pub(super) async fn acp(
             agent_client_protocol::on_receive_request!(),
         )
         .on_receive_request(
-            async |request: NewSessionRequest, responder, _| {
-                new(Request::New(request, responder)).await
+            async |new: NewSessionRequest, responder, _| pass(Request::New(new, responder)).await,
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            async |load: LoadSessionRequest, responder, _| {
+                pass(Request::Load(load, responder)).await
             },
             agent_client_protocol::on_receive_request!(),
         )
         .on_receive_request(
-            async |request: LoadSessionRequest, responder, _| {
-                load(Request::Load(request, responder)).await
-            },
-            agent_client_protocol::on_receive_request!(),
-        )
-        .on_receive_request(
-            async |request: PromptRequest, responder, _| {
-                prompt(Request::Prompt(request, responder)).await
+            async |prompt: PromptRequest, responder, _| {
+                pass(Request::Prompt(prompt, responder)).await
             },
             agent_client_protocol::on_receive_request!(),
         )
         .on_receive_notification(
-            async |request: CancelNotification, _| cancel(Request::Cancel(request)).await,
+            async |cancel: CancelNotification, _| pass(Request::Cancel(cancel)).await,
             agent_client_protocol::on_receive_notification!(),
         )
         .on_receive_request(
-            async |request: CloseSessionRequest, responder, _| {
-                close(Request::Close(request, responder)).await
+            async |close: CloseSessionRequest, responder, _| {
+                pass(Request::Close(close, responder)).await
             },
             agent_client_protocol::on_receive_request!(),
         )

@@ -92,41 +92,7 @@ impl<'a> Sessions<'a> {
                 }
             };
             let Some(request) = request else { break };
-            let begin = match request {
-                Request::New(new, responder) => SessionStart {
-                    folder: new.cwd,
-                    session: None,
-                    ignored: new.mcp_servers.len(),
-                    // An answer that cannot be sent has no reader; the same below.
-                    begun: Box::new(|begun| {
-                        let _ = responder.respond_with_result(begun.map(NewSessionResponse::new));
-                    }),
-                },
-                Request::Load(load, responder) => {
-                    self.loading.borrow_mut().entry(load.session_id.clone()).or_default();
-                    SessionStart {
-                        folder: load.cwd,
-                        session: Some(load.session_id),
-                        ignored: load.mcp_servers.len(),
-                        begun: Box::new(|begun| {
-                            let begun = begun.map(|_| LoadSessionResponse::new());
-                            let _ = responder.respond_with_result(begun);
-                        }),
-                    }
-                }
-                Request::Prompt(prompt, responder) => {
-                    let _ = self.prompt(prompt, responder);
-                    continue;
-                }
-                Request::Cancel(cancel) => {
-                    self.end_turn(&cancel.session_id);
-                    continue;
-                }
-                Request::Close(close, responder) => {
-                    let _ = self.close(&close.session_id, responder);
-                    continue;
-                }
-            };
+            let Some(begin) = self.handle(request) else { continue };
             if running.len() < MAX_SESSIONS {
                 running.push(begin.serve(self));
             } else {
@@ -142,6 +108,43 @@ impl<'a> Sessions<'a> {
         }
         while let Some(()) = running.next().await {}
         self.cancellation.cancel();
+    }
+
+    /// Handles a request. One that begins a session is the session's start.
+    fn handle(&self, request: Request) -> Option<SessionStart> {
+        // An answer that cannot be sent has no reader.
+        match request {
+            Request::New(new, responder) => {
+                return Some(SessionStart {
+                    folder: new.cwd,
+                    session: None,
+                    ignored: new.mcp_servers.len(),
+                    begun: Box::new(|begun| {
+                        let _ = responder.respond_with_result(begun.map(NewSessionResponse::new));
+                    }),
+                });
+            }
+            Request::Load(load, responder) => {
+                self.loading.borrow_mut().entry(load.session_id.clone()).or_default();
+                return Some(SessionStart {
+                    folder: load.cwd,
+                    session: Some(load.session_id),
+                    ignored: load.mcp_servers.len(),
+                    begun: Box::new(|begun| {
+                        let begun = begun.map(|_| LoadSessionResponse::new());
+                        let _ = responder.respond_with_result(begun);
+                    }),
+                });
+            }
+            Request::Prompt(prompt, responder) => {
+                let _ = self.prompt(prompt, responder);
+            }
+            Request::Cancel(cancel) => self.end_turn(&cancel.session_id),
+            Request::Close(close, responder) => {
+                let _ = self.close(&close.session_id, responder);
+            }
+        }
+        None
     }
 
     /// Gives a session its next prompt.

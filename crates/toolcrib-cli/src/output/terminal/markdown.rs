@@ -232,60 +232,52 @@ fn is_row(line: &str) -> bool {
 /// The kind of a line; `None` if its beginning permits several.
 fn kind(line: &str, is_complete: bool) -> Option<LineKind> {
     let start = line.trim_start_matches([' ', '\t']);
-    let indent = line.get(..line.len() - start.len()).unwrap_or_default().replace('\t', "    ");
-    let text = |marker: &str, taken: usize, style: Style| {
-        let bytes = line.len() - start.len() + taken;
-        Some(LineKind::Text { marker: format!("{indent}{marker}"), bytes, style })
-    };
     let Some(first) = start.chars().next() else {
         return is_complete.then_some(LineKind::Blank);
     };
-    let run = start.chars().take_while(|c| *c == first).count();
-    let after = start.get(run * first.len_utf8()..).unwrap_or_default();
-    let is_marker = |after: &str| after.starts_with([' ', '\t']);
+    let (run, after) = run(start);
+    let is_of_marks = start.chars().all(|c| c == first || c == ' ');
+    let marks = start.chars().filter(|c| *c == first).count();
     match first {
-        '`' | '~' => {
-            if run >= 3 && is_complete && !after.contains('`') {
-                return Some(LineKind::Fence(first.to_string().repeat(run)));
-            }
-            // Enough to know that it is not a fence.
-            let is_known = is_complete || (run < 3 && !after.is_empty());
-            is_known.then(|| text("", 0, Style::new())).flatten()
+        '|' => return Some(LineKind::Row),
+        '`' | '~' if run >= 3 && is_complete && !after.contains('`') => {
+            return Some(LineKind::Fence(first.to_string().repeat(run)));
         }
-        '|' => Some(LineKind::Row),
-        '#' if run <= 6 => {
-            if is_marker(after) {
-                let space = after.len() - after.trim_start().len();
-                return text("", run + space, HEADING);
-            }
-            let is_known = is_complete || !after.is_empty();
-            is_known.then(|| text("", 0, Style::new())).flatten()
+        '-' | '*' | '_' if is_complete && is_of_marks && marks >= 3 => return Some(LineKind::Rule),
+        '-' | '*' | '_' | '+' if !is_complete && is_of_marks => return None,
+        _ => {}
+    }
+    let (marker, taken, style) = marker(start, is_complete)?;
+    let indent = line.get(..line.len() - start.len()).unwrap_or_default();
+    let marker = format!("{}{marker}", indent.replace('\t', "    "));
+    Some(LineKind::Text { marker, bytes: indent.len() + taken, style })
+}
+
+/// The first run of one character, and the text after it.
+fn run(start: &str) -> (usize, &str) {
+    let first = start.chars().next();
+    let after = start.trim_start_matches(|c| Some(c) == first);
+    (start.chars().take_while(|c| Some(*c) == first).count(), after)
+}
+
+/// The marker of a line of text, as shown, the bytes that it replaces, and the style of the line;
+/// `None` if the beginning permits several.
+fn marker(start: &str, is_complete: bool) -> Option<(String, usize, Style)> {
+    let plain = Style::new();
+    let (run, after) = run(start);
+    let space = after.len() - after.trim_start().len();
+    let is_marker = |after: &str| after.starts_with([' ', '\t']);
+    match start.chars().next() {
+        // Enough to know that it is not a fence.
+        Some('`' | '~') if !is_complete && (run >= 3 || after.is_empty()) => None,
+        Some('#') if run <= 6 && is_marker(after) => Some((String::new(), run + space, HEADING)),
+        Some('#') if run <= 6 && !is_complete && after.is_empty() => None,
+        Some('-' | '*' | '+') if run == 1 && is_marker(after) => {
+            Some(("• ".to_owned(), 1 + space, plain))
         }
-        '-' | '*' | '_' | '+' => {
-            let is_rule = first != '+'
-                && start.chars().all(|c| c == first || c == ' ')
-                && start.chars().filter(|c| *c == first).count() >= 3;
-            if is_rule && is_complete {
-                return Some(LineKind::Rule);
-            }
-            let may_be_rule = start.chars().all(|c| c == first || c == ' ');
-            if may_be_rule && !is_complete {
-                return None;
-            }
-            if run == 1 && first != '_' && is_marker(after) {
-                let space = after.len() - after.trim_start().len();
-                return text("• ", 1 + space, Style::new());
-            }
-            text("", 0, Style::new())
-        }
-        '>' => {
-            let space = usize::from(after.starts_with(' '));
-            if after.is_empty() && !is_complete {
-                return None;
-            }
-            text(&"│ ".repeat(run), run + space, FAINT)
-        }
-        '0'..='9' => {
+        Some('>') if after.is_empty() && !is_complete => None,
+        Some('>') => Some(("│ ".repeat(run), run + usize::from(after.starts_with(' ')), FAINT)),
+        Some('0'..='9') => {
             let digits = start.chars().take_while(char::is_ascii_digit).count();
             let after = start.get(digits..).unwrap_or_default();
             let is_list = digits <= 9 && after.starts_with(['.', ')']);
@@ -293,13 +285,13 @@ fn kind(line: &str, is_complete: bool) -> Option<LineKind> {
                 _ if after.is_empty() && !is_complete && digits <= 9 => None,
                 Some("") if is_list && !is_complete => None,
                 Some(rest) if is_list && is_marker(rest) => {
-                    let marker = format!("{} ", start.get(..=digits).unwrap_or_default());
-                    text(&marker, digits + 2, Style::new())
+                    let number = start.get(..=digits).unwrap_or_default();
+                    Some((format!("{number} "), digits + 2, plain))
                 }
-                _ => text("", 0, Style::new()),
+                _ => Some((String::new(), 0, plain)),
             }
         }
-        _ => text("", 0, Style::new()),
+        _ => Some((String::new(), 0, plain)),
     }
 }
 

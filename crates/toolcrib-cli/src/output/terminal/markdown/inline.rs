@@ -126,55 +126,9 @@ fn with(outer: Style, inner: Style) -> Style {
 fn span(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
     let Some(first) = text.chars().next() else { return Span::Text(0) };
     let plain = Span::Text(first.len_utf8());
-    let open = || if is_complete { Span::Text(run(text)) } else { Span::Open };
     match first {
-        '`' => {
-            let ticks = run(text);
-            let fence = text.get(..ticks).unwrap_or_default();
-            let inner = text.get(ticks..).unwrap_or_default();
-            let mut from = 0;
-            while let Some(found) = inner.get(from..).and_then(|rest| rest.find(fence)) {
-                let (end, tail) = (from + found, inner.get(from + found..).unwrap_or_default());
-                let closing = run(tail);
-                // The run may go on.
-                if !is_complete && tail.len() == closing {
-                    return Span::Open;
-                }
-                if closing == ticks {
-                    let code = inner.get(..end).unwrap_or_default();
-                    return Span::Code(unpadded(code), 2 * ticks + end);
-                }
-                from = end + closing;
-            }
-            open()
-        }
-        '*' | '_' | '~' => {
-            let marks = run(text);
-            let inner = text.get(marks..).unwrap_or_default();
-            if inner.is_empty() && !is_complete {
-                return Span::Open;
-            }
-            let is_opening = inner.chars().next().is_some_and(|c| !c.is_whitespace())
-                && !last.is_some_and(char::is_alphanumeric);
-            let style = match (first, marks) {
-                ('~', 2) => Style::new().strikethrough(),
-                ('~', _) => return Span::Text(marks),
-                (_, 1) => Style::new().italic(),
-                (_, 2) => Style::new().bold(),
-                (_, 3) => Style::new().bold().italic(),
-                _ => return Span::Text(marks),
-            };
-            if !is_opening {
-                return Span::Text(marks);
-            }
-            match closing(inner, first, marks, is_complete) {
-                Ok(Some(end)) => {
-                    Span::Styled(style, inner.get(..end).unwrap_or_default(), 2 * marks + end)
-                }
-                Ok(None) => open(),
-                Err(IncompleteText) => Span::Open,
-            }
-        }
+        '`' => code(text, is_complete),
+        '*' | '_' | '~' => emphasis(text, last, is_complete),
         '[' => link(text, is_complete).unwrap_or(Span::Open),
         '!' if text.len() == 1 && !is_complete => Span::Open,
         '!' if text.get(1..).is_some_and(|rest| rest.starts_with('[')) => {
@@ -199,6 +153,54 @@ fn span(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
             let more = text.get(first..).unwrap_or_default();
             Span::Text(first + more.find(is_mark).unwrap_or(more.len()))
         }
+    }
+}
+
+/// Code between ticks.
+fn code(text: &str, is_complete: bool) -> Span<'_> {
+    let ticks = run(text);
+    let fence = text.get(..ticks).unwrap_or_default();
+    let inner = text.get(ticks..).unwrap_or_default();
+    let mut from = 0;
+    while let Some(found) = inner.get(from..).and_then(|rest| rest.find(fence)) {
+        let (end, tail) = (from + found, inner.get(from + found..).unwrap_or_default());
+        let closing = run(tail);
+        // The run may go on.
+        if !is_complete && tail.len() == closing {
+            return Span::Open;
+        }
+        if closing == ticks {
+            let code = inner.get(..end).unwrap_or_default();
+            return Span::Code(unpadded(code), 2 * ticks + end);
+        }
+        from = end + closing;
+    }
+    if is_complete { Span::Text(ticks) } else { Span::Open }
+}
+
+/// Text between stars, underscores or tildes.
+fn emphasis(text: &str, last: Option<char>, is_complete: bool) -> Span<'_> {
+    let (mark, marks) = (text.chars().next().unwrap_or_default(), run(text));
+    let inner = text.get(marks..).unwrap_or_default();
+    if inner.is_empty() && !is_complete {
+        return Span::Open;
+    }
+    let style = match (mark, marks) {
+        ('~', 2) => Style::new().strikethrough(),
+        ('*' | '_', 1) => Style::new().italic(),
+        ('*' | '_', 2) => Style::new().bold(),
+        ('*' | '_', 3) => Style::new().bold().italic(),
+        _ => return Span::Text(marks),
+    };
+    let is_opening = inner.chars().next().is_some_and(|c| !c.is_whitespace())
+        && !last.is_some_and(char::is_alphanumeric);
+    if !is_opening {
+        return Span::Text(marks);
+    }
+    match closing(inner, mark, marks, is_complete) {
+        Ok(Some(end)) => Span::Styled(style, inner.get(..end).unwrap_or_default(), 2 * marks + end),
+        Ok(None) if is_complete => Span::Text(marks),
+        Ok(None) | Err(IncompleteText) => Span::Open,
     }
 }
 
