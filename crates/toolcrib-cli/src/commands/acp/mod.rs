@@ -97,10 +97,8 @@ pub(super) async fn acp(
             Sessions::new(global, &args, cancellation, editor).serve(requests).await;
             Ok(())
         });
-    match served.await {
-        Ok(()) => Ok(exit::FINE),
-        Err(error) => Err(Problem::failed("acp_failed", failure(&error))),
-    }
+    served.await.map_err(|error| Problem::failed("acp_failed", failure(&error)))?;
+    Ok(exit::FINE)
 }
 
 /// The protocol's errors have their cause in the data.
